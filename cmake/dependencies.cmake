@@ -1,0 +1,36 @@
+# dependencies.cmake: every third-party library, once, as an imported target whose headers are SYSTEM.
+# Each has one home in the tree (tests/lint checks): linking one elsewhere is a mistake even if it compiles.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq)            # common/transport
+find_package(spdlog REQUIRED)                                         # common/log
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+pkg_check_modules(YamlCpp REQUIRED IMPORTED_TARGET yaml-cpp)          # common/config
+find_package(OpenSSL REQUIRED)                                        # common/http, common/digest
+find_package(Boost 1.74 REQUIRED)                                     # common/http (Beast, header only)
+find_package(SQLite3 REQUIRED)                                        # common/sqlite
+pkg_check_modules(Systemd IMPORTED_TARGET libsystemd)
+
+# msgpack-cxx without its optional Boost parts.
+add_library(wattle_msgpack INTERFACE)                                 # common/wire
+target_compile_definitions(wattle_msgpack INTERFACE MSGPACK_NO_BOOST)
+
+if(WATTLE_TORCH)
+  # Debian's TorchConfig adds flags that we do not want everywhere; name the two libraries instead.
+  find_library(TORCH_LIBRARY torch REQUIRED)
+  find_library(TORCH_CPU_LIBRARY torch_cpu REQUIRED)
+  find_library(C10_LIBRARY c10 REQUIRED)
+  find_path(TORCH_API_INCLUDE torch/torch.h PATHS /usr/include/torch/csrc/api/include REQUIRED)
+  add_library(wattle_torch_dep INTERFACE)                             # models/torch
+  target_include_directories(wattle_torch_dep SYSTEM INTERFACE "${TORCH_API_INCLUDE}")
+  target_link_libraries(wattle_torch_dep INTERFACE ${TORCH_LIBRARY} ${TORCH_CPU_LIBRARY} ${C10_LIBRARY})
+endif()
+
+if(WATTLE_TESTS)
+  find_package(doctest REQUIRED)
+  add_library(wattle_doctest INTERFACE)
+  target_link_libraries(wattle_doctest INTERFACE doctest::doctest)
+endif()

@@ -1,0 +1,299 @@
+#include "common/config.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::config {
+
+struct Document::Impl {
+  std::string name;
+  YAML::Node yaml;
+  std::vector<std::pair<int, std::string>> mistakes;  // line, text
+  std::shared_ptr<Section::Node> root;
+};
+
+struct Section::Node {
+  Document::Impl* document;
+  YAML::Node yaml;   // a map, or null when the section is absent
+  std::string path;  // "controller.keys", empty at the root
+  std::set<std::string, std::less<>> known;
+  std::map<std::string, std::shared_ptr<Node>, std::less<>> children;
+  std::vector<std::shared_ptr<Node>> listed;
+
+  std::string full(std::string_view key) const { return path.empty() ? std::string(key) : path + "." + std::string(key); }
+
+  void add(std::string_view key, int line, std::string_view what, std::string_view mend) {
+    std::string text = document->name + ":" + std::to_string(line) + ": " + full(key) + ": " + std::string(what);
+    if (!mend.empty()) text += " (" + std::string(mend) + ")";
+    document->mistakes.emplace_back(line, std::move(text));
+  }
+
+  std::optional<YAML::Node> take(std::string_view key) {
+    known.emplace(key);
+    if (!yaml.IsMap()) return std::nullopt;
+    const YAML::Node found = std::as_const(yaml)[std::string(key)];
+    if (!found.IsDefined() || found.IsNull()) return std::nullopt;
+    return found;
+  }
+
+  int line() const { return yaml.Mark().line + 1; }
+
+  void find_unknown(std::vector<std::pair<int, std::string>>& into) const {
+    if (yaml.IsMap()) {
+      for (const auto& entry : yaml) {
+        const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a scalar)";
+        if (known.contains(key)) continue;
+        std::string mend = "remove it; known here:";
+        for (const auto& name : known) mend += " " + name;
+        const int at = entry.first.Mark().line + 1;
+        into.emplace_back(at, document->name + ":" + std::to_string(at) + ": " + full(key) + ": unknown key (" + mend + ")");
+      }
+    }
+    for (const auto& [key, child] : children) child->find_unknown(into);
+    for (const auto& child : listed) child->find_unknown(into);
+  }
+};
+
+namespace {
+std::string number_text(double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15) return std::to_string(static_cast<std::int64_t>(value));
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  return text;
+}
+
+std::string range_text(const Bounds& bounds) {
+  const std::string unit = bounds.unit == Unit::seconds ? " s" : "";
+  if (std::isinf(bounds.min)) return "use at most " + number_text(bounds.max) + unit;
+  if (std::isinf(bounds.max)) return "use at least " + number_text(bounds.min) + unit;
+  return "use " + number_text(bounds.min) + " to " + number_text(bounds.max) + unit;
+}
+
+std::optional<double> number_of(const YAML::Node& value, Unit unit) {
+  if (!value.IsScalar()) return std::nullopt;
+  return unit == Unit::seconds ? parse::duration_s(value.Scalar()) : parse::real(value.Scalar());
+}
+
+std::string_view number_kind(Unit unit) { return unit == Unit::seconds ? "not a span of time" : "not a number"; }
+std::string_view number_mend(Unit unit) { return unit == Unit::seconds ? "as in 250ms, 1s, 2m" : "as in 0.5"; }
+}  // namespace
+
+Section::Section(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+
+void Section::read(std::string_view key, std::string& out, bool required) {
+  const auto value = node_->take(key);
+  if (!value) {
+    if (required) node_->add(key, node_->line(), "missing", "set it");
+    return;
+  }
+  if (!value->IsScalar()) return node_->add(key, value->Mark().line + 1, "not a text", "write one value");
+  out = value->Scalar();
+}
+
+void Section::read(std::string_view key, bool& out) {
+  const auto value = node_->take(key);
+  if (!value) return;
+  if (value->IsScalar() && (value->Scalar() == "true" || value->Scalar() == "false"))
+    out = value->Scalar() == "true";
+  else
+    node_->add(key, value->Mark().line + 1, "not a boolean", "use true or false");
+}
+
+void Section::read(std::string_view key, double& out, Bounds bounds) {
+  const auto value = node_->take(key);
+  if (!value) {
+    if (bounds.required) node_->add(key, node_->line(), "missing", "set it");
+    return;
+  }
+  const int line = value->Mark().line + 1;
+  const auto number = number_of(*value, bounds.unit);
+  if (!number) return node_->add(key, line, number_kind(bounds.unit), number_mend(bounds.unit));
+  if (*number < bounds.min || *number > bounds.max)
+    return node_->add(key, line, number_text(*number) + " is out of range", range_text(bounds));
+  out = *number;
+}
+
+void Section::read(std::string_view key, std::int64_t& out, Bounds bounds) {
+  double number = static_cast<double>(out);
+  const std::size_t before = node_->document->mistakes.size();
+  read(key, number, bounds);
+  if (node_->document->mistakes.size() != before) return;
+  if (number != std::floor(number) || std::abs(number) > 9e15)
+    return node_->add(key, node_->line(), "not a whole number", "drop the fraction");
+  out = static_cast<std::int64_t>(number);
+}
+
+void Section::read(std::string_view key, int& out, Bounds bounds) {
+  std::int64_t wide = out;
+  bounds.min = std::max(bounds.min, static_cast<double>(std::numeric_limits<int>::min()));
+  bounds.max = std::min(bounds.max, static_cast<double>(std::numeric_limits<int>::max()));
+  read(key, wide, bounds);
+  out = static_cast<int>(wide);
+}
+
+void Section::read(std::string_view key, std::vector<std::string>& out) {
+  const auto value = node_->take(key);
+  if (!value) return;
+  if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "as in [a, b]");
+  std::vector<std::string> texts;
+  for (const auto& item : *value) {
+    if (!item.IsScalar()) return node_->add(key, item.Mark().line + 1, "an item is not a text", "as in [a, b]");
+    texts.push_back(item.Scalar());
+  }
+  out = std::move(texts);
+}
+
+void Section::read(std::string_view key, std::vector<double>& out, Bounds bounds) {
+  const auto value = node_->take(key);
+  if (!value) return;
+  if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "as in [1, 2]");
+  std::vector<double> numbers;
+  for (const auto& item : *value) {
+    const auto number = number_of(item, bounds.unit);
+    if (!number) return node_->add(key, item.Mark().line + 1, number_kind(bounds.unit), number_mend(bounds.unit));
+    if (*number < bounds.min || *number > bounds.max)
+      return node_->add(key, item.Mark().line + 1, number_text(*number) + " is out of range", range_text(bounds));
+    numbers.push_back(*number);
+  }
+  out = std::move(numbers);
+}
+
+void Section::read(std::string_view key, std::map<std::string, std::string>& out) {
+  const auto value = node_->take(key);
+  if (!value) return;
+  if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "as in {name: value}");
+  std::map<std::string, std::string> texts;
+  for (const auto& entry : *value) {
+    if (!entry.first.IsScalar() || !entry.second.IsScalar())
+      return node_->add(key, entry.first.Mark().line + 1, "not a map of texts", "as in {name: value}");
+    texts[entry.first.Scalar()] = entry.second.Scalar();
+  }
+  out = std::move(texts);
+}
+
+void Section::read(std::string_view key, std::map<std::string, double>& out, Bounds bounds) {
+  const auto value = node_->take(key);
+  if (!value) return;
+  if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "as in {name: 0.5}");
+  std::map<std::string, double> numbers;
+  for (const auto& entry : *value) {
+    const int line = entry.first.Mark().line + 1;
+    const auto number = number_of(entry.second, bounds.unit);
+    const std::string name = std::string(key) + "." + (entry.first.IsScalar() ? entry.first.Scalar() : "?");
+    if (!number) return node_->add(name, line, number_kind(bounds.unit), number_mend(bounds.unit));
+    if (*number < bounds.min || *number > bounds.max)
+      return node_->add(name, line, number_text(*number) + " is out of range", range_text(bounds));
+    numbers[entry.first.Scalar()] = *number;
+  }
+  out = std::move(numbers);
+}
+
+void Section::read_choice(std::string_view key, std::size_t& out, const std::vector<std::string_view>& names) {
+  const auto value = node_->take(key);
+  if (!value) return;
+  const auto found =
+      value->IsScalar() ? std::find(names.begin(), names.end(), value->Scalar()) : names.end();
+  if (found != names.end()) {
+    out = static_cast<std::size_t>(found - names.begin());
+    return;
+  }
+  std::string mend = "use one of:";
+  for (const auto name : names) mend += " " + std::string(name);
+  const std::string text = value->IsScalar() ? "'" + value->Scalar() + "' is none of the choices" : "not a text";
+  node_->add(key, value->Mark().line + 1, text, mend);
+}
+
+Section Section::section(std::string_view key) {
+  const auto value = node_->take(key);
+  auto& child = node_->children[std::string(key)];
+  if (child) return Section(child);
+  child = std::make_shared<Node>();
+  child->document = node_->document;
+  child->path = node_->full(key);
+  if (value && !value->IsMap())
+    node_->add(key, value->Mark().line + 1, "not a section", "write keys below it");
+  else if (value)
+    child->yaml.reset(*value);
+  return Section(child);
+}
+
+std::vector<Section> Section::sections(std::string_view key) {
+  std::vector<Section> found;
+  const auto value = node_->take(key);
+  if (!value) return found;
+  if (!value->IsSequence()) {
+    node_->add(key, value->Mark().line + 1, "not a list", "write items with '- '");
+    return found;
+  }
+  std::size_t index = 0;
+  for (const auto& item : *value) {
+    auto child = std::make_shared<Node>();
+    child->document = node_->document;
+    child->path = node_->full(key) + "[" + std::to_string(index++) + "]";
+    if (item.IsMap())
+      child->yaml.reset(item);
+    else
+      node_->add(key, item.Mark().line + 1, "an item is not a section", "write keys below it");
+    node_->listed.push_back(child);
+    found.push_back(Section(child));
+  }
+  return found;
+}
+
+bool Section::has(std::string_view key) const {
+  if (!node_->yaml.IsMap()) return false;
+  const YAML::Node found = std::as_const(node_->yaml)[std::string(key)];
+  return found.IsDefined() && !found.IsNull();
+}
+
+void Section::mistake(std::string_view key, std::string_view what, std::string_view mend) {
+  const YAML::Node found = node_->yaml.IsMap() ? std::as_const(node_->yaml)[std::string(key)] : YAML::Node();
+  node_->add(key, found.IsDefined() ? found.Mark().line + 1 : node_->line(), what, mend);
+}
+
+Result<Document> Document::load(const std::string& path) {
+  const std::filesystem::path where(path);
+  const std::string parent = where.parent_path().empty() ? "." : where.parent_path().string();
+  WATTLE_TRY(const Dir dir, Dir::open_(parent));
+  WATTLE_TRY(const std::string text, dir.read_file(where.filename().string()));
+  return parse(text, path);
+}
+
+Result<Document> Document::parse(const std::string& text, const std::string& name) {
+  try {
+    Document document;
+    document.impl_ = std::make_shared<Impl>();
+    document.impl_->name = name;
+    document.impl_->yaml = YAML::Load(text);
+    auto& impl = *document.impl_;
+    if (!impl.yaml.IsNull() && !impl.yaml.IsMap())
+      return fail(Errc::malformed, name, "the top level is not a map", "write 'key: value' lines");
+    impl.root = std::make_shared<Section::Node>();
+    impl.root->document = &impl;
+    impl.root->yaml.reset(impl.yaml);
+    return document;
+  } catch (const YAML::Exception& error) {
+    return fail(Errc::malformed, name + ":" + std::to_string(error.mark.line + 1), error.msg, "mend the YAML");
+  }
+}
+
+Section Document::root() { return Section(impl_->root); }
+
+Status Document::finish() {
+  auto mistakes = impl_->mistakes;
+  impl_->root->find_unknown(mistakes);
+  if (mistakes.empty()) return {};
+  std::stable_sort(mistakes.begin(), mistakes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::string text = std::to_string(mistakes.size()) + (mistakes.size() == 1 ? " mistake" : " mistakes");
+  for (const auto& [line, what] : mistakes) text += "\n  " + what;
+  return fail(Errc::malformed, impl_->name, text);
+}
+
+}  // namespace wattle::config

@@ -1,0 +1,85 @@
+// config: strict YAML configuration. Unknown keys, wrong types and values out of range are errors; all are told at once.
+// Source   a YAML file; yaml-cpp's only home is config.cpp
+// Errors   malformed, with one line "file:line: key: what (mend)" per mistake in Error::what
+// Threads  single owner
+//
+//   config::Document doc = *config::Document::load(path);   // or Document::parse(text, name)
+//   config::Section root = doc.root();
+//   root.read("tick", out.tick_s, {.min = 0.1, .max = 60, .unit = config::Unit::seconds});
+//   config::Section net = root.section("controller");
+//   net.read("endpoint", out.endpoint);
+//   WATTLE_CHECK(doc.finish());                              // unknown keys and every mistake so far
+//
+// A key that is absent leaves the default in `out`; `required` makes absence a mistake.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace wattle::config {
+
+enum class Unit { none, seconds };  // seconds: accepts "250ms", "1s", "2m" or a bare number of seconds
+
+struct Bounds {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  Unit unit = Unit::none;
+  bool required = false;
+};
+
+class Document;
+
+class Section {
+ public:
+  void read(std::string_view key, std::string& out, bool required = false);
+  void read(std::string_view key, bool& out);
+  void read(std::string_view key, double& out, Bounds bounds = {});
+  void read(std::string_view key, std::int64_t& out, Bounds bounds = {});
+  void read(std::string_view key, int& out, Bounds bounds = {});
+  void read(std::string_view key, std::vector<std::string>& out);
+  void read(std::string_view key, std::vector<double>& out, Bounds bounds = {});
+  void read(std::string_view key, std::map<std::string, std::string>& out);
+  void read(std::string_view key, std::map<std::string, double>& out, Bounds bounds = {});
+  // One of the names; `out` gets its index.
+  void read_choice(std::string_view key, std::size_t& out, const std::vector<std::string_view>& names);
+  // The map under the key; an empty section if it is absent.
+  Section section(std::string_view key);
+  // The maps in the list under the key.
+  std::vector<Section> sections(std::string_view key);
+  bool has(std::string_view key) const;
+  // Adds a mistake about a key of this section.
+  void mistake(std::string_view key, std::string_view what, std::string_view mend = {});
+
+ private:
+  friend class Document;
+  struct Node;
+  explicit Section(std::shared_ptr<Node> node);
+  std::shared_ptr<Node> node_;
+};
+
+class Document {
+ public:
+  // A file that does not exist or is no YAML is an error here.
+  static Result<Document> load(const std::string& path);
+  // `name` stands for the file in messages.
+  static Result<Document> parse(const std::string& text, const std::string& name);
+  Section root();
+  // Every mistake so far, and each key that nobody read, in one error; fine if there is none.
+  Status finish();
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+  friend class Section;
+};
+
+}  // namespace wattle::config

@@ -1,0 +1,172 @@
+#include "common/dir.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+namespace wattle {
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+  if (this != &other) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+Fd::~Fd() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+namespace {
+std::string join(const std::string& base, const std::string& relative) {
+  return relative.empty() ? base : base + (base.ends_with('/') ? "" : "/") + relative;
+}
+
+// openat takes an absolute path as it is, which would leave the root.
+const char* below(const std::string& relative) {
+  const char* path = relative.c_str();
+  while (*path == '/') ++path;
+  return *path == '\0' ? "." : path;
+}
+}  // namespace
+
+Result<std::string_view> File::read_into(std::span<char> buffer) const {
+  std::size_t used = 0;
+  while (used < buffer.size()) {
+    const ssize_t n = ::pread(fd_.get(), buffer.data() + used, buffer.size() - used, static_cast<off_t>(used));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return fail_errno(errno, path_);
+    }
+    if (n == 0) break;
+    used += static_cast<std::size_t>(n);
+  }
+  return std::string_view(buffer.data(), used);
+}
+
+Result<std::string> File::read_all(std::size_t max_bytes) const {
+  std::string text;
+  std::array<char, 16384> chunk;
+  for (;;) {
+    const ssize_t n = ::pread(fd_.get(), chunk.data(), chunk.size(), static_cast<off_t>(text.size()));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return fail_errno(errno, path_);
+    }
+    if (n == 0) return text;
+    if (text.size() + static_cast<std::size_t>(n) > max_bytes)
+      return fail(Errc::out_of_range, path_, "larger than " + std::to_string(max_bytes) + " bytes");
+    text.append(chunk.data(), static_cast<std::size_t>(n));
+  }
+}
+
+Result<Dir> Dir::open_(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(errno, path);
+  return Dir(std::move(fd), path);
+}
+
+Result<Dir> Dir::open_dir(const std::string& relative) const {
+  Fd fd(::openat(fd_.get(), below(relative), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(errno, join(path_, relative));
+  return Dir(std::move(fd), join(path_, relative));
+}
+
+Result<File> Dir::open_file(const std::string& relative) const {
+  Fd fd(::openat(fd_.get(), below(relative), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(errno, join(path_, relative));
+  return File(std::move(fd), join(path_, relative));
+}
+
+Result<std::string> Dir::read_file(const std::string& relative, std::size_t max_bytes) const {
+  WATTLE_TRY(File file, open_file(relative));
+  return file.read_all(max_bytes);
+}
+
+Result<std::vector<DirEntry>> Dir::list() const {
+  // fdopendir takes the descriptor and its position, so give it one of its own.
+  Fd own(::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!own.valid()) return fail_errno(errno, path_);
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own.get()), ::closedir);
+  if (!stream) return fail_errno(errno, path_);
+  own.release();
+  std::vector<DirEntry> entries;
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream.get())) {
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    bool is_dir = entry->d_type == DT_DIR;
+    if (entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) {
+      struct stat info {};
+      is_dir = ::fstatat(fd_.get(), name.c_str(), &info, 0) == 0 && S_ISDIR(info.st_mode);
+    }
+    entries.push_back({std::move(name), is_dir});
+    errno = 0;
+  }
+  if (errno != 0) return fail_errno(errno, path_);
+  std::sort(entries.begin(), entries.end(), [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+bool Dir::exists(const std::string& relative) const { return ::faccessat(fd_.get(), below(relative), F_OK, 0) == 0; }
+
+Result<std::string> Dir::read_link(const std::string& relative) const {
+  std::array<char, PATH_MAX> target;
+  const ssize_t n = ::readlinkat(fd_.get(), below(relative), target.data(), target.size());
+  if (n < 0) return fail_errno(errno, join(path_, relative));
+  return std::string(target.data(), static_cast<std::size_t>(n));
+}
+
+Result<std::uint64_t> Dir::inode() const {
+  struct stat info {};
+  if (::fstat(fd_.get(), &info) != 0) return fail_errno(errno, path_);
+  return static_cast<std::uint64_t>(info.st_ino);
+}
+
+Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
+  const std::string temporary = path + ".tmp." + std::to_string(::getpid());
+  {
+    Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+    if (!fd.valid()) return fail_errno(errno, temporary);
+    while (!content.empty()) {
+      const ssize_t n = ::write(fd.get(), content.data(), content.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) {
+        const int error_number = errno;
+        ::unlink(temporary.c_str());
+        return fail_errno(error_number, temporary);
+      }
+      content.remove_prefix(static_cast<std::size_t>(n));
+    }
+    if (::fsync(fd.get()) != 0) return fail_errno(errno, temporary);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    const int error_number = errno;
+    ::unlink(temporary.c_str());
+    return fail_errno(error_number, path);
+  }
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  Fd dir(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir.valid() || ::fsync(dir.get()) != 0) return fail_errno(errno, parent);
+  return {};
+}
+
+Status make_dirs(const std::string& path, unsigned mode) {
+  std::error_code error;
+  const bool created = std::filesystem::create_directories(path, error);
+  if (error) return fail_errno(error.value(), path);
+  if (created && ::chmod(path.c_str(), mode) != 0) return fail_errno(errno, path);
+  return {};
+}
+
+}  // namespace wattle

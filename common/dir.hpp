@@ -1,0 +1,90 @@
+// dir: directories and files under an injected root, through owned handles.
+// Source   any directory tree: the host's /sys or /proc, a mount of it, or a captured tree in a test
+// Errors   not_found, denied, io; each names the path as the caller would write it
+// Threads  single owner; pread is safe from several
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace wattle {
+
+// A file descriptor that closes itself.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept;
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd();
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+// A file kept open and read again and again from its start, as kernel files are.
+class File {
+ public:
+  File(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  // Reads at most buffer.size() bytes from offset 0; the view points into buffer.
+  Result<std::string_view> read_into(std::span<char> buffer) const;
+  // Reads all, at most max_bytes.
+  Result<std::string> read_all(std::size_t max_bytes = 1 << 20) const;
+  const std::string& path() const { return path_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  Fd fd_;
+  std::string path_;
+};
+
+struct DirEntry {
+  std::string name;
+  bool is_dir = false;  // of what it points at, when it is a symbolic link
+};
+
+class Dir {
+ public:
+  static Result<Dir> open_(const std::string& path);
+  Result<Dir> open_dir(const std::string& relative) const;
+  Result<File> open_file(const std::string& relative) const;
+  // open, read all, close
+  Result<std::string> read_file(const std::string& relative, std::size_t max_bytes = 1 << 20) const;
+  // Sorted by name, "." and ".." left out.
+  Result<std::vector<DirEntry>> list() const;
+  bool exists(const std::string& relative) const;
+  // What the symbolic link points at.
+  Result<std::string> read_link(const std::string& relative) const;
+  // Inode number; for a cgroup directory this is the 64-bit cgroup id.
+  Result<std::uint64_t> inode() const;
+  const std::string& path() const { return path_; }
+  int fd() const { return fd_.get(); }
+
+ private:
+  Dir(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  Fd fd_;
+  std::string path_;
+};
+
+// Writes beside the target, fsyncs, renames over it and fsyncs the directory: either the old or the new content exists.
+Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode = 0644);
+
+// mkdir -p
+Status make_dirs(const std::string& path, unsigned mode = 0755);
+
+}  // namespace wattle

@@ -1,0 +1,35 @@
+// client: a small blocking HTTP/1.1 client that keeps its connection.
+// Errors   unavailable (refused, unreachable), timeout, malformed (not HTTP, or larger than max_body_bytes)
+// Threads  single owner
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/result.hpp"
+
+namespace wattle::http {
+
+struct Answer {
+  int status = 0;
+  std::string content_type;
+  std::string body;
+};
+
+class Client {
+ public:
+  // Connects at the first request, and again when the peer has closed the connection.
+  Client(std::string host, std::uint16_t port, std::size_t max_body_bytes = 64 << 20);
+  Client(Client&&) noexcept;
+  ~Client();
+  Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,
+                         std::chrono::milliseconds timeout);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wattle::http

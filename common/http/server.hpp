@@ -1,0 +1,63 @@
+// server: a small HTTP/1.1 server for a handful of endpoints.
+// Source   Boost.Beast; Beast's and OpenSSL's only home is this folder
+// Errors   conflict (address in use), malformed (address)
+// Threads  handlers run on `threads` worker threads, several at once; they must be thread safe and may block for milliseconds
+//
+// Always sends Content-Length, keeps connections open for `idle_timeout`, limits header, body and time, answers
+// 400/404/405/408/413/431/500/503 by itself with one line of text that names what is wrong.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/log.hpp"
+#include "common/result.hpp"
+
+namespace wattle::http {
+
+struct Request {
+  std::string method;   // "GET"
+  std::string path;     // decoded, without the query: "/api/v1/nodes"
+  std::map<std::string, std::string> query;
+  std::string body;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+};
+
+using Handler = std::function<Response(const Request&)>;
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;                                 // 0 picks one
+  std::size_t max_header_bytes = 16 << 10;
+  std::size_t max_body_bytes = 8 << 20;
+  std::size_t max_connections = 256;
+  std::chrono::milliseconds idle_timeout{120'000};        // kube-scheduler keeps idle connections for 90 s
+  std::chrono::milliseconds request_timeout{10'000};      // from first byte to last
+  unsigned threads = 4;
+};
+
+class Server {
+ public:
+  // Routes: "METHOD /path"; a path that ends in "/" matches everything below it. GET routes answer HEAD too.
+  static Result<Server> start(const ServerOptions& options, std::map<std::string, Handler> routes, const Log& log);
+  Server(Server&&) noexcept;
+  Server& operator=(Server&&) noexcept;
+  ~Server();                                              // stops accepting, lets handlers end, joins
+  std::uint16_t port() const;
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wattle::http

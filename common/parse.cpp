@@ -1,0 +1,83 @@
+#include "common/parse.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace wattle::parse {
+
+std::optional<double> real(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::string_view trim(std::string_view text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::vector<std::string_view> fields(std::string_view text) {
+  std::vector<std::string_view> found;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto begin = text.find_first_not_of(" \t", at);
+    if (begin == std::string_view::npos) break;
+    const auto end = text.find_first_of(" \t", begin);
+    found.push_back(text.substr(begin, end == std::string_view::npos ? end : end - begin));
+    at = end == std::string_view::npos ? text.size() : end;
+  }
+  return found;
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> found;
+  for (;;) {
+    const auto end = text.find(at);
+    found.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return found;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<std::uint64_t> keyed_u64(std::string_view text, std::string_view key) {
+  std::optional<std::uint64_t> found;
+  for_each_line(text, [&](std::string_view line) {
+    if (!found && line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ')
+      found = u64(trim(line.substr(key.size() + 1)));
+  });
+  return found;
+}
+
+namespace {
+template <std::size_t N>
+std::optional<double> with_suffix(std::string_view text, const std::array<std::pair<std::string_view, double>, N>& units) {
+  std::size_t digits = 0;
+  while (digits < text.size() && (text[digits] == '.' || (text[digits] >= '0' && text[digits] <= '9'))) ++digits;
+  const auto number = real(text.substr(0, digits));
+  if (!number) return std::nullopt;
+  const auto suffix = text.substr(digits);
+  for (const auto& [name, factor] : units)
+    if (suffix == name) return *number * factor;
+  return std::nullopt;
+}
+}  // namespace
+
+std::optional<double> quantity(std::string_view text) {
+  if (const auto plain = real(text); plain && *plain >= 0) return plain;  // also 1e3
+  static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{{
+      {"", 1}, {"n", 1e-9}, {"u", 1e-6}, {"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15},
+      {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}, {"Pi", 1125899906842624.0}}};
+  return with_suffix(text, kUnits);
+}
+
+std::optional<double> duration_s(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
+      {{"", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
+  return with_suffix(text, kUnits);
+}
+
+}  // namespace wattle::parse

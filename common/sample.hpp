@@ -1,0 +1,87 @@
+// sample: what one node tells about one interval; the value that the agent measures, the wire carries and state keeps.
+// Units    in every name; _ratio is 0..1; energy in integer microjoules so that sums are exact
+// Absent   std::optional: the kernel did not say. Zero means that the kernel said zero.
+// Threads  values
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wattle {
+
+// Where a number of joules comes from. `estimated` is a utilisation model and is marked so wherever it is shown.
+enum class EnergySource : std::uint8_t { none = 0, rapl = 1, perf = 2, pcm = 3, hwmon = 4, estimated = 5 };
+std::string_view to_string(EnergySource source);
+
+// One energy domain over the interval. package and psys may both be told; total_energy_uj counts nothing twice.
+struct EnergyDomain {
+  std::string name;     // "package-0", "dram-0", "psys", "estimated"
+  std::uint64_t energy_uj = 0;
+  bool gap = false;     // the counter may have wrapped more than once: energy_uj is a lower bound
+};
+
+// Pressure stall: share of the interval in which some or all tasks waited.
+struct Pressure {
+  std::optional<double> cpu_some_ratio, cpu_full_ratio;
+  std::optional<double> memory_some_ratio, memory_full_ratio;
+  std::optional<double> io_some_ratio, io_full_ratio;
+};
+
+struct NodeValues {
+  std::optional<double> cpu_used_cores;
+  std::optional<double> cpu_cores;              // online
+  std::optional<std::uint64_t> memory_used_bytes;   // total - available
+  std::optional<std::uint64_t> memory_total_bytes;
+  std::optional<double> net_rx_bytes_per_s, net_tx_bytes_per_s;        // physical interfaces, summed
+  std::optional<double> disk_read_bytes_per_s, disk_write_bytes_per_s;  // whole disks, summed
+  std::optional<double> disk_used_ratio;         // of the file system at the root
+  std::optional<std::uint64_t> tcp_established;
+  Pressure pressure;
+  EnergySource energy_source = EnergySource::none;
+  std::optional<std::uint64_t> energy_uj;        // measured over the interval = sum of workloads + idle + unattributed
+  std::optional<std::uint64_t> idle_energy_uj;
+  std::optional<std::uint64_t> unattributed_energy_uj;
+  std::vector<EnergyDomain> domains;
+};
+
+enum class WorkloadKind : std::uint8_t { pod = 0, service = 1, vm = 2, other = 3 };
+std::string_view to_string(WorkloadKind kind);
+
+// One workload root (a pod, a systemd service, a VM); nested cgroups belong to their root. Roots are disjoint.
+struct WorkloadValues {
+  std::uint64_t cgroup_id = 0;  // kernfs inode of the root's directory
+  WorkloadKind kind = WorkloadKind::other;
+  std::string name;             // pod UID with dashes, unit name, or VM name
+  bool ended = false;           // removed during the interval; these are its last values
+  std::optional<std::uint64_t> cpu_usage_us;     // over the interval
+  std::optional<std::uint64_t> energy_uj;        // its share over the interval
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> io_read_bytes, io_write_bytes;  // over the interval
+  std::optional<std::uint64_t> pids;
+  Pressure pressure;
+};
+
+// Round trips to one target over the probe window.
+struct ProbeValues {
+  std::string target;   // name from the configuration
+  std::optional<double> p50_ms, p95_ms, jitter_ms;  // absent: nothing answered
+  double loss_ratio = 0;
+  std::uint64_t sent = 0;
+};
+
+// One tick of one node.
+struct Record {
+  std::uint64_t incarnation = 0;  // rises at each agent start, persisted
+  std::uint64_t seq = 0;          // rises by one within an incarnation, from 1
+  std::int64_t mono_ns = 0;       // CLOCK_MONOTONIC of the node at the end of the interval
+  std::int64_t wall_ns = 0;       // for people only
+  std::int64_t interval_ns = 0;   // 0 in the first record: no rates yet
+  NodeValues node;
+  std::vector<WorkloadValues> workloads;
+  std::vector<ProbeValues> probes;
+};
+
+}  // namespace wattle

@@ -1,0 +1,57 @@
+// keys: CURVE key pairs and the allow list that says whose key may do what.
+// Source   key files made by `wattle keys new`; the allow list file "<Z85 public key> <role> <name>", '#' comments
+// Units    keys are Z85 text, 40 characters
+// Errors   not_found, denied (a secret that others may read), malformed (names file and line)
+// Threads  values; AllowList single owner
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace wattle::transport {
+
+enum class Role : std::uint8_t { agent, shim, reader, operator_ };
+std::string_view to_string(Role role);
+Result<Role> parse_role(std::string_view text);
+
+// Who a key speaks for. It travels as the ZAP User-Id "role/name".
+struct Identity {
+  Role role = Role::reader;
+  std::string name;  // of the node for an agent
+  std::string user_id() const;
+  static std::optional<Identity> from_user_id(std::string_view user_id);
+};
+
+struct KeyPair {
+  std::string public_key;
+  std::string secret_key;
+  static KeyPair generate();
+  // A file "public-key: ...\nsecret-key: ...\n", mode 0400; refused when group or others may read it.
+  static Result<KeyPair> load(const std::string& path);
+  Status save(const std::string& path) const;
+};
+
+// The server's public key as clients keep it: one line, Z85.
+Result<std::string> load_public_key(const std::string& path);
+
+class AllowList {
+ public:
+  static Result<AllowList> load(const std::string& path);
+  static Result<AllowList> parse(std::string_view text, const std::string& name);
+  void allow(const std::string& public_key, Identity identity);
+  const Identity* find(std::string_view public_key) const;
+  std::size_t size() const { return by_key_.size(); }
+  // As the file has it; parse(text()) gives the same list.
+  std::string text() const;
+
+ private:
+  std::map<std::string, Identity, std::less<>> by_key_;
+};
+
+}  // namespace wattle::transport

@@ -1,0 +1,163 @@
+// sockets: Wattle's four kinds of ZeroMQ sockets, all under CURVE, with safe options.
+// Source   libzmq 4.3; ZeroMQ's only home is this folder
+// Errors   conflict (address in use), malformed (endpoint), unavailable (peer not there or its queue full), denied
+// Threads  each socket belongs to one thread; Context may be shared
+//
+// Nothing here blocks unless a timeout says so. No routing ids are set: a peer is who its key is (ZAP User-Id).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/log.hpp"
+#include "common/result.hpp"
+#include "common/transport/keys.hpp"
+
+namespace wattle::transport {
+
+// One I/O context; with serve() it also answers ZAP requests on a thread of its own. Outlives its sockets.
+class Context {
+ public:
+  Context();
+  Context(Context&&) noexcept;
+  ~Context();
+  // Starts asking `allow` at each handshake; a key that is not there is refused and logged. Call before binding.
+  // `allow` may be replaced at any time with set_allow_list (thread safe).
+  void serve(AllowList allow, const Log& log);
+  void set_allow_list(AllowList allow);
+  std::uint64_t refused_handshakes() const;
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// What poll() waits on.
+class Socket {
+ public:
+  virtual ~Socket() = default;
+  virtual void* native() const = 0;
+};
+
+// Waits until a socket (or descriptor) is readable or the timeout is over. One flag per socket, then one per descriptor.
+std::vector<bool> poll(std::span<const Socket* const> sockets, std::span<const int> fds, std::chrono::milliseconds timeout);
+
+struct Incoming {
+  std::string route;   // to answer to; valid while the peer is connected
+  Identity identity;
+  std::string bytes;
+};
+
+struct ServerOptions {
+  std::string endpoint;                       // "tcp://127.0.0.1:7460"; port 0 picks one
+  KeyPair key;
+  std::int64_t max_message_bytes = 1 << 20;
+  int queue = 1000;                           // messages kept per peer before send() says unavailable
+  int backlog = 8192;
+};
+
+// ROUTER: many clients, each with an identity.
+class Server final : public Socket {
+ public:
+  static Result<Server> bind(Context& context, const ServerOptions& options);
+  Server(Server&&) noexcept;
+  Server& operator=(Server&&) noexcept;
+  ~Server() override;
+  std::optional<Incoming> receive();          // nothing waiting: nullopt
+  bool send(const std::string& route, std::string_view bytes);  // false: the peer is gone or its queue is full
+  const std::string& endpoint() const;        // with the real port
+  void* native() const override;
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct ClientOptions {
+  std::string endpoint;
+  KeyPair key;
+  std::string server_key;                     // public, Z85
+  std::int64_t max_message_bytes = 64 << 20;
+  int queue = 1000;
+};
+
+enum class Link { connecting, up, refused };  // refused: wrong key on either side; rebuild() is the only way on
+
+// DEALER: one server. Reconnects by itself with backoff to 32 s; sends only on a live link (IMMEDIATE).
+class Client final : public Socket {
+ public:
+  static Result<Client> connect(Context& context, const ClientOptions& options);
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+  ~Client() override;
+  Status send(std::string_view bytes);        // unavailable: no link, or the queue is full
+  std::optional<std::string> receive();       // nothing waiting: nullopt
+  std::optional<std::string> receive(std::chrono::milliseconds timeout);
+  Link link();                                // from the socket's monitor
+  std::string link_problem() const;           // why it is refused or still connecting; empty when up
+  Status rebuild();                           // a new socket; what was queued is lost
+  void* native() const override;
+
+ private:
+  struct Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// XPUB: the feed. A topic is a text; a subscriber with a full queue loses messages and must ask for a snapshot.
+class Publisher final : public Socket {
+ public:
+  static Result<Publisher> bind(Context& context, const ServerOptions& options);
+  Publisher(Publisher&&) noexcept;
+  Publisher& operator=(Publisher&&) noexcept;
+  ~Publisher() override;
+  void publish(std::string_view topic, std::string_view bytes);
+  // Reads subscription messages so that they do not pile up; true if somebody newly subscribed.
+  bool drain();
+  const std::string& endpoint() const;
+  void* native() const override;
+
+ private:
+  struct Impl;
+  explicit Publisher(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct Published {
+  std::string topic;
+  std::string bytes;
+};
+
+// SUB
+class Subscriber final : public Socket {
+ public:
+  static Result<Subscriber> connect(Context& context, const ClientOptions& options, std::span<const std::string> topics);
+  Subscriber(Subscriber&&) noexcept;
+  Subscriber& operator=(Subscriber&&) noexcept;
+  ~Subscriber() override;
+  std::optional<Published> receive();
+  std::optional<Published> receive(std::chrono::milliseconds timeout);
+  void* native() const override;
+
+ private:
+  struct Impl;
+  explicit Subscriber(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Topics of the feed.
+inline constexpr std::string_view kTopicBoard = "board";        // wire::Board
+inline constexpr std::string_view kTopicState = "state";        // wire::StateChange
+inline constexpr std::string_view kTopicDecision = "decision";  // wire::Decision
+
+}  // namespace wattle::transport

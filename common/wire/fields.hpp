@@ -1,0 +1,285 @@
+// fields: the order of each message's fields on the wire; the one list that encode, decode and docs/wire.md follow.
+// A field is only ever added at the end of its list; none is removed, moved or given another meaning.
+// Threads  pure
+#pragma once
+
+#include "common/wire/messages.hpp"
+
+namespace wattle::wire {
+
+// V is called as v("name", value) for each field in order.
+template <class V>
+void fields(V& v, Pressure& m) {
+  v("cpu_some_ratio", m.cpu_some_ratio);
+  v("cpu_full_ratio", m.cpu_full_ratio);
+  v("memory_some_ratio", m.memory_some_ratio);
+  v("memory_full_ratio", m.memory_full_ratio);
+  v("io_some_ratio", m.io_some_ratio);
+  v("io_full_ratio", m.io_full_ratio);
+}
+
+template <class V>
+void fields(V& v, EnergyDomain& m) {
+  v("name", m.name);
+  v("energy_uj", m.energy_uj);
+  v("gap", m.gap);
+}
+
+template <class V>
+void fields(V& v, NodeValues& m) {
+  v("cpu_used_cores", m.cpu_used_cores);
+  v("cpu_cores", m.cpu_cores);
+  v("memory_used_bytes", m.memory_used_bytes);
+  v("memory_total_bytes", m.memory_total_bytes);
+  v("net_rx_bytes_per_s", m.net_rx_bytes_per_s);
+  v("net_tx_bytes_per_s", m.net_tx_bytes_per_s);
+  v("disk_read_bytes_per_s", m.disk_read_bytes_per_s);
+  v("disk_write_bytes_per_s", m.disk_write_bytes_per_s);
+  v("disk_used_ratio", m.disk_used_ratio);
+  v("tcp_established", m.tcp_established);
+  v("pressure", m.pressure);
+  v("energy_source", m.energy_source);
+  v("energy_uj", m.energy_uj);
+  v("idle_energy_uj", m.idle_energy_uj);
+  v("unattributed_energy_uj", m.unattributed_energy_uj);
+  v("domains", m.domains);
+}
+
+template <class V>
+void fields(V& v, WorkloadValues& m) {
+  v("cgroup_id", m.cgroup_id);
+  v("kind", m.kind);
+  v("name", m.name);
+  v("ended", m.ended);
+  v("cpu_usage_us", m.cpu_usage_us);
+  v("energy_uj", m.energy_uj);
+  v("memory_bytes", m.memory_bytes);
+  v("io_read_bytes", m.io_read_bytes);
+  v("io_write_bytes", m.io_write_bytes);
+  v("pids", m.pids);
+  v("pressure", m.pressure);
+}
+
+template <class V>
+void fields(V& v, ProbeValues& m) {
+  v("target", m.target);
+  v("p50_ms", m.p50_ms);
+  v("p95_ms", m.p95_ms);
+  v("jitter_ms", m.jitter_ms);
+  v("loss_ratio", m.loss_ratio);
+  v("sent", m.sent);
+}
+
+template <class V>
+void fields(V& v, Record& m) {
+  v("incarnation", m.incarnation);
+  v("seq", m.seq);
+  v("mono_ns", m.mono_ns);
+  v("wall_ns", m.wall_ns);
+  v("interval_ns", m.interval_ns);
+  v("node", m.node);
+  v("workloads", m.workloads);
+  v("probes", m.probes);
+}
+
+template <class V>
+void fields(V& v, Hello& m) {
+  v("version_min", m.version_min);
+  v("version_max", m.version_max);
+  v("node", m.node);
+  v("incarnation", m.incarnation);
+  v("agent_version", m.agent_version);
+  v("features", m.features);
+  v("labels", m.labels);
+  v("cpu_cores", m.cpu_cores);
+  v("memory_bytes", m.memory_bytes);
+  v("pod_capacity", m.pod_capacity);
+  v("max_batch", m.max_batch);
+  v("findings", m.findings);
+}
+
+template <class V>
+void fields(V& v, Welcome& m) {
+  v("version", m.version);
+  v("controller_version", m.controller_version);
+  v("max_batch", m.max_batch);
+  v("max_message_bytes", m.max_message_bytes);
+  v("credit", m.credit);
+  v("acked_incarnation", m.acked_incarnation);
+  v("acked_seq", m.acked_seq);
+}
+
+template <class V>
+void fields(V& v, Samples& m) {
+  v("records", m.records);
+}
+
+template <class V>
+void fields(V& v, Ack& m) {
+  v("incarnation", m.incarnation);
+  v("seq", m.seq);
+  v("credit", m.credit);
+}
+
+template <class V>
+void fields(V& v, Ping& m) {
+  v("nonce", m.nonce);
+  v("mono_ns", m.mono_ns);
+}
+
+template <class V>
+void fields(V& v, Pong& m) {
+  v("nonce", m.nonce);
+  v("mono_ns", m.mono_ns);
+  v("peer_mono_ns", m.peer_mono_ns);
+  v("peer_wall_ns", m.peer_wall_ns);
+}
+
+template <class V>
+void fields(V& v, Refusal& m) {
+  v("subject", m.subject);
+  v("what", m.what);
+  v("mend", m.mend);
+}
+
+template <class V>
+void fields(V& v, Placement& m) {
+  v("pod_uid", m.pod_uid);
+  v("node", m.node);
+  v("gone", m.gone);
+  v("cgroup_id", m.cgroup_id);
+  v("wall_ns", m.wall_ns);
+}
+
+template <class V>
+void fields(V& v, Ask& m) {
+  v("request_id", m.request_id);
+  v("pod_uid", m.pod_uid);
+  v("pod_name", m.pod_name);
+  v("pod_namespace", m.pod_namespace);
+  v("app", m.app);
+  v("cpu_request_cores", m.cpu_request_cores);
+  v("memory_request_bytes", m.memory_request_bytes);
+  v("daemonset", m.daemonset);
+  v("latency_soft_ms", m.latency_soft_ms);
+  v("latency_hard_ms", m.latency_hard_ms);
+  v("latency_target", m.latency_target);
+  v("node_name", m.node_name);
+  v("candidates", m.candidates);
+  v("problems", m.problems);
+  v("deadline_ms", m.deadline_ms);
+}
+
+template <class V>
+void fields(V& v, Suggestion& m) {
+  v("request_id", m.request_id);
+  v("decision_id", m.decision_id);
+  v("neutral", m.neutral);
+  v("reason", m.reason);
+  v("policy", m.policy);
+  v("mode", m.mode);
+  v("model_step", m.model_step);
+  v("scores", m.scores);
+}
+
+template <class V>
+void fields(V& v, Candidate& m) {
+  v("node", m.node);
+  v("masked", m.masked);
+  v("score", m.score);
+  v("q", m.q);
+  v("prior", m.prior);
+  v("residual", m.residual);
+  v("marginal_w", m.marginal_w);
+}
+
+template <class V>
+void fields(V& v, Outcome& m) {
+  v("node", m.node);
+  v("reward", m.reward);
+  v("end_of_episode", m.end_of_episode);
+  v("terms", m.terms);
+}
+
+template <class V>
+void fields(V& v, Decision& m) {
+  v("id", m.id);
+  v("wall_ns", m.wall_ns);
+  v("pod_uid", m.pod_uid);
+  v("pod_name", m.pod_name);
+  v("pod_namespace", m.pod_namespace);
+  v("policy", m.policy);
+  v("mode", m.mode);
+  v("model_step", m.model_step);
+  v("advice", m.advice);
+  v("propensity", m.propensity);
+  v("explored", m.explored);
+  v("reason", m.reason);
+  v("candidates", m.candidates);
+  v("problems", m.problems);
+  v("placed_on", m.placed_on);
+  v("outcome", m.outcome);
+  v("decide_us", m.decide_us);
+}
+
+template <class V>
+void fields(V& v, BoardClass& m) {
+  v("cpu_request_cores", m.cpu_request_cores);
+  v("scores", m.scores);
+}
+
+template <class V>
+void fields(V& v, Board& m) {
+  v("epoch", m.epoch);
+  v("seq", m.seq);
+  v("ttl_ms", m.ttl_ms);
+  v("neutral", m.neutral);
+  v("policy", m.policy);
+  v("model_step", m.model_step);
+  v("classes", m.classes);
+}
+
+template <class V>
+void fields(V& v, NodeState& m) {
+  v("node", m.node);
+  v("connected", m.connected);
+  v("age_ms", m.age_ms);
+  v("values", m.values);
+  v("power_w", m.power_w);
+  v("pods", m.pods);
+  v("cpu_requested_cores", m.cpu_requested_cores);
+  v("memory_requested_bytes", m.memory_requested_bytes);
+  v("probes", m.probes);
+}
+
+template <class V>
+void fields(V& v, StateChange& m) {
+  v("epoch", m.epoch);
+  v("seq", m.seq);
+  v("state", m.state);
+}
+
+template <class V>
+void fields(V& v, Snapshot& m) {
+  v("epoch", m.epoch);
+  v("seq", m.seq);
+  v("states", m.states);
+  v("board", m.board);
+}
+
+template <class V>
+void fields(V& v, Query& m) {
+  v("request_id", m.request_id);
+  v("what", m.what);
+  v("arguments", m.arguments);
+}
+
+template <class V>
+void fields(V& v, Reply& m) {
+  v("request_id", m.request_id);
+  v("ok", m.ok);
+  v("body", m.body);
+  v("error", m.error);
+}
+
+}  // namespace wattle::wire
