@@ -155,9 +155,9 @@ class TorchTrainer final : public QTrainer {
     const at::Tensor first = dense(node, Part::node_0_weight, Part::node_0_bias).relu_();
     const at::Tensor embedding = dense(first, Part::node_1_weight, Part::node_1_bias).relu_();  // [B*N, H]
     const at::Tensor by_decision = embedding.view({size, width, hidden});
-    // Not bmm: without MKL it is a loop of one small product per decision.
-    const at::Tensor mean = (by_decision * share).sum(1);    // [B, H]
-    const at::Tensor max = std::get<0>(by_decision.max(1));  // [B, H]; padding repeats a valid node
+    // Not bmm, which without MKL is a loop over decisions; not max(dim), which is not vectorised.
+    const at::Tensor mean = (by_decision * share).sum(1);  // [B, H]
+    const at::Tensor max = by_decision.amax(1);            // [B, H]; padding repeats a valid node
     const at::Tensor asked = dense(ask, Part::ask_weight, Part::ask_bias).relu_();  // [B, H]
     const at::Tensor shared = at::cat({mean, max, asked}, 1);                       // [B, 3H]
     const at::Tensor value_hidden = dense(shared, Part::value_weight, Part::value_bias).relu_();
