@@ -54,7 +54,8 @@ std::optional<std::uint64_t> keyed_u64(std::string_view text, std::string_view k
 
 namespace {
 template <std::size_t N>
-std::optional<double> with_suffix(std::string_view text, const std::array<std::pair<std::string_view, double>, N>& units) {
+std::optional<double> with_suffix(std::string_view text,
+                                  const std::array<std::pair<std::string_view, double>, N>& units) {
   std::size_t digits = 0;
   while (digits < text.size() && (text[digits] == '.' || (text[digits] >= '0' && text[digits] <= '9'))) ++digits;
   const auto number = real(text.substr(0, digits));
@@ -68,9 +69,20 @@ std::optional<double> with_suffix(std::string_view text, const std::array<std::p
 
 std::optional<double> quantity(std::string_view text) {
   if (const auto plain = real(text); plain && *plain >= 0) return plain;  // also 1e3
-  static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{{
-      {"", 1}, {"n", 1e-9}, {"u", 1e-6}, {"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15},
-      {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}, {"Pi", 1125899906842624.0}}};
+  static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{{{"", 1},
+                                                                               {"n", 1e-9},
+                                                                               {"u", 1e-6},
+                                                                               {"m", 1e-3},
+                                                                               {"k", 1e3},
+                                                                               {"M", 1e6},
+                                                                               {"G", 1e9},
+                                                                               {"T", 1e12},
+                                                                               {"P", 1e15},
+                                                                               {"Ki", 1024.0},
+                                                                               {"Mi", 1048576.0},
+                                                                               {"Gi", 1073741824.0},
+                                                                               {"Ti", 1099511627776.0},
+                                                                               {"Pi", 1125899906842624.0}}};
   return with_suffix(text, kUnits);
 }
 

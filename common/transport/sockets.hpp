@@ -48,20 +48,22 @@ class Socket {
   virtual void* native() const = 0;
 };
 
-// Waits until a socket (or descriptor) is readable or the timeout is over. One flag per socket, then one per descriptor.
-std::vector<bool> poll(std::span<const Socket* const> sockets, std::span<const int> fds, std::chrono::milliseconds timeout);
+// Waits until a socket (or descriptor) is readable or the timeout is over. One flag per socket, then one per
+// descriptor.
+std::vector<bool> poll(std::span<const Socket* const> sockets, std::span<const int> fds,
+                       std::chrono::milliseconds timeout);
 
 struct Incoming {
-  std::string route;   // to answer to; valid while the peer is connected
+  std::string route;  // to answer to; valid while the peer is connected
   Identity identity;
   std::string bytes;
 };
 
 struct ServerOptions {
-  std::string endpoint;                       // "tcp://127.0.0.1:7460"; port 0 picks one
+  std::string endpoint;  // "tcp://127.0.0.1:7460"; port 0 picks one
   KeyPair key;
   std::int64_t max_message_bytes = 1 << 20;
-  int queue = 1000;                           // messages kept per peer before send() says unavailable
+  int queue = 1000;  // messages kept per peer before send() says unavailable
   int backlog = 8192;
 };
 
@@ -72,9 +74,9 @@ class Server final : public Socket {
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;
   ~Server() override;
-  std::optional<Incoming> receive();          // nothing waiting: nullopt
+  std::optional<Incoming> receive();                            // nothing waiting: nullopt
   bool send(const std::string& route, std::string_view bytes);  // false: the peer is gone or its queue is full
-  const std::string& endpoint() const;        // with the real port
+  const std::string& endpoint() const;                          // with the real port
   void* native() const override;
 
  private:
@@ -86,7 +88,7 @@ class Server final : public Socket {
 struct ClientOptions {
   std::string endpoint;
   KeyPair key;
-  std::string server_key;                     // public, Z85
+  std::string server_key;  // public, Z85
   std::int64_t max_message_bytes = 64 << 20;
   int queue = 1000;
 };
@@ -100,12 +102,12 @@ class Client final : public Socket {
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   ~Client() override;
-  Status send(std::string_view bytes);        // unavailable: no link, or the queue is full
-  std::optional<std::string> receive();       // nothing waiting: nullopt
+  Status send(std::string_view bytes);   // unavailable: no link, or the queue is full
+  std::optional<std::string> receive();  // nothing waiting: nullopt
   std::optional<std::string> receive(std::chrono::milliseconds timeout);
-  Link link();                                // from the socket's monitor
-  std::string link_problem() const;           // why it is refused or still connecting; empty when up
-  Status rebuild();                           // a new socket; what was queued is lost
+  Link link();                       // from the socket's monitor
+  std::string link_problem() const;  // why it is refused or still connecting; empty when up
+  Status rebuild();                  // a new socket; what was queued is lost
   void* native() const override;
 
  private:
@@ -141,7 +143,8 @@ struct Published {
 // SUB
 class Subscriber final : public Socket {
  public:
-  static Result<Subscriber> connect(Context& context, const ClientOptions& options, std::span<const std::string> topics);
+  static Result<Subscriber> connect(Context& context, const ClientOptions& options,
+                                    std::span<const std::string> topics);
   Subscriber(Subscriber&&) noexcept;
   Subscriber& operator=(Subscriber&&) noexcept;
   ~Subscriber() override;

@@ -147,7 +147,10 @@ bool is_utf8(std::string_view text) {
       ++i;
       continue;
     }
-    const std::size_t length = lead >= 0xF0 && lead <= 0xF4 ? 4 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xC2 && lead < 0xE0 ? 2 : 0;
+    const std::size_t length = lead >= 0xF0 && lead <= 0xF4  ? 4
+                               : lead >= 0xE0 && lead < 0xF0 ? 3
+                               : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                             : 0;
     if (length == 0 || i + length > text.size()) return false;
     for (std::size_t k = 1; k < length; ++k)
       if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
@@ -292,22 +295,38 @@ Result<Message> decode_as(const msgpack::object_array& array, Kind kind, const L
 
 std::string_view to_string(Kind kind) {
   switch (kind) {
-    case Kind::hello: return "hello";
-    case Kind::welcome: return "welcome";
-    case Kind::samples: return "samples";
-    case Kind::ack: return "ack";
-    case Kind::ping: return "ping";
-    case Kind::pong: return "pong";
-    case Kind::refusal: return "refusal";
-    case Kind::ask: return "ask";
-    case Kind::suggestion: return "suggestion";
-    case Kind::decision: return "decision";
-    case Kind::placement: return "placement";
-    case Kind::board: return "board";
-    case Kind::state_change: return "state_change";
-    case Kind::snapshot: return "snapshot";
-    case Kind::query: return "query";
-    case Kind::reply: return "reply";
+    case Kind::hello:
+      return "hello";
+    case Kind::welcome:
+      return "welcome";
+    case Kind::samples:
+      return "samples";
+    case Kind::ack:
+      return "ack";
+    case Kind::ping:
+      return "ping";
+    case Kind::pong:
+      return "pong";
+    case Kind::refusal:
+      return "refusal";
+    case Kind::ask:
+      return "ask";
+    case Kind::suggestion:
+      return "suggestion";
+    case Kind::decision:
+      return "decision";
+    case Kind::placement:
+      return "placement";
+    case Kind::board:
+      return "board";
+    case Kind::state_change:
+      return "state_change";
+    case Kind::snapshot:
+      return "snapshot";
+    case Kind::query:
+      return "query";
+    case Kind::reply:
+      return "reply";
   }
   return "unknown";
 }
@@ -322,7 +341,8 @@ std::string encode(const Message& message) {
   Encoder encoder(buffer);
   const Kind kind = kind_of(message);
   // fields() takes a mutable reference because decode writes through it; encode only reads.
-  std::visit([&](const auto& value) { encoder.message(kind, const_cast<std::decay_t<decltype(value)>&>(value)); }, message);
+  std::visit([&](const auto& value) { encoder.message(kind, const_cast<std::decay_t<decltype(value)>&>(value)); },
+             message);
   return {buffer.data(), buffer.size()};
 }
 
@@ -337,7 +357,8 @@ Result<Message> decode(std::string_view bytes, const Limits& limits) {
       return fail(Errc::malformed, "message", visitor.problem() != nullptr ? visitor.problem() : "no msgpack");
     if (end != bytes.size()) return fail(Errc::malformed, "message", "has bytes behind its end");
 
-    const msgpack::object_handle handle = msgpack::unpack(bytes.data(), bytes.size(), [](auto, auto, void*) { return true; });
+    const msgpack::object_handle handle =
+        msgpack::unpack(bytes.data(), bytes.size(), [](auto, auto, void*) { return true; });
     const msgpack::object& object = handle.get();
     if (object.type != msgpack::type::ARRAY || object.via.array.size < 2)
       return fail(Errc::malformed, "message", "is not an array [version, kind, ...]");
@@ -348,22 +369,38 @@ Result<Message> decode(std::string_view bytes, const Limits& limits) {
       return fail(Errc::unsupported, "message.kind", "is no known kind");
     const Kind kind = static_cast<Kind>(array.ptr[1].via.u64);
     switch (kind) {
-      case Kind::hello: return decode_as<Hello>(array, kind, limits);
-      case Kind::welcome: return decode_as<Welcome>(array, kind, limits);
-      case Kind::samples: return decode_as<Samples>(array, kind, limits);
-      case Kind::ack: return decode_as<Ack>(array, kind, limits);
-      case Kind::ping: return decode_as<Ping>(array, kind, limits);
-      case Kind::pong: return decode_as<Pong>(array, kind, limits);
-      case Kind::refusal: return decode_as<Refusal>(array, kind, limits);
-      case Kind::ask: return decode_as<Ask>(array, kind, limits);
-      case Kind::suggestion: return decode_as<Suggestion>(array, kind, limits);
-      case Kind::decision: return decode_as<Decision>(array, kind, limits);
-      case Kind::placement: return decode_as<Placement>(array, kind, limits);
-      case Kind::board: return decode_as<Board>(array, kind, limits);
-      case Kind::state_change: return decode_as<StateChange>(array, kind, limits);
-      case Kind::snapshot: return decode_as<Snapshot>(array, kind, limits);
-      case Kind::query: return decode_as<Query>(array, kind, limits);
-      case Kind::reply: return decode_as<Reply>(array, kind, limits);
+      case Kind::hello:
+        return decode_as<Hello>(array, kind, limits);
+      case Kind::welcome:
+        return decode_as<Welcome>(array, kind, limits);
+      case Kind::samples:
+        return decode_as<Samples>(array, kind, limits);
+      case Kind::ack:
+        return decode_as<Ack>(array, kind, limits);
+      case Kind::ping:
+        return decode_as<Ping>(array, kind, limits);
+      case Kind::pong:
+        return decode_as<Pong>(array, kind, limits);
+      case Kind::refusal:
+        return decode_as<Refusal>(array, kind, limits);
+      case Kind::ask:
+        return decode_as<Ask>(array, kind, limits);
+      case Kind::suggestion:
+        return decode_as<Suggestion>(array, kind, limits);
+      case Kind::decision:
+        return decode_as<Decision>(array, kind, limits);
+      case Kind::placement:
+        return decode_as<Placement>(array, kind, limits);
+      case Kind::board:
+        return decode_as<Board>(array, kind, limits);
+      case Kind::state_change:
+        return decode_as<StateChange>(array, kind, limits);
+      case Kind::snapshot:
+        return decode_as<Snapshot>(array, kind, limits);
+      case Kind::query:
+        return decode_as<Query>(array, kind, limits);
+      case Kind::reply:
+        return decode_as<Reply>(array, kind, limits);
     }
     return fail(Errc::unsupported, "message.kind", "is no known kind");
   } catch (const std::exception& error) {
