@@ -28,23 +28,24 @@ struct DecideOptions {
   Policy policy = Policy::dqn;
   RewardConfig reward;
   MaskOptions mask;
-  double epsilon = 0.0;          // exploration rate
-  double safe_margin = 0.5;      // explore only among nodes whose Q is within this of the best (reward units)
+  double epsilon = 0.0;      // exploration rate
+  double safe_margin = 0.5;  // explore only among nodes whose Q is within this of the best (reward units)
 };
 
 struct Advice {
-  std::vector<std::string> candidates;      // node names, as asked, unknown ones included
-  std::vector<std::int64_t> scores;         // 0..10, one per candidate
-  std::optional<std::size_t> top;           // index into candidates; absent: neutral
+  std::vector<std::string> candidates;  // node names, as asked, unknown ones included
+  std::vector<std::int64_t> scores;     // 0..10, one per candidate
+  std::optional<std::size_t> top;       // index into candidates; absent: neutral
   // What learning needs: rows are the candidates that the view knows, row_of[candidate] is its row or npos.
   models::Observation observation;
   std::vector<std::size_t> row_of;
-  wire::Decision record;                    // without id, wall_ns, mode, model_step, decide_us
+  wire::Decision record;  // without id, wall_ns, mode, model_step, decide_us
 };
 
 // `candidates` may name nodes that the view does not know. `network` may be null: then dqn acts as model_greedy.
 Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
-              const models::QNetwork* network, const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
+              const models::QNetwork* network, const DecideOptions& options, std::uint64_t turn,
+              std::mt19937_64& random);
 
 // The snapshot behind RawOutcome::before and the rest that is known when the pod is placed.
 RawOutcome begin_outcome(const ClusterView& view, const PodSpec& pod, std::size_t node, const RewardConfig& reward);

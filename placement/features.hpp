@@ -15,7 +15,7 @@ namespace wattle::placement {
 
 struct FeatureSpec {
   std::string_view name;
-  std::string_view unit;     // after normalisation: "ratio", "log", "flag"
+  std::string_view unit;  // after normalisation: "ratio", "log", "flag"
   std::string_view source;
 };
 // In the order of the vectors; unused places at the end are named "reserved" and always 0.
@@ -27,7 +27,7 @@ extern const std::array<FeatureSpec, models::kContextFeatures> kContextFeatureSp
 std::string feature_schema_hash();
 
 struct MaskOptions {
-  double stale_after_s = 10;          // telemetry older than this masks a node
+  double stale_after_s = 10;  // telemetry older than this masks a node
   std::uint64_t in_flight_cap = 8;
 };
 

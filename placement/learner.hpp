@@ -1,8 +1,8 @@
 // learner: turns decisions, their real placements and outcomes into transitions, and transitions into gradient steps.
 // Flow     placed() -> settled() -> n-step transitions between consecutive placements -> replay -> step()
-// Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks travel in the observations; no clock and no thread here
-// Errors   step() forwards the trainer's
-// Threads  single owner; the app gives it a thread, tests and the simulator call it in lockstep
+// Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks travel in the observations; no clock and no
+// thread here Errors   step() forwards the trainer's Threads  single owner; the app gives it a thread, tests and the
+// simulator call it in lockstep
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@ struct LearnerOptions {
   std::uint64_t seed = 1;
   std::size_t replay_capacity = 50'000;
   std::size_t batch = 64;
-  std::size_t warmup = 128;             // transitions before the first step
+  std::size_t warmup = 128;  // transitions before the first step
   std::size_t n_step = 3;
-  double tau_s = 300;                   // discount = exp(-dt/tau)
+  double tau_s = 300;  // discount = exp(-dt/tau)
   double reward_scale = 1.0;
-  double settle_expiry_s = 120;         // an outcome later than this is lost, and counted
+  double settle_expiry_s = 120;  // an outcome later than this is lost, and counted
 };
 
 // One placement in the chain, with what it became. Kept raw so that another reward relabels it.
@@ -44,9 +44,9 @@ struct LearnerFigures {
   std::uint64_t placed = 0, settled = 0, expired = 0;
   std::size_t replay = 0;
   std::uint64_t steps = 0;
-  double loss = 0;          // running means
+  double loss = 0;  // running means
   double mean_q = 0;
-  double mean_reward = 0;   // of settled outcomes
+  double mean_reward = 0;  // of settled outcomes
 };
 
 class Learner {
@@ -77,8 +77,8 @@ class Learner {
   RewardConfig reward_;
   models::QTrainer& trainer_;
   std::mt19937_64 random_;
-  std::deque<Experience> chain_;        // in order of time; the newest may be unsettled
-  std::size_t grown_ = 0;               // chain_ entries before this have had their transition made
+  std::deque<Experience> chain_;  // in order of time; the newest may be unsettled
+  std::size_t grown_ = 0;         // chain_ entries before this have had their transition made
   std::deque<models::Transition> replay_;
   LearnerFigures figures_;
 };

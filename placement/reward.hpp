@@ -1,7 +1,6 @@
-// reward: from a raw outcome to a number, so that new weights relabel old experience. docs/rewards.md has every formula.
-// Presets  ee, lb, lc, el-rl, drs, power, weighted (FEATURES rows; `weighted` is ours)
-// Units    in names; rewards are dimensionless
-// Threads  pure functions, values
+// reward: from a raw outcome to a number, so that new weights relabel old experience. docs/rewards.md has every
+// formula. Presets  ee, lb, lc, el-rl, drs, power, weighted (FEATURES rows; `weighted` is ours) Units    in names;
+// rewards are dimensionless Threads  pure functions, values
 #pragma once
 
 #include <cstdint>
@@ -36,15 +35,15 @@ struct RewardWeights {
 
 struct RewardConfig {
   Preset preset = Preset::weighted;
-  LoadKind load = LoadKind::pods;        // for ee and lb
+  LoadKind load = LoadKind::pods;  // for ee and lb
   RewardWeights weights;
-  double reference_w = 20.0;             // marginal watts that cost one unit of energy reward
-  double horizon_s = 3600;               // expected remaining life is capped here
+  double reference_w = 20.0;  // marginal watts that cost one unit of energy reward
+  double horizon_s = 3600;    // expected remaining life is capped here
 };
 
 // One worker node just before the placement.
 struct WorkerBefore {
-  std::uint64_t pods = 0;                // neither DaemonSet nor static
+  std::uint64_t pods = 0;  // neither DaemonSet nor static
   double cpu_ratio = 0, memory_ratio = 0, disk_ratio = 0;
   std::uint64_t tcp_established = 0;
 };
@@ -56,10 +55,10 @@ struct WorkerAfter {
 
 // Everything a reward may be computed from. Stored with the decision.
 struct RawOutcome {
-  std::vector<WorkerBefore> before;      // all workers
-  std::uint32_t chosen = 0;              // index into before: where the pod really is
-  std::vector<WorkerAfter> after;        // same order; empty: not measured
-  std::optional<double> latency_ms;      // of the chosen node to the pod's target
+  std::vector<WorkerBefore> before;  // all workers
+  std::uint32_t chosen = 0;          // index into before: where the pod really is
+  std::vector<WorkerAfter> after;    // same order; empty: not measured
+  std::optional<double> latency_ms;  // of the chosen node to the pod's target
   std::optional<double> latency_soft_ms, latency_hard_ms;
   std::optional<double> marginal_w;      // measured minus predicted-without-this-pod, wake idle watts included
   double expected_marginal_w = 0;        // what an average node would have added: the b(pod) of docs/rewards.md
@@ -73,8 +72,8 @@ struct RawOutcome {
 
 struct Reward {
   double value = 0;
-  bool end_of_episode = false;           // no bootstrap
-  std::map<std::string, double> terms;   // what it was made of
+  bool end_of_episode = false;          // no bootstrap
+  std::map<std::string, double> terms;  // what it was made of
 };
 
 Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
