@@ -1,8 +1,9 @@
-// checkpoint: a directory of networks that survives crashes: the weights of each with a manifest that vouches for them.
-// Source   <dir>/<number>.safetensors and <dir>/<number>.json; numbers rise with each save, the manifest is written
-// last Gives    the newest checkpoint whose manifest, digest, schema and tensors are right, and why newer ones were
-// skipped Units    see Manifest Errors   not_found (no valid checkpoint; names the last fault), malformed, io; each
-// names the file Threads  single owner; one process at a time per directory
+// checkpoint: a directory of networks that survives crashes; each has a manifest that vouches for its weights.
+// Source   <dir>/<number>.safetensors and .json; numbers rise with each save, and the manifest is written last
+// Gives    the newest checkpoint whose manifest, digest, schema and tensors are right, and why newer ones were skipped
+// Units    see Manifest
+// Errors   not_found (no valid checkpoint, with each one's fault), malformed, io; each names the file
+// Threads  single owner; one process at a time per directory
 #pragma once
 
 #include <cstdint>
