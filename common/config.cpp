@@ -27,7 +27,9 @@ struct Section::Node {
   std::map<std::string, std::shared_ptr<Node>, std::less<>> children;
   std::vector<std::shared_ptr<Node>> listed;
 
-  std::string full(std::string_view key) const { return path.empty() ? std::string(key) : path + "." + std::string(key); }
+  std::string full(std::string_view key) const {
+    return path.empty() ? std::string(key) : path + "." + std::string(key);
+  }
 
   void add(std::string_view key, int line, std::string_view what, std::string_view mend) {
     std::string text = document->name + ":" + std::to_string(line) + ": " + full(key) + ": " + std::string(what);
@@ -53,7 +55,8 @@ struct Section::Node {
         std::string mend = "remove it; known here:";
         for (const auto& name : known) mend += " " + name;
         const int at = entry.first.Mark().line + 1;
-        into.emplace_back(at, document->name + ":" + std::to_string(at) + ": " + full(key) + ": unknown key (" + mend + ")");
+        into.emplace_back(
+            at, document->name + ":" + std::to_string(at) + ": " + full(key) + ": unknown key (" + mend + ")");
       }
     }
     for (const auto& [key, child] : children) child->find_unknown(into);
@@ -198,8 +201,7 @@ void Section::read(std::string_view key, std::map<std::string, double>& out, Bou
 void Section::read_choice(std::string_view key, std::size_t& out, const std::vector<std::string_view>& names) {
   const auto value = node_->take(key);
   if (!value) return;
-  const auto found =
-      value->IsScalar() ? std::find(names.begin(), names.end(), value->Scalar()) : names.end();
+  const auto found = value->IsScalar() ? std::find(names.begin(), names.end(), value->Scalar()) : names.end();
   if (found != names.end()) {
     out = static_cast<std::size_t>(found - names.begin());
     return;

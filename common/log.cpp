@@ -18,11 +18,16 @@ struct Log::Impl {
 namespace {
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
-    case LogLevel::off: return spdlog::level::off;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      return spdlog::level::off;
   }
   return spdlog::level::info;
 }
@@ -102,7 +107,8 @@ Result<LogLevel> parse_log_level(std::string_view text) {
   if (text == "warn") return LogLevel::warn;
   if (text == "error") return LogLevel::error;
   if (text == "off") return LogLevel::off;
-  return fail(Errc::malformed, "log level", "'" + std::string(text) + "' is none", "use debug, info, warn, error or off");
+  return fail(Errc::malformed, "log level", "'" + std::string(text) + "' is none",
+              "use debug, info, warn, error or off");
 }
 
 Result<LogFormat> parse_log_format(std::string_view text) {

@@ -54,7 +54,8 @@ std::optional<std::uint64_t> keyed_u64(std::string_view text, std::string_view k
 
 namespace {
 template <std::size_t N>
-std::optional<double> with_suffix(std::string_view text, const std::array<std::pair<std::string_view, double>, N>& units) {
+std::optional<double> with_suffix(std::string_view text,
+                                  const std::array<std::pair<std::string_view, double>, N>& units) {
   std::size_t digits = 0;
   while (digits < text.size() && (text[digits] == '.' || (text[digits] >= '0' && text[digits] <= '9'))) ++digits;
   const auto number = real(text.substr(0, digits));
@@ -68,9 +69,20 @@ std::optional<double> with_suffix(std::string_view text, const std::array<std::p
 
 std::optional<double> quantity(std::string_view text) {
   if (const auto plain = real(text); plain && *plain >= 0) return plain;  // also 1e3
-  static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{{
-      {"", 1}, {"n", 1e-9}, {"u", 1e-6}, {"m", 1e-3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15},
-      {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0}, {"Pi", 1125899906842624.0}}};
+  static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{{{"", 1},
+                                                                               {"n", 1e-9},
+                                                                               {"u", 1e-6},
+                                                                               {"m", 1e-3},
+                                                                               {"k", 1e3},
+                                                                               {"M", 1e6},
+                                                                               {"G", 1e9},
+                                                                               {"T", 1e12},
+                                                                               {"P", 1e15},
+                                                                               {"Ki", 1024.0},
+                                                                               {"Mi", 1048576.0},
+                                                                               {"Gi", 1073741824.0},
+                                                                               {"Ti", 1099511627776.0},
+                                                                               {"Pi", 1125899906842624.0}}};
   return with_suffix(text, kUnits);
 }
 
@@ -78,6 +90,30 @@ std::optional<double> duration_s(std::string_view text) {
   static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
       {{"", 1}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
   return with_suffix(text, kUnits);
+}
+
+bool is_utf8(std::string_view text) {
+  std::size_t i = 0;
+  while (i < text.size()) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    if (lead < 0x80) {
+      ++i;
+      continue;
+    }
+    const std::size_t length = lead >= 0xF0 && lead <= 0xF4  ? 4
+                               : lead >= 0xE0 && lead < 0xF0 ? 3
+                               : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                             : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k)
+      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
+    const auto second = static_cast<unsigned char>(text[i + 1]);
+    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) || (lead == 0xF0 && second < 0x90) ||
+        (lead == 0xF4 && second >= 0x90))
+      return false;
+    i += length;
+  }
+  return true;
 }
 
 }  // namespace wattle::parse

@@ -7,16 +7,26 @@ namespace wattle {
 
 std::string_view to_string(Errc code) {
   switch (code) {
-    case Errc::not_found: return "not found";
-    case Errc::denied: return "denied";
-    case Errc::malformed: return "malformed";
-    case Errc::out_of_range: return "out of range";
-    case Errc::unavailable: return "unavailable";
-    case Errc::timeout: return "timed out";
-    case Errc::unsupported: return "unsupported";
-    case Errc::conflict: return "conflict";
-    case Errc::exhausted: return "exhausted";
-    case Errc::io: return "input/output error";
+    case Errc::not_found:
+      return "not found";
+    case Errc::denied:
+      return "denied";
+    case Errc::malformed:
+      return "malformed";
+    case Errc::out_of_range:
+      return "out of range";
+    case Errc::unavailable:
+      return "unavailable";
+    case Errc::timeout:
+      return "timed out";
+    case Errc::unsupported:
+      return "unsupported";
+    case Errc::conflict:
+      return "conflict";
+    case Errc::exhausted:
+      return "exhausted";
+    case Errc::io:
+      return "input/output error";
   }
   return "unknown";
 }
@@ -34,22 +44,30 @@ Errc code_of(int error_number) {
     case ENOENT:
     case ENODEV:
     case ENOTDIR:
-    case ESRCH: return Errc::not_found;
+    case ESRCH:
+      return Errc::not_found;
     case EACCES:
-    case EPERM: return Errc::denied;
+    case EPERM:
+      return Errc::denied;
     case EOPNOTSUPP:
-    case ENOSYS: return Errc::unsupported;
-    case ETIMEDOUT: return Errc::timeout;
+    case ENOSYS:
+      return Errc::unsupported;
+    case ETIMEDOUT:
+      return Errc::timeout;
     case ECONNREFUSED:
     case EHOSTUNREACH:
-    case ENETUNREACH: return Errc::unavailable;
+    case ENETUNREACH:
+      return Errc::unavailable;
     case EMFILE:
     case ENFILE:
     case ENOSPC:
-    case ENOMEM: return Errc::exhausted;
+    case ENOMEM:
+      return Errc::exhausted;
     case EEXIST:
-    case EADDRINUSE: return Errc::conflict;
-    default: return Errc::io;
+    case EADDRINUSE:
+      return Errc::conflict;
+    default:
+      return Errc::io;
   }
 }
 }  // namespace

@@ -48,7 +48,8 @@ inline tl::unexpected<Error> fail(Errc code, std::string subject, std::string wh
   return tl::unexpected<Error>(Error{code, std::move(subject), std::move(what), std::move(mend)});
 }
 
-// Error for the current errno: ENOENT and ENODEV are not_found, EACCES and EPERM denied, EOPNOTSUPP unsupported, else io.
+// Error for the current errno: ENOENT and ENODEV are not_found, EACCES and EPERM denied, EOPNOTSUPP unsupported, else
+// io.
 tl::unexpected<Error> fail_errno(int error_number, std::string subject, std::string mend = {});
 
 template <class T>

@@ -18,9 +18,9 @@ std::string_view to_string(EnergySource source);
 
 // One energy domain over the interval. package and psys may both be told; total_energy_uj counts nothing twice.
 struct EnergyDomain {
-  std::string name;     // "package-0", "dram-0", "psys", "estimated"
+  std::string name;  // "package-0", "dram-0", "psys", "estimated"
   std::uint64_t energy_uj = 0;
-  bool gap = false;     // the counter may have wrapped more than once: energy_uj is a lower bound
+  bool gap = false;  // the counter may have wrapped more than once: energy_uj is a lower bound
 };
 
 // Pressure stall: share of the interval in which some or all tasks waited.
@@ -32,16 +32,16 @@ struct Pressure {
 
 struct NodeValues {
   std::optional<double> cpu_used_cores;
-  std::optional<double> cpu_cores;              // online
-  std::optional<std::uint64_t> memory_used_bytes;   // total - available
+  std::optional<double> cpu_cores;                 // online
+  std::optional<std::uint64_t> memory_used_bytes;  // total - available
   std::optional<std::uint64_t> memory_total_bytes;
-  std::optional<double> net_rx_bytes_per_s, net_tx_bytes_per_s;        // physical interfaces, summed
+  std::optional<double> net_rx_bytes_per_s, net_tx_bytes_per_s;         // physical interfaces, summed
   std::optional<double> disk_read_bytes_per_s, disk_write_bytes_per_s;  // whole disks, summed
-  std::optional<double> disk_used_ratio;         // of the file system at the root
+  std::optional<double> disk_used_ratio;                                // of the file system at the root
   std::optional<std::uint64_t> tcp_established;
   Pressure pressure;
   EnergySource energy_source = EnergySource::none;
-  std::optional<std::uint64_t> energy_uj;        // measured over the interval = sum of workloads + idle + unattributed
+  std::optional<std::uint64_t> energy_uj;  // measured over the interval = sum of workloads + idle + unattributed
   std::optional<std::uint64_t> idle_energy_uj;
   std::optional<std::uint64_t> unattributed_energy_uj;
   std::vector<EnergyDomain> domains;
@@ -54,10 +54,10 @@ std::string_view to_string(WorkloadKind kind);
 struct WorkloadValues {
   std::uint64_t cgroup_id = 0;  // kernfs inode of the root's directory
   WorkloadKind kind = WorkloadKind::other;
-  std::string name;             // pod UID with dashes, unit name, or VM name
-  bool ended = false;           // removed during the interval; these are its last values
-  std::optional<std::uint64_t> cpu_usage_us;     // over the interval
-  std::optional<std::uint64_t> energy_uj;        // its share over the interval
+  std::string name;                           // pod UID with dashes, unit name, or VM name
+  bool ended = false;                         // removed during the interval; these are its last values
+  std::optional<std::uint64_t> cpu_usage_us;  // over the interval
+  std::optional<std::uint64_t> energy_uj;     // its share over the interval
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint64_t> io_read_bytes, io_write_bytes;  // over the interval
   std::optional<std::uint64_t> pids;
@@ -66,7 +66,7 @@ struct WorkloadValues {
 
 // Round trips to one target over the probe window.
 struct ProbeValues {
-  std::string target;   // name from the configuration
+  std::string target;                               // name from the configuration
   std::optional<double> p50_ms, p95_ms, jitter_ms;  // absent: nothing answered
   double loss_ratio = 0;
   std::uint64_t sent = 0;

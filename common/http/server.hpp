@@ -1,7 +1,8 @@
 // server: a small HTTP/1.1 server for a handful of endpoints.
 // Source   Boost.Beast; Beast's and OpenSSL's only home is this folder
 // Errors   conflict (address in use), malformed (address)
-// Threads  handlers run on `threads` worker threads, several at once; they must be thread safe and may block for milliseconds
+// Threads  handlers run on `threads` worker threads, several at once; they must be thread safe and may block for
+// milliseconds
 //
 // Always sends Content-Length, keeps connections open for `idle_timeout`, limits header, body and time, answers
 // 400/404/405/408/413/431/500/503 by itself with one line of text that names what is wrong.
@@ -20,8 +21,8 @@
 namespace wattle::http {
 
 struct Request {
-  std::string method;   // "GET"
-  std::string path;     // decoded, without the query: "/api/v1/nodes"
+  std::string method;  // "GET"
+  std::string path;    // decoded, without the query: "/api/v1/nodes"
   std::map<std::string, std::string> query;
   std::string body;
 };
@@ -36,12 +37,12 @@ using Handler = std::function<Response(const Request&)>;
 
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;                                 // 0 picks one
+  std::uint16_t port = 0;  // 0 picks one
   std::size_t max_header_bytes = 16 << 10;
   std::size_t max_body_bytes = 8 << 20;
   std::size_t max_connections = 256;
-  std::chrono::milliseconds idle_timeout{120'000};        // kube-scheduler keeps idle connections for 90 s
-  std::chrono::milliseconds request_timeout{10'000};      // from first byte to last
+  std::chrono::milliseconds idle_timeout{120'000};    // kube-scheduler keeps idle connections for 90 s
+  std::chrono::milliseconds request_timeout{10'000};  // from first byte to last
   unsigned threads = 4;
 };
 
@@ -51,7 +52,7 @@ class Server {
   static Result<Server> start(const ServerOptions& options, std::map<std::string, Handler> routes, const Log& log);
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;
-  ~Server();                                              // stops accepting, lets handlers end, joins
+  ~Server();  // stops accepting, lets handlers end, joins
   std::uint16_t port() const;
 
  private:

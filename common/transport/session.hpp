@@ -1,16 +1,19 @@
 // session: an agent's side of the telemetry conversation, over an Outbox. The agent and the swarm both use it.
-// Rules    Hello -> Welcome; Samples within credit and max_batch; cumulative Ack; our Ping every second, dead after 5 s of
-//          silence; reconnect with jittered backoff to 32 s; a refused or dead socket is rebuilt; Placements are repeated
-//          after each Welcome until the controller's answer to a later Ping shows that they arrived
+// Rules    Hello -> Welcome; Samples within credit and max_batch; cumulative Ack; our Ping every second, dead after 5 s
+// of
+//          silence; reconnect with jittered backoff to 32 s; a refused or dead socket is rebuilt; Placements are
+//          repeated after each Welcome until the controller's answer to a later Ping shows that they arrived
 // Errors   none outward: the world's failures are states, told by status()
 // Threads  single owner; never blocks
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
@@ -22,27 +25,49 @@ namespace wattle::transport {
 
 struct SessionStatus {
   bool welcomed = false;
-  std::string problem;             // why not, for people
-  std::uint64_t acked_seq = 0;     // of the present incarnation
+  std::string problem;          // why not, for people
+  std::uint64_t acked_seq = 0;  // of the present incarnation
   std::uint64_t sent_records = 0;
   std::uint64_t reconnects = 0;
 };
 
 class AgentSession {
  public:
-  AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log, std::uint64_t seed);
-  // Receives what waits, keeps alive, sends what may be sent. Call when the socket is readable and at least 10 times a second.
+  AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log,
+               std::uint64_t seed);
+  // Receives what waits, keeps alive, sends what may be sent. Call when the socket is readable and at least 10 times a
+  // second.
   void pump();
   void report(wire::Placement placement);
   const SessionStatus& status() const { return status_; }
   const Socket& socket() const { return client_; }
 
  private:
-  // (private part is the implementer's)
+  enum class Phase { connecting, greeting, welcomed, waiting };  // waiting: for retry_at_, after a loss
+  struct Mark {                                                  // position of a record
+    std::uint64_t incarnation = 0;
+    std::uint64_t seq = 0;
+    auto operator<=>(const Mark&) const = default;
+  };
+  struct Report {
+    wire::Placement placement;
+    bool sent = false;
+    std::uint64_t answered_by = 0;  // nonce of the first Ping behind it
+  };
+
   void lose(const std::string& why);
+  void reopen();
+  void follow_link();
+  void receive();
   void handle(const std::string& bytes);
+  void on_welcome(const wire::Welcome& welcome);
+  void on_ack(const wire::Ack& ack);
+  void on_pong(const wire::Pong& pong);
+  void keep_alive();
+  void send_placements();
   void send_samples();
-  void send(const wire::Message& message);
+  bool send_batch(std::vector<Record> records);
+  bool send(const wire::Message& message);
 
   Client client_;
   Outbox& outbox_;
@@ -51,6 +76,22 @@ class AgentSession {
   const Log& log_;
   std::mt19937_64 random_;
   SessionStatus status_;
+
+  Phase phase_ = Phase::connecting;
+  std::uint64_t times_up_ = 0;  // the client's, when this conversation began
+  MonoTime retry_at_{};
+  int failures_ = 0;  // losses since a conversation last got going
+  MonoTime heard_at_{};
+  MonoTime pinged_at_{};
+  std::uint64_t next_nonce_ = 1;
+  bool unknown_kind_told_ = false;
+
+  std::size_t max_batch_ = 1;
+  std::size_t max_message_bytes_ = 0;
+  std::size_t credit_ = 0;
+  Mark sent_;  // last record sent in this conversation, or known to be kept
+  std::deque<Mark> in_flight_;
+  std::deque<Report> reports_;
 };
 
 }  // namespace wattle::transport

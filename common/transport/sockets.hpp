@@ -48,20 +48,22 @@ class Socket {
   virtual void* native() const = 0;
 };
 
-// Waits until a socket (or descriptor) is readable or the timeout is over. One flag per socket, then one per descriptor.
-std::vector<bool> poll(std::span<const Socket* const> sockets, std::span<const int> fds, std::chrono::milliseconds timeout);
+// Waits until a socket (or descriptor) is readable or the timeout is over. One flag per socket, then one per
+// descriptor. A signal ends the wait early, with nothing flagged.
+std::vector<bool> poll(std::span<const Socket* const> sockets, std::span<const int> fds,
+                       std::chrono::milliseconds timeout);
 
 struct Incoming {
-  std::string route;   // to answer to; valid while the peer is connected
+  std::string route;  // to answer to; valid while the peer is connected
   Identity identity;
   std::string bytes;
 };
 
 struct ServerOptions {
-  std::string endpoint;                       // "tcp://127.0.0.1:7460"; port 0 picks one
+  std::string endpoint;  // "tcp://127.0.0.1:7460"; port 0 picks one
   KeyPair key;
   std::int64_t max_message_bytes = 1 << 20;
-  int queue = 1000;                           // messages kept per peer before send() says unavailable
+  int queue = 1000;  // messages kept per peer before send() says unavailable
   int backlog = 8192;
 };
 
@@ -72,9 +74,9 @@ class Server final : public Socket {
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;
   ~Server() override;
-  std::optional<Incoming> receive();          // nothing waiting: nullopt
+  std::optional<Incoming> receive();                            // nothing waiting: nullopt
   bool send(const std::string& route, std::string_view bytes);  // false: the peer is gone or its queue is full
-  const std::string& endpoint() const;        // with the real port
+  const std::string& endpoint() const;                          // with the real port
   void* native() const override;
 
  private:
@@ -86,12 +88,13 @@ class Server final : public Socket {
 struct ClientOptions {
   std::string endpoint;
   KeyPair key;
-  std::string server_key;                     // public, Z85
+  std::string server_key;  // public, Z85
   std::int64_t max_message_bytes = 64 << 20;
   int queue = 1000;
+  std::chrono::milliseconds reconnect_max{32'000};  // longest pause between two attempts
 };
 
-enum class Link { connecting, up, refused };  // refused: wrong key on either side; rebuild() is the only way on
+enum class Link { connecting, up, refused };  // refused: wrong key on either side; rebuild() is the way on
 
 // DEALER: one server. Reconnects by itself with backoff to 32 s; sends only on a live link (IMMEDIATE).
 class Client final : public Socket {
@@ -100,12 +103,16 @@ class Client final : public Socket {
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
   ~Client() override;
-  Status send(std::string_view bytes);        // unavailable: no link, or the queue is full
-  std::optional<std::string> receive();       // nothing waiting: nullopt
+  Status send(std::string_view bytes);   // unavailable: no link, or the queue is full
+  std::optional<std::string> receive();  // nothing waiting: nullopt
   std::optional<std::string> receive(std::chrono::milliseconds timeout);
-  Link link();                                // from the socket's monitor
-  std::string link_problem() const;           // why it is refused or still connecting; empty when up
-  Status rebuild();                           // a new socket; what was queued is lost
+  // Until a message waits, or one may be sent; false: time is over, or the link has changed.
+  bool wait_readable(std::chrono::milliseconds timeout);
+  bool wait_writable(std::chrono::milliseconds timeout);
+  Link link();                       // from the socket's monitor
+  std::string link_problem() const;  // why it is refused or still connecting; empty when up
+  std::uint64_t times_up();          // links so far; after a change what was sent before may be lost
+  Status rebuild();                  // a new socket; what was queued is lost
   void* native() const override;
 
  private:
@@ -141,12 +148,17 @@ struct Published {
 // SUB
 class Subscriber final : public Socket {
  public:
-  static Result<Subscriber> connect(Context& context, const ClientOptions& options, std::span<const std::string> topics);
+  static Result<Subscriber> connect(Context& context, const ClientOptions& options,
+                                    std::span<const std::string> topics);
   Subscriber(Subscriber&&) noexcept;
   Subscriber& operator=(Subscriber&&) noexcept;
   ~Subscriber() override;
   std::optional<Published> receive();
   std::optional<Published> receive(std::chrono::milliseconds timeout);
+  Link link();  // as Client's
+  std::string link_problem() const;
+  std::uint64_t times_up();  // after a change ask for a snapshot
+  Status rebuild();
   void* native() const override;
 
  private:

@@ -5,6 +5,7 @@
 #include <msgpack.hpp>
 #include <type_traits>
 
+#include "common/parse.hpp"
 #include "common/wire/fields.hpp"
 
 namespace wattle::wire {
@@ -139,27 +140,6 @@ class LimitVisitor : public msgpack::null_visitor {
   const char* problem_ = nullptr;
 };
 
-bool is_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t length = lead >= 0xF0 && lead <= 0xF4 ? 4 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xC2 && lead < 0xE0 ? 2 : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (std::size_t k = 1; k < length; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-    const auto second = static_cast<unsigned char>(text[i + 1]);
-    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) || (lead == 0xF0 && second < 0x90) ||
-        (lead == 0xF4 && second >= 0x90))
-      return false;
-    i += length;
-  }
-  return true;
-}
-
 class Decoder {
  public:
   Decoder(std::string root, const Limits& limits) : path_(std::move(root)), limits_(limits) {}
@@ -235,7 +215,7 @@ class Decoder {
       const std::string_view text(object.via.str.ptr, object.via.str.size);
       if (text.size() > (path_ == "reply.body" ? limits_.body_bytes : limits_.text_bytes))
         return refuse(Errc::out_of_range, "is too long");
-      if (!is_utf8(text)) return refuse(Errc::malformed, "is not UTF-8");
+      if (!parse::is_utf8(text)) return refuse(Errc::malformed, "is not UTF-8");
       value = text;
     } else if constexpr (std::is_same_v<T, bool>) {
       if (object.type != object_type::BOOLEAN) return refuse(Errc::malformed, "is not a boolean");
@@ -292,22 +272,38 @@ Result<Message> decode_as(const msgpack::object_array& array, Kind kind, const L
 
 std::string_view to_string(Kind kind) {
   switch (kind) {
-    case Kind::hello: return "hello";
-    case Kind::welcome: return "welcome";
-    case Kind::samples: return "samples";
-    case Kind::ack: return "ack";
-    case Kind::ping: return "ping";
-    case Kind::pong: return "pong";
-    case Kind::refusal: return "refusal";
-    case Kind::ask: return "ask";
-    case Kind::suggestion: return "suggestion";
-    case Kind::decision: return "decision";
-    case Kind::placement: return "placement";
-    case Kind::board: return "board";
-    case Kind::state_change: return "state_change";
-    case Kind::snapshot: return "snapshot";
-    case Kind::query: return "query";
-    case Kind::reply: return "reply";
+    case Kind::hello:
+      return "hello";
+    case Kind::welcome:
+      return "welcome";
+    case Kind::samples:
+      return "samples";
+    case Kind::ack:
+      return "ack";
+    case Kind::ping:
+      return "ping";
+    case Kind::pong:
+      return "pong";
+    case Kind::refusal:
+      return "refusal";
+    case Kind::ask:
+      return "ask";
+    case Kind::suggestion:
+      return "suggestion";
+    case Kind::decision:
+      return "decision";
+    case Kind::placement:
+      return "placement";
+    case Kind::board:
+      return "board";
+    case Kind::state_change:
+      return "state_change";
+    case Kind::snapshot:
+      return "snapshot";
+    case Kind::query:
+      return "query";
+    case Kind::reply:
+      return "reply";
   }
   return "unknown";
 }
@@ -322,7 +318,8 @@ std::string encode(const Message& message) {
   Encoder encoder(buffer);
   const Kind kind = kind_of(message);
   // fields() takes a mutable reference because decode writes through it; encode only reads.
-  std::visit([&](const auto& value) { encoder.message(kind, const_cast<std::decay_t<decltype(value)>&>(value)); }, message);
+  std::visit([&](const auto& value) { encoder.message(kind, const_cast<std::decay_t<decltype(value)>&>(value)); },
+             message);
   return {buffer.data(), buffer.size()};
 }
 
@@ -337,7 +334,8 @@ Result<Message> decode(std::string_view bytes, const Limits& limits) {
       return fail(Errc::malformed, "message", visitor.problem() != nullptr ? visitor.problem() : "no msgpack");
     if (end != bytes.size()) return fail(Errc::malformed, "message", "has bytes behind its end");
 
-    const msgpack::object_handle handle = msgpack::unpack(bytes.data(), bytes.size(), [](auto, auto, void*) { return true; });
+    const msgpack::object_handle handle =
+        msgpack::unpack(bytes.data(), bytes.size(), [](auto, auto, void*) { return true; });
     const msgpack::object& object = handle.get();
     if (object.type != msgpack::type::ARRAY || object.via.array.size < 2)
       return fail(Errc::malformed, "message", "is not an array [version, kind, ...]");
@@ -348,22 +346,38 @@ Result<Message> decode(std::string_view bytes, const Limits& limits) {
       return fail(Errc::unsupported, "message.kind", "is no known kind");
     const Kind kind = static_cast<Kind>(array.ptr[1].via.u64);
     switch (kind) {
-      case Kind::hello: return decode_as<Hello>(array, kind, limits);
-      case Kind::welcome: return decode_as<Welcome>(array, kind, limits);
-      case Kind::samples: return decode_as<Samples>(array, kind, limits);
-      case Kind::ack: return decode_as<Ack>(array, kind, limits);
-      case Kind::ping: return decode_as<Ping>(array, kind, limits);
-      case Kind::pong: return decode_as<Pong>(array, kind, limits);
-      case Kind::refusal: return decode_as<Refusal>(array, kind, limits);
-      case Kind::ask: return decode_as<Ask>(array, kind, limits);
-      case Kind::suggestion: return decode_as<Suggestion>(array, kind, limits);
-      case Kind::decision: return decode_as<Decision>(array, kind, limits);
-      case Kind::placement: return decode_as<Placement>(array, kind, limits);
-      case Kind::board: return decode_as<Board>(array, kind, limits);
-      case Kind::state_change: return decode_as<StateChange>(array, kind, limits);
-      case Kind::snapshot: return decode_as<Snapshot>(array, kind, limits);
-      case Kind::query: return decode_as<Query>(array, kind, limits);
-      case Kind::reply: return decode_as<Reply>(array, kind, limits);
+      case Kind::hello:
+        return decode_as<Hello>(array, kind, limits);
+      case Kind::welcome:
+        return decode_as<Welcome>(array, kind, limits);
+      case Kind::samples:
+        return decode_as<Samples>(array, kind, limits);
+      case Kind::ack:
+        return decode_as<Ack>(array, kind, limits);
+      case Kind::ping:
+        return decode_as<Ping>(array, kind, limits);
+      case Kind::pong:
+        return decode_as<Pong>(array, kind, limits);
+      case Kind::refusal:
+        return decode_as<Refusal>(array, kind, limits);
+      case Kind::ask:
+        return decode_as<Ask>(array, kind, limits);
+      case Kind::suggestion:
+        return decode_as<Suggestion>(array, kind, limits);
+      case Kind::decision:
+        return decode_as<Decision>(array, kind, limits);
+      case Kind::placement:
+        return decode_as<Placement>(array, kind, limits);
+      case Kind::board:
+        return decode_as<Board>(array, kind, limits);
+      case Kind::state_change:
+        return decode_as<StateChange>(array, kind, limits);
+      case Kind::snapshot:
+        return decode_as<Snapshot>(array, kind, limits);
+      case Kind::query:
+        return decode_as<Query>(array, kind, limits);
+      case Kind::reply:
+        return decode_as<Reply>(array, kind, limits);
     }
     return fail(Errc::unsupported, "message.kind", "is no known kind");
   } catch (const std::exception& error) {

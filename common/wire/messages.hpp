@@ -44,47 +44,47 @@ std::string_view to_string(Kind kind);
 struct Hello {
   std::uint64_t version_min = kVersionMin;
   std::uint64_t version_max = kVersionMax;
-  std::string node;          // must be the name that the key is allowed for
+  std::string node;  // must be the name that the key is allowed for
   std::uint64_t incarnation = 0;
   std::string agent_version;
-  std::vector<std::string> features;               // "psi", "rapl", "cgroup-io"
+  std::vector<std::string> features;  // "psi", "rapl", "cgroup-io"
   std::map<std::string, std::string> labels;
   double cpu_cores = 0;
   std::uint64_t memory_bytes = 0;
-  std::uint64_t pod_capacity = 0;                  // how many pods the node takes; 0 unknown
-  std::uint64_t max_batch = 0;                     // records that the agent would put in one Samples
-  std::vector<std::string> findings;               // doctor: "name: ok|lost: why (mend)"
+  std::uint64_t pod_capacity = 0;     // how many pods the node takes; 0 unknown
+  std::uint64_t max_batch = 0;        // records that the agent would put in one Samples
+  std::vector<std::string> findings;  // doctor: "name: ok|lost: why (mend)"
 };
 
 struct Welcome {
-  std::uint64_t version = kVersionMax;             // to speak from here on
+  std::uint64_t version = kVersionMax;  // to speak from here on
   std::string controller_version;
-  std::uint64_t max_batch = 0;                     // records in one Samples
+  std::uint64_t max_batch = 0;  // records in one Samples
   std::uint64_t max_message_bytes = 0;
-  std::uint64_t credit = 0;                        // records that may be in flight
-  std::uint64_t acked_incarnation = 0;             // high-water mark that the controller holds for this node
+  std::uint64_t credit = 0;             // records that may be in flight
+  std::uint64_t acked_incarnation = 0;  // high-water mark that the controller holds for this node
   std::uint64_t acked_seq = 0;
 };
 
 struct Samples {
-  std::vector<Record> records;                     // of one incarnation, seq ascending
+  std::vector<Record> records;  // of one incarnation, seq ascending
 };
 
 struct Ack {
   std::uint64_t incarnation = 0;
-  std::uint64_t seq = 0;                           // cumulative: everything up to here is kept
+  std::uint64_t seq = 0;  // cumulative: everything up to here is kept
   std::uint64_t credit = 0;
 };
 
 struct Ping {
   std::uint64_t nonce = 0;
-  std::int64_t mono_ns = 0;                        // sender's
+  std::int64_t mono_ns = 0;  // sender's
 };
 
 struct Pong {
   std::uint64_t nonce = 0;
-  std::int64_t mono_ns = 0;                        // as in the Ping
-  std::int64_t peer_mono_ns = 0;                   // answerer's
+  std::int64_t mono_ns = 0;       // as in the Ping
+  std::int64_t peer_mono_ns = 0;  // answerer's
   std::int64_t peer_wall_ns = 0;
 };
 
@@ -100,7 +100,7 @@ struct Placement {
   std::string pod_uid;
   std::string node;
   bool gone = false;
-  std::uint64_t cgroup_id = 0;                     // 0: told by an operator, not by a cgroup
+  std::uint64_t cgroup_id = 0;  // 0: told by an operator, not by a cgroup
   std::int64_t wall_ns = 0;
 };
 
@@ -109,29 +109,29 @@ struct Placement {
 struct Ask {
   std::uint64_t request_id = 0;
   std::string pod_uid;
-  std::string pod_name;                            // for people; never a feature
+  std::string pod_name;  // for people; never a feature
   std::string pod_namespace;
-  std::string app;                                 // owner and image: "ReplicaSet/web-5d9 nginx:1.25"
+  std::string app;  // owner and image: "ReplicaSet/web-5d9 nginx:1.25"
   double cpu_request_cores = 0;
   double memory_request_bytes = 0;
-  bool daemonset = false;                          // owned by a DaemonSet, or static
+  bool daemonset = false;  // owned by a DaemonSet, or static
   std::optional<double> latency_soft_ms, latency_hard_ms;
-  std::string latency_target;                      // probe name; empty: the default one
-  std::string node_name;                           // spec.nodeName, when already bound
-  std::vector<std::string> candidates;             // nodes that passed the scheduler's filters
-  std::vector<std::string> problems;               // annotations that were ignored, and why
+  std::string latency_target;           // probe name; empty: the default one
+  std::string node_name;                // spec.nodeName, when already bound
+  std::vector<std::string> candidates;  // nodes that passed the scheduler's filters
+  std::vector<std::string> problems;    // annotations that were ignored, and why
   double deadline_ms = 0;
 };
 
 struct Suggestion {
   std::uint64_t request_id = 0;
-  std::uint64_t decision_id = 0;                   // 0: none was recorded
-  bool neutral = true;                             // all scores 0 on purpose
-  std::string reason;                              // why neutral, or which rule scored
+  std::uint64_t decision_id = 0;  // 0: none was recorded
+  bool neutral = true;            // all scores 0 on purpose
+  std::string reason;             // why neutral, or which rule scored
   std::string policy;
-  std::string mode;                                // "off", "shadow", "canary", "live"
+  std::string mode;  // "off", "shadow", "canary", "live"
   std::uint64_t model_step = 0;
-  std::vector<std::int64_t> scores;                // one per candidate, 0..10, in the candidates' order
+  std::vector<std::int64_t> scores;  // one per candidate, 0..10, in the candidates' order
 };
 
 // ---- feed: controller (XPUB) -> shim, CLI
@@ -139,20 +139,20 @@ struct Suggestion {
 // One node's part in a decision.
 struct Candidate {
   std::string node;
-  std::string masked;                              // empty: feasible; else why not
-  std::int64_t score = 0;                          // 0..10
-  double q = 0;                                    // prior + residual, reward units; 0 when masked
+  std::string masked;      // empty: feasible; else why not
+  std::int64_t score = 0;  // 0..10
+  double q = 0;            // prior + residual, reward units; 0 when masked
   double prior = 0;
   double residual = 0;
-  double marginal_w = 0;                           // predicted watts that this pod adds
+  double marginal_w = 0;  // predicted watts that this pod adds
 };
 
 // What became of a decision, after its settle window.
 struct Outcome {
-  std::string node;                                // where the pod really is
+  std::string node;  // where the pod really is
   double reward = 0;
   bool end_of_episode = false;
-  std::map<std::string, double> terms;             // reward terms, and raw values with their unit in the name
+  std::map<std::string, double> terms;  // reward terms, and raw values with their unit in the name
 };
 
 struct Decision {
@@ -164,39 +164,39 @@ struct Decision {
   std::string policy;
   std::string mode;
   std::uint64_t model_step = 0;
-  std::string advice;                              // node given the top score; empty when neutral
-  double propensity = 0;                           // probability of that advice
+  std::string advice;     // node given the top score; empty when neutral
+  double propensity = 0;  // probability of that advice
   bool explored = false;
   std::string reason;
   std::vector<Candidate> candidates;
   std::vector<std::string> problems;
-  std::string placed_on;                           // empty: not yet seen
+  std::string placed_on;  // empty: not yet seen
   std::optional<Outcome> outcome;
-  double decide_us = 0;                            // time that deciding took
+  double decide_us = 0;  // time that deciding took
 };
 
 // Standing scores for pods of a class, for when nobody answers an ask in time.
 struct BoardClass {
-  double cpu_request_cores = 0;                    // upper end of the class
-  std::map<std::string, std::int64_t> scores;      // node -> 0..10; absent: 0
+  double cpu_request_cores = 0;                // upper end of the class
+  std::map<std::string, std::int64_t> scores;  // node -> 0..10; absent: 0
 };
 
 struct Board {
-  std::uint64_t epoch = 0;                         // controller start
+  std::uint64_t epoch = 0;  // controller start
   std::uint64_t seq = 0;
-  double ttl_ms = 0;                               // from receipt
-  bool neutral = true;                             // mode is off or shadow, or a control block
+  double ttl_ms = 0;    // from receipt
+  bool neutral = true;  // mode is off or shadow, or a control block
   std::string policy;
   std::uint64_t model_step = 0;
-  std::vector<BoardClass> classes;                 // ascending by cpu_request_cores
+  std::vector<BoardClass> classes;  // ascending by cpu_request_cores
 };
 
 struct NodeState {
   std::string node;
   bool connected = false;
-  double age_ms = 0;                               // since the last sample
+  double age_ms = 0;  // since the last sample
   NodeValues values;
-  double power_w = 0;                              // over the last interval
+  double power_w = 0;  // over the last interval
   std::uint64_t pods = 0;
   double cpu_requested_cores = 0;
   double memory_requested_bytes = 0;
@@ -211,7 +211,7 @@ struct StateChange {
 
 struct Snapshot {
   std::uint64_t epoch = 0;
-  std::uint64_t seq = 0;                           // state up to and including this
+  std::uint64_t seq = 0;  // state up to and including this
   std::vector<NodeState> states;
   Board board;
 };
@@ -220,15 +220,15 @@ struct Snapshot {
 
 struct Query {
   std::uint64_t request_id = 0;
-  std::string what;                                // "nodes", "node", "pods", "decisions", "explain", "doctor", "status", "snapshot", "confirm"
+  std::string what;  // "nodes", "node", "pods", "decisions", "explain", "doctor", "status", "snapshot", "confirm"
   std::map<std::string, std::string> arguments;
 };
 
 struct Reply {
   std::uint64_t request_id = 0;
   bool ok = false;
-  std::string body;                                // JSON: the same document that /api/v1/<what> gives
-  std::string error;                               // when not ok
+  std::string body;   // JSON: the same document that /api/v1/<what> gives
+  std::string error;  // when not ok
 };
 
 using Message = std::variant<Hello, Welcome, Samples, Ack, Ping, Pong, Refusal, Ask, Suggestion, Decision, Placement,

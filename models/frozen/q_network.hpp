@@ -1,7 +1,7 @@
 // q_network: the seam between deciding and whatever computes Q. No framework appears here.
-// Shapes   node features [nodes x kNodeFeatures] row-major, pod [kPodFeatures], context [kContextFeatures], per-node outputs [nodes]
-// Units    reward units; Q(node) = prior(node) + residual(node)
-// Threads  QNetwork is immutable: residual() from any thread at once
+// Shapes   node features [nodes x kNodeFeatures] row-major, pod [kPodFeatures], context [kContextFeatures], per-node
+// outputs [nodes] Units    reward units; Q(node) = prior(node) + residual(node) Threads  QNetwork is immutable:
+// residual() from any thread at once
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ inline constexpr std::size_t kContextFeatures = 8;
 // One decision as the network sees it. Masked nodes take no part in pooling, advantage mean or argmax.
 struct Observation {
   std::size_t nodes = 0;
-  std::vector<float> node;                       // [nodes x kNodeFeatures]
+  std::vector<float> node;  // [nodes x kNodeFeatures]
   std::array<float, kPodFeatures> pod{};
   std::array<float, kContextFeatures> context{};
-  std::vector<float> prior;                      // [nodes], -(predicted marginal cost)
-  std::vector<std::uint8_t> valid;               // [nodes], 1 = feasible
+  std::vector<float> prior;         // [nodes], -(predicted marginal cost)
+  std::vector<std::uint8_t> valid;  // [nodes], 1 = feasible
 };
 
 class QNetwork {
@@ -33,12 +33,12 @@ class QNetwork {
   virtual ~QNetwork() = default;
   // Writes [nodes]; 0 for nodes that are not valid. All finite for finite input.
   virtual void residual(const Observation& observation, std::span<float> out) const = 0;
-  virtual std::uint64_t step() const = 0;        // gradient steps behind these weights
+  virtual std::uint64_t step() const = 0;  // gradient steps behind these weights
 };
 
 struct Tensor {
   std::vector<std::int64_t> shape;
-  std::vector<float> values;                     // row-major
+  std::vector<float> values;  // row-major
 };
 using Weights = std::map<std::string, Tensor>;
 

@@ -1,6 +1,5 @@
-// trainer: the seam between learning and whatever computes gradients. placement/ and sim/ train through it; models/torch
-// implements it; tests may put a fake behind it.
-// Threads  single owner
+// trainer: the seam between learning and whatever computes gradients. placement/ and sim/ train through it;
+// models/torch implements it; tests may put a fake behind it. Threads  single owner
 #pragma once
 
 #include <cstdint>
@@ -16,10 +15,10 @@ namespace wattle::models {
 // (s, a, r, s') over n steps: target = reward + discount * Q_target(next, argmax over valid of Q_online(next)).
 struct Transition {
   Observation state;
-  std::uint32_t action = 0;      // index of a valid node in state
-  float reward = 0;              // discounted sum over the n steps
-  float discount = 0;            // product of exp(-dt/tau); 0 = end of episode, next is not looked at
-  Observation next;              // nodes == 0 only when discount == 0
+  std::uint32_t action = 0;  // index of a valid node in state
+  float reward = 0;          // discounted sum over the n steps
+  float discount = 0;        // product of exp(-dt/tau); 0 = end of episode, next is not looked at
+  Observation next;          // nodes == 0 only when discount == 0
 };
 
 struct TrainerOptions {
@@ -27,14 +26,14 @@ struct TrainerOptions {
   double learning_rate = 5e-4;
   double huber_delta = 1.0;
   double clip_norm = 10.0;
-  double polyak = 0.005;         // target <- (1 - polyak) target + polyak online, after each step
+  double polyak = 0.005;  // target <- (1 - polyak) target + polyak online, after each step
 };
 
 struct StepStats {
-  double loss = 0;               // Huber, mean over the batch
-  double mean_q = 0;             // of the taken actions
+  double loss = 0;    // Huber, mean over the batch
+  double mean_q = 0;  // of the taken actions
   double max_abs_q = 0;
-  double grad_norm = 0;          // before clipping
+  double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;
 };
 

@@ -1,0 +1,71 @@
+// cluster_view: what a decision may know of the cluster; controller/state and sim/world each fill it, nothing else
+// differs. Units    in names; watts are means over the last telemetry interval Absent   std::optional: not told.
+// Nothing here is hidden truth: the simulator fills it from its own noisy telemetry. Threads  values
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/sample.hpp"
+#include "placement/power_curve.hpp"
+
+namespace wattle::placement {
+
+struct Resources {
+  double cpu_cores = 0;
+  double memory_bytes = 0;
+};
+
+// A pod as it asks for a place.
+struct PodSpec {
+  std::string uid;
+  std::string name;  // for people; never a feature
+  std::string pod_namespace;
+  std::string app;  // owner and image
+  Resources request;
+  bool daemonset = false;  // owned by a DaemonSet, or static
+  std::optional<double> latency_soft_ms, latency_hard_ms;
+  std::string latency_target;  // probe name; empty: "default"
+  std::string node_name;       // already bound there (spec.nodeName)
+};
+
+struct NodeView {
+  std::string name;
+  bool ready = true;
+  bool asleep = false;                    // idle and powered down; only a simulator says so for now
+  double wake_cost_j = 0;                 // joules to wake it
+  std::optional<Duration> telemetry_age;  // absent: never heard of
+  Resources allocatable;                  // zero: unknown, then no resource mask
+  Resources requested;                    // by pods bound here, in-flight ones not included
+  std::uint64_t pod_capacity = 110;
+  std::uint64_t pods = 0;           // neither DaemonSet nor static
+  std::uint64_t same_app_pods = 0;  // of the pod that is being placed
+  std::uint64_t in_flight = 0;      // advised, not yet seen bound
+  Resources in_flight_request;
+  std::uint64_t unsettled = 0;     // bound since the last telemetry interval
+  double unsettled_cpu_cores = 0;  // their predicted mean use
+  NodeValues values;               // last telemetry
+  std::optional<double> power_w;
+  std::map<std::string, double> latency_ms;  // probe target -> p50
+  double link_bytes_per_s = 125e6;           // capacity, for percentages
+  double disk_bytes_per_s = 500e6;
+  PowerCurve curve;  // as fitted so far
+};
+
+struct ClusterView {
+  MonoTime now{};
+  std::vector<NodeView> nodes;
+  std::uint64_t pending_pods = 0;  // waiting, this one not included
+};
+
+// The latency that counts for this pod on this node; absent: unknown.
+std::optional<double> latency_for(const NodeView& node, const PodSpec& pod);
+
+// Used share of the node's cores, 0..1; absent without telemetry.
+std::optional<double> cpu_utilisation(const NodeView& node);
+
+}  // namespace wattle::placement

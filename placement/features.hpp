@@ -1,0 +1,44 @@
+// features: a cluster view and a pod as the network's numbers. docs/features.md lists each with unit, range, source.
+// Shapes   models::Observation
+// Threads  pure functions
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/cluster_view.hpp"
+#include "placement/reward.hpp"
+
+namespace wattle::placement {
+
+struct FeatureSpec {
+  std::string_view name;
+  std::string_view unit;  // after normalisation: "ratio", "log", "flag"
+  std::string_view source;
+};
+// In the order of the vectors; unused places at the end are named "reserved" and always 0.
+extern const std::array<FeatureSpec, models::kNodeFeatures> kNodeFeatureSpecs;
+extern const std::array<FeatureSpec, models::kPodFeatures> kPodFeatureSpecs;
+extern const std::array<FeatureSpec, models::kContextFeatures> kContextFeatureSpecs;
+
+// Changes when a feature is added, moved or given another meaning; kept in checkpoints.
+std::string feature_schema_hash();
+
+struct MaskOptions {
+  double stale_after_s = 10;  // telemetry older than this masks a node
+  std::uint64_t in_flight_cap = 8;
+};
+
+// Why this node cannot take this pod; empty if it can. In order: not ready, never heard of, stale, does not fit (cpu,
+// memory, pods; in-flight requests count), hard latency exceeded or unknown, in-flight cap.
+std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options);
+
+// Mean cores that the pod will use; until demand is learned, this share of its request.
+inline constexpr double kDemandOfRequest = 0.5;
+
+models::Observation observe(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& masked,
+                            const RewardConfig& reward);
+
+}  // namespace wattle::placement

@@ -1,0 +1,49 @@
+// power_curve: a node's watts over CPU utilisation, fitted online.
+// Model    eleven watts at 0,10,...,100% utilisation, linear between; Bayesian linear regression on a small basis,
+// whose prior
+//          mean is a typical server of that many cores, so that a node without samples already has a curve
+// Units    utilisation 0..1, watts
+// Errors   none; samples that are not finite, or out of 0..1 or 0..20 kW, are not taken
+// Threads  value, single owner
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace wattle::placement {
+
+inline constexpr std::size_t kCurvePoints = 11;
+
+class PowerCurve {
+ public:
+  PowerCurve();                           // a typical server of 16 cores
+  static PowerCurve prior(double cores);  // typical for that many cores
+  // Known exactly, e.g. by configuration; takes no samples.
+  static PowerCurve known(const std::array<double, kCurvePoints>& watts);
+
+  // One reading: mean utilisation and mean watts over the same interval. True if taken.
+  bool observe(double utilisation, double power_w);
+
+  double watts(double utilisation) const;  // never negative, never falling with utilisation
+  double idle_w() const { return watts(0); }
+  double max_w() const { return watts(1); }
+  // Watts that raising utilisation from `from` by `by` adds.
+  double marginal_w(double from, double by) const;
+  double residual_sd_w() const;  // of readings against the fit; the prior's spread before any
+  std::uint64_t samples() const { return samples_; }
+  const std::array<double, kCurvePoints>& points() const { return points_; }
+
+ private:
+  static constexpr std::size_t kBasis = 3;
+  void refresh();
+
+  std::array<double, kBasis> mean_{};
+  std::array<double, kBasis * kBasis> covariance_{};
+  std::array<double, kCurvePoints> points_{};
+  double residual_sum_ = 0;
+  std::uint64_t samples_ = 0;
+  bool fixed_ = false;
+};
+
+}  // namespace wattle::placement

@@ -1,0 +1,86 @@
+// reward: from a raw outcome to a number, so that new weights relabel old experience. docs/rewards.md has every
+// formula. Presets  ee, lb, lc, el-rl, drs, power, weighted (FEATURES rows; `weighted` is ours) Units    in names;
+// rewards are dimensionless Threads  pure functions, values
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+#include "placement/cluster_view.hpp"
+
+namespace wattle::placement {
+
+enum class Preset { ee, lb, lc, el_rl, drs, power, weighted };
+std::string_view to_string(Preset preset);
+Result<Preset> parse_preset(std::string_view text);
+
+enum class LoadKind { pods, cpu, memory, disk };
+Result<LoadKind> parse_load_kind(std::string_view text);
+
+// Weights of `weighted`, 0..100 each. Names as in configuration and docs/rewards.md.
+struct RewardWeights {
+  double energy = 1.0;
+  double latency = 1.0;
+  double balance = 0.0;
+  double active_nodes = 0.0;
+  double packing = 0.0;
+  double contention = 0.25;
+  double failure = 1.0;
+};
+
+struct RewardConfig {
+  Preset preset = Preset::weighted;
+  LoadKind load = LoadKind::pods;  // for ee and lb
+  RewardWeights weights;
+  double reference_w = 20.0;  // marginal watts that cost one unit of energy reward
+  double horizon_s = 3600;    // expected remaining life is capped here
+};
+
+// One worker node just before the placement.
+struct WorkerBefore {
+  std::uint64_t pods = 0;  // neither DaemonSet nor static
+  double cpu_ratio = 0, memory_ratio = 0, disk_ratio = 0;
+  std::uint64_t tcp_established = 0;
+};
+
+// The six DRS metrics of one worker after the settle window, in percent of its own capacity.
+struct WorkerAfter {
+  double cpu_pct = 0, memory_pct = 0, net_rx_pct = 0, net_tx_pct = 0, disk_read_pct = 0, disk_write_pct = 0;
+};
+
+// Everything a reward may be computed from. Stored with the decision.
+struct RawOutcome {
+  std::vector<WorkerBefore> before;  // all workers
+  std::uint32_t chosen = 0;          // index into before: where the pod really is
+  std::vector<WorkerAfter> after;    // same order; empty: not measured
+  std::optional<double> latency_ms;  // of the chosen node to the pod's target
+  std::optional<double> latency_soft_ms, latency_hard_ms;
+  std::optional<double> marginal_w;      // measured minus predicted-without-this-pod, wake idle watts included
+  double expected_marginal_w = 0;        // what an average node would have added: the b(pod) of docs/rewards.md
+  double expected_life_s = 3600;         // remaining, predicted
+  std::optional<double> mean_power_w;    // of the chosen node over the window
+  std::optional<double> cpu_some_ratio;  // PSI of the chosen node after the window
+  bool failed = false;                   // the pod could not run there
+  bool was_infeasible = false;           // the choice did not fit
+  bool all_full = false;                 // every node is full after it
+};
+
+struct Reward {
+  double value = 0;
+  bool end_of_episode = false;          // no bootstrap
+  std::map<std::string, double> terms;  // what it was made of
+};
+
+Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
+
+// What `evaluate` will say of a placement on this node, as far as models predict it (energy; latency when it is known):
+// the prior of Q. Zero for presets that no model predicts.
+double predicted_reward(const RewardConfig& config, const ClusterView& view, std::size_t node, const PodSpec& pod,
+                        double demand_cores);
+
+}  // namespace wattle::placement

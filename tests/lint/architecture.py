@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Holds the tree to ARCHITECTURE.md: include direction, homes of libraries, file heads and sizes, no machine's paths.
+
+Usage: architecture.py [ROOT]     prints each breach as file:line: what (mend); exit 1 if there is one
+       architecture.py --self-test   shows that each rule finds a breach
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+# Who may include whom, beyond itself. Longest matching folder wins. tests/ and bench/ see everything.
+MAY_INCLUDE = {
+    "common/wire": {"common"},
+    "common/transport": {"common"},
+    "common/http": {"common"},
+    "common/sqlite": {"common"},
+    "common/kube": {"common"},
+    "common": set(),
+    "models/frozen": {"common"},
+    "models/torch": {"common", "models/frozen"},
+    "placement": {"common", "models/frozen"},
+    "agent": {"common", "models/frozen"},
+    "controller": {"common", "models/frozen", "models/torch", "placement"},
+    "sim": {"common", "models/frozen", "models/torch", "placement"},
+    "shim": {"common"},
+    "cli": {"common"},
+}
+# Within common/, what a folder may see of its neighbours.
+MAY_INCLUDE_IN_COMMON = {
+    "common": {"common"},
+    "common/wire": {"common", "common/wire"},
+    "common/transport": {"common", "common/wire", "common/transport"},
+    "common/http": {"common", "common/http"},
+    "common/sqlite": {"common", "common/wire", "common/sqlite"},
+    "common/kube": {"common", "common/http", "common/kube"},
+}
+# Placement is pure: no sockets, no HTTP, no clock of its own.
+FORBIDDEN = {"placement": {"common/transport", "common/http", "common/sqlite", "common/kube"}}
+
+# Header prefix of a library -> the files or folders that are its home.
+HOMES = {
+    r"zmq(\.h|\.hpp|_addon\.hpp)": ["common/transport"],
+    r"boost/": ["common/http"],
+    r"openssl/": ["common/http", "common/digest.cpp"],
+    r"sqlite3\.h|SQLiteCpp/": ["common/sqlite"],
+    r"bpf/": ["agent/bpf"],
+    r"torch/|ATen/|c10/": ["models/torch"],
+    r"msgpack": ["common/wire/codec.cpp"],
+    r"yaml-cpp/": ["common/config.cpp"],
+    r"spdlog/|fmt/": ["common/log.cpp"],
+}
+SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+MACHINE_PATH = re.compile(r"(?<![\w.])/(work|home|root|farm)/[a-z]")
+NOW = re.compile(r"(system_clock|steady_clock|high_resolution_clock)\s*::\s*now\s*\(|\bclock_gettime\s*\(|\bgettimeofday\s*\(")
+
+
+def folder_of(path: pathlib.PurePosixPath, folders) -> str:
+    best = ""
+    for folder in folders:
+        if str(path.parent) == folder or str(path.parent).startswith(folder + "/"):
+            if len(folder) > len(best):
+                best = folder
+    return best
+
+
+def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: list) -> None:
+    text = (root / relative).read_text(encoding="utf-8", errors="replace")
+    lines = text.splitlines()
+    top = relative.parts[0]
+    free = top in ("tests", "bench", "python")
+    mine = folder_of(relative, MAY_INCLUDE)
+
+    def breach(line, what):
+        breaches.append(f"{relative}:{line}: {what}")
+
+    for number, line in enumerate(lines, 1):
+        if MACHINE_PATH.search(line):
+            breach(number, "names a path of one machine (use a relative or injected path)")
+        if not free and relative.as_posix() != "common/clock.cpp" and NOW.search(line):
+            breach(number, "asks the time outside common/clock (take a Clock)")
+        found = INCLUDE.match(line)
+        if not found or free:
+            continue
+        quote, target = found.groups()
+        if quote == "<":
+            for pattern, homes in HOMES.items():
+                if re.match(pattern, target) and not any(
+                    relative.as_posix() == home or relative.as_posix().startswith(home + "/") for home in homes
+                ):
+                    breach(number, f"includes <{target}> outside its home {', '.join(homes)}")
+            continue
+        theirs = folder_of(pathlib.PurePosixPath(target), MAY_INCLUDE)
+        if not theirs:
+            breach(number, f'includes "{target}", which is no path from the top of the tree')
+            continue
+        if mine.split("/")[0] == "common":
+            if theirs not in MAY_INCLUDE_IN_COMMON[mine]:
+                breach(number, f"{mine} may not include {theirs} ({target})")
+            continue
+        if theirs == mine:
+            continue
+        allowed = MAY_INCLUDE.get(mine, set())
+        forbidden = FORBIDDEN.get(mine, set())
+        if theirs in forbidden or (theirs not in allowed and theirs.split("/")[0] not in allowed):
+            breach(number, f"{mine} may not include {theirs} ({target})")
+
+    if free:
+        return
+    if relative.suffix == ".hpp":
+        if not lines or not lines[0].startswith("// "):
+            breach(1, "header does not open with its purpose")
+        if "#pragma once" not in text:
+            breach(1, "header lacks #pragma once")
+    if relative.name == "main.cpp" and len(lines) > 15:
+        breach(len(lines), "main.cpp is longer than 15 lines (move the work into app.cpp)")
+    if len(lines) > 400:
+        breach(len(lines), "is longer than 400 lines (what two things is it?)")
+
+
+def check_tree(root: pathlib.Path) -> list:
+    breaches = []
+    tops = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"tests", "bench"}
+    for top in sorted(tops):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in SOURCE_SUFFIXES and path.is_file():
+                check_file(root, pathlib.PurePosixPath(path.relative_to(root).as_posix()), breaches)
+    return breaches
+
+
+def self_test() -> int:
+    cases = {
+        "agent/a.cpp": '#include "controller/app.hpp"\n',
+        "shim/b.cpp": '#include "placement/decide.hpp"\n',
+        "placement/c.cpp": '#include "common/http/server.hpp"\n',
+        "common/d.cpp": '#include "common/wire/codec.hpp"\n',
+        "controller/e.cpp": "#include <zmq.h>\n",
+        "placement/f.cpp": "#include <torch/torch.h>\n",
+        "agent/main.cpp": "\n" * 16,
+        "sim/g.hpp": "#pragma once\n",
+        "sim/h.cpp": "\n" * 401,
+        "sim/i.cpp": "auto t = std::chrono::steady_clock::now();\n",
+        "sim/j.cpp": 'const char* p = "/' + 'home/someone";\n',
+        "cli/k.cpp": '#include "app.hpp"\n',
+    }
+    missed = []
+    for name, content in cases.items():
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory)
+            (root / name).parent.mkdir(parents=True)
+            (root / name).write_text(content)
+            if len(check_tree(root)) != 1:
+                missed.append(f"{name}: {check_tree(root)}")
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        (root / "controller").mkdir()
+        (root / "controller/fine.cpp").write_text('#include <vector>\n#include "placement/decide.hpp"\n')
+        missed += check_tree(root)
+    for line in missed:
+        print("self-test failed:", line)
+    return 1 if missed else 0
+
+
+def main() -> int:
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
+    breaches = check_tree(root)
+    print("\n".join(breaches) if breaches else "architecture: no breach")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# tidy.sh BUILD_DIR [FILE...]: clang-tidy with .clang-tidy over all sources (or the ones named); any finding fails.
+# BUILD_DIR holds compile_commands.json of a clang build.
+set -euo pipefail
+build=$1
+shift
+files=("$@")
+((${#files[@]})) || mapfile -t files < <(find common agent models placement controller shim cli sim -name '*.cpp' | sort)
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet 2>/dev/null
+echo "tidy: ${#files[@]} files without a finding"
