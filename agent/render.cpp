@@ -118,7 +118,7 @@ std::string cell(const std::optional<T>& value) {
   return value ? Json(*value).dump() : "";
 }
 
-std::string quoted(std::string_view text) {
+std::string csv_text(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string out = "\"";
   for (const char c : text) {
@@ -160,7 +160,7 @@ std::string csv_header() {
 std::string sample_csv(const std::string& node, const Sample& sample) {
   const Record& r = sample.record;
   const NodeValues& n = r.node;
-  const std::string start = quoted(node) + "," + std::to_string(r.seq) + "," + std::to_string(r.wall_ns) + "," +
+  const std::string start = csv_text(node) + "," + std::to_string(r.seq) + "," + std::to_string(r.wall_ns) + "," +
                             std::to_string(r.mono_ns) + "," + std::to_string(r.interval_ns) + ",";
   const auto row = [&](std::initializer_list<std::string> cells) {
     std::string line = start;
@@ -177,7 +177,7 @@ std::string sample_csv(const std::string& node, const Sample& sample) {
                                                : std::nullopt;
   std::string out = row({"node",
                          "",
-                         quoted(node),
+                         csv_text(node),
                          "",
                          cell(n.cpu_used_cores),
                          cell(n.cpu_cores),
@@ -209,7 +209,7 @@ std::string sample_csv(const std::string& node, const Sample& sample) {
     const WorkloadValues& w = r.workloads[i];
     out += row({"workload",
                 std::string(to_string(w.kind)),
-                quoted(w.name),
+                csv_text(w.name),
                 w.ended ? "true" : "false",
                 "",
                 "",
@@ -241,7 +241,7 @@ std::string sample_csv(const std::string& node, const Sample& sample) {
   for (const auto& p : r.probes)
     out += row({"probe",
                 "",
-                quoted(p.target),
+                csv_text(p.target),
                 "",
                 "",
                 "",

@@ -80,7 +80,7 @@ const Sample& Sampler::tick() {
 
 void Sampler::read_node() {
   NodeValues& node = sample_.record.node;
-  std::swap(prev_node_, sample_.node);
+  prev_node_ = sample_.node;
   procfs_.read(sample_.node, *clock_, scratch_, sample_.errors);
   const NodeCounters& prev = prev_node_;
   const NodeCounters& now = sample_.node;
