@@ -8,6 +8,7 @@
 
 #include "agent/config.hpp"
 #include "agent/render.hpp"
+#include "agent/run.hpp"
 #include "agent/sampler.hpp"
 #include "agent/ticker.hpp"
 #include "common/parse.hpp"
@@ -48,8 +49,8 @@ int sample(const AgentConfig& config, std::uint64_t count, bool json) {
   if (!json) std::fputs(csv_header().c_str(), stdout);
   for (std::uint64_t i = 0; i < count; ++i) {
     if (i > 0 && !ticker->wait(stop->get())) break;
-    Sample taken = sampler->tick();
-    taken.record.probes = prober.values();
+    sampler->tick();
+    const Sample& taken = sampler->with_probes(prober.values());
     const std::string text = json ? sample_json(config.node, taken) + "\n" : sample_csv(config.node, taken);
     if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
       return complain({Errc::io, "stdout", "cannot be written", ""});
@@ -113,6 +114,9 @@ int run_app(int argc, char** argv) {
     std::cout << config_file << ": ok\n";
     return 0;
   }
+  const SystemClock clock;
+  const Log log("wattle-agent", config->log_level, config->log_format);
+  if (auto ran = agent::run(*config, clock, log); !ran) return complain(ran.error());
   return 0;
 }
 

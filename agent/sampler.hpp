@@ -52,6 +52,11 @@ class Sampler {
 
   // The value lives until the next tick.
   const Sample& tick();
+  // The last sample, with what the probes have found until now.
+  const Sample& with_probes(std::vector<ProbeValues> probes) {
+    sample_.record.probes = std::move(probes);
+    return sample_;
+  }
   // Living pods, for telling them all again.
   std::vector<PodChange> pods() const;
   const std::vector<Finding>& findings() const { return findings_; }
