@@ -1,6 +1,8 @@
 // statistics: paired comparisons with intervals.
-// Source   percentile bootstrap of the mean of paired differences (Efron and Tibshirani 1993), 10,000 resamples, fixed
-// seed Errors   none; the two series have the same length, at least 1 Threads  pure functions
+// Source   percentile bootstrap of the mean of paired differences (Efron and Tibshirani 1993), 10,000 resamples,
+//          fixed seed
+// Errors   none; the two series have the same length, at least 1
+// Threads  pure functions
 #pragma once
 
 #include <span>

@@ -1,7 +1,10 @@
 // train: online learning in the simulated loop, by the code that learns live: decide -> bind -> outcome -> learner ->
-// step. Flow     episodes on seeds seed, seed + 1, ... (all below kFirstHeldOutSeed), one experience chain through all
-// of them Units    in names; seconds of the run Errors   forwards the trainer's and the world's; out_of_range for seeds
-// in the held-out range Threads  single owner
+// step.
+// Flow     episodes on seeds seed, seed + 1, ... (all below kFirstHeldOutSeed), one experience chain through all of
+//          them
+// Units    in names; seconds of the run
+// Errors   forwards the trainer's and the world's; out_of_range for seeds in the held-out range
+// Threads  single owner
 #pragma once
 
 #include <cstdint>
