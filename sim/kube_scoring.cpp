@@ -1,0 +1,103 @@
+#include "sim/kube_scoring.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "sim/random.hpp"
+
+namespace wattle::sim {
+
+KubePod kube_pod(const placement::Resources& request) {
+  // Quantities round up, as resource.Quantity does.
+  return {static_cast<std::int64_t>(std::ceil(request.cpu_cores * 1000 - 1e-9)),
+          static_cast<std::int64_t>(std::ceil(request.memory_bytes))};
+}
+
+void add_pod(KubeNode& node, const KubePod& pod) {
+  node.requested_milli_cpu += pod.milli_cpu;
+  node.requested_memory_bytes += pod.memory_bytes;
+  node.nonzero_milli_cpu += pod.nonzero_milli_cpu();
+  node.nonzero_memory_bytes += pod.nonzero_memory_bytes();
+  ++node.pods;
+}
+
+void remove_pod(KubeNode& node, const KubePod& pod) {
+  node.requested_milli_cpu -= pod.milli_cpu;
+  node.requested_memory_bytes -= pod.memory_bytes;
+  node.nonzero_milli_cpu -= pod.nonzero_milli_cpu();
+  node.nonzero_memory_bytes -= pod.nonzero_memory_bytes();
+  --node.pods;
+}
+
+bool fits(const KubeNode& node, const KubePod& pod) {
+  if (node.pods + 1 > node.allocatable_pods) return false;
+  // A resource that the pod does not ask for cannot be short.
+  const bool cpu = pod.milli_cpu == 0 || pod.milli_cpu <= node.allocatable_milli_cpu - node.requested_milli_cpu;
+  const bool memory =
+      pod.memory_bytes == 0 || pod.memory_bytes <= node.allocatable_memory_bytes - node.requested_memory_bytes;
+  return cpu && memory;
+}
+
+namespace {
+
+std::int64_t least_requested_score(std::int64_t requested, std::int64_t capacity) {
+  if (capacity == 0 || requested > capacity) return 0;
+  return ((capacity - requested) * kMaxNodeScore) / capacity;
+}
+
+double fraction_of(std::int64_t requested, std::int64_t capacity) {
+  return std::min(1.0, static_cast<double>(requested) / static_cast<double>(capacity));
+}
+
+}  // namespace
+
+std::int64_t least_allocated(const KubeNode& node, const KubePod& pod) {
+  std::int64_t sum = 0, weights = 0;
+  if (node.allocatable_milli_cpu != 0) {
+    sum += least_requested_score(node.nonzero_milli_cpu + pod.nonzero_milli_cpu(), node.allocatable_milli_cpu);
+    ++weights;
+  }
+  if (node.allocatable_memory_bytes != 0) {
+    sum += least_requested_score(node.nonzero_memory_bytes + pod.nonzero_memory_bytes(), node.allocatable_memory_bytes);
+    ++weights;
+  }
+  return weights == 0 ? 0 : sum / weights;
+}
+
+std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod) {
+  if (pod.milli_cpu == 0 && pod.memory_bytes == 0) return 0;
+  double deviation = 0;  // one resource alone has none
+  if (node.allocatable_milli_cpu != 0 && node.allocatable_memory_bytes != 0) {
+    const double cpu = fraction_of(node.requested_milli_cpu + pod.milli_cpu, node.allocatable_milli_cpu);
+    const double memory = fraction_of(node.requested_memory_bytes + pod.memory_bytes, node.allocatable_memory_bytes);
+    deviation = std::abs((cpu - memory) / 2);
+  }
+  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
+}
+
+std::optional<std::size_t> select_node(std::span<const KubeNode> nodes, const KubePod& pod,
+                                       std::span<const std::int64_t> extender_scores, std::int64_t extender_weight,
+                                       std::mt19937_64& random) {
+  assert(extender_scores.empty() || extender_scores.size() == nodes.size());
+  std::optional<std::size_t> best;
+  std::int64_t best_score = 0;
+  std::size_t ties = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!fits(nodes[i], pod)) continue;
+    std::int64_t score = default_score(nodes[i], pod);
+    if (!extender_scores.empty())
+      score += extender_scores[i] * extender_weight * (kMaxNodeScore / kMaxExtenderPriority);
+    if (!best || score > best_score) {
+      best = i;
+      best_score = score;
+      ties = 1;
+    } else if (score == best_score) {
+      ++ties;
+      if (pick(random, ties) == 0) best = i;  // reservoir: each of the tied with equal chance
+    }
+  }
+  return best;
+}
+
+}  // namespace wattle::sim

@@ -1,0 +1,47 @@
+// power: what a simulated server draws, and fleets of such servers.
+// Source   synthetic families drawn from a seed (steep first step, concave, then convex: the shape that most measured
+// servers
+//          have), or server_power_curves.csv under --trace DIR (cores,memory_gb,watts_0,...,watts_100)
+// Units    cores, bytes, watts, joules, seconds; utilisation 0..1
+// Errors   load_servers: not_found, malformed with file and line
+// Threads  values, pure functions
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace wattle::sim {
+
+inline constexpr std::size_t kWattPoints = 11;  // at 0, 10, ..., 100 % utilisation
+
+struct ServerModel {
+  std::string name;
+  double cores = 16;
+  double memory_bytes = 64.0 * 1024 * 1024 * 1024;
+  std::array<double, kWattPoints> watts{};
+  double sleep_w = 3;
+  double wake_time_s = 30;  // draws wake_energy_j / wake_time_s while it wakes
+  double wake_energy_j = 3000;
+
+  // Linear between the points; utilisation is held to 0..1.
+  double watts_at(double utilisation) const;
+  double max_w() const { return watts.back(); }
+};
+
+// n servers, named sim-00.., each from one of the families. The same seed gives the same servers.
+std::vector<ServerModel> synthetic_fleet(std::size_t n, std::uint64_t seed);
+
+// All rows of a table of measured servers. Watts that fall with load are taken as measured.
+Result<std::vector<ServerModel>> parse_servers(std::string_view csv, const std::string& file);
+Result<std::vector<ServerModel>> load_servers(const std::string& trace_dir);
+
+// n of them without repetition (with, when there are fewer than n), renamed sim-00..
+Result<std::vector<ServerModel>> draw_fleet(const std::vector<ServerModel>& servers, std::size_t n, std::uint64_t seed);
+
+}  // namespace wattle::sim

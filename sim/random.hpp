@@ -1,0 +1,44 @@
+// random: draws that are the same with every standard library, so that a seed gives the same bytes everywhere.
+// Units    none
+// Errors   none; preconditions in the comments
+// Threads  as the generator passed in
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <random>
+
+namespace wattle::sim {
+
+using Random = std::mt19937_64;
+
+// SplitMix64 of two numbers: independent streams from one seed, and noise as a pure function of (who, when).
+inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t z = a * 0x9e3779b97f4a7c15ULL + b + 0x632be59bd9b4e019ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+inline double unit_of(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }  // [0, 1)
+inline double uniform(Random& random) { return unit_of(random()); }
+inline double uniform(Random& random, double low, double high) { return low + (high - low) * uniform(random); }
+
+// n > 0
+inline std::size_t pick(Random& random, std::size_t n) {
+  return static_cast<std::size_t>(uniform(random) * static_cast<double>(n));
+}
+
+inline double normal_of(std::uint64_t a, std::uint64_t b) {
+  return std::sqrt(-2.0 * std::log(1.0 - unit_of(a))) * std::cos(2.0 * std::numbers::pi * unit_of(b));
+}
+inline double normal(Random& random) {
+  const std::uint64_t a = random();
+  return normal_of(a, random());
+}
+
+inline double exponential(Random& random, double mean) { return -mean * std::log(1.0 - uniform(random)); }
+
+}  // namespace wattle::sim

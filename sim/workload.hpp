@@ -1,0 +1,70 @@
+// workload: pods as users write them and as they then behave.
+// Source   application profiles and pods drawn from a seed; a pod's use over time is a pure function of the pod and the
+// time Units    cores, bytes, seconds, milliseconds Errors   none Threads  Workload single owner; the rest pure
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "placement/cluster_view.hpp"
+#include "sim/random.hpp"
+
+namespace wattle::sim {
+
+// What all pods of one application have in common.
+struct AppProfile {
+  std::string name;
+  placement::Resources request;
+  double demand_of_request = 0.5;  // mean CPU use over request
+  double memory_of_request = 0.7;
+  double mean_life_s = 1800;
+  double variability = 0.3;  // relative standard deviation of use between demand slots
+  std::optional<double> latency_soft_ms, latency_hard_ms;
+};
+
+// A pod with what nobody is told: its real demand and when it will end.
+struct SimPod {
+  placement::PodSpec spec;
+  double mean_demand_cores = 0;
+  double memory_used_bytes = 0;
+  double life_s = 0;  // infinity: until it is removed
+  double variability = 0;
+  std::uint64_t seed = 0;
+};
+
+// Use is constant within a slot of this length, counted from the start of the run.
+inline constexpr double kDemandSlot_s = 30;
+
+// Cores that the pod wants in that slot; its mean over slots is mean_demand_cores.
+double demand_cores(const SimPod& pod, std::uint64_t slot);
+
+struct WorkloadOptions {
+  std::size_t apps = 8;
+  double demand_scale = 1.0;  // multiplies demand, not requests
+  double life_scale = 1.0;
+  bool endless = false;        // pods live until removed
+  double latency_share = 0.5;  // of the applications that have latency needs
+};
+
+// The same pod again and again, as in the latency scheduler's tests: 250m, 64 MiB, soft 20 ms, hard 30 ms.
+AppProfile thesis_profile();
+// A mix of request sizes whose use has little to do with their request.
+std::vector<AppProfile> mixed_profiles(const WorkloadOptions& options, std::uint64_t seed);
+
+class Workload {
+ public:
+  Workload(std::vector<AppProfile> profiles, const WorkloadOptions& options, std::uint64_t seed);
+  SimPod next();
+  const std::vector<AppProfile>& profiles() const { return profiles_; }
+
+ private:
+  std::vector<AppProfile> profiles_;
+  WorkloadOptions options_;
+  Random random_;
+  std::uint64_t seed_;
+  std::uint64_t made_ = 0;
+};
+
+}  // namespace wattle::sim

@@ -1,0 +1,78 @@
+#include "sim/kube_scoring.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace wattle::sim;
+
+namespace {
+constexpr std::int64_t kGiB = 1LL << 30;
+}
+
+TEST_CASE("least allocated is the integer mean of the free shares after the pod") {
+  // CPU: (4000 - 3000) * 100 / 4000 = 25; memory: (10000 - 5000) * 100 / 10000 = 50; (25 + 50) / 2 = 37
+  const KubeNode node{4000, 10000, 110, 0, 0, 0, 0, 0};
+  CHECK(least_allocated(node, {3000, 5000}) == 37);
+}
+
+TEST_CASE("least allocated cuts each resource's score before the mean") {
+  // CPU: (3000 - 1000) * 100 / 3000 = 66; memory: (7 - 2) * 100 / 7 = 71; 137 / 2 = 68
+  CHECK(least_allocated(KubeNode{3000, 7 * kGiB, 110}, {1000, 2 * kGiB}) == 68);
+}
+
+TEST_CASE("least allocated counts 100m and 200 MiB for a pod that requests nothing") {
+  // CPU: 3900 * 100 / 4000 = 97; memory: (1 GiB - 200 MiB) * 100 / 1 GiB = 80; 177 / 2 = 88
+  CHECK(least_allocated(KubeNode{4000, kGiB, 110}, {}) == 88);
+}
+
+TEST_CASE("least allocated gives a resource that would be exceeded nothing") {
+  KubeNode node{4000, 10000, 110};
+  node.nonzero_milli_cpu = 3500;
+  CHECK(least_allocated(node, {1000, 5000}) == 25);  // (0 + 50) / 2
+}
+
+TEST_CASE("balanced allocation is one less half the difference of the fractions, cut") {
+  CHECK(balanced_allocation(KubeNode{4000, 10000, 110}, {3000, 5000}) == 87);  // 1 - |0.75 - 0.5| / 2 = 0.875
+  CHECK(balanced_allocation(KubeNode{4000, 10000, 110}, {2000, 5000}) == 100);
+  CHECK(balanced_allocation(KubeNode{4000, 10000, 110}, {9000, 5000}) == 75);  // a fraction ends at 1
+}
+
+TEST_CASE("balanced allocation counts real requests, not defaults, and skips a pod without any") {
+  KubeNode node{4000, 10 * kGiB, 110};
+  add_pod(node, {});  // best effort: nothing requested, 100m and 200 MiB non-zero
+  CHECK(node.requested_milli_cpu == 0);
+  CHECK(node.nonzero_milli_cpu == 100);
+  CHECK(balanced_allocation(node, {2000, 5 * kGiB}) == 100);
+  CHECK(balanced_allocation(node, {}) == 0);
+}
+
+TEST_CASE("an extender's winner at weight 6 matches the highest default score") {
+  KubeNode empty{4000, 8 * kGiB, 110}, full = empty;
+  add_pod(full, {3500, 7 * kGiB});
+  const std::vector<KubeNode> nodes{empty, full};
+  std::mt19937_64 random(1);
+  const KubePod pod{250, 64 << 20};
+  CHECK(select_node(nodes, pod, {}, 0, random) == 0);
+  const std::vector<std::int64_t> scores{0, 10};
+  CHECK(select_node(nodes, pod, scores, 6, random) == 1);
+  const std::vector<std::int64_t> veto_of_unfit{0, 10};
+  CHECK(select_node(nodes, {1000, kGiB}, veto_of_unfit, 6, random) == 0);
+}
+
+TEST_CASE("ties are broken at random, each with equal chance") {
+  const std::vector<KubeNode> nodes(3, KubeNode{4000, kGiB, 110});
+  std::mt19937_64 random(7);
+  std::map<std::size_t, int> count;
+  for (int i = 0; i < 3000; ++i) ++count[*select_node(nodes, {100, 1 << 20}, {}, 0, random)];
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(count[i] - 1000) < 120);
+}
+
+TEST_CASE("nothing is selected when nothing fits, and the pod count is a limit") {
+  std::vector<KubeNode> nodes(1, KubeNode{4000, kGiB, 1});
+  std::mt19937_64 random(1);
+  add_pod(nodes[0], {100, 1 << 20});
+  CHECK_FALSE(select_node(nodes, {100, 1 << 20}, {}, 0, random));
+  remove_pod(nodes[0], {100, 1 << 20});
+  CHECK(select_node(nodes, {100, 1 << 20}, {}, 0, random) == 0);
+}
