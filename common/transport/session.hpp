@@ -7,11 +7,13 @@
 // Threads  single owner; never blocks
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
@@ -41,11 +43,31 @@ class AgentSession {
   const Socket& socket() const { return client_; }
 
  private:
-  // (private part is the implementer's)
+  enum class Phase { connecting, greeting, welcomed, waiting };  // waiting: for retry_at_, after a loss
+  struct Mark {                                                  // position of a record
+    std::uint64_t incarnation = 0;
+    std::uint64_t seq = 0;
+    auto operator<=>(const Mark&) const = default;
+  };
+  struct Report {
+    wire::Placement placement;
+    bool sent = false;
+    std::uint64_t answered_by = 0;  // nonce of the first Ping behind it
+  };
+
   void lose(const std::string& why);
+  void reopen();
+  void follow_link();
+  void receive();
   void handle(const std::string& bytes);
+  void on_welcome(const wire::Welcome& welcome);
+  void on_ack(const wire::Ack& ack);
+  void on_pong(const wire::Pong& pong);
+  void keep_alive();
+  void send_placements();
   void send_samples();
-  void send(const wire::Message& message);
+  bool send_batch(std::vector<Record> records);
+  bool send(const wire::Message& message);
 
   Client client_;
   Outbox& outbox_;
@@ -54,6 +76,22 @@ class AgentSession {
   const Log& log_;
   std::mt19937_64 random_;
   SessionStatus status_;
+
+  Phase phase_ = Phase::connecting;
+  std::uint64_t times_up_ = 0;  // the client's, when this conversation began
+  MonoTime retry_at_{};
+  int failures_ = 0;  // losses since a conversation last got going
+  MonoTime heard_at_{};
+  MonoTime pinged_at_{};
+  std::uint64_t next_nonce_ = 1;
+  bool unknown_kind_told_ = false;
+
+  std::size_t max_batch_ = 1;
+  std::size_t max_message_bytes_ = 0;
+  std::size_t credit_ = 0;
+  Mark sent_;  // last record sent in this conversation, or known to be kept
+  std::deque<Mark> in_flight_;
+  std::deque<Report> reports_;
 };
 
 }  // namespace wattle::transport

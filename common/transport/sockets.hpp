@@ -49,7 +49,7 @@ class Socket {
 };
 
 // Waits until a socket (or descriptor) is readable or the timeout is over. One flag per socket, then one per
-// descriptor.
+// descriptor. A signal ends the wait early, with nothing flagged.
 std::vector<bool> poll(std::span<const Socket* const> sockets, std::span<const int> fds,
                        std::chrono::milliseconds timeout);
 
@@ -91,9 +91,10 @@ struct ClientOptions {
   std::string server_key;  // public, Z85
   std::int64_t max_message_bytes = 64 << 20;
   int queue = 1000;
+  std::chrono::milliseconds reconnect_max{32'000};  // longest pause between two attempts
 };
 
-enum class Link { connecting, up, refused };  // refused: wrong key on either side; rebuild() is the only way on
+enum class Link { connecting, up, refused };  // refused: wrong key on either side; rebuild() is the way on
 
 // DEALER: one server. Reconnects by itself with backoff to 32 s; sends only on a live link (IMMEDIATE).
 class Client final : public Socket {
@@ -105,8 +106,12 @@ class Client final : public Socket {
   Status send(std::string_view bytes);   // unavailable: no link, or the queue is full
   std::optional<std::string> receive();  // nothing waiting: nullopt
   std::optional<std::string> receive(std::chrono::milliseconds timeout);
+  // Until a message waits, or one may be sent; false: time is over, or the link has changed.
+  bool wait_readable(std::chrono::milliseconds timeout);
+  bool wait_writable(std::chrono::milliseconds timeout);
   Link link();                       // from the socket's monitor
   std::string link_problem() const;  // why it is refused or still connecting; empty when up
+  std::uint64_t times_up();          // links so far; after a change what was sent before may be lost
   Status rebuild();                  // a new socket; what was queued is lost
   void* native() const override;
 
@@ -150,6 +155,10 @@ class Subscriber final : public Socket {
   ~Subscriber() override;
   std::optional<Published> receive();
   std::optional<Published> receive(std::chrono::milliseconds timeout);
+  Link link();  // as Client's
+  std::string link_problem() const;
+  std::uint64_t times_up();  // after a change ask for a snapshot
+  Status rebuild();
   void* native() const override;
 
  private:

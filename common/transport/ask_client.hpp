@@ -1,0 +1,86 @@
+// ask_client: request and answer over the ask socket, for the shim and the CLI.
+// Errors   timeout (no answer in time), unavailable (no link), denied (key refused), malformed (answer makes no sense);
+//          a Reply that is not ok becomes malformed with the controller's text
+// Threads  AskClient: one at a time; AskPool: any
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/transport/sockets.hpp"
+#include "common/wire/messages.hpp"
+
+namespace wattle::transport {
+
+class AskClient {
+ public:
+  // Does not wait for the link; the first ask does, within its deadline.
+  static Result<AskClient> connect(Context& context, ClientOptions options);
+  // Sets request_id, and deadline_ms when it is 0. Fails at once when the controller is known to be away.
+  Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);
+  // The Reply's JSON body. Waits for the link as long as it may.
+  Result<std::string> query(std::string what, std::map<std::string, std::string> arguments,
+                            std::chrono::milliseconds timeout);
+  Link link() { return client_.link(); }
+
+ private:
+  AskClient(Client client, std::string endpoint) : client_(std::move(client)), endpoint_(std::move(endpoint)) {}
+  Result<wire::Message> exchange(const wire::Message& request, std::uint64_t request_id, bool wait_for_link,
+                                 std::chrono::milliseconds timeout);
+  Status become_writable(MonoTime until, bool wait_for_link);
+  std::chrono::milliseconds left(MonoTime until) const;
+
+  Client client_;
+  std::string endpoint_;
+  SystemClock clock_;  // deadlines of real callers
+  std::uint64_t last_id_ = 0;
+  MonoTime rebuilt_at_{};
+};
+
+// At most `size` clients, connected when first needed, each lent to one thread at a time.
+class AskPool {
+ public:
+  AskPool(Context& context, ClientOptions options, std::size_t size);
+
+  class Lease {
+   public:
+    Lease(Lease&& other) noexcept : pool_(other.pool_), client_(std::move(other.client_)) {}
+    Lease& operator=(Lease&&) = delete;
+    ~Lease();
+    AskClient* operator->() { return client_.get(); }
+
+   private:
+    friend class AskPool;
+    Lease(AskPool& pool, std::unique_ptr<AskClient> client) : pool_(&pool), client_(std::move(client)) {}
+    AskPool* pool_;
+    std::unique_ptr<AskClient> client_;
+  };
+
+  // exhausted: all are lent for longer than `wait`.
+  Result<Lease> lend(std::chrono::milliseconds wait);
+  // The deadline covers the wait for a client and for the answer.
+  Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);
+
+ private:
+  void give_back(std::unique_ptr<AskClient> client);
+
+  Context& context_;
+  const ClientOptions options_;
+  const std::size_t size_;
+  SystemClock clock_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<AskClient>> idle_;
+  std::size_t made_ = 0;
+};
+
+}  // namespace wattle::transport

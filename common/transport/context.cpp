@@ -1,0 +1,165 @@
+#include "common/transport/context.hpp"
+
+#include <signal.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <new>
+#include <vector>
+
+namespace wattle::transport {
+
+namespace {
+constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
+constexpr std::size_t kMaxRefusedKeys = 1000;
+
+bool is_power_of_ten(std::uint64_t n) {
+  while (n >= 10 && n % 10 == 0) n /= 10;
+  return n == 1;
+}
+
+std::string to_z85(std::string_view raw) {
+  std::array<char, 41> text{};
+  zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(raw.data()), raw.size());
+  return text.data();
+}
+
+// ZMTP metadata: length and name, four bytes of length (big endian) and value.
+std::string metadata(std::string_view name, std::string_view value) {
+  std::string bytes(1, static_cast<char>(name.size()));
+  bytes += name;
+  bytes += {'\0', '\0', '\0', static_cast<char>(value.size())};
+  bytes += value;
+  return bytes;
+}
+}  // namespace
+
+Context::Impl::Impl() : zmq_(zmq_ctx_new()), allow_(std::make_shared<const AllowList>()) {
+  if (zmq_ == nullptr) throw std::bad_alloc();
+  zmq_ctx_set(zmq_, ZMQ_MAX_SOCKETS, kMaxSockets);
+}
+
+Context::Impl::~Impl() {
+  if (zap_.joinable()) {
+    send_frame(stop_.get(), "stop", false);
+    zap_.join();
+  }
+  stop_.close();
+  while (zmq_ctx_term(zmq_) != 0 && zmq_errno() == EINTR) {
+  }
+}
+
+void Context::Impl::serve(AllowList list, const Log& log_to) {
+  assert(!zap_.joinable() && "serve() is called once");
+  set_allow_list(std::move(list));
+  log_ = &log_to;
+  // Bound here, so that a Server that binds next finds it answering.
+  auto requests = Handle::open_(zmq_, ZMQ_REP);
+  auto stop_near = Handle::open_(zmq_, ZMQ_PAIR);
+  auto stop_far = Handle::open_(zmq_, ZMQ_PAIR);
+  if (!requests || !stop_near || !stop_far || !set_options(*requests, {{ZMQ_LINGER, "linger", 0}}) ||
+      !set_options(*stop_near, {{ZMQ_LINGER, "linger", 0}}) || !bind_to(*requests, "inproc://zeromq.zap.01") ||
+      !bind_to(*stop_far, "inproc://wattle.zap.stop") || !connect_to(*stop_near, "inproc://wattle.zap.stop")) {
+    // Without it every handshake is refused, for the domain is enforced.
+    log_to.error("cannot answer handshakes", {{"error", zmq_strerror(zmq_errno())}});
+    return;
+  }
+  stop_ = std::move(*stop_near);
+  // Signals belong to the program's own threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  zap_ = std::thread([this, in = std::move(*requests), stop = std::move(*stop_far)]() mutable {
+    answer_until_stopped(std::move(in), std::move(stop));
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Context::Impl::set_allow_list(AllowList list) {
+  auto next = std::make_shared<const AllowList>(std::move(list));
+  const std::lock_guard lock(mutex_);
+  allow_.swap(next);
+}
+
+std::shared_ptr<const Identity> Context::Impl::allowed(std::string_view public_key) const {
+  std::shared_ptr<const AllowList> list;
+  {
+    const std::lock_guard lock(mutex_);
+    list = allow_;
+  }
+  const Identity* identity = list->find(public_key);
+  return identity == nullptr ? nullptr : std::shared_ptr<const Identity>(list, identity);
+}
+
+void Context::Impl::answer_until_stopped(Handle requests, Handle stop) {
+  for (;;) {
+    std::array<zmq_pollitem_t, 2> items{{{requests.get(), 0, ZMQ_POLLIN, 0}, {stop.get(), 0, ZMQ_POLLIN, 0}}};
+    if (zmq_poll(items.data(), 2, -1) < 0) {
+      if (zmq_errno() == EINTR) continue;
+      return;
+    }
+    if (items[1].revents != 0) return;
+    if (items[0].revents != 0) answer(requests.get());
+  }
+}
+
+// RFC 27: version, request id, domain, address, identity, mechanism, credentials.
+void Context::Impl::answer(void* requests) {
+  std::vector<std::string> frames;
+  bool more = true;
+  while (more) {
+    Frame frame;
+    if (!frame.receive(requests)) return;
+    frames.emplace_back(frame.bytes());
+    more = frame.more();
+  }
+  std::string status = "400";
+  std::string text = "not allowed";
+  std::string user_id;
+  std::string properties;
+  const std::string request_id = frames.size() > 1 ? frames[1] : "";
+  if (frames.size() == 7 && frames[0] == "1.0" && frames[2] == kZapDomain && frames[5] == "CURVE" &&
+      frames[6].size() == 32) {
+    const std::string key = to_z85(frames[6]);
+    if (const auto identity = allowed(key)) {
+      status = "200";
+      text = "OK";
+      user_id = identity->user_id();
+      properties = metadata(kKeyProperty, key);
+      refusals_.erase(key);
+    } else {
+      refuse(key, frames[3]);
+    }
+  } else {
+    refuse("(no CURVE key)", frames.size() > 3 ? frames[3] : "");
+  }
+  send_frame(requests, "1.0", true);
+  send_frame(requests, request_id, true);
+  send_frame(requests, status, true);
+  send_frame(requests, text, true);
+  send_frame(requests, user_id, true);
+  send_frame(requests, properties, false);
+}
+
+void Context::Impl::refuse(const std::string& public_key, std::string_view address) {
+  refused_.fetch_add(1);
+  // Anybody can make keys: what is kept and logged of them is bounded.
+  if (refusals_.size() >= kMaxRefusedKeys && !refusals_.contains(public_key)) return;
+  const std::uint64_t count = ++refusals_[public_key];
+  if (!is_power_of_ten(count)) return;
+  log_->warn("handshake refused", {{"key", public_key},
+                                   {"address", address},
+                                   {"count", count},
+                                   {"mend", "if it is one of ours: wattle keys allow KEY ROLE NAME"}});
+}
+
+Context::Context() : impl_(std::make_unique<Impl>()) {}
+Context::Context(Context&&) noexcept = default;
+Context::~Context() = default;
+void Context::serve(AllowList allow, const Log& log) { impl_->serve(std::move(allow), log); }
+void Context::set_allow_list(AllowList allow) { impl_->set_allow_list(std::move(allow)); }
+std::uint64_t Context::refused_handshakes() const { return impl_->refused(); }
+
+}  // namespace wattle::transport

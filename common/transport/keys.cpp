@@ -1,0 +1,186 @@
+#include "common/transport/keys.hpp"
+
+#include <sys/stat.h>
+#include <zmq.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::transport {
+
+namespace {
+constexpr std::size_t kKeyCharacters = 40;
+constexpr std::size_t kMaxFileBytes = 16 << 20;
+constexpr std::array<std::pair<Role, std::string_view>, 4> kRoles{
+    {{Role::agent, "agent"}, {Role::shim, "shim"}, {Role::reader, "reader"}, {Role::operator_, "operator"}}};
+
+bool is_key(std::string_view text) {
+  if (text.size() != kKeyCharacters) return false;
+  std::array<std::uint8_t, 32> raw{};
+  return zmq_z85_decode(raw.data(), std::string(text).c_str()) != nullptr;
+}
+
+bool is_name(std::string_view text) {
+  const auto fine = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  };
+  return !text.empty() && text.size() <= 253 && std::all_of(text.begin(), text.end(), fine);
+}
+
+Result<File> open_at(const std::string& path) {
+  const std::filesystem::path where(path);
+  const std::string parent = where.parent_path().empty() ? "." : where.parent_path().string();
+  auto dir = Dir::open_(parent);
+  if (!dir) return fail(dir.error().code, path, dir.error().what, "make a pair with 'wattle keys new'");
+  return dir->open_file(where.filename().string());
+}
+
+// The value behind "name:" on a line of its own.
+std::string_view value_of(std::string_view text, std::string_view name) {
+  std::string_view found;
+  parse::for_each_line(text, [&](std::string_view line) {
+    if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ':')
+      found = parse::trim(line.substr(name.size() + 1));
+  });
+  return found;
+}
+
+std::string octal(unsigned mode) {
+  std::string text = "0000";
+  for (std::size_t i = 0; i < 4; ++i) text[3 - i] = static_cast<char>('0' + ((mode >> (3 * i)) & 7U));
+  return text;
+}
+}  // namespace
+
+std::string_view to_string(Role role) {
+  for (const auto& [known, name] : kRoles)
+    if (known == role) return name;
+  return "unknown";
+}
+
+Result<Role> parse_role(std::string_view text) {
+  for (const auto& [role, name] : kRoles)
+    if (name == text) return role;
+  return fail(Errc::malformed, "role", "'" + std::string(text) + "' is none", "use agent, shim, reader or operator");
+}
+
+std::string Identity::user_id() const { return std::string(to_string(role)) + "/" + name; }
+
+std::optional<Identity> Identity::from_user_id(std::string_view user_id) {
+  const auto slash = user_id.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  const auto role = parse_role(user_id.substr(0, slash));
+  const auto name = user_id.substr(slash + 1);
+  if (!role || !is_name(name)) return std::nullopt;
+  return Identity{*role, std::string(name)};
+}
+
+KeyPair KeyPair::generate() {
+  const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  std::array<char, kKeyCharacters + 1> public_key{};
+  std::array<char, kKeyCharacters + 1> secret_key{};
+  // Z85 has '@', '-' and the like among its characters; a first letter or digit keeps a key a plain word in YAML.
+  do {
+    const int rc = zmq_curve_keypair(public_key.data(), secret_key.data());
+    assert(rc == 0 && "libzmq was built without CURVE");
+    if (rc != 0) return {};
+  } while (!plain(public_key[0]));
+  return {public_key.data(), secret_key.data()};
+}
+
+Result<KeyPair> KeyPair::load(const std::string& path) {
+  WATTLE_TRY(const File file, open_at(path));
+  struct stat info {};
+  if (::fstat(file.fd(), &info) != 0) return fail_errno(errno, path);
+  if (!S_ISREG(info.st_mode)) return fail(Errc::malformed, path, "is not a file", "name the key file");
+  if ((info.st_mode & 077U) != 0)
+    return fail(Errc::denied, path, "mode " + octal(info.st_mode & 07777U) + " lets group or others at a secret key",
+                "chmod 0400 " + path);
+  WATTLE_TRY(const std::string text, file.read_all(kMaxFileBytes));
+  KeyPair pair{std::string(value_of(text, "public-key")), std::string(value_of(text, "secret-key"))};
+  const auto mend = "make a pair with 'wattle keys new'";
+  if (!is_key(pair.public_key)) return fail(Errc::malformed, path, "public-key is no Z85 key of 40 characters", mend);
+  if (!is_key(pair.secret_key)) return fail(Errc::malformed, path, "secret-key is no Z85 key of 40 characters", mend);
+  std::array<char, kKeyCharacters + 1> derived{};
+  if (zmq_curve_public(derived.data(), pair.secret_key.c_str()) != 0 || pair.public_key != derived.data())
+    return fail(Errc::malformed, path, "public-key and secret-key are no pair", mend);
+  return pair;
+}
+
+Status KeyPair::save(const std::string& path) const {
+  return write_file_atomically(path, "public-key: " + public_key + "\nsecret-key: " + secret_key + "\n", 0400);
+}
+
+Result<std::string> load_public_key(const std::string& path) {
+  WATTLE_TRY(const File file, open_at(path));
+  WATTLE_TRY(const std::string text, file.read_all(kMaxFileBytes));
+  const std::string key(parse::trim(text));
+  if (!is_key(key))
+    return fail(Errc::malformed, path, "is not one line with a Z85 key of 40 characters",
+                "copy the server's public key into it");
+  return key;
+}
+
+Result<AllowList> AllowList::load(const std::string& path) {
+  auto file = open_at(path);
+  if (!file) return fail(file.error().code, path, file.error().what, "allow keys with 'wattle keys allow'");
+  WATTLE_TRY(const std::string text, file->read_all(kMaxFileBytes));
+  return parse(text, path);
+}
+
+Result<AllowList> AllowList::parse(std::string_view text, const std::string& name) {
+  AllowList list;
+  std::map<std::string, int, std::less<>> line_of;
+  std::string mistakes;
+  int number = 0;
+  int count = 0;
+  const auto mistake = [&](std::string_view what, std::string_view mend) {
+    ++count;
+    mistakes +=
+        "\n  " + name + ":" + std::to_string(number) + ": " + std::string(what) + " (" + std::string(mend) + ")";
+  };
+  parse::for_each_line(text, [&](std::string_view line) {
+    ++number;
+    line = parse::trim(line);
+    const auto words = parse::fields(line);
+    // No key begins with '#': as the first of five Z85 digits it is beyond 32 bits.
+    if (words.empty() || line.front() == '#') return;
+    if (words.size() < 3 || (words.size() > 3 && words[3].front() != '#'))
+      return mistake("not three words", "write KEY ROLE NAME");
+    if (!is_key(words[0])) return mistake("the key is no Z85 key of 40 characters", "copy the client's public key");
+    const auto role = parse_role(words[1]);
+    if (!role) return mistake("role " + role.error().what, role.error().mend);
+    if (!is_name(words[2]))
+      return mistake("the name '" + std::string(words[2]) + "' is none", "use letters, digits, '.', '-', '_'");
+    if (const auto [at, is_new] = line_of.emplace(words[0], number); !is_new)
+      return mistake("the key is in line " + std::to_string(at->second) + " already", "keep one of the two");
+    list.allow(std::string(words[0]), {*role, std::string(words[2])});
+  });
+  if (count != 0)
+    return fail(Errc::malformed, name, std::to_string(count) + (count == 1 ? " mistake" : " mistakes") + mistakes);
+  return list;
+}
+
+void AllowList::allow(const std::string& public_key, Identity identity) { by_key_[public_key] = std::move(identity); }
+
+const Identity* AllowList::find(std::string_view public_key) const {
+  const auto found = by_key_.find(public_key);
+  return found == by_key_.end() ? nullptr : &found->second;
+}
+
+std::string AllowList::text() const {
+  std::string text;
+  for (const auto& [key, identity] : by_key_)
+    text += key + " " + std::string(to_string(identity.role)) + " " + identity.name + "\n";
+  return text;
+}
+
+}  // namespace wattle::transport

@@ -1,0 +1,244 @@
+#include "common/transport/session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/wire/codec.hpp"
+
+namespace wattle::transport {
+
+namespace {
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+constexpr Duration kPingEvery = seconds(1);
+constexpr Duration kDeadAfter = seconds(5);
+constexpr Duration kBackoffFirst = milliseconds(250);
+constexpr Duration kBackoffMax = seconds(32);
+constexpr int kReceivePerPump = 1000;
+constexpr std::size_t kMaxReports = 10'000;
+}  // namespace
+
+AgentSession::AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log,
+                           std::uint64_t seed)
+    : client_(std::move(client)), outbox_(outbox), hello_(std::move(hello)), clock_(clock), log_(log), random_(seed) {
+  status_.problem = "not connected yet";
+}
+
+void AgentSession::pump() {
+  if (phase_ == Phase::waiting) {
+    reopen();
+    if (phase_ == Phase::waiting) return;
+  }
+  receive();
+  if (phase_ == Phase::waiting) return;
+  follow_link();
+  keep_alive();
+  if (phase_ != Phase::welcomed) return;
+  send_placements();
+  send_samples();
+}
+
+void AgentSession::report(wire::Placement placement) {
+  if (reports_.size() == kMaxReports) {
+    log_.warn("placement reports overflow, the oldest is lost", {{"pod", reports_.front().placement.pod_uid}});
+    reports_.pop_front();
+  }
+  reports_.push_back({std::move(placement)});
+}
+
+void AgentSession::lose(const std::string& why) {
+  log_.warn("session with the controller ended", {{"node", hello_.node}, {"why", why}});
+  status_.welcomed = false;
+  status_.problem = why;
+  ++status_.reconnects;
+  const Duration pause = std::min(kBackoffMax, kBackoffFirst * (1 << std::min(failures_, 8)));
+  ++failures_;
+  std::uniform_real_distribution<double> jitter(0.5, 1.0);
+  retry_at_ = clock_.mono() + from_seconds(wattle::seconds(pause) * jitter(random_));
+  phase_ = Phase::waiting;
+}
+
+void AgentSession::reopen() {
+  // What the lost link still delivers is nobody's any more, but must not keep a poll() awake.
+  for (int i = 0; i < kReceivePerPump && client_.receive(); ++i) {
+  }
+  if (clock_.mono() < retry_at_) return;
+  if (const auto built = client_.rebuild(); !built) return lose(built.error().message());
+  phase_ = Phase::connecting;
+}
+
+// Begins a conversation on every new link, and gives up a link that is refused.
+void AgentSession::follow_link() {
+  const Link link = client_.link();
+  if (link == Link::refused) return lose(client_.link_problem());
+  if (link == Link::up && (phase_ == Phase::connecting || client_.times_up() != times_up_)) {
+    if (phase_ != Phase::connecting) ++status_.reconnects;
+    status_.welcomed = false;
+    phase_ = Phase::connecting;
+    if (!send(hello_)) return;  // the link is known before it can be written to; the next pump tries again
+    times_up_ = client_.times_up();
+    heard_at_ = clock_.mono();
+    phase_ = Phase::greeting;
+    status_.problem = "waiting for the controller's welcome";
+    return;
+  }
+  if (link == Link::connecting) {
+    const std::string problem = client_.link_problem();
+    if (phase_ != Phase::connecting) {
+      log_.warn("link to the controller lost", {{"node", hello_.node}, {"why", problem}});
+      ++status_.reconnects;
+      status_.welcomed = false;
+      phase_ = Phase::connecting;
+    }
+    status_.problem = problem.empty() ? "not connected yet" : problem;
+  }
+}
+
+void AgentSession::receive() {
+  for (int i = 0; i < kReceivePerPump; ++i) {
+    const auto bytes = client_.receive();
+    if (!bytes) return;
+    handle(*bytes);
+    if (phase_ == Phase::waiting) return;
+  }
+}
+
+void AgentSession::handle(const std::string& bytes) {
+  heard_at_ = clock_.mono();
+  const auto message = wire::decode(bytes);
+  if (!message) {
+    if (message.error().code != Errc::unsupported) return lose("the controller sends " + message.error().message());
+    if (!std::exchange(unknown_kind_told_, true))
+      log_.warn("message of a newer kind skipped", {{"error", message.error()}});
+    return;
+  }
+  if (const auto* refusal = std::get_if<wire::Refusal>(&*message)) {
+    std::string text = "refused by the controller: " + refusal->subject + ": " + refusal->what;
+    if (!refusal->mend.empty()) text += " (" + refusal->mend + ")";
+    return lose(text);
+  }
+  if (const auto* ping = std::get_if<wire::Ping>(&*message)) {
+    send(wire::Pong{ping->nonce, ping->mono_ns, to_ns(clock_.mono()), to_ns(clock_.wall())});
+    return;
+  }
+  if (const auto* welcome = std::get_if<wire::Welcome>(&*message)) {
+    if (phase_ == Phase::greeting) on_welcome(*welcome);
+    return;
+  }
+  if (const auto* ack = std::get_if<wire::Ack>(&*message)) {
+    if (phase_ == Phase::welcomed) on_ack(*ack);
+    return;
+  }
+  if (const auto* pong = std::get_if<wire::Pong>(&*message)) {
+    if (phase_ == Phase::welcomed) on_pong(*pong);
+    return;
+  }
+  lose("the controller sends a " + std::string(to_string(kind_of(*message))) + ", which agents do not take");
+}
+
+void AgentSession::on_welcome(const wire::Welcome& welcome) {
+  if (welcome.version < hello_.version_min || welcome.version > hello_.version_max)
+    return lose("the controller speaks wire version " + std::to_string(welcome.version) + ", this agent " +
+                std::to_string(hello_.version_min) + " to " + std::to_string(hello_.version_max));
+  const auto batch = [](std::uint64_t n) { return n == 0 ? wire::Limits{}.elements : n; };
+  max_batch_ = std::min(batch(welcome.max_batch), batch(hello_.max_batch));
+  max_message_bytes_ = wire::Limits{}.message_bytes;
+  if (welcome.max_message_bytes != 0) max_message_bytes_ = std::min(max_message_bytes_, welcome.max_message_bytes);
+  credit_ = welcome.credit;
+  in_flight_.clear();
+  sent_ = {};
+  const Mark held{welcome.acked_incarnation, welcome.acked_seq};
+  if (held.incarnation > hello_.incarnation) {
+    // Ours began again from a lower number: its mark says nothing about our records.
+    log_.warn("the controller holds a later incarnation of this node",
+              {{"node", hello_.node}, {"ours", hello_.incarnation}, {"theirs", held.incarnation}});
+  } else {
+    if (const auto acked = outbox_.ack(held.incarnation, held.seq); !acked) return lose(acked.error().message());
+    sent_ = held;
+  }
+  status_.acked_seq = held.incarnation == hello_.incarnation ? held.seq : 0;
+  for (Report& report : reports_) report.sent = false;
+  pinged_at_ = clock_.mono() - kPingEvery;
+  phase_ = Phase::welcomed;
+  status_.welcomed = true;
+  status_.problem.clear();
+  log_.info("welcomed by the controller", {{"node", hello_.node},
+                                           {"controller", welcome.controller_version},
+                                           {"credit", welcome.credit},
+                                           {"max_batch", welcome.max_batch}});
+}
+
+void AgentSession::on_ack(const wire::Ack& ack) {
+  const Mark mark{ack.incarnation, ack.seq};
+  credit_ = ack.credit;
+  if (mark > sent_) return lose("the controller acknowledges a record that was never sent");
+  failures_ = 0;
+  while (!in_flight_.empty() && in_flight_.front() <= mark) in_flight_.pop_front();
+  if (const auto acked = outbox_.ack(mark.incarnation, mark.seq); !acked) return lose(acked.error().message());
+  if (mark.incarnation == hello_.incarnation) status_.acked_seq = std::max(status_.acked_seq, mark.seq);
+}
+
+void AgentSession::on_pong(const wire::Pong& pong) {
+  failures_ = 0;
+  // The link keeps order: what was sent before this Ping has arrived.
+  while (!reports_.empty() && reports_.front().sent && reports_.front().answered_by <= pong.nonce) reports_.pop_front();
+}
+
+void AgentSession::keep_alive() {
+  if (phase_ != Phase::greeting && phase_ != Phase::welcomed) return;
+  const MonoTime now = clock_.mono();
+  if (now - heard_at_ >= kDeadAfter) return lose("the controller is silent for 5 s");
+  if (phase_ != Phase::welcomed || now - pinged_at_ < kPingEvery) return;
+  if (!send(wire::Ping{next_nonce_, to_ns(now)})) return;
+  ++next_nonce_;
+  pinged_at_ = now;
+}
+
+void AgentSession::send_placements() {
+  for (Report& report : reports_) {
+    if (report.sent) continue;
+    if (!send(report.placement)) return;
+    report.sent = true;
+    report.answered_by = next_nonce_;
+  }
+}
+
+void AgentSession::send_samples() {
+  while (in_flight_.size() < credit_) {
+    const std::size_t count = std::min(max_batch_, credit_ - in_flight_.size());
+    auto records = outbox_.peek_after(sent_.incarnation, sent_.seq, count);
+    if (!records) return lose(records.error().message());
+    if (records->empty() || !send_batch(std::move(*records))) return;
+  }
+}
+
+// Halves the batch until it fits. False: nothing more can be sent now.
+bool AgentSession::send_batch(std::vector<Record> records) {
+  for (;;) {
+    const Mark last{records.back().incarnation, records.back().seq};
+    const std::size_t count = records.size();
+    wire::Message message = wire::Samples{std::move(records)};
+    const std::string bytes = wire::encode(message);
+    if (bytes.size() <= max_message_bytes_) {
+      if (!client_.send(bytes)) return false;
+      for (const Record& record : std::get<wire::Samples>(message).records)
+        in_flight_.push_back({record.incarnation, record.seq});
+      sent_ = last;
+      status_.sent_records += count;
+      return true;
+    }
+    records = std::move(std::get<wire::Samples>(message).records);
+    if (count == 1) {
+      log_.error("a record is larger than the controller takes; it is left out",
+                 {{"seq", last.seq}, {"bytes", bytes.size()}, {"max_message_bytes", max_message_bytes_}});
+      sent_ = last;
+      return true;
+    }
+    records.resize(count / 2);
+  }
+}
+
+bool AgentSession::send(const wire::Message& message) { return client_.send(wire::encode(message)).has_value(); }
+
+}  // namespace wattle::transport
