@@ -33,4 +33,9 @@ if(WATTLE_TESTS)
   find_package(doctest REQUIRED)
   add_library(wattle_doctest INTERFACE)
   target_link_libraries(wattle_doctest INTERFACE doctest::doctest)
+  find_package(rapidcheck REQUIRED)                                   # properties, in tests only
+endif()
+
+if(WATTLE_BENCH)
+  find_package(benchmark REQUIRED)                                    # bench
 endif()

@@ -54,6 +54,14 @@ Result<std::string_view> File::read_into(std::span<char> buffer) const {
   return std::string_view(buffer.data(), used);
 }
 
+Result<std::string_view> File::read_once_into(std::span<char> buffer) const {
+  for (;;) {
+    const ssize_t n = ::pread(fd_.get(), buffer.data(), buffer.size(), 0);
+    if (n >= 0) return std::string_view(buffer.data(), static_cast<std::size_t>(n));
+    if (errno != EINTR) return fail_errno(errno, path_);
+  }
+}
+
 Result<std::string> File::read_all(std::size_t max_bytes) const {
   std::string text;
   std::array<char, 16384> chunk;
@@ -131,6 +139,18 @@ Result<std::uint64_t> Dir::inode() const {
   struct stat info {};
   if (::fstat(fd_.get(), &info) != 0) return fail_errno(errno, path_);
   return static_cast<std::uint64_t>(info.st_ino);
+}
+
+Result<std::uint64_t> Dir::inode_of(const std::string& relative) const {
+  struct stat info {};
+  if (::fstatat(fd_.get(), below(relative), &info, 0) != 0) return fail_errno(errno, join(path_, relative));
+  return static_cast<std::uint64_t>(info.st_ino);
+}
+
+Result<std::uint64_t> Dir::link_count() const {
+  struct stat info {};
+  if (::fstat(fd_.get(), &info) != 0) return fail_errno(errno, path_);
+  return static_cast<std::uint64_t>(info.st_nlink);
 }
 
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {

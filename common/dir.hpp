@@ -43,6 +43,9 @@ class File {
   File(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   // Reads at most buffer.size() bytes from offset 0; the view points into buffer.
   Result<std::string_view> read_into(std::span<char> buffer) const;
+  // One pread: for kernel files that are rendered in one go (sysfs, cgroup, pressure). Saves rendering them a second
+  // time only to see the end.
+  Result<std::string_view> read_once_into(std::span<char> buffer) const;
   // Reads all, at most max_bytes.
   Result<std::string> read_all(std::size_t max_bytes = 1 << 20) const;
   const std::string& path() const { return path_; }
@@ -72,6 +75,10 @@ class Dir {
   Result<std::string> read_link(const std::string& relative) const;
   // Inode number; for a cgroup directory this is the 64-bit cgroup id.
   Result<std::uint64_t> inode() const;
+  // The same of an entry below, without opening it.
+  Result<std::uint64_t> inode_of(const std::string& relative) const;
+  // Hard links; for a cgroup directory two more than it has children.
+  Result<std::uint64_t> link_count() const;
   const std::string& path() const { return path_; }
   int fd() const { return fd_.get(); }
 

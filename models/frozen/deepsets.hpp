@@ -1,0 +1,21 @@
+// deepsets: what the network computes, on flat weights and without gradients.
+//   node   e_i = relu(W relu(W x_i))                        ask    p = relu(W [pod, context])
+//   shared s = [mean e, max e, p] over the valid nodes      head   A_i = w relu(W [e_i, s]),  V = w relu(W s)
+//   residual_i = V + A_i - mean A over the valid nodes; 0 for the others
+// Any number of nodes in any order: permuting the nodes permutes the residual, and nodes that are not valid change
+// nothing. Shapes   flat [kParameters] (layout.hpp), out [nodes] Errors   none. A residual that is not finite (a
+// feature beyond all bounds) is 0: the prior alone decides Threads  any; scratch memory is per thread and grows to the
+// largest observation seen Cost     20 kFLOP per valid node
+#pragma once
+
+#include <span>
+
+#include "models/frozen/kernels.hpp"
+#include "models/frozen/q_network.hpp"
+
+namespace wattle::models {
+
+void evaluate(const Kernels& kernels, std::span<const float> flat, const Observation& observation,
+              std::span<float> out);
+
+}  // namespace wattle::models

@@ -1,0 +1,31 @@
+// frozen_network: the network that serves. Weights are fixed at construction; a newer network is a newer object.
+// Shapes   see deepsets.hpp
+// Errors   malformed, naming the tensor that is missing, unknown, of another shape or not finite
+// Threads  immutable: residual() from any thread at once
+#pragma once
+
+#include <memory>
+
+#include "common/result.hpp"
+#include "models/frozen/aligned.hpp"
+#include "models/frozen/kernels.hpp"
+#include "models/frozen/q_network.hpp"
+
+namespace wattle::models {
+
+class FrozenNetwork final : public QNetwork {
+ public:
+  // `subject` is what errors name: the file the weights came from, or who trained them.
+  static Result<std::shared_ptr<const FrozenNetwork>> from_weights(const Weights& weights, std::uint64_t step,
+                                                                   const std::string& subject = "network weights");
+  void residual(const Observation& observation, std::span<float> out) const override;
+  std::uint64_t step() const override { return step_; }
+
+ private:
+  FrozenNetwork(AlignedFloats flat, std::uint64_t step);
+  AlignedFloats flat_;
+  std::uint64_t step_;
+  const Kernels& kernels_;
+};
+
+}  // namespace wattle::models

@@ -1,0 +1,29 @@
+// adam: what happens to all parameters at once after the gradient is known; plain loops over flat arrays, since 37,000
+// floats are one pass through the cache while an optimiser per tensor is a hundred dispatches.
+// Shapes   every array [n]
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "models/frozen/aligned.hpp"
+
+namespace wattle::models {
+
+struct AdamState {
+  AlignedFloats mean;    // of the gradient
+  AlignedFloats square;  // of the squared gradient
+  std::uint64_t step = 0;
+};
+
+double norm(std::span<const float> gradient);
+
+// Kingma and Ba 2015 with betas 0.9 and 0.999, epsilon 1e-8; the gradient is multiplied by `scale` first.
+void adam_step(std::span<float> weights, std::span<const float> gradient, float scale, double learning_rate,
+               AdamState& state);
+
+// target <- (1 - share) target + share online
+void follow(std::span<float> target, std::span<const float> online, double share);
+
+}  // namespace wattle::models

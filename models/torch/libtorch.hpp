@@ -1,0 +1,9 @@
+// libtorch: the only place that includes it. ATen (tensors, autograd) suffices and compiles faster than torch/torch.h.
+#pragma once
+
+// clang 14 in C++20 needs ivalue.h to come first.
+#include <ATen/core/ivalue.h>
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>

@@ -1,0 +1,224 @@
+#include "models/torch/torch_trainer.hpp"
+
+#include <dlfcn.h>
+
+#include <cmath>
+
+#include "models/frozen/deepsets.hpp"
+#include "models/frozen/layout.hpp"
+#include "models/torch/adam.hpp"
+#include "models/torch/batch.hpp"
+#include "models/torch/libtorch.hpp"
+
+namespace wattle::models {
+
+namespace {
+
+constexpr const char* kStepTensor = "adam.step";
+constexpr double kStepBase = 16777216;  // 2^24: whole numbers below it are exact in a float
+
+std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
+
+// A tensor over memory that is ours; it must outlive the tensor.
+at::Tensor over(float* data, at::IntArrayRef shape) { return at::from_blob(data, shape, at::kFloat); }
+
+// For matrices of this size a second thread costs more than it brings, and sums would depend on the machine.
+void use_one_thread() {
+  at::set_num_threads(1);
+  // Debian's libtorch calls OpenBLAS, whose own threads libtorch does not know of; another BLAS has no such function.
+  if (void* found = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(found)(1);
+}
+
+class TorchTrainer final : public QTrainer {
+ public:
+  TorchTrainer(const TrainerOptions& options, AlignedFloats online)
+      : options_(options), kernels_(best_kernels()), online_(std::move(online)), target_(online_) {
+    gradient_.resize(kParameters);
+    adam_.mean.resize(kParameters);
+    adam_.square.resize(kParameters);
+    // Every tensor is a window on one flat array, and so is its gradient: what follows backward() is one pass over
+    // each.
+    for (std::size_t i = 0; i < kLayout.size(); ++i) {
+      const TensorSpec& spec = kLayout[i];
+      const std::size_t offset = offset_of(static_cast<Part>(i));
+      std::vector<std::int64_t> shape{dim(spec.cols)};
+      if (spec.rows != 0) shape.insert(shape.begin(), dim(spec.rows));
+      parameters_[i] = over(&online_[offset], shape);
+      parameters_[i].set_requires_grad(true);
+      parameters_[i].mutable_grad() = over(&gradient_[offset], shape);
+    }
+  }
+
+  Result<StepStats> step(std::span<const Transition* const> transitions) override {
+    WATTLE_CHECK(batch_.assemble(transitions));
+    targets_.resize(batch_.size);
+    for (std::size_t b = 0; b < batch_.size; ++b) targets_[b] = target_of(*transitions[b]) - batch_.prior[b];
+    StepStats stats;
+    try {
+      backward(stats);
+    } catch (const std::exception& error) {
+      return fail(Errc::exhausted, "libtorch", error.what());
+    }
+    stats.grad_norm = norm(gradient_);
+    if (!std::isfinite(stats.loss) || !std::isfinite(stats.grad_norm))
+      return fail(Errc::out_of_range, "training step " + std::to_string(adam_.step + 1),
+                  "loss " + std::to_string(stats.loss) + ", gradient norm " + std::to_string(stats.grad_norm) +
+                      "; weights are left as they were",
+                  "lower the learning rate, or scale features and rewards");
+    const double scale = stats.grad_norm > options_.clip_norm ? options_.clip_norm / stats.grad_norm : 1.0;
+    adam_step(online_, gradient_, static_cast<float>(scale), options_.learning_rate, adam_);
+    follow(target_, online_, options_.polyak);
+    stats.step = adam_.step;
+    return stats;
+  }
+
+  std::uint64_t steps() const override { return adam_.step; }
+
+  Weights weights() const override {
+    Weights weights;
+    unflatten(online_, {}, weights);
+    return weights;
+  }
+
+  Weights checkpoint() const override {
+    Weights all;
+    unflatten(online_, "online.", all);
+    unflatten(target_, "target.", all);
+    unflatten(adam_.mean, "adam.mean.", all);
+    unflatten(adam_.square, "adam.square.", all);
+    const double step = static_cast<double>(adam_.step);
+    const double high = std::floor(step / kStepBase);
+    all[kStepTensor] = {{2}, {static_cast<float>(high), static_cast<float>(step - high * kStepBase)}};
+    return all;
+  }
+
+  Status restore(const Weights& checkpoint) override {
+    const std::string subject = "trainer checkpoint";
+    WATTLE_TRY(const AlignedFloats online, flatten(checkpoint, subject, "online."));
+    WATTLE_TRY(const AlignedFloats target, flatten(checkpoint, subject, "target."));
+    WATTLE_TRY(const AlignedFloats mean, flatten(checkpoint, subject, "adam.mean."));
+    WATTLE_TRY(const AlignedFloats square, flatten(checkpoint, subject, "adam.square."));
+    const auto step = checkpoint.find(kStepTensor);
+    if (step == checkpoint.end() || step->second.values.size() != 2)
+      return fail(Errc::malformed, subject, std::string("tensor ") + kStepTensor + " is missing or not of shape [2]");
+    const double high = static_cast<double>(step->second.values[0]);
+    const double low = static_cast<double>(step->second.values[1]);
+    const auto digit = [](double v) { return v >= 0 && v < kStepBase && v == std::floor(v); };
+    if (!digit(high) || !digit(low))
+      return fail(Errc::malformed, subject, std::string("tensor ") + kStepTensor + " is not a number of steps");
+    if (checkpoint.size() != 4 * kLayout.size() + 1)
+      return fail(Errc::malformed, subject, "has tensors that are neither online., target. nor adam.");
+    for (const float s : square)
+      if (s < 0) return fail(Errc::malformed, subject, "adam.square has a negative value");
+    // Copied, not moved: the tensors of autograd are windows on these arrays.
+    std::copy(online.begin(), online.end(), online_.begin());
+    std::copy(target.begin(), target.end(), target_.begin());
+    std::copy(mean.begin(), mean.end(), adam_.mean.begin());
+    std::copy(square.begin(), square.end(), adam_.square.begin());
+    adam_.step = static_cast<std::uint64_t>(high * kStepBase + low);
+    return {};
+  }
+
+ private:
+  const at::Tensor& parameter(Part part) const { return parameters_[static_cast<std::size_t>(part)]; }
+
+  // Double DQN: the online network chooses among the valid nodes, the target network judges. No gradient flows here, so
+  // the serving kernels compute it.
+  float target_of(const Transition& t) {
+    if (t.discount <= 0.0F) return t.reward;
+    residual_.resize(t.next.nodes);
+    evaluate(kernels_, online_, t.next, residual_);
+    std::size_t best = t.next.nodes;
+    for (std::size_t i = 0; i < t.next.nodes; ++i)
+      if (t.next.valid[i] != 0 &&
+          (best == t.next.nodes || residual_[i] + t.next.prior[i] > residual_[best] + t.next.prior[best]))
+        best = i;
+    evaluate(kernels_, target_, t.next, residual_);
+    return t.reward + t.discount * (t.next.prior[best] + residual_[best]);
+  }
+
+  // Fills gradient_ and the part of `stats` that the batch tells. [B] below is the batch, [N] its width, [H] kHidden.
+  void backward(StepStats& stats) {
+    const std::int64_t size = dim(batch_.size);
+    const std::int64_t width = dim(batch_.width);
+    const std::int64_t hidden = dim(kHidden);
+    const at::Tensor node = over(batch_.node.data(), {size * width, dim(kNodeFeatures)});
+    const at::Tensor ask = over(batch_.ask.data(), {size, dim(kAskFeatures)});
+    const at::Tensor mask = over(batch_.mask.data(), {size, width, 1});
+    const at::Tensor share = over(batch_.share.data(), {size, 1, width});
+    const at::Tensor action = at::from_blob(batch_.action.data(), {size, 1}, at::kLong);
+    const at::Tensor target = over(targets_.data(), {size, 1});
+    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+
+    const auto dense = [this](const at::Tensor& x, Part weight, Part bias) {
+      return at::addmm(parameter(bias), x, parameter(weight));
+    };
+    const at::Tensor first = dense(node, Part::node_0_weight, Part::node_0_bias).relu_();
+    const at::Tensor embedding = dense(first, Part::node_1_weight, Part::node_1_bias).relu_();  // [B*N, H]
+    const at::Tensor by_decision = embedding.view({size, width, hidden});
+    const at::Tensor mean = at::bmm(share, by_decision).view({size, hidden});  // [B, H]
+    // Embeddings are not negative, so padding set to 0 is never the only largest.
+    const at::Tensor max = std::get<0>((by_decision * mask).max(1));                // [B, H]
+    const at::Tensor asked = dense(ask, Part::ask_weight, Part::ask_bias).relu_();  // [B, H]
+    const at::Tensor shared = at::cat({mean, max, asked}, 1);                       // [B, 3H]
+    const at::Tensor value_hidden = dense(shared, Part::value_weight, Part::value_bias).relu_();
+    const at::Tensor value = at::mv(value_hidden, parameter(Part::value_out_weight)) + parameter(Part::value_out_bias);
+    const at::Tensor from_shared = dense(shared, Part::advantage_shared_weight, Part::advantage_bias);
+    const at::Tensor from_node = at::mm(embedding, parameter(Part::advantage_node_weight)).view({size, width, hidden});
+    const at::Tensor head = (from_node + from_shared.unsqueeze(1)).relu_().view({size * width, hidden});
+    const at::Tensor advantage = at::mv(head, parameter(Part::advantage_out_weight)).view({size, width, 1});
+    const at::Tensor advantage_mean = at::bmm(share, advantage).view({size, 1});
+    const at::Tensor taken = advantage.view({size, width}).gather(1, action);
+    const at::Tensor residual = value.unsqueeze(1) + taken - advantage_mean;  // [B, 1]
+    const at::Tensor loss = at::huber_loss(residual, target, at::Reduction::Mean, options_.huber_delta);
+    loss.backward();
+
+    stats.loss = loss.item<double>();
+    const float* learned = residual.data_ptr<float>();
+    for (std::size_t b = 0; b < batch_.size; ++b) {
+      const double q = static_cast<double>(learned[b]) + static_cast<double>(batch_.prior[b]);
+      stats.mean_q += q / static_cast<double>(batch_.size);
+      stats.max_abs_q = std::max(stats.max_abs_q, std::abs(q));
+    }
+  }
+
+  TrainerOptions options_;
+  const Kernels& kernels_;
+  AlignedFloats online_;
+  AlignedFloats target_;
+  AlignedFloats gradient_;
+  AdamState adam_;
+  std::array<at::Tensor, kLayout.size()> parameters_;
+  Batch batch_;
+  AlignedFloats targets_;   // [size], less the prior of the action
+  AlignedFloats residual_;  // [nodes of the next decision]
+};
+
+Status check(const TrainerOptions& o) {
+  const auto bad = [](const char* name, double value, const char* mend) {
+    return fail(Errc::out_of_range, std::string("trainer option ") + name, "is " + std::to_string(value), mend);
+  };
+  const auto positive = [](double v) { return std::isfinite(v) && v > 0; };
+  if (!positive(o.learning_rate)) return bad("learning_rate", o.learning_rate, "must be above 0");
+  if (!positive(o.huber_delta)) return bad("huber_delta", o.huber_delta, "must be above 0");
+  if (!positive(o.clip_norm)) return bad("clip_norm", o.clip_norm, "must be above 0");
+  if (!(o.polyak >= 0 && o.polyak <= 1)) return bad("polyak", o.polyak, "must be within 0..1");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<QTrainer>> make_torch_trainer(const TrainerOptions& options,
+                                                     const std::optional<Weights>& initial) {
+  WATTLE_CHECK(check(options));
+  WATTLE_TRY(AlignedFloats online,
+             flatten(initial ? *initial : initial_weights(options.seed), "initial weights of the trainer"));
+  use_one_thread();
+  try {
+    return std::unique_ptr<QTrainer>(std::make_unique<TorchTrainer>(options, std::move(online)));
+  } catch (const std::exception& error) {
+    return fail(Errc::unsupported, "libtorch", error.what());
+  }
+}
+
+}  // namespace wattle::models

@@ -1,0 +1,101 @@
+#include "sim/env.hpp"
+
+#include <cassert>
+
+#include "placement/decide.hpp"
+
+namespace wattle::sim {
+
+namespace {
+// After the last placement: its node may have to wake, then the outcome window passes.
+constexpr double kAftermath_s = 180;
+}  // namespace
+
+Env::Env(EnvOptions options) : options_(std::move(options)) {}
+
+void Env::begin(std::uint64_t seed) {
+  const WorldOptions world = make_world(options_.scenario, options_.measured, seed);
+  world_ = std::make_unique<World>(world);
+  arrivals_.emplace(options_.scenario, world, seed);
+  names_.clear();
+  for (const NodeSpec& node : world.nodes) names_.push_back(node.server.name);
+  decision_id_ = turned_away_ = 0;
+  // The first telemetry is in before the first pod comes.
+  world_->advance_to(2 * world.telemetry_period_s);
+  go_on();
+}
+
+void Env::go_on() {
+  arrival_ = arrivals_->next();
+  if (!arrival_) {
+    world_->advance_to(world_->now_s() + kAftermath_s);
+    return;
+  }
+  ++decision_id_;
+  arrival_->at_s += 2 * WorldOptions{}.telemetry_period_s;
+  world_->advance_to(arrival_->at_s);
+  const std::vector<std::string> running = world_->running();
+  for (std::size_t i = 0; i < arrival_->remove_oldest && i < running.size(); ++i) {
+    const Status removed = world_->remove(running[i]);
+    assert(removed);
+    static_cast<void>(removed);
+  }
+}
+
+Status Env::bind(std::size_t node, const placement::ClusterView& view) {
+  assert(arrival_);
+  WATTLE_CHECK(world_->place(arrival_->pod, node, decision_id_,
+                             placement::begin_outcome(view, arrival_->pod.spec, node, options_.reward)));
+  go_on();
+  return {};
+}
+
+void Env::turn_away() {
+  assert(arrival_);
+  ++turned_away_;
+  go_on();
+}
+
+EnvStep Env::present() {
+  EnvStep step;
+  for (;;) {
+    for (const Settled& settled : take_settled()) {
+      step.reward += placement::evaluate(options_.reward, settled.outcome).value;
+      ++step.settled;
+    }
+    step.done = done();
+    if (step.done) {
+      step.observation = {};
+      return step;
+    }
+    const placement::ClusterView seen = view();
+    std::vector<std::string> masked;
+    bool any = false;
+    for (const placement::NodeView& node : seen.nodes) {
+      masked.push_back(placement::mask_reason(node, arrival_->pod.spec, options_.mask));
+      any = any || masked.back().empty();
+    }
+    step.observation = placement::observe(seen, arrival_->pod.spec, masked, options_.reward);
+    if (any) return step;
+    turn_away();
+  }
+}
+
+EnvStep Env::reset(std::uint64_t seed) {
+  begin(seed);
+  return present();
+}
+
+Result<EnvStep> Env::step(std::size_t action) {
+  if (!world_ || done()) return fail(Errc::conflict, "step", "the episode is over", "call reset first");
+  if (action >= names_.size())
+    return fail(Errc::out_of_range, "action " + std::to_string(action),
+                "there are " + std::to_string(names_.size()) + " nodes");
+  const placement::ClusterView seen = view();
+  const std::string reason = placement::mask_reason(seen.nodes[action], arrival_->pod.spec, options_.mask);
+  if (!reason.empty()) return fail(Errc::out_of_range, "action " + std::to_string(action), "is masked: " + reason);
+  WATTLE_CHECK(bind(action, seen));
+  return present();
+}
+
+}  // namespace wattle::sim

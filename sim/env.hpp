@@ -1,0 +1,76 @@
+// env: an episode, one decision at a time; Gym-like.
+//   reset(seed)   -> the first step: observation and mask, no reward yet
+//   step(action)  -> places the pod on node `action` (row of the observation) and goes to the next pod; reward is the
+//   sum of
+//                    the rewards of the outcomes that were read in between, whichever placement they belong to:
+//                    outcomes come a settle window after their placement, as they do live. When done, all are in.
+// Shapes   observation.nodes = number of nodes, in the order of the world; observation.valid is the mask
+// Units    rewards as in placement/reward.hpp
+// Errors   step: out_of_range for an action that is not a node or is masked (nothing happens then), conflict after the
+// end Threads  single owner; the same options, seed and actions give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/features.hpp"
+#include "placement/reward.hpp"
+#include "sim/scenario.hpp"
+#include "sim/world.hpp"
+
+namespace wattle::sim {
+
+struct EnvOptions {
+  Scenario scenario;
+  placement::RewardConfig reward;
+  placement::MaskOptions mask;
+  std::vector<ServerModel> measured;  // empty: synthetic servers
+};
+
+struct EnvStep {
+  bool done = false;
+  double reward = 0;
+  std::uint64_t settled = 0;        // outcomes in `reward`
+  models::Observation observation;  // of the pod that now waits; empty when done
+};
+
+class Env {
+ public:
+  explicit Env(EnvOptions options);
+
+  EnvStep reset(std::uint64_t seed);
+  Result<EnvStep> step(std::size_t action);
+
+  // What drivers with a policy of their own use instead of step().
+  void begin(std::uint64_t seed);
+  bool done() const { return !arrival_; }
+  const SimPod& waiting() const { return arrival_->pod; }  // not done
+  std::uint64_t decision_id() const { return decision_id_; }
+  placement::ClusterView view() const { return world_->view(arrival_->pod.spec); }
+  const std::vector<std::string>& node_names() const { return names_; }
+  // Binds the waiting pod, mask or no mask, as kube-scheduler would; goes to the next pod. It must fit.
+  Status bind(std::size_t node, const placement::ClusterView& view);
+  // The waiting pod finds no place anywhere: it is turned away, and counted.
+  void turn_away();
+  std::vector<Settled> take_settled() { return world_->take_settled(); }
+  std::uint64_t turned_away() const { return turned_away_; }
+  World& world() { return *world_; }
+  const EnvOptions& options() const { return options_; }
+
+ private:
+  EnvStep present();
+  void go_on();
+
+  EnvOptions options_;
+  std::unique_ptr<World> world_;
+  std::optional<Arrivals> arrivals_;
+  std::optional<Arrivals::Arrival> arrival_;
+  std::vector<std::string> names_;
+  std::uint64_t decision_id_ = 0, turned_away_ = 0;
+};
+
+}  // namespace wattle::sim

@@ -1,0 +1,180 @@
+// world: a deterministic cluster on a manual clock: servers that draw watts, sleep and wake; users near and far; pods
+// that use what they use; agents that tell some of it, late and with noise. Truth    power is constant between events,
+// so energy_j() is the exact integral of the curves; nothing of it is told Told     view(): what the agents and the API
+// server have said by now, as controller/state would hold it; curves in it are
+//          fitted from told samples only
+// Units    in names; seconds from the start of the run where a time is a plain number
+// Errors   place, remove: not_found, conflict, exhausted, naming pod or node
+// Threads  single owner; the same options and calls give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <queue>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/result.hpp"
+#include "placement/cluster_view.hpp"
+#include "placement/reward.hpp"
+#include "sim/kube_scoring.hpp"
+#include "sim/power.hpp"
+#include "sim/workload.hpp"
+
+namespace wattle::sim {
+
+// A server and what only the world knows of it.
+struct NodeSpec {
+  ServerModel server;
+  double latency_ms = 10;      // of its users, when it is not crowded
+  double crowded_ratio = 0.6;  // wanted share of its cores from which its tenants begin to wait for each other
+  double latency_slope = 1.0;  // latency is multiplied by 1 + slope x pressure
+};
+
+// From at_s on, the users of `node` are that far.
+struct LatencyShift {
+  double at_s = 0;
+  std::size_t node = 0;
+  double latency_ms = 0;
+};
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  std::vector<NodeSpec> nodes;
+  std::vector<LatencyShift> shifts;
+  bool idle_nodes_sleep = false;
+  double sleep_after_s = 60;  // without a pod
+  double telemetry_period_s = 5;
+  double telemetry_delay_s = 0.5;
+  double power_noise_ratio = 0.01;  // relative standard deviation of one sample
+  double latency_noise_ratio = 0.05;
+  double settle_s = 20;  // outcome window, from the start of the pod
+  std::int64_t pod_capacity = 110;
+};
+
+// A placement whose outcome has been read from telemetry.
+struct Settled {
+  std::uint64_t decision_id = 0;
+  placement::RawOutcome outcome;
+};
+
+// Sums over all nodes from the start to now, of the truth; for judging, never for deciding.
+struct WorldFigures {
+  double energy_j = 0;
+  double active_node_s = 0;  // node-seconds with a pod
+  double awake_node_s = 0;
+  double pod_s = 0;
+  double constrained_pod_s = 0;  // of pods that have a soft latency
+  double late_pod_s = 0;         // of those, while their node's users were farther than it
+  double pressure_pod_s = 0;     // pods x share of time they wait for CPU
+  std::uint64_t wakes = 0;
+};
+
+class World {
+ public:
+  explicit World(WorldOptions options);
+
+  const Clock& clock() const { return clock_; }
+  MonoTime now() const { return clock_.mono(); }
+  double now_s() const { return seconds(now().time_since_epoch()); }
+  std::size_t size() const { return nodes_.size(); }
+
+  // Everything that happens until then, in order; times in the past do nothing.
+  void advance_to(double when_s);
+
+  // `outcome` is what is known at the decision (placement::begin_outcome); take_settled gives it back completed.
+  Status place(const SimPod& pod, std::size_t node, std::uint64_t decision_id, placement::RawOutcome outcome);
+  Status remove(const std::string& uid);
+  std::vector<std::string> running() const;  // uids, oldest first
+  std::vector<Settled> take_settled();
+
+  placement::ClusterView view(const placement::PodSpec& pod) const;
+  std::vector<KubeNode> kube_nodes() const;  // the scheduler's cache: requests only
+  WorldFigures figures();                    // up to now
+
+ private:
+  enum class Power { awake, asleep, waking };
+  // One interval of one node, as its agent tells it.
+  struct Told {
+    MonoTime at{};
+    double power_w = 0, used_cores = 0, pressure_ratio = 0, latency_ms = 0;
+    double memory_used_bytes = 0;
+    std::uint64_t tcp_established = 0;
+    bool asleep = false;
+    bool steady = false;  // awake all the while: a reading for the curve
+  };
+  struct Integrals {
+    double energy_j = 0, used_core_s = 0, pressure_s = 0, latency_ms_s = 0;
+  };
+  struct Node {
+    NodeSpec spec;
+    Power power = Power::awake;
+    std::vector<std::uint64_t> pods;  // serials
+    KubeNode kube;
+    double wanted_cores = 0, used_cores = 0, pressure_ratio = 0, latency_ms = 0, power_w = 0;
+    MonoTime since{};          // integrals run to here
+    Integrals total, sampled;  // now, and at the last sample
+    bool steady = true;
+    std::uint64_t generation = 0;  // outdates sleep and wake events
+    std::optional<Told> told;
+    placement::PowerCurve curve;
+  };
+  struct Running {
+    SimPod pod;
+    std::size_t node = 0;
+    MonoTime placed{};
+    double wanted_cores = 0;
+    double cpu_core_s = 0;  // as its cgroup counts it
+  };
+  // A placement under observation.
+  struct Window {
+    std::uint64_t decision_id = 0;
+    std::uint64_t serial = 0;
+    placement::RawOutcome outcome;
+    bool woke = false;  // without this pod the node would sleep
+    double asleep_w = 0;
+    std::optional<MonoTime> from;  // the pod runs since; absent while the node wakes
+    double cpu_at_sample_core_s = 0;
+    std::uint64_t samples = 0;
+    double power_w = 0, used_cores = 0, pod_cores = 0, pressure_ratio = 0, latency_ms = 0;  // sums
+  };
+  enum class What { pod_end, woken, sleep, shift, slot, sample, deliver, settle };
+  struct Event {
+    MonoTime at{};
+    std::uint64_t order = 0;
+    What what{};
+    std::uint64_t who = 0, generation = 0;
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
+  };
+
+  void schedule(MonoTime at, What what, std::uint64_t who = 0, std::uint64_t generation = 0);
+  void handle(const Event& event);
+  void integrate(Node& node);  // up to now, at the present watts
+  void refresh(Node& node);    // watts, use, pressure, latency of the present pods
+  void run_slot();
+  void sample();
+  void sample_windows(std::size_t node, const Told& told);
+  void deliver();
+  void settle(std::uint64_t decision_id);
+  void drop(std::uint64_t serial);
+
+  WorldOptions options_;
+  ManualClock clock_;
+  Random random_;  // telemetry noise only
+  std::vector<Node> nodes_;
+  std::map<std::uint64_t, Running> pods_;
+  std::map<std::string, std::uint64_t> serial_of_;
+  std::map<std::uint64_t, Window> windows_;  // by decision
+  std::vector<Settled> settled_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::deque<std::vector<Told>> on_the_way_;
+  std::uint64_t events_made_ = 0, pods_made_ = 0, slot_ = 0;
+  WorldFigures figures_;
+};
+
+}  // namespace wattle::sim

@@ -1,0 +1,139 @@
+// What the agents tell of the world, and what can be concluded from it: view and outcomes.
+#include <algorithm>
+
+#include "placement/features.hpp"
+#include "sim/world.hpp"
+
+namespace wattle::sim {
+
+void World::sample() {
+  std::vector<Told> batch;
+  batch.reserve(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    integrate(node);
+    const double dt_s = options_.telemetry_period_s;
+    const auto mean = [&](double Integrals::*what) { return (node.total.*what - node.sampled.*what) / dt_s; };
+    Told told;
+    told.at = now();
+    told.power_w = std::max(0.0, mean(&Integrals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
+    told.used_cores = mean(&Integrals::used_core_s);
+    told.pressure_ratio = mean(&Integrals::pressure_s);
+    told.latency_ms =
+        std::max(0.01, mean(&Integrals::latency_ms_s) * (1 + options_.latency_noise_ratio * normal(random_)));
+    // A sleeping node measures nothing: the last value stands.
+    if (node.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
+    told.memory_used_bytes = 0.04 * node.spec.server.memory_bytes;
+    for (const std::uint64_t serial : node.pods) told.memory_used_bytes += pods_.at(serial).pod.memory_used_bytes;
+    told.memory_used_bytes = std::min(told.memory_used_bytes, node.spec.server.memory_bytes);
+    told.tcp_established = 2 + 4 * node.pods.size();
+    told.asleep = node.power == Power::asleep;
+    told.steady = node.steady;
+    node.steady = node.power == Power::awake;
+    node.sampled = node.total;
+    sample_windows(i, told);
+    batch.push_back(told);
+  }
+  on_the_way_.push_back(std::move(batch));
+}
+
+void World::sample_windows(std::size_t node, const Told& told) {
+  for (auto& [id, window] : windows_) {
+    const auto pod = pods_.find(window.serial);
+    if (pod == pods_.end() || pod->second.node != node || !window.from) continue;
+    const double cpu_core_s = pod->second.cpu_core_s;
+    // Only intervals that the pod ran through: the one in which it came would dilute it.
+    if (told.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
+      ++window.samples;
+      window.power_w += told.power_w;
+      window.used_cores += told.used_cores;
+      window.pod_cores += (cpu_core_s - window.cpu_at_sample_core_s) / options_.telemetry_period_s;
+      window.pressure_ratio += told.pressure_ratio;
+      window.latency_ms += told.latency_ms;
+    }
+    window.cpu_at_sample_core_s = cpu_core_s;
+  }
+}
+
+void World::deliver() {
+  const std::vector<Told> batch = std::move(on_the_way_.front());
+  on_the_way_.pop_front();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    node.told = batch[i];
+    if (batch[i].steady) node.curve.observe(batch[i].used_cores / node.spec.server.cores, batch[i].power_w);
+  }
+}
+
+void World::settle(std::uint64_t decision_id) {
+  const auto found = windows_.find(decision_id);
+  if (found == windows_.end()) return;
+  Window window = std::move(found->second);
+  windows_.erase(found);
+  const auto pod = pods_.find(window.serial);
+  if (pod == pods_.end() || window.samples == 0) return;  // gone before it could be judged
+  const Node& node = nodes_[pod->second.node];
+  const auto n = static_cast<double>(window.samples);
+
+  placement::RawOutcome& outcome = window.outcome;
+  outcome.mean_power_w = window.power_w / n;
+  outcome.latency_ms = window.latency_ms / n;
+  outcome.cpu_some_ratio = window.pressure_ratio / n;
+  // Without this pod its neighbours would have used what they did, and a node that it woke would sleep.
+  const double others_ratio = std::max(0.0, window.used_cores - window.pod_cores) / n / node.spec.server.cores;
+  outcome.marginal_w = *outcome.mean_power_w - (window.woke ? window.asleep_w : node.curve.watts(others_ratio));
+  for (const Node& each : nodes_) {
+    placement::WorkerAfter after;
+    if (each.told) {
+      after.cpu_pct = 100 * each.told->used_cores / each.spec.server.cores;
+      after.memory_pct = 100 * each.told->memory_used_bytes / each.spec.server.memory_bytes;
+    }
+    outcome.after.push_back(after);
+  }
+  settled_.push_back({decision_id, std::move(outcome)});
+}
+
+placement::ClusterView World::view(const placement::PodSpec& pod) const {
+  placement::ClusterView view;
+  view.now = now();
+  view.nodes.reserve(nodes_.size());
+  for (const Node& node : nodes_) {
+    placement::NodeView seen;
+    seen.name = node.spec.server.name;
+    seen.allocatable = {node.spec.server.cores, node.spec.server.memory_bytes};
+    seen.pod_capacity = static_cast<std::uint64_t>(node.kube.allocatable_pods);
+    // From the API server: bindings are known at once.
+    seen.requested = {static_cast<double>(node.kube.requested_milli_cpu) / 1000,
+                      static_cast<double>(node.kube.requested_memory_bytes)};
+    seen.pods = node.pods.size();
+    for (const std::uint64_t serial : node.pods) {
+      const Running& running = pods_.at(serial);
+      if (running.pod.spec.app == pod.app) ++seen.same_app_pods;
+      if (node.told && running.placed < node.told->at - from_seconds(options_.telemetry_period_s)) continue;
+      ++seen.unsettled;
+      seen.unsettled_cpu_cores += placement::kDemandOfRequest * running.pod.spec.request.cpu_cores;
+    }
+    // Whoever puts nodes to sleep knows which sleep and what waking costs.
+    seen.asleep = node.power == Power::asleep;
+    if (seen.asleep) seen.wake_cost_j = node.spec.server.wake_energy_j;
+    seen.curve = node.curve;
+    if (node.told) {
+      const Told& told = *node.told;
+      seen.telemetry_age = now() - told.at;
+      seen.power_w = told.power_w;
+      seen.latency_ms.emplace("default", told.latency_ms);
+      seen.values.cpu_used_cores = told.used_cores;
+      seen.values.cpu_cores = node.spec.server.cores;
+      seen.values.memory_used_bytes = static_cast<std::uint64_t>(told.memory_used_bytes);
+      seen.values.memory_total_bytes = static_cast<std::uint64_t>(node.spec.server.memory_bytes);
+      seen.values.tcp_established = told.tcp_established;
+      seen.values.pressure.cpu_some_ratio = told.pressure_ratio;
+      seen.values.energy_source = EnergySource::estimated;
+      seen.values.energy_uj = static_cast<std::uint64_t>(told.power_w * options_.telemetry_period_s * 1e6);
+    }
+    view.nodes.push_back(std::move(seen));
+  }
+  return view;
+}
+
+}  // namespace wattle::sim
