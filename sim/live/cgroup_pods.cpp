@@ -140,9 +140,7 @@ CgroupPods::~CgroupPods() {
   while (!pods_.empty()) static_cast<void>(stop(pods_.begin()->first));
 }
 
-std::string CgroupPods::burstable() const {
-  return options_.cgroup_root + "/kubepods.slice/kubepods-burstable.slice";
-}
+std::string CgroupPods::burstable() const { return options_.cgroup_root + "/kubepods.slice/kubepods-burstable.slice"; }
 
 std::string CgroupPods::pod_dir(const std::string& uid) const {
   return burstable() + "/" + std::string(kPodPrefix) + systemd_name(uid) + std::string(kSlice);
@@ -162,9 +160,9 @@ Status CgroupPods::start(const std::string& uid, double load_percent) {
   double total = load_percent;
   for (const auto& [other, pod] : pods_) total += pod.load_percent;
   if (total > options_.max_total_load_percent + 1e-9)
-    return fail(Errc::exhausted, uid, "would raise the load here above " +
-                                          std::to_string(std::lround(options_.max_total_load_percent)) +
-                                          " % of one core");
+    return fail(Errc::exhausted, uid,
+                "would raise the load here above " + std::to_string(std::lround(options_.max_total_load_percent)) +
+                    " % of one core");
   WATTLE_CHECK(make_cgroup(options_.cgroup_root + "/kubepods.slice", true));
   WATTLE_CHECK(make_cgroup(burstable(), true));
   WATTLE_CHECK(make_cgroup(pod_dir(uid), false));

@@ -1,8 +1,7 @@
-// extender: the kube-scheduler's side of extender v1: asks for priorities as a scheduler does, and keeps count of the answers.
-// Source   k8s.io/kube-scheduler/extender/v1 (ExtenderArgs with names only, HostPriorityList)
-// Units    scores 0..10, times in milliseconds
-// Errors   none outward: whoever does not answer well gives neutral scores, as kube-scheduler ignores a failed prioritize
-// Threads  single owner
+// extender: the kube-scheduler's side of extender v1: asks for priorities as a scheduler does, and keeps count of the
+// answers. Source   k8s.io/kube-scheduler/extender/v1 (ExtenderArgs with names only, HostPriorityList) Units    scores
+// 0..10, times in milliseconds Errors   none outward: whoever does not answer well gives neutral scores, as
+// kube-scheduler ignores a failed prioritize Threads  single owner
 #pragma once
 
 #include <chrono>
@@ -27,7 +26,8 @@ Result<HttpAddress> parse_http_address(const std::string& url);
 
 // {"Pod": {...}, "Nodes": null, "NodeNames": [...]}
 std::string extender_args(const placement::PodSpec& pod, const std::vector<std::string>& node_names);
-// Scores in the order of node_names; malformed for anything a kube-scheduler would reject, or a name that was not asked for.
+// Scores in the order of node_names; malformed for anything a kube-scheduler would reject, or a name that was not asked
+// for.
 Result<std::vector<std::int64_t>> parse_priorities(std::string_view body, const std::vector<std::string>& node_names);
 
 struct AnswerCounts {

@@ -245,8 +245,7 @@ Record Fleet::sample(std::size_t index, MonoTime now) {
 
   record.node.cpu_cores = node.server.cores;
   record.node.memory_total_bytes = static_cast<std::uint64_t>(node.server.memory_bytes);
-  record.node.memory_used_bytes =
-      std::min(static_cast<std::uint64_t>(memory_bytes), *record.node.memory_total_bytes);
+  record.node.memory_used_bytes = std::min(static_cast<std::uint64_t>(memory_bytes), *record.node.memory_total_bytes);
   if (interval_s > 0) {
     record.node.cpu_used_cores = std::min(used_s / interval_s, node.server.cores);
     record.node.pressure.cpu_some_ratio = std::clamp(node.stalled_s / interval_s, 0.0, 1.0);

@@ -1,10 +1,11 @@
 // fleet: simulated nodes that run pods, and what an agent on each of them would measure.
-// Model    a pod wants a constant share of cores; a node's cores are shared in proportion when it is crowded; watts follow the
+// Model    a pod wants a constant share of cores; a node's cores are shared in proportion when it is crowded; watts
+// follow the
 //          node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
 // Source   sim/power's server models and a seed; nothing here reads the machine
 // Units    in names; energy split in integer microjoules, shares + idle + unattributed = measured, exactly
-// Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node or fleet full), out_of_range
-// Threads  single owner
+// Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node or fleet full),
+// out_of_range Threads  single owner
 #pragma once
 
 #include <cstdint>
@@ -31,11 +32,11 @@ struct LatencyShift {
 
 struct FleetOptions {
   std::uint64_t seed = 1;
-  std::size_t probe_window = 20;   // round trips behind a probe's quantiles
-  double power_noise_ratio = 0.01; // standard deviation of a power reading
+  std::size_t probe_window = 20;    // round trips behind a probe's quantiles
+  double power_noise_ratio = 0.01;  // standard deviation of a power reading
   double latency_low_ms = 4, latency_high_ms = 38;
   std::vector<LatencyShift> shifts;
-  double rotate_every_s = 0;       // all latencies move on by one node that often; 0: never
+  double rotate_every_s = 0;  // all latencies move on by one node that often; 0: never
   std::size_t pods_per_node = 110;
 };
 

@@ -1,5 +1,6 @@
-// ledger: what one way of placing the same pods costs in joules and in latency, over curves and latencies that are known.
-// Model    a node draws watts(cores in use / cores), with cores in use = background + its pods' demand; integrated exactly
+// ledger: what one way of placing the same pods costs in joules and in latency, over curves and latencies that are
+// known. Model    a node draws watts(cores in use / cores), with cores in use = background + its pods' demand;
+// integrated exactly
 //          between events, since both change at events only
 // Units    in names
 // Errors   none; removing an unknown pod changes nothing
@@ -37,8 +38,8 @@ struct Costs {
   double energy_j = 0;
   double idle_energy_j = 0;  // of the same nodes without any pod
   std::size_t placements = 0;
-  std::size_t above_soft = 0, above_hard = 0;        // placements on a node above the limit at that moment
-  double soft_pod_seconds = 0, hard_pod_seconds = 0; // time that pods then spent above their limit
+  std::size_t above_soft = 0, above_hard = 0;         // placements on a node above the limit at that moment
+  double soft_pod_seconds = 0, hard_pod_seconds = 0;  // time that pods then spent above their limit
   double seconds = 0;
 };
 
