@@ -1,6 +1,8 @@
 // config: strict YAML configuration. Unknown keys, wrong types and values out of range are errors; all are told at
-// once. Source   a YAML file; yaml-cpp's only home is config.cpp Errors   malformed, with one line "file:line: key:
-// what (mend)" per mistake in Error::what Threads  single owner
+// once.
+// Source   a YAML file; yaml-cpp's only home is config.cpp
+// Errors   malformed, with one line "file:line: key: what (mend)" per mistake in Error::what
+// Threads  single owner
 //
 //   config::Document doc = *config::Document::load(path);   // or Document::parse(text, name)
 //   config::Section root = doc.root();

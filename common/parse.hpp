@@ -51,4 +51,7 @@ std::optional<double> quantity(std::string_view text);
 // A span of time: "250ms", "1s", "1.5s", "2m", "1h" in seconds; a bare number is seconds.
 std::optional<double> duration_s(std::string_view text);
 
+// Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+bool is_utf8(std::string_view text);
+
 }  // namespace wattle::parse

@@ -1,6 +1,9 @@
 // cluster_view: what a decision may know of the cluster; controller/state and sim/world each fill it, nothing else
-// differs. Units    in names; watts are means over the last telemetry interval Absent   std::optional: not told.
-// Nothing here is hidden truth: the simulator fills it from its own noisy telemetry. Threads  values
+// differs.
+// Units    in names; watts are means over the last telemetry interval
+// Absent   std::optional: not told. Nothing here is hidden truth: the simulator fills it from its own noisy
+//          telemetry.
+// Threads  values
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // learner: turns decisions, their real placements and outcomes into transitions, and transitions into gradient steps.
 // Flow     placed() -> settled() -> n-step transitions between consecutive placements -> replay -> step()
 // Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks travel in the observations; no clock and no
-// thread here Errors   step() forwards the trainer's Threads  single owner; the app gives it a thread, tests and the
-// simulator call it in lockstep
+//          thread here
+// Errors   step() forwards the trainer's
+// Threads  single owner; the app gives it a thread, tests and the simulator call it in lockstep
 #pragma once
 
 #include <cstddef>

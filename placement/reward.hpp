@@ -1,6 +1,8 @@
 // reward: from a raw outcome to a number, so that new weights relabel old experience. docs/rewards.md has every
-// formula. Presets  ee, lb, lc, el-rl, drs, power, weighted (FEATURES rows; `weighted` is ours) Units    in names;
-// rewards are dimensionless Threads  pure functions, values
+// formula.
+// Presets  ee, lb, lc, el-rl, drs, power, weighted (FEATURES rows; `weighted` is ours)
+// Units    in names; rewards are dimensionless
+// Threads  pure functions, values
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,15 @@
 // env: an episode, one decision at a time; Gym-like.
-//   reset(seed)   -> the first step: observation and mask, no reward yet
-//   step(action)  -> places the pod on node `action` (row of the observation) and goes to the next pod; reward is the
-//   sum of
-//                    the rewards of the outcomes that were read in between, whichever placement they belong to:
-//                    outcomes come a settle window after their placement, as they do live. When done, all are in.
+//
+//   reset(seed)  -> the first step: observation and mask, no reward yet
+//   step(action) -> places the pod on node `action` (row of the observation) and goes to the next pod; reward is the sum of
+//                   the rewards of the outcomes that were read in between, whichever placement they belong to: outcomes
+//                   come a settle window after their placement, as they do live. When done, all are in.
+//
 // Shapes   observation.nodes = number of nodes, in the order of the world; observation.valid is the mask
 // Units    rewards as in placement/reward.hpp
-// Errors   step: out_of_range for an action that is not a node or is masked (nothing happens then), conflict after the
-// end Threads  single owner; the same options, seed and actions give the same bytes
+// Errors   step: out_of_range for an action that is not a node or is masked (nothing happens then), conflict after
+//          the end
+// Threads  single owner; the same options, seed and actions give the same bytes
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,9 @@
 // workload: pods as users write them and as they then behave.
-// Source   application profiles and pods drawn from a seed; a pod's use over time is a pure function of the pod and the
-// time Units    cores, bytes, seconds, milliseconds Errors   none Threads  Workload single owner; the rest pure
+// Source   application profiles and pods drawn from a seed; a pod's use over time is a pure function of the pod and
+//          the time
+// Units    cores, bytes, seconds, milliseconds
+// Errors   none
+// Threads  Workload single owner; the rest pure
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // world: a deterministic cluster on a manual clock: servers that draw watts, sleep and wake; users near and far; pods
-// that use what they use; agents that tell some of it, late and with noise. Truth    power is constant between events,
-// so energy_j() is the exact integral of the curves; nothing of it is told Told     view(): what the agents and the API
-// server have said by now, as controller/state would hold it; curves in it are
-//          fitted from told samples only
+// that use what they use; agents that tell some of it, late and with noise.
+// Truth    power is constant between events, so energy_j() is the exact integral of the curves; nothing of it is told
+// Told     view(): what the agents and the API server have said by now, as controller/state would hold it; curves in
+//          it are fitted from told samples only
 // Units    in names; seconds from the start of the run where a time is a plain number
 // Errors   place, remove: not_found, conflict, exhausted, naming pod or node
 // Threads  single owner; the same options and calls give the same bytes

@@ -9,7 +9,7 @@ namespace {
 constexpr int kReconnectMs = 100;
 constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED |
-                        ZMQ_EVENT_CONNECT_RETRIED;
+                        ZMQ_EVENT_CLOSED;
 }  // namespace
 
 Dial::Dial(Context::Impl& context, int type, ClientOptions options, std::vector<std::string> topics)
@@ -140,8 +140,9 @@ void Dial::note(std::uint16_t event, std::uint32_t value) {
       link_ = Link::connecting;
       problem_ = options_.endpoint + " has closed the connection";
       return;
-    case ZMQ_EVENT_CONNECT_RETRIED:
-      if (link_ != Link::refused) problem_ = "nobody answers at " + options_.endpoint;
+    case ZMQ_EVENT_CLOSED:  // of an attempt to connect, after which libzmq tries again
+      link_ = Link::connecting;
+      problem_ = "nobody answers at " + options_.endpoint;
       return;
     default:
       return;

@@ -33,10 +33,12 @@ void AgentSession::pump() {
   receive();
   if (phase_ == Phase::waiting) return;
   follow_link();
-  keep_alive();
+  if ((phase_ == Phase::greeting || phase_ == Phase::welcomed) && clock_.mono() - heard_at_ >= kDeadAfter)
+    return lose("the controller is silent for 5 s");
   if (phase_ != Phase::welcomed) return;
   send_placements();
   send_samples();
+  ping();
 }
 
 void AgentSession::report(wire::Placement placement) {
@@ -185,10 +187,9 @@ void AgentSession::on_pong(const wire::Pong& pong) {
   while (!reports_.empty() && reports_.front().sent && reports_.front().answered_by <= pong.nonce) reports_.pop_front();
 }
 
-void AgentSession::keep_alive() {
-  if (phase_ != Phase::greeting && phase_ != Phase::welcomed) return;
+// Behind the rest, so that its answer tells that the rest has arrived.
+void AgentSession::ping() {
   const MonoTime now = clock_.mono();
-  if (now - heard_at_ >= kDeadAfter) return lose("the controller is silent for 5 s");
   if (phase_ != Phase::welcomed || now - pinged_at_ < kPingEvery) return;
   if (!send(wire::Ping{next_nonce_, to_ns(now)})) return;
   ++next_nonce_;

@@ -63,7 +63,7 @@ class AgentSession {
   void on_welcome(const wire::Welcome& welcome);
   void on_ack(const wire::Ack& ack);
   void on_pong(const wire::Pong& pong);
-  void keep_alive();
+  void ping();
   void send_placements();
   void send_samples();
   bool send_batch(std::vector<Record> records);

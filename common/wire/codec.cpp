@@ -5,6 +5,7 @@
 #include <msgpack.hpp>
 #include <type_traits>
 
+#include "common/parse.hpp"
 #include "common/wire/fields.hpp"
 
 namespace wattle::wire {
@@ -139,30 +140,6 @@ class LimitVisitor : public msgpack::null_visitor {
   const char* problem_ = nullptr;
 };
 
-bool is_utf8(std::string_view text) {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t length = lead >= 0xF0 && lead <= 0xF4  ? 4
-                               : lead >= 0xE0 && lead < 0xF0 ? 3
-                               : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                             : 0;
-    if (length == 0 || i + length > text.size()) return false;
-    for (std::size_t k = 1; k < length; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
-    const auto second = static_cast<unsigned char>(text[i + 1]);
-    if ((lead == 0xE0 && second < 0xA0) || (lead == 0xED && second >= 0xA0) || (lead == 0xF0 && second < 0x90) ||
-        (lead == 0xF4 && second >= 0x90))
-      return false;
-    i += length;
-  }
-  return true;
-}
-
 class Decoder {
  public:
   Decoder(std::string root, const Limits& limits) : path_(std::move(root)), limits_(limits) {}
@@ -238,7 +215,7 @@ class Decoder {
       const std::string_view text(object.via.str.ptr, object.via.str.size);
       if (text.size() > (path_ == "reply.body" ? limits_.body_bytes : limits_.text_bytes))
         return refuse(Errc::out_of_range, "is too long");
-      if (!is_utf8(text)) return refuse(Errc::malformed, "is not UTF-8");
+      if (!parse::is_utf8(text)) return refuse(Errc::malformed, "is not UTF-8");
       value = text;
     } else if constexpr (std::is_same_v<T, bool>) {
       if (object.type != object_type::BOOLEAN) return refuse(Errc::malformed, "is not a boolean");

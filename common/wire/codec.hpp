@@ -1,6 +1,8 @@
 // codec: messages <-> bytes. msgpack arrays [version, kind, field, field, ...]; the order of fields is that of
-// fields.hpp. Source   msgpack-cxx; its only home is codec.cpp Errors   malformed or out_of_range; the subject is the
-// field's path, "samples.records[3].node.cpu_used_cores" Threads  pure functions
+// fields.hpp.
+// Source   msgpack-cxx; its only home is codec.cpp
+// Errors   malformed or out_of_range; the subject is the field's path, "samples.records[3].node.cpu_used_cores"
+// Threads  pure functions
 //
 // Version rule: fields that a message lacks at its end keep their defaults, fields beyond the known are skipped,
 // unknown kinds are refused. Refused always: depth, sizes and counts beyond Limits, NaN and infinite numbers, texts

@@ -1,11 +1,13 @@
 // deepsets: what the network computes, on flat weights and without gradients.
-//   node   e_i = relu(W relu(W x_i))                        ask    p = relu(W [pod, context])
-//   shared s = [mean e, max e, p] over the valid nodes      head   A_i = w relu(W [e_i, s]),  V = w relu(W s)
-//   residual_i = V + A_i - mean A over the valid nodes; 0 for the others
-// Any number of nodes in any order: permuting the nodes permutes the residual, and nodes that are not valid change
-// nothing. Shapes   flat [kParameters] (layout.hpp), out [nodes] Errors   none. A residual that is not finite (a
-// feature beyond all bounds) is 0: the prior alone decides Threads  any; scratch memory is per thread and grows to the
-// largest observation seen Cost     20 kFLOP per valid node
+//   node e_i = relu(W relu(W x_i))                ask p = relu(W [pod, context])
+//   shared s = [mean e, max e, p]                 over the valid nodes
+//   head A_i = w relu(W [e_i, s]), V = w relu(W s)
+//   residual_i = V + A_i - mean A                 over the valid nodes; 0 for the others
+// Any number of nodes in any order: permuting the nodes permutes the residual; nodes that are not valid change nothing.
+// Shapes   flat [kParameters] (layout.hpp), out [nodes]
+// Errors   none. A residual that is not finite (a feature beyond all bounds) is 0: the prior alone decides
+// Threads  any; scratch memory is per thread and grows to the largest observation seen
+// Cost     20 kFLOP per valid node
 #pragma once
 
 #include <span>

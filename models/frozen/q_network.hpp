@@ -1,7 +1,8 @@
 // q_network: the seam between deciding and whatever computes Q. No framework appears here.
 // Shapes   node features [nodes x kNodeFeatures] row-major, pod [kPodFeatures], context [kContextFeatures], per-node
-// outputs [nodes] Units    reward units; Q(node) = prior(node) + residual(node) Threads  QNetwork is immutable:
-// residual() from any thread at once
+//          outputs [nodes]
+// Units    reward units; Q(node) = prior(node) + residual(node)
+// Threads  QNetwork is immutable: residual() from any thread at once
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // trainer: the seam between learning and whatever computes gradients. placement/ and sim/ train through it;
-// models/torch implements it; tests may put a fake behind it. Threads  single owner
+// models/torch implements it; tests may put a fake behind it.
+// Threads  single owner
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,9 @@
 // batch: transitions laid out as the padded arrays that training reads; the arrays are kept and grow to the largest
 // batch. Only valid nodes are copied, in their order, so the width is the largest number of valid nodes and masks are
-// prefixes. Shapes   node [size x width x kNodeFeatures], ask [size x kAskFeatures], the rest below Errors   malformed
-// or out_of_range, naming the transition by its place in the batch Threads  single owner
+// prefixes.
+// Shapes   node [size x width x kNodeFeatures], ask [size x kAskFeatures], the rest below
+// Errors   malformed or out_of_range, naming the transition by its place in the batch
+// Threads  single owner
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,7 @@
-// cgroup_pods: pods on this machine without a kubelet: a cgroup named as a kubelet and containerd would, and a bounded
-//              stress-ng load in it.
+// cgroup_pods: pods on this machine without a kubelet: a cgroup named as a kubelet and containerd would, with a bounded load.
 // Source   a cgroup2 tree (its mount is found in /proc/self/mounts, or given) and the program stress-ng
-// Marker   a pod UID that begins with the ASCII bytes of "wattle" and carries the id of the process that made it, so
-// that what a
-//          killed process left behind is known as ours
+// Marker   a pod UID that begins with the ASCII bytes of "wattle" and carries the id of the process that made it, so that
+//          what a killed process left behind is known as ours
 // Units    load in percent of one core
 // Errors   not_found (no cgroup2, no stress-ng), denied (not root), io, exhausted
 // Threads  single owner; forks, so call from a process without threads of its own that hold locks

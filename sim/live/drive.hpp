@@ -1,9 +1,7 @@
-// drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates
-// one. Rules    filters by resources as NodeResourcesFit does, asks /prioritize, adds default scores, binds to the
-// winner; a pod on
-//          a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
-// Pairing  the same pods with the same arrivals and removals are placed a second time by default scoring alone, on
-// paper;
+// drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates one.
+// Rules    filters by resources as NodeResourcesFit does, asks /prioritize, adds default scores, binds to the winner; a pod
+//          on a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
+// Pairing  the same pods with the same arrivals and removals are placed a second time by default scoring alone, on paper;
 //          joules and latency of both follow from the same curves, background loads and latencies (sim/live/ledger)
 // Errors   start: unavailable (no swarm); later a part that is away is counted, and the churn goes on
 // Threads  single owner

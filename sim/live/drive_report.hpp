@@ -1,5 +1,7 @@
-// drive_report: what the driver shows: a table that is redrawn each second on a terminal, a line otherwise, and the
-// summary. Units    in every heading Errors   none Threads  pure functions of the driver's state
+// drive_report: what the driver shows: a table redrawn each second on a terminal, a line otherwise, and the summary.
+// Units    in every heading
+// Errors   none
+// Threads  pure functions of the driver's state
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
-// extender: the kube-scheduler's side of extender v1: asks for priorities as a scheduler does, and keeps count of the
-// answers. Source   k8s.io/kube-scheduler/extender/v1 (ExtenderArgs with names only, HostPriorityList) Units    scores
-// 0..10, times in milliseconds Errors   none outward: whoever does not answer well gives neutral scores, as
-// kube-scheduler ignores a failed prioritize Threads  single owner
+// extender: the kube-scheduler's side of extender v1: asks for priorities as a scheduler does, and counts the answers.
+// Source   k8s.io/kube-scheduler/extender/v1 (ExtenderArgs with names only, HostPriorityList)
+// Units    scores 0..10, times in milliseconds
+// Errors   none outward: who does not answer well gives neutral scores, as kube-scheduler ignores a failed prioritize
+// Threads  single owner
 #pragma once
 
 #include <chrono>

@@ -1,11 +1,10 @@
 // fleet: simulated nodes that run pods, and what an agent on each of them would measure.
-// Model    a pod wants a constant share of cores; a node's cores are shared in proportion when it is crowded; watts
-// follow the
-//          node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
+// Model    a pod wants a constant share of cores; a node's cores are shared in proportion when it is crowded; watts follow
+//          the node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
 // Source   sim/power's server models and a seed; nothing here reads the machine
 // Units    in names; energy split in integer microjoules, shares + idle + unattributed = measured, exactly
-// Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node or fleet full),
-// out_of_range Threads  single owner
+// Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node full)
+// Threads  single owner
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
-// ledger: what one way of placing the same pods costs in joules and in latency, over curves and latencies that are
-// known. Model    a node draws watts(cores in use / cores), with cores in use = background + its pods' demand;
-// integrated exactly
-//          between events, since both change at events only
+// ledger: what one way of placing the same pods costs in joules and latency, over curves and latencies that are known.
+// Model    a node draws watts(cores in use / cores), with cores in use = background + its pods' demand; integrated
+//          exactly between events, since both change at events only
 // Units    in names
 // Errors   none; removing an unknown pod changes nothing
 // Threads  single owner

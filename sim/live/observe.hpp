@@ -1,7 +1,8 @@
-// observe: what the driver reads while it runs: the swarm's truth, and what the controller and the shim say of
-// themselves. Source   GET /nodes of the swarm; GET /api/v1/nodes and /api/v1/status of the controller (docs/api.md);
-// GET /metrics of the shim Units    in names Errors   malformed names the document; a reader that is away is
-// unavailable or timeout Threads  Observer single owner; the parsers are pure
+// observe: what the driver reads while it runs: the swarm's truth, and what controller and shim say of themselves.
+// Source   GET /nodes of the swarm; GET /api/v1/nodes and /api/v1/status of the controller; GET /metrics of the shim
+// Units    in names
+// Errors   malformed names the document; a reader that is away is unavailable or timeout
+// Threads  Observer single owner; the parsers are pure
 #pragma once
 
 #include <chrono>

@@ -1,7 +1,7 @@
-// swarm: many simulated nodes in one process, each a real agent to the controller: own CURVE key, own session, own
-// records. Source   sim/live/fleet for what is measured, common/transport for how it is said Units    records at one
-// per `tick` and node, the nodes spread evenly over the tick Errors   start: not_found and denied for keys (names the
-// file and the mend), conflict for the address; later the world's
+// swarm: many simulated nodes in one process, each a real agent to the controller: own CURVE key, session and records.
+// Source   sim/live/fleet for what is measured, common/transport for how it is said
+// Units    one record per `tick` and node, the nodes spread evenly over the tick
+// Errors   start: not_found and denied for keys (names the file and the mend), conflict for the address; later the world's
 //          failures are session states
 // Threads  pump() belongs to one thread; HTTP handlers lock the fleet
 #pragma once

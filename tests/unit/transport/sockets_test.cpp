@@ -113,11 +113,7 @@ TEST_CASE("a wrong server key does not connect and the problem names it") {
 
 TEST_CASE("nobody at the endpoint is told as such, and the link comes up when the server does") {
   World world;
-  std::string endpoint;
-  {
-    auto server = Server::bind(world.context, world.server_options());
-    endpoint = server->endpoint();
-  }
+  const std::string endpoint = deserted_endpoint(world);
   auto client = Client::connect(world.context, world.client_options(endpoint, world.agent_key));
   REQUIRE(eventually([&] {
     client->wait_readable(std::chrono::milliseconds(50));

@@ -52,6 +52,12 @@ struct World {
   }
 };
 
+// Where nobody listens: the context has ended, so its listener is closed for certain.
+inline std::string deserted_endpoint(const World& world) {
+  Context context;
+  return Server::bind(context, world.server_options())->endpoint();
+}
+
 inline std::optional<Incoming> receive(Server& server) {
   std::optional<Incoming> incoming;
   eventually([&] {

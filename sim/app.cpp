@@ -1,0 +1,48 @@
+#include "sim/app.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "common/version.hpp"
+#include "sim/commands/commands.hpp"
+
+namespace wattle::sim {
+
+namespace {
+
+constexpr std::array kSubcommands {
+  Subcommand{"scenarios", "list what can be simulated", commands::scenarios},
+      Subcommand{"eval", "judge a trained network, its initial weights and fixed rules on held-out seeds",
+                 commands::eval},
+#if WATTLE_HAS_TORCH
+      Subcommand{"train", "train a network online in the simulated loop", commands::train},
+#endif
+};
+
+void usage(std::FILE* to) {
+  std::fputs("usage: wattle-sim COMMAND [OPTIONS]   (wattle-sim COMMAND --help)\n\n", to);
+  for (const Subcommand& each : kSubcommands)
+    std::fprintf(to, "  %-12s %s\n", std::string(each.name).c_str(), std::string(each.help).c_str());
+}
+
+}  // namespace
+
+int run_app(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  for (const Subcommand& each : kSubcommands)
+    if (each.name == name) return each.run(argc - 1, argv + 1);
+  if (name == "--help" || name == "-h") {
+    usage(stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    std::printf("wattle-sim %s\n", std::string(kVersion).c_str());
+    return 0;
+  }
+  if (!name.empty()) std::fprintf(stderr, "wattle-sim: there is no command '%s'\n", std::string(name).c_str());
+  usage(stderr);
+  return 2;
+}
+
+}  // namespace wattle::sim

@@ -1,0 +1,18 @@
+// app: the subcommands of wattle-sim, as a table that can be read.
+// Errors   exit codes: 0 done, 1 the world failed (message on standard error), 2 wrong usage
+// Threads  main thread
+#pragma once
+
+#include <string_view>
+
+namespace wattle::sim {
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view help;              // one line
+  int (*run)(int argc, char** argv);  // argv[0] is the subcommand
+};
+
+int run_app(int argc, char** argv);
+
+}  // namespace wattle::sim

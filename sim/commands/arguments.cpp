@@ -1,0 +1,69 @@
+#include <array>
+#include <cstdio>
+
+#include "common/parse.hpp"
+#include "sim/commands/commands.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct WeightName {
+  std::string_view name;
+  double placement::RewardWeights::*weight;
+};
+constexpr std::array<WeightName, 7> kWeightNames{{{"energy", &placement::RewardWeights::energy},
+                                                  {"latency", &placement::RewardWeights::latency},
+                                                  {"balance", &placement::RewardWeights::balance},
+                                                  {"active_nodes", &placement::RewardWeights::active_nodes},
+                                                  {"packing", &placement::RewardWeights::packing},
+                                                  {"contention", &placement::RewardWeights::contention},
+                                                  {"failure", &placement::RewardWeights::failure}}};
+
+Status set_weight(placement::RewardWeights& weights, const std::string& text) {
+  const auto equals = text.find('=');
+  const auto value =
+      equals == std::string::npos ? std::nullopt : parse::real(std::string_view(text).substr(equals + 1));
+  if (!value || *value < 0 || *value > 100)
+    return fail(Errc::malformed, "weight " + text, "is not NAME=NUMBER with a number of 0 to 100");
+  for (const WeightName& each : kWeightNames) {
+    if (text.substr(0, equals) != each.name) continue;
+    weights.*each.weight = *value;
+    return {};
+  }
+  return fail(Errc::not_found, "weight " + text, "there is no such term",
+              "energy, latency, balance, active_nodes, packing, contention or failure");
+}
+
+}  // namespace
+
+int report(const Error& error) {
+  std::fprintf(stderr, "wattle-sim: %s\n", error.message().c_str());
+  return 1;
+}
+
+Result<EnvOptions> env_options(const WorldArguments& arguments) {
+  EnvOptions options;
+  WATTLE_TRY(options.scenario, find_scenario(arguments.scenario));
+  WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
+  for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
+  if (arguments.nodes > 0) options.scenario.nodes = arguments.nodes;
+  if (arguments.placements > 0) options.scenario.placements = arguments.placements;
+  if (!arguments.trace_dir.empty()) {
+    WATTLE_TRY(options.measured, load_servers(arguments.trace_dir));
+  }
+  return options;
+}
+
+int scenarios(int argc, char**) {
+  if (argc > 1) {
+    std::fputs("usage: wattle-sim scenarios\n", stderr);
+    return 2;
+  }
+  for (const Scenario& scenario : kScenarios)
+    std::printf("%-14s %2zu nodes  %s\n", std::string(scenario.name).c_str(), scenario.nodes,
+                std::string(scenario.help).c_str());
+  return 0;
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,33 @@
+// commands: what the table in app.cpp calls; one file each. argv[0] is the subcommand; returns the exit code.
+// Threads  main thread
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "placement/reward.hpp"
+#include "sim/env.hpp"
+
+namespace wattle::sim::commands {
+
+int scenarios(int argc, char** argv);
+int eval(int argc, char** argv);
+int train(int argc, char** argv);
+
+// What several commands take; as typed.
+struct WorldArguments {
+  std::string scenario = "churn_sleep";
+  std::string preset = "weighted";
+  std::vector<std::string> weights;   // "energy=1", of the preset `weighted`
+  std::string trace_dir;
+  std::size_t nodes = 0;       // 0: as the scenario says
+  std::size_t placements = 0;  // likewise
+};
+Result<EnvOptions> env_options(const WorldArguments& arguments);
+
+// Prints the message; exit code 1.
+int report(const Error& error);
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,71 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/layout.hpp"
+#include "models/frozen/safetensors.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/evaluate.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct EvalArguments {
+  WorldArguments world;
+  std::string model_file;
+  std::size_t seeds = 10;
+  std::string output = "table";
+};
+
+Status run(const EvalArguments& arguments) {
+  WATTLE_TRY(const EnvOptions options, env_options(arguments.world));
+  // Both output layers start at 0, so that any seed's initial weights decide by the prior alone.
+  WATTLE_TRY(const auto initial, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial weights"));
+  std::vector<Contestant> contestants;
+  std::shared_ptr<const models::FrozenNetwork> trained;
+  if (!arguments.model_file.empty()) {
+    WATTLE_TRY(const auto file, models::load_safetensors(arguments.model_file));
+    WATTLE_TRY(trained, models::FrozenNetwork::from_weights(file.weights, 0, arguments.model_file));
+    contestants.push_back({"trained", Rule::decide, placement::Policy::dqn, trained.get()});
+  }
+  contestants.push_back({"initial", Rule::decide, placement::Policy::dqn, initial.get()});
+  contestants.push_back({"kube_default", Rule::kube_default});
+  contestants.push_back({"model_greedy", Rule::decide, placement::Policy::model_greedy});
+  contestants.push_back({"amortised", Rule::amortised});
+  contestants.push_back({"most_allocated", Rule::decide, placement::Policy::most_allocated});
+  contestants.push_back({"random", Rule::decide, placement::Policy::random});
+  WATTLE_TRY(const Evaluation evaluation, evaluate(options, contestants, held_out_seeds(arguments.seeds)));
+  const std::string text = arguments.output == "json" ? to_json(evaluation) : to_table(evaluation);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return {};
+}
+
+}  // namespace
+
+int eval(int argc, char** argv) {
+  EvalArguments arguments;
+  CLI::App app{"Greedy episodes on held-out seeds: a trained network, its initial weights and fixed rules, paired",
+               "wattle-sim eval"};
+  app.add_option("--model", arguments.model_file, "safetensors file; without it only the rules are judged");
+  app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
+  app.add_option("--reward", arguments.world.preset, "preset that the reward column is in")->capture_default_str();
+  app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
+  app.add_option("--nodes", arguments.world.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
+  app.add_option("--placements", arguments.world.placements, "of an episode, instead of the scenario's")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--trace", arguments.world.trace_dir, "directory with server_power_curves.csv; default: synthetic");
+  app.add_option("--seeds", arguments.seeds, "how many episodes each")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Status done = run(arguments);
+  return done ? 0 : report(done.error());
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,90 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "models/frozen/safetensors.hpp"
+#include "models/torch/torch_trainer.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/train.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct TrainArguments {
+  WorldArguments world;
+  std::string out_file;
+  std::uint64_t steps = 20'000;
+  std::uint64_t seed = 1;
+  models::TrainerOptions trainer;
+  double reward_scale = 0;  // 0: what works
+  std::size_t n_step = 0;
+  double discount_decisions = 0;
+};
+
+Status run(const TrainArguments& arguments) {
+  TrainOptions options;
+  WATTLE_TRY(options.env, env_options(arguments.world));
+  options.seed = arguments.seed;
+  options.decisions = arguments.steps;
+  options.learner = working_learner_options(options.env.scenario);
+  if (arguments.reward_scale > 0) options.learner.reward_scale = arguments.reward_scale;
+  if (arguments.n_step > 0) options.learner.n_step = arguments.n_step;
+  if (arguments.discount_decisions > 0) options.learner.tau_s *= arguments.discount_decisions / 100;
+  WATTLE_TRY(auto trainer, models::make_torch_trainer(arguments.trainer));
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  WATTLE_TRY(const TrainResult result, train(options, *trainer, [&](const TrainProgress& progress) {
+               std::fprintf(
+                   stderr, "%s%8llu/%llu decisions  %6llu steps  epsilon %.3f  reward %.4f  loss %.5f  Q %.3f%s",
+                   terminal ? "\r" : "", static_cast<unsigned long long>(progress.decisions),
+                   static_cast<unsigned long long>(options.decisions),
+                   static_cast<unsigned long long>(progress.learner.steps), progress.epsilon, progress.episode_reward,
+                   progress.learner.loss, progress.learner.mean_q, terminal ? "   " : "\n");
+             }));
+  if (terminal) std::fputc('\n', stderr);
+  WATTLE_CHECK(models::save_safetensors(arguments.out_file, result.weights));
+  std::printf("%s: %llu decisions, %llu gradient steps\n", arguments.out_file.c_str(),
+              static_cast<unsigned long long>(result.last.decisions),
+              static_cast<unsigned long long>(result.last.learner.steps));
+  return {};
+}
+
+}  // namespace
+
+int train(int argc, char** argv) {
+  TrainArguments arguments;
+  CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
+  app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
+  app.add_option("--reward", arguments.world.preset, "reward preset")->capture_default_str();
+  app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
+  app.add_option("--nodes", arguments.world.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
+  app.add_option("--placements", arguments.world.placements, "of an episode, instead of the scenario's")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--trace", arguments.world.trace_dir, "directory with server_power_curves.csv; default: synthetic");
+  app.add_option("--steps", arguments.steps, "decisions to learn from")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--seed", arguments.seed, "of the first episode")
+      ->check(CLI::Range(1, 900'000))
+      ->capture_default_str();
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+      ->check(CLI::Range(1e-7, 1.0))
+      ->capture_default_str();
+  app.add_option("--reward-scale", arguments.reward_scale, "rewards are multiplied by this")
+      ->check(CLI::Range(1e-6, 1e3));
+  app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping")->check(CLI::Range(1, 200));
+  app.add_option("--horizon", arguments.discount_decisions, "decisions until a reward counts 1/e")
+      ->check(CLI::Range(1.0, 1e5));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  arguments.trainer.seed = arguments.seed;
+  const Status done = run(arguments);
+  return done ? 0 : report(done.error());
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,75 @@
+// evaluate: whole episodes under one policy, and policies against each other on the same seeds.
+// Flow     as live: placement::decide gives extender scores, kube-scheduler's default scores are added, the pod is
+// bound to the
+//          winner; kube_default is the same without our scores
+// Units    in names
+// Errors   run_episode forwards what the world refuses
+// Threads  pure but for the environment passed in
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "models/frozen/q_network.hpp"
+#include "placement/decide.hpp"
+#include "sim/env.hpp"
+#include "sim/statistics.hpp"
+
+namespace wattle::sim {
+
+// The extender's weight in the demo and in the manifests.
+inline constexpr std::int64_t kExtenderWeight = 6;
+
+enum class Rule { decide, kube_default, amortised };
+
+struct Contestant {
+  std::string name;
+  Rule rule = Rule::decide;
+  placement::Policy policy = placement::Policy::dqn;  // of Rule::decide
+  const models::QNetwork* network = nullptr;          // of Policy::dqn
+};
+
+struct EpisodeFigures {
+  double mean_reward = 0;     // per settled placement
+  double episode_return = 0;  // their sum
+  double energy_j = 0;
+  double late_ratio = 0;      // share of latency-bound pod-seconds beyond the soft latency
+  double pressure_ratio = 0;  // share of pod-seconds spent waiting for CPU
+  double awake_nodes = 0;     // mean over the episode
+  double placements = 0, settled = 0, turned_away = 0, wakes = 0;
+};
+
+// Where kube-scheduler would put it, given these scores of the nodes (empty: no extender).
+std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random);
+
+// Greedy (no exploration). Ties and chances follow the seed, the same for every contestant.
+Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed);
+
+struct ContestantFigures {
+  std::string name;
+  std::vector<EpisodeFigures> episodes;  // one per seed
+  std::vector<double> column(double EpisodeFigures::*what) const;
+};
+
+struct Evaluation {
+  std::string scenario;
+  std::vector<std::uint64_t> seeds;
+  std::vector<ContestantFigures> contestants;
+  const ContestantFigures& of(const std::string& name) const;  // must exist
+};
+
+Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contestant>& contestants,
+                            const std::vector<std::uint64_t>& seeds);
+
+// Held-out seeds: training never uses seeds from here on.
+inline constexpr std::uint64_t kFirstHeldOutSeed = 1'000'000;
+std::vector<std::uint64_t> held_out_seeds(std::size_t n);
+
+// The first contestant against each of the others, as people and as programs read it.
+std::string to_table(const Evaluation& evaluation);
+std::string to_json(const Evaluation& evaluation);
+
+}  // namespace wattle::sim

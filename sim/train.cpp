@@ -1,0 +1,110 @@
+#include "sim/train.hpp"
+
+#include <algorithm>
+
+#include "models/frozen/frozen_network.hpp"
+
+namespace wattle::sim {
+
+namespace {
+// Between the episodes of one chain: so long that exp(-dt/tau) is 0, and nothing is bootstrapped across.
+constexpr double kBetweenEpisodes_s = 1e7;
+}  // namespace
+
+placement::LearnerOptions working_learner_options(const Scenario& scenario) {
+  placement::LearnerOptions options;
+  options.n_step = 10;
+  options.reward_scale = 0.1;
+  options.batch = 64;
+  options.warmup = 500;
+  options.replay_capacity = 50'000;
+  options.settle_expiry_s = 150;
+  Env env({scenario, {}, {}, {}});
+  env.begin(1);
+  double arrivals = 0;
+  const double begin_s = env.world().now_s();
+  double now_s = begin_s;
+  for (; !env.done() && arrivals < 100; arrivals += 1, now_s = env.world().now_s()) env.turn_away();
+  options.tau_s = arrivals > 0 ? 100 * (now_s - begin_s) / arrivals : 300;
+  return options;
+}
+
+Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer,
+                          const std::function<void(const TrainProgress&)>& on_episode) {
+  placement::LearnerOptions learner_options = options.learner;
+  learner_options.seed = options.seed;
+  placement::Learner learner(learner_options, options.env.reward, trainer);
+  placement::DecideOptions decide;
+  decide.reward = options.env.reward;
+  decide.mask = options.env.mask;
+  decide.safe_margin = options.safe_margin;
+
+  WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+  Env env(options.env);
+  Random random(mix(options.seed, 0x747261696eULL));
+  TrainResult result;
+  TrainProgress& progress = result.last;
+  std::uint64_t id_base = 0;
+  double base_s = 0;
+  while (progress.decisions < options.decisions) {
+    const std::uint64_t seed = options.seed + progress.episodes;
+    if (seed >= kFirstHeldOutSeed)
+      return fail(Errc::out_of_range, "seed " + std::to_string(seed), "is held out for evaluation",
+                  "train on seeds below " + std::to_string(kFirstHeldOutSeed));
+    env.begin(seed);
+    double reward_sum = 0, rewards = 0;
+    const auto learn_outcomes = [&]() -> Status {
+      for (Settled& settled : env.take_settled()) {
+        auto reward = learner.settled(id_base + settled.decision_id, std::move(settled.outcome));
+        if (!reward) {
+          if (reward.error().code == Errc::not_found) continue;  // expired
+          return forward_error(reward);
+        }
+        reward_sum += reward->value;
+        rewards += 1;
+      }
+      return {};
+    };
+    for (std::uint64_t turn = 0; !env.done() && progress.decisions < options.decisions; ++turn) {
+      WATTLE_CHECK(learn_outcomes());
+      const MonoTime when = env.world().now() + from_seconds(base_s);
+      learner.expire(when);
+      const double part =
+          std::min(1.0, 2.0 * static_cast<double>(progress.decisions) / static_cast<double>(options.decisions));
+      decide.epsilon = progress.epsilon = options.epsilon_first + part * (options.epsilon_last - options.epsilon_first);
+      const placement::ClusterView view = env.view();
+      placement::Advice advice =
+          placement::decide(view, env.waiting().spec, env.node_names(), network.get(), decide, turn, random);
+      const auto target = bind_target(env, advice.scores, random);
+      if (!target) {
+        env.turn_away();
+        continue;
+      }
+      const std::size_t row = advice.row_of[*target];
+      // A node that was masked is no action of the network's.
+      if (advice.observation.valid[row] != 0)
+        learner.placed(id_base + env.decision_id(), std::move(advice.observation), static_cast<std::uint32_t>(row),
+                       when);
+      WATTLE_CHECK(env.bind(*target, view));
+      ++progress.decisions;
+      if (progress.decisions % options.decisions_per_step == 0) {
+        auto stepped = learner.step();
+        if (!stepped) return forward_error(stepped);
+      }
+      if (progress.decisions % options.refresh_every == 0) {
+        WATTLE_TRY(network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+      }
+    }
+    WATTLE_CHECK(learn_outcomes());
+    ++progress.episodes;
+    progress.episode_reward = rewards > 0 ? reward_sum / rewards : 0;
+    progress.learner = learner.figures();
+    if (on_episode) on_episode(progress);
+    id_base += env.decision_id() + 1;
+    base_s += kBetweenEpisodes_s;
+  }
+  result.weights = trainer.weights();
+  return result;
+}
+
+}  // namespace wattle::sim

@@ -1,0 +1,49 @@
+// train: online learning in the simulated loop, by the code that learns live: decide -> bind -> outcome -> learner ->
+// step.
+// Flow     episodes on seeds seed, seed + 1, ... (all below kFirstHeldOutSeed), one experience chain through all of
+//          them
+// Units    in names; seconds of the run
+// Errors   forwards the trainer's and the world's; out_of_range for seeds in the held-out range
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "common/result.hpp"
+#include "models/frozen/trainer.hpp"
+#include "placement/learner.hpp"
+#include "sim/evaluate.hpp"
+
+namespace wattle::sim {
+
+struct TrainOptions {
+  EnvOptions env;
+  std::uint64_t seed = 1;
+  std::uint64_t decisions = 20'000;
+  double epsilon_first = 0.2, epsilon_last = 0.02;  // linear over the first half
+  double safe_margin = 1e9;                         // in simulation any feasible node may be tried
+  std::uint64_t decisions_per_step = 1;             // decisions between gradient steps
+  std::uint64_t refresh_every = 25;                 // decisions between frozen networks
+  placement::LearnerOptions learner;
+};
+
+// What works here: discount about .99 per decision, ten steps, small rewards, low epsilon (docs/learning.md).
+placement::LearnerOptions working_learner_options(const Scenario& scenario);
+
+struct TrainProgress {
+  std::uint64_t decisions = 0, episodes = 0;
+  double epsilon = 0;
+  double episode_reward = 0;  // mean of the last whole episode, exploration included
+  placement::LearnerFigures learner;
+};
+
+struct TrainResult {
+  models::Weights weights;
+  TrainProgress last;
+};
+
+Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer,
+                          const std::function<void(const TrainProgress&)>& on_episode = {});
+
+}  // namespace wattle::sim

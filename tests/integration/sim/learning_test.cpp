@@ -1,0 +1,117 @@
+// The learning proof, and the test of that test: trained online in the simulated loop, the network must beat its own
+// initial weights and kube-scheduler's default scoring on held-out seeds; a learner that does not learn, or learns the
+// opposite, must not.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/torch/torch_trainer.hpp"
+#include "sim/train.hpp"
+
+using namespace wattle;
+using namespace wattle::sim;
+
+namespace {
+
+constexpr std::uint64_t kDecisions = 12'000;
+constexpr std::uint64_t kSeed = 1;
+constexpr std::size_t kHeldOut = 10;
+
+EnvOptions proof_environment() {
+  EnvOptions options;
+  options.scenario = find_scenario("churn_sleep").value();
+  return options;
+}
+
+// Decides and counts as ever, but its weights never move.
+class FrozenTrainer final : public models::QTrainer {
+ public:
+  explicit FrozenTrainer(std::unique_ptr<models::QTrainer> inner) : inner_(std::move(inner)) {}
+  Result<models::StepStats> step(std::span<const models::Transition* const>) override { return models::StepStats{}; }
+  std::uint64_t steps() const override { return 0; }
+  models::Weights weights() const override { return inner_->weights(); }
+  models::Weights checkpoint() const override { return inner_->checkpoint(); }
+  Status restore(const models::Weights& checkpoint) override { return inner_->restore(checkpoint); }
+
+ private:
+  std::unique_ptr<models::QTrainer> inner_;
+};
+
+// Learns that what is good is bad.
+class NegatedTrainer final : public models::QTrainer {
+ public:
+  explicit NegatedTrainer(std::unique_ptr<models::QTrainer> inner) : inner_(std::move(inner)) {}
+  Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
+    std::vector<models::Transition> negated;
+    for (const models::Transition* each : batch) {
+      negated.push_back(*each);
+      negated.back().reward = -negated.back().reward;
+    }
+    std::vector<const models::Transition*> pointers;
+    for (const models::Transition& each : negated) pointers.push_back(&each);
+    return inner_->step(pointers);
+  }
+  std::uint64_t steps() const override { return inner_->steps(); }
+  models::Weights weights() const override { return inner_->weights(); }
+  models::Weights checkpoint() const override { return inner_->checkpoint(); }
+  Status restore(const models::Weights& checkpoint) override { return inner_->restore(checkpoint); }
+
+ private:
+  std::unique_ptr<models::QTrainer> inner_;
+};
+
+struct Proof {
+  Interval over_initial, over_default;  // of the mean reward
+  bool learned() const { return over_initial.above_zero() && over_default.above_zero(); }
+};
+
+// The one check that the real learner must pass and the crippled ones must fail.
+Proof prove(models::QTrainer& trainer, std::uint64_t decisions, const char* what) {
+  TrainOptions options;
+  options.env = proof_environment();
+  options.seed = kSeed;
+  options.decisions = decisions;
+  options.learner = working_learner_options(options.env.scenario);
+  const auto initial = models::FrozenNetwork::from_weights(trainer.weights(), 0).value();
+  const auto result = train(options, trainer);
+  REQUIRE_MESSAGE(result, result.error().message());
+  const auto trained = models::FrozenNetwork::from_weights(result->weights, trainer.steps()).value();
+  const auto evaluation = evaluate(options.env,
+                                   {{"trained", Rule::decide, placement::Policy::dqn, trained.get()},
+                                    {"initial", Rule::decide, placement::Policy::dqn, initial.get()},
+                                    {"kube_default", Rule::kube_default}},
+                                   held_out_seeds(kHeldOut));
+  REQUIRE_MESSAGE(evaluation, evaluation.error().message());
+  std::printf("%s, %llu decisions\n%s\n", what, static_cast<unsigned long long>(decisions),
+              to_table(*evaluation).c_str());
+  const auto rewards = [&](const char* name) { return evaluation->of(name).column(&EpisodeFigures::mean_reward); };
+  return {paired_difference(rewards("trained"), rewards("initial")),
+          paired_difference(rewards("trained"), rewards("kube_default"))};
+}
+
+std::unique_ptr<models::QTrainer> new_trainer() {
+  models::TrainerOptions options;
+  options.seed = kSeed;
+  return models::make_torch_trainer(options).value();
+}
+
+}  // namespace
+
+TEST_CASE("trained online, the network beats its own initial weights and default scoring on held-out seeds") {
+  const auto trainer = new_trainer();
+  const Proof proof = prove(*trainer, kDecisions, "learner");
+  CHECK(proof.over_initial.low > 0);
+  CHECK(proof.over_default.low > 0);
+  CHECK(proof.learned());
+}
+
+TEST_CASE("with the learner frozen the same check fails") {
+  FrozenTrainer trainer(new_trainer());
+  CHECK_FALSE(prove(trainer, kDecisions / 10, "frozen learner").learned());
+}
+
+TEST_CASE("with the reward negated the same check fails") {
+  NegatedTrainer trainer(new_trainer());
+  CHECK_FALSE(prove(trainer, kDecisions / 2, "negated reward").learned());
+}

@@ -1,0 +1,183 @@
+#include "sim/env.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/layout.hpp"
+#include "placement/decide.hpp"
+#include "sim/evaluate.hpp"
+
+using namespace wattle;
+using namespace wattle::sim;
+
+namespace {
+
+EnvOptions small(std::string_view name, std::size_t placements) {
+  EnvOptions options;
+  options.scenario = find_scenario(name).value();
+  options.scenario.placements = placements;
+  return options;
+}
+
+template <class T>
+void append(std::string& bytes, const T& value) {
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// An episode of random valid actions, as bytes.
+std::string episode(Env& env, std::uint64_t seed, std::uint64_t action_seed) {
+  Random random(action_seed);
+  std::string bytes;
+  EnvStep step = env.reset(seed);
+  while (!step.done) {
+    const auto& observation = step.observation;
+    bytes.append(reinterpret_cast<const char*>(observation.node.data()), observation.node.size() * sizeof(float));
+    bytes.append(reinterpret_cast<const char*>(observation.valid.data()), observation.valid.size());
+    std::vector<std::size_t> valid;
+    for (std::size_t i = 0; i < observation.nodes; ++i)
+      if (observation.valid[i]) valid.push_back(i);
+    auto next = env.step(valid[pick(random, valid.size())]);
+    REQUIRE(next);
+    step = std::move(*next);
+    append(bytes, step.reward);
+    append(bytes, step.settled);
+  }
+  append(bytes, env.world().figures().energy_j);
+  return bytes;
+}
+
+// Weights that make every part of the network matter.
+models::Weights loud_weights() {
+  models::Weights weights = models::initial_weights(5);
+  Random random(11);
+  for (auto& [name, tensor] : weights)
+    for (float& value : tensor.values) value += static_cast<float>(0.2 * normal(random));
+  return weights;
+}
+
+}  // namespace
+
+TEST_CASE("the same seed and actions give the same bytes, another seed does not") {
+  for (const char* name : {"churn_sleep", "thesis_test1", "latency_shift", "fill_sleep"}) {
+    CAPTURE(name);
+    Env env(small(name, 60)), again(small(name, 60));
+    const std::string bytes = episode(env, 3, 1);
+    CHECK(bytes == episode(again, 3, 1));
+    CHECK(bytes == episode(env, 3, 1));  // nothing of an earlier episode stays
+    CHECK(bytes != episode(env, 4, 1));
+  }
+}
+
+TEST_CASE("an episode ends after its placements, and then all outcomes are in") {
+  Env env(small("thesis_test2", 50));
+  EnvStep step = env.reset(1);
+  std::uint64_t steps = 0, settled = step.settled;
+  while (!step.done) {
+    const auto& valid = step.observation.valid;
+    const auto action = std::find(valid.begin(), valid.end(), 1) - valid.begin();
+    step = env.step(static_cast<std::size_t>(action)).value();
+    settled += step.settled;
+    ++steps;
+  }
+  CHECK(steps == 50);
+  CHECK(settled == 50);
+  CHECK(env.world().running().size() == 30);
+  CHECK(env.step(0).error().code == Errc::conflict);
+}
+
+TEST_CASE("a masked action is refused with its reason and changes nothing") {
+  EnvOptions options = small("thesis_test2", 40);
+  Env env(options);
+  env.begin(1);
+  // Hard latency is 30 ms: make one node too far, and let that be told.
+  WorldOptions world = make_world(options.scenario, {}, 1);
+  EnvStep step = env.reset(1);
+  CHECK(env.step(99).error().code == Errc::out_of_range);
+  // Fill node 0 until it is masked; the other nodes stay valid.
+  std::size_t placed = 0;
+  while (!step.done && step.observation.valid[0]) {
+    step = env.step(0).value();
+    ++placed;
+  }
+  if (!step.done) {
+    const double before_s = env.world().now_s();
+    const auto refused = env.step(0);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::out_of_range);
+    CHECK(refused.error().what.find("masked") != std::string::npos);
+    CHECK(env.world().now_s() == before_s);
+    CHECK(env.world().running().size() == placed);
+  }
+}
+
+TEST_CASE("permuting the nodes of a view permutes the decision") {
+  const auto network = models::FrozenNetwork::from_weights(loud_weights(), 1).value();
+  Env env(small("churn_sleep", 40));
+  Random random(2);
+  env.begin(9);
+  for (std::uint64_t turn = 0; !env.done(); ++turn) {
+    const placement::ClusterView view = env.view();
+    const placement::PodSpec& pod = env.waiting().spec;
+    std::vector<std::size_t> order(view.nodes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[pick(random, i)]);
+    placement::ClusterView shuffled = view;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      shuffled.nodes[i] = view.nodes[order[i]];
+      names.push_back(env.node_names()[order[i]]);
+    }
+    for (const auto policy : {placement::Policy::dqn, placement::Policy::model_greedy}) {
+      placement::DecideOptions options;
+      options.policy = policy;
+      Random a(1), b(1);
+      const auto advice = placement::decide(view, pod, env.node_names(), network.get(), options, turn, a);
+      const auto permuted = placement::decide(shuffled, pod, names, network.get(), options, turn, b);
+      REQUIRE(advice.top.has_value() == permuted.top.has_value());
+      if (advice.top) CHECK(advice.candidates[*advice.top] == permuted.candidates[*permuted.top]);
+    }
+    Random ties(turn);
+    REQUIRE(env.bind(*bind_target(env, {}, ties), view));
+  }
+}
+
+TEST_CASE("after a latency shift was told, latency-bound pods no longer go to the node that became far") {
+  EnvOptions options = small("latency_shift", 120);
+  options.reward.weights.energy = 0.01;
+  Env env(options);
+  const WorldOptions world = make_world(options.scenario, {}, 2);
+  REQUIRE(world.shifts.size() == 4);
+  const LatencyShift& away = world.shifts[0];  // the nearest becomes the farthest
+  placement::DecideOptions decide;
+  decide.reward = options.reward;
+  decide.policy = placement::Policy::model_greedy;
+  Random random(1);
+  int before = 0, after = 0, decisions_after = 0;
+  env.begin(2);
+  for (std::uint64_t turn = 0; !env.done(); ++turn) {
+    const double now_s = env.world().now_s();
+    const auto view = env.view();
+    const auto advice = placement::decide(view, env.waiting().spec, env.node_names(), nullptr, decide, turn, random);
+    const auto target = bind_target(env, advice.scores, random).value();
+    if (target == away.node && now_s < away.at_s) ++before;
+    // One telemetry interval and its way later, everybody knows.
+    if (now_s > away.at_s + 11 && now_s < world.shifts[2].at_s) {
+      ++decisions_after;
+      if (target == away.node) ++after;
+    }
+    REQUIRE(env.bind(target, view));
+  }
+  CHECK(before > 0);
+  CHECK(decisions_after > 20);
+  CHECK(after == 0);
+}
+
+TEST_CASE("an unknown scenario is refused with the names that exist") {
+  const auto missing = find_scenario("nope");
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().mend.find("thesis_test2") != std::string::npos);
+}

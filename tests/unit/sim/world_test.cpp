@@ -1,0 +1,193 @@
+#include "sim/world.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <sstream>
+
+#include "placement/decide.hpp"
+
+using namespace wattle;
+using namespace wattle::sim;
+
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+ServerModel server(const std::string& name, double idle_w, double full_w) {
+  ServerModel model;
+  model.name = name;
+  model.cores = 16;
+  model.memory_bytes = 64 * kGiB;
+  for (std::size_t i = 0; i < kWattPoints; ++i)
+    model.watts[i] = idle_w + (full_w - idle_w) * static_cast<double>(i) / static_cast<double>(kWattPoints - 1);
+  model.sleep_w = 5;
+  model.wake_time_s = 20;
+  model.wake_energy_j = 3000;
+  return model;
+}
+
+WorldOptions quiet(std::vector<ServerModel> servers) {
+  WorldOptions options;
+  options.power_noise_ratio = 0;
+  options.latency_noise_ratio = 0;
+  for (auto& each : servers) options.nodes.push_back({std::move(each), 10, 0.6, 1});
+  return options;
+}
+
+SimPod pod(const std::string& uid, double request_cores, double demand, double life_s = 0) {
+  SimPod made;
+  made.spec.uid = uid;
+  made.spec.app = "app";
+  made.spec.request = {request_cores, kGiB};
+  made.mean_demand_cores = demand;
+  made.memory_used_bytes = kGiB;
+  made.life_s = life_s > 0 ? life_s : std::numeric_limits<double>::infinity();
+  return made;
+}
+
+// Everything that a view tells, as text.
+std::string text(const placement::ClusterView& view) {
+  std::ostringstream out;
+  out << to_ns(view.now) << ' ' << view.pending_pods;
+  for (const auto& node : view.nodes) {
+    out << '\n' << node.name << ' ' << node.ready << node.asleep << ' ' << node.wake_cost_j;
+    out << ' ' << (node.telemetry_age ? node.telemetry_age->count() : -1);
+    out << ' ' << node.allocatable.cpu_cores << ' ' << node.requested.cpu_cores << ' ' << node.requested.memory_bytes;
+    out << ' ' << node.pods << ' ' << node.same_app_pods << ' ' << node.unsettled << ' ' << node.unsettled_cpu_cores;
+    out << ' ' << node.power_w.value_or(-1) << ' ' << node.values.cpu_used_cores.value_or(-1);
+    out << ' ' << node.values.memory_used_bytes.value_or(0) << ' ' << node.values.pressure.cpu_some_ratio.value_or(-1);
+    for (const auto& [target, ms] : node.latency_ms) out << ' ' << target << '=' << ms;
+    for (const double watts : node.curve.points()) out << ' ' << watts;
+  }
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("energy is the exact integral of the curve over use, events between samples included") {
+  World world(quiet({server("a", 100, 260)}));
+  world.advance_to(7.25);
+  REQUIRE(world.place(pod("p", 2, 4), 0, 1, {}));  // 4 of 16 cores: 100 + 160 / 4 = 140 W
+  world.advance_to(20.5);
+  REQUIRE(world.place(pod("q", 2, 8, 10), 0, 2, {}));  // 12 cores: 220 W, for 10 s
+  world.advance_to(100);
+  REQUIRE(world.remove("p"));
+  world.advance_to(130);
+  const double expected = 7.25 * 100 + 13.25 * 140 + 10 * 220 + 69.5 * 140 + 30 * 100;
+  CHECK(world.figures().energy_j == doctest::Approx(expected).epsilon(1e-9));
+  CHECK(world.figures().pod_s == doctest::Approx(92.75 + 10));
+  CHECK(world.figures().active_node_s == doctest::Approx(92.75));
+}
+
+TEST_CASE("use ends at the cores that there are, and what is wanted beyond becomes pressure") {
+  World world(quiet({server("a", 100, 260)}));
+  for (int i = 0; i < 5; ++i)
+    REQUIRE(world.place(pod("p" + std::to_string(i), 2, 4), 0, static_cast<std::uint64_t>(i), {}));
+  world.advance_to(10);
+  CHECK(world.figures().energy_j == doctest::Approx(2600));
+  CHECK(world.figures().pressure_pod_s == doctest::Approx(50));  // 20 of 16 cores wanted: waiting all the time
+}
+
+TEST_CASE("an idle node sleeps, wakes for a pod at its cost, and the energy says so") {
+  WorldOptions options = quiet({server("a", 100, 260)});
+  options.idle_nodes_sleep = true;
+  options.sleep_after_s = 60;
+  World world(options);
+  world.advance_to(100);  // 60 s at 100 W, 40 s at 5 W
+  CHECK(world.view({}).nodes[0].asleep);
+  CHECK(world.view({}).nodes[0].wake_cost_j == 3000);
+  REQUIRE(world.place(pod("p", 2, 4, 50), 0, 1, {}));  // 20 s waking, then 30 s at 140 W
+  CHECK_FALSE(world.view({}).nodes[0].asleep);
+  world.advance_to(300);  // 60 s at 100 W, then 90 s at 5 W
+  CHECK(world.figures().wakes == 1);
+  const double expected = 60 * 100 + 40 * 5 + 3000 + 30 * 140 + 60 * 100 + 90 * 5;
+  CHECK(world.figures().energy_j == doctest::Approx(expected).epsilon(1e-9));
+  CHECK(world.view({}).nodes[0].asleep);
+}
+
+TEST_CASE("a view holds nothing that nobody was told: true curves, real demand, what is to come") {
+  WorldOptions one = quiet({server("a", 100, 260), server("b", 50, 90)});
+  WorldOptions other = quiet({server("a", 30, 900), server("b", 400, 401)});
+  other.nodes[0].crowded_ratio = 0.1;
+  other.nodes[1].latency_slope = 7;
+  other.nodes[0].latency_ms = 99;
+  other.shifts.push_back({1000, 0, 500});
+  World a(one), b(other);
+  a.advance_to(4);
+  b.advance_to(4);
+  REQUIRE(a.place(pod("p", 2, 0.1, 30), 1, 1, {}));
+  REQUIRE(b.place(pod("p", 2, 9.0, 5000), 1, 1, {}));
+  a.advance_to(5.25);  // sampled at 5, not yet delivered
+  b.advance_to(5.25);
+  CHECK(text(a.view({})) == text(b.view({})));
+  a.advance_to(5.5);
+  b.advance_to(5.5);
+  CHECK(text(a.view({})) != text(b.view({})));
+}
+
+TEST_CASE("telemetry comes late: a latency that shifts is seen at the first sample after, and not before") {
+  WorldOptions options = quiet({server("a", 100, 260)});
+  options.shifts.push_back({20, 0, 40});
+  World world(options);
+  const auto seen_ms = [&] { return world.view({}).nodes[0].latency_ms.at("default"); };
+  CHECK_FALSE(world.view({}).nodes[0].telemetry_age.has_value());
+  world.advance_to(24.9);
+  CHECK(seen_ms() == doctest::Approx(10));
+  world.advance_to(25.6);
+  CHECK(seen_ms() == doctest::Approx(40));
+  CHECK(seconds(*world.view({}).nodes[0].telemetry_age) == doctest::Approx(0.6));
+}
+
+TEST_CASE("a pod counts as unsettled until a whole interval with it was told") {
+  World world(quiet({server("a", 100, 260)}));
+  world.advance_to(7);
+  REQUIRE(world.place(pod("p", 2, 4), 0, 1, {}));
+  world.advance_to(11);
+  CHECK(world.view({}).nodes[0].unsettled == 1);
+  CHECK(world.view({}).nodes[0].unsettled_cpu_cores == doctest::Approx(2 * placement::kDemandOfRequest));
+  world.advance_to(16);
+  CHECK(world.view({}).nodes[0].unsettled == 0);
+  CHECK(world.view({}).nodes[0].values.cpu_used_cores.value() == doctest::Approx(4));
+}
+
+TEST_CASE("an outcome's marginal watts are what the pod added, neighbours that change notwithstanding") {
+  World world(quiet({server("a", 100, 260)}));
+  world.advance_to(600);  // the curve has learned what idle is
+  REQUIRE(world.place(pod("p", 2, 4), 0, 7, {}));
+  world.advance_to(620);
+  CHECK(world.take_settled().empty());
+  world.advance_to(621);
+  const auto settled = world.take_settled();
+  REQUIRE(settled.size() == 1);
+  CHECK(settled[0].decision_id == 7);
+  CHECK(settled[0].outcome.mean_power_w.value() == doctest::Approx(140));
+  CHECK(settled[0].outcome.marginal_w.value() == doctest::Approx(40).epsilon(0.1));
+  CHECK(settled[0].outcome.latency_ms.value() == doctest::Approx(10));
+  CHECK(settled[0].outcome.cpu_some_ratio.value() == 0);
+}
+
+TEST_CASE("who wakes a node is charged its idle watts, and a pod that goes early has no outcome") {
+  WorldOptions options = quiet({server("a", 100, 260)});
+  options.idle_nodes_sleep = true;
+  World world(options);
+  world.advance_to(100);
+  REQUIRE(world.place(pod("p", 2, 4), 0, 1, {}));
+  world.advance_to(119);
+  REQUIRE(world.place(pod("q", 2, 4, 5), 0, 2, {}));
+  world.advance_to(200);
+  const auto settled = world.take_settled();
+  REQUIRE(settled.size() == 1);
+  CHECK(settled[0].decision_id == 1);
+  CHECK(settled[0].outcome.marginal_w.value() == doctest::Approx(140 - 5).epsilon(0.01));
+}
+
+TEST_CASE("what cannot be placed or removed is refused by name") {
+  World world(quiet({server("a", 100, 260)}));
+  CHECK(world.place(pod("p", 2, 4), 1, 1, {}).error().code == Errc::not_found);
+  CHECK(world.place(pod("p", 17, 4), 0, 1, {}).error().code == Errc::exhausted);
+  REQUIRE(world.place(pod("p", 2, 4), 0, 1, {}));
+  CHECK(world.place(pod("p", 2, 4), 0, 2, {}).error().subject == "p");
+  CHECK(world.remove("q").error().code == Errc::not_found);
+  CHECK(world.running() == std::vector<std::string>{"p"});
+}
