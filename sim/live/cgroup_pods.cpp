@@ -239,9 +239,10 @@ Status CgroupPods::remove_tree(const std::string& path) {
 Status CgroupPods::stop(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return {};
+  const std::string path = pod_dir(uid);  // uid may be the key that goes
   const pid_t process = found->second.process;
   pods_.erase(found);
-  const Status removed = remove_tree(pod_dir(uid));
+  const Status removed = remove_tree(path);
   kill(process, SIGKILL);
   waitpid(process, nullptr, 0);
   if (pods_.empty()) {

@@ -139,7 +139,7 @@ TEST_CASE("each simulated node greets under its own key, says that it is simulat
     for (std::size_t i = 0; i < records.size(); ++i) {
       CHECK(records[i].seq == i + 1);
       CHECK(records[i].incarnation == hello.incarnation);
-      CHECK(records[i].node.energy_source == (i == 0 ? EnergySource::none : EnergySource::estimated));
+      CHECK(records[i].node.energy_source == EnergySource::estimated);
       CHECK(records[i].probes.size() == 1);
     }
   }
