@@ -72,7 +72,7 @@ Proof prove(models::QTrainer& trainer, std::uint64_t decisions, const char* what
   options.env = proof_environment();
   options.seed = kSeed;
   options.decisions = decisions;
-  options.learner = working_learner_options(options.env.scenario);
+  options.learner = working_learner_options(options.env);
   const auto initial = models::FrozenNetwork::from_weights(trainer.weights(), 0).value();
   const auto result = train(options, trainer);
   REQUIRE_MESSAGE(result, result.error().message());
