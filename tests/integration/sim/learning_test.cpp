@@ -21,6 +21,7 @@ constexpr std::size_t kHeldOut = 10;
 EnvOptions proof_environment() {
   EnvOptions options;
   options.scenario = find_scenario("churn_sleep").value();
+  options.reward.weights.contention = 4;  // an operator who minds tenants that wait; the prior predicts no contention
   return options;
 }
 
