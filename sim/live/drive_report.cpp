@@ -40,6 +40,19 @@ std::string number(const std::optional<double>& value, int digits) {
   return value ? text("%.*f", digits, *value) : std::string("-");
 }
 
+// Lines of at most 110 characters, broken at spaces.
+std::string wrapped(std::string_view words) {
+  constexpr std::size_t kWidth = 110;
+  std::string out;
+  while (words.size() > kWidth) {
+    const auto at = words.rfind(' ', kWidth);
+    if (at == std::string_view::npos) break;
+    out += std::string(words.substr(0, at)) + "\n";
+    words.remove_prefix(at + 1);
+  }
+  return out + std::string(words) + "\n";
+}
+
 double change_percent(double value, double against) { return against > 0 ? (value / against - 1) * 100 : 0; }
 
 unsigned long long whole(std::uint64_t value) { return value; }
@@ -174,7 +187,7 @@ std::string summary_text(const Driver& driver) {
         "%llu pods refused by this machine\n",
         whole(counts.swarm_restarts), whole(counts.swarm_retries), whole(driver.observer().controller_misses),
         whole(counts.real_failures));
-  return out + "How it is computed. " + kHow + "\n";
+  return out + wrapped(std::string("How it is computed. ") + kHow);
 }
 
 std::string summary_json(const Driver& driver) {

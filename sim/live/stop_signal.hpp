@@ -1,7 +1,8 @@
 // stop_signal: SIGINT, SIGTERM and SIGHUP as a descriptor that a loop can wait on; no handler, no global.
 // Source   signalfd; the signals stay blocked in every thread started after open_()
 // Errors   io
-// Threads  open before any other thread is started; fd() may be waited on by one
+// Threads  the main thread's: open before starting others, wait and ask there; threads that libraries started before main
+//          pass their signals on to it
 #pragma once
 
 #include <chrono>
