@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "child.hpp"
+#include "common/http/client.hpp"
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
@@ -135,5 +136,27 @@ TEST_CASE(
   CHECK(hello->incarnation == incarnation);
   CHECK(hello->cpu_cores > 0);
   CHECK_FALSE(hello->findings.empty());
+  CHECK(agent.end(SIGTERM) == 0);
+}
+
+TEST_CASE("an agent without a controller serves its metrics, and ends when told") {
+  const TempDir dir;
+  std::ofstream(dir.path + "/agent.yaml")
+      << "node: n1\ntick: 100ms\nstate_dir: " << dir.path << "/state\nhttp: {port: 0}\nlog: {format: json}\n";
+  Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
+  std::uint16_t port = 0;
+  while (port == 0) {
+    const auto line = agent.line();
+    REQUIRE(line.has_value());
+    port = nlohmann::json::parse(*line).value("http_port", std::uint16_t{0});
+  }
+  http::Client client("127.0.0.1", port);
+  const auto page = client.request("GET", "/metrics", "", std::chrono::seconds(20));
+  REQUIRE(page.has_value());
+  CHECK(page->status == 200);
+  CHECK(page->body.find("wattle_node_cpu_seconds_total ") != std::string::npos);
+  const auto live = client.request("GET", "/livez", "", std::chrono::seconds(20));
+  REQUIRE(live.has_value());
+  CHECK(live->status == 200);
   CHECK(agent.end(SIGTERM) == 0);
 }
