@@ -3,6 +3,8 @@
 // Threads  pure functions
 #pragma once
 
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,8 +39,15 @@ std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOpti
 
 // Mean cores that the pod will use; until demand is learned, this share of its request.
 inline constexpr double kDemandOfRequest = 0.5;
+// A pod without a request counts as this many cores requested, as in the default scheduler.
+inline constexpr double kRequestWhenNone = 0.1;
+double demand_cores(const PodSpec& pod);
 
 models::Observation observe(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& masked,
+                            const RewardConfig& reward);
+// The same for some of the view's nodes, in the order of `rows`; masked and predictions have one entry per row.
+models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
+                            std::span<const std::string> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward);
 
 }  // namespace wattle::placement

@@ -1,7 +1,7 @@
 // power_curve: a node's watts over CPU utilisation, fitted online.
-// Model    eleven watts at 0,10,...,100% utilisation, linear between; Bayesian linear regression on a small basis,
-// whose prior
-//          mean is a typical server of that many cores, so that a node without samples already has a curve
+// Model    eleven watts at 0,10,...,100% utilisation, linear between; Bayesian linear regression on four principal
+//          components of published servers; its prior mean is a typical server of that many cores, so that a node
+//          without samples already has a curve; knowledge fades, and faster when readings contradict the curve
 // Units    utilisation 0..1, watts
 // Errors   none; samples that are not finite, or out of 0..1 or 0..20 kW, are not taken
 // Threads  value, single owner
@@ -35,13 +35,16 @@ class PowerCurve {
   const std::array<double, kCurvePoints>& points() const { return points_; }
 
  private:
-  static constexpr std::size_t kBasis = 3;
+  static constexpr std::size_t kBasis = 4;
+  explicit PowerCurve(double scale_w);
   void refresh();
 
   std::array<double, kBasis> mean_{};
   std::array<double, kBasis * kBasis> covariance_{};
   std::array<double, kCurvePoints> points_{};
-  double residual_sum_ = 0;
+  double scale_w_ = 0;       // watts of a typical server of that many cores at full load
+  double residual_var_ = 0;  // running mean of squared errors, in units of scale_w_ squared
+  double surprise_ = 0;      // running mean of errors in their own predicted spread: a changed curve shows here
   std::uint64_t samples_ = 0;
   bool fixed_ = false;
 };

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,5 +85,25 @@ Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
 // the prior of Q. Zero for presets that no model predicts.
 double predicted_reward(const RewardConfig& config, const ClusterView& view, std::size_t node, const PodSpec& pod,
                         double demand_cores);
+
+// What `predicted_reward` is made of, for the rows (indices into the view's nodes) that are compared with each other.
+struct Prediction {
+  double marginal_w = 0;            // watts that the pod adds, wake not included
+  double marginal_with_wake_w = 0;  // idle watts and wake energy of a sleeping node included
+  double amortised_w = 0;           // idle watts / pods of this size that fit an empty node + marginal watts
+  double energy = 0;                // terms, weights included
+  double latency = 0;
+  double value() const { return energy + latency; }
+};
+std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
+                                const PodSpec& pod, double demand_cores);
+
+// 1 up to the soft limit, falling to 0 at the hard one, -1 beyond; docs/rewards.md says what a missing one means.
+double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms);
+
+// Pods of this request that an empty node takes, at least 1.
+double slots_for(const NodeView& node, const PodSpec& pod);
+// Cores that are used, or will be once unsettled and in-flight pods run.
+double expected_cpu_cores(const NodeView& node);
 
 }  // namespace wattle::placement

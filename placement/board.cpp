@@ -1,0 +1,29 @@
+// board: decide() once per class, for a pod that stands for it.
+#include "placement/board.hpp"
+
+namespace wattle::placement {
+
+std::vector<wire::BoardClass> board_classes(const ClusterView& view, const models::QNetwork* network,
+                                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
+  constexpr double kBytesPerCore = 1024.0 * 1024 * 1024;
+  DecideOptions standing = options;
+  standing.epsilon = 0;
+  std::vector<std::string> names;
+  names.reserve(view.nodes.size());
+  for (const NodeView& node : view.nodes) names.push_back(node.name);
+  std::vector<wire::BoardClass> classes;
+  for (const double cores : kBoardClassCores) {
+    PodSpec pod;
+    pod.request = {cores, cores * kBytesPerCore};
+    const Advice advice = decide(view, pod, names, network, standing, turn, random);
+    wire::BoardClass scores;
+    scores.cpu_request_cores = cores;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (advice.scores[i] > 0) scores.scores.emplace(names[i], advice.scores[i]);
+    }
+    classes.push_back(std::move(scores));
+  }
+  return classes;
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,289 @@
+// decide: masks, Q, advice and the record that explains it.
+#include "placement/decide.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+namespace wattle::placement {
+namespace {
+
+constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
+constexpr double kTie = 1e-6;  // float networks do not tell more apart
+constexpr std::array<std::pair<Policy, std::string_view>, 6> kPolicies = {{
+    {Policy::dqn, "dqn"},
+    {Policy::model_greedy, "model-greedy"},
+    {Policy::least_allocated, "least-allocated"},
+    {Policy::most_allocated, "most-allocated"},
+    {Policy::round_robin, "round-robin"},
+    {Policy::random, "random"},
+}};
+
+// Limits that contradict each other are told and the soft one ignored: a hard limit is never loosened.
+PodSpec checked(const PodSpec& pod, std::vector<std::string>& problems) {
+  PodSpec copy = pod;
+  const auto drop_if_senseless = [&problems](std::optional<double>& limit_ms, const char* name) {
+    if (!limit_ms || (std::isfinite(*limit_ms) && *limit_ms >= 0)) return;
+    problems.push_back(std::string(name) + " latency limit is not a time: ignored");
+    limit_ms.reset();
+  };
+  drop_if_senseless(copy.latency_soft_ms, "soft");
+  drop_if_senseless(copy.latency_hard_ms, "hard");
+  if (copy.latency_soft_ms && copy.latency_hard_ms && *copy.latency_soft_ms > *copy.latency_hard_ms) {
+    problems.push_back("soft latency limit is above the hard one: soft limit ignored");
+    copy.latency_soft_ms.reset();
+  }
+  return copy;
+}
+
+double requested_ratio(const NodeView& node, const PodSpec& pod) {
+  const auto share = [](double allocatable, double requested) {
+    return allocatable > 0 ? std::min(requested / allocatable, 1.0) : 1.0;
+  };
+  return (share(node.allocatable.cpu_cores,
+                node.requested.cpu_cores + node.in_flight_request.cpu_cores + pod.request.cpu_cores) +
+          share(node.allocatable.memory_bytes,
+                node.requested.memory_bytes + node.in_flight_request.memory_bytes + pod.request.memory_bytes)) /
+         2;
+}
+
+struct Rows {
+  std::vector<std::size_t> node;  // index into view.nodes
+  std::vector<std::string> masked;
+  std::vector<std::size_t> feasible;  // rows
+};
+
+Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, Advice& advice) {
+  Rows rows;
+  std::unordered_map<std::string_view, std::size_t> index_of;
+  index_of.reserve(view.nodes.size());
+  for (std::size_t i = 0; i < view.nodes.size(); ++i) index_of.emplace(view.nodes[i].name, i);
+  std::unordered_map<std::size_t, std::size_t> row_of_node;
+  row_of_node.reserve(advice.candidates.size());
+  rows.node.reserve(advice.candidates.size());
+  rows.masked.reserve(advice.candidates.size());
+  advice.row_of.reserve(advice.candidates.size());
+  for (const std::string& candidate : advice.candidates) {
+    const auto found = index_of.find(candidate);
+    if (found == index_of.end()) {
+      advice.row_of.push_back(kNoRow);
+      continue;
+    }
+    const auto [entry, fresh] = row_of_node.try_emplace(found->second, rows.node.size());
+    advice.row_of.push_back(entry->second);
+    if (!fresh) continue;
+    const NodeView& node = view.nodes[found->second];
+    rows.node.push_back(found->second);
+    // A pod that is bound already is where it is.
+    rows.masked.push_back(!pod.node_name.empty() && node.name == pod.node_name ? std::string{}
+                                                                               : mask_reason(node, pod, mask));
+    if (rows.masked.back().empty()) rows.feasible.push_back(rows.node.size() - 1);
+  }
+  return rows;
+}
+
+// What the policy ranks by; higher is better.
+std::vector<double> values_of(const ClusterView& view, const PodSpec& pod, const Rows& rows,
+                              const std::vector<double>& q, Policy policy, std::uint64_t turn) {
+  std::vector<double> values(rows.node.size(), 0.0);
+  switch (policy) {
+    case Policy::dqn:
+    case Policy::model_greedy:
+      return q;
+    case Policy::least_allocated:
+    case Policy::most_allocated:
+      for (const std::size_t row : rows.feasible) {
+        const double ratio = requested_ratio(view.nodes[rows.node[row]], pod);
+        values[row] = policy == Policy::most_allocated ? ratio : 1 - ratio;
+      }
+      return values;
+    case Policy::round_robin:
+      values[rows.feasible[turn % rows.feasible.size()]] = 1;
+      return values;
+    case Policy::random:
+      return values;
+  }
+  return values;
+}
+
+struct Choice {
+  std::size_t row = 0;
+  double propensity = 0;
+  bool explored = false;
+};
+
+Choice choose(const std::vector<std::size_t>& feasible, const std::vector<double>& values, double epsilon,
+              double safe_margin, std::mt19937_64& random) {
+  double best = -INFINITY;
+  for (const std::size_t row : feasible) best = std::max(best, values[row]);
+  std::vector<std::size_t> ties, safe;
+  for (const std::size_t row : feasible) {
+    if (values[row] >= best - kTie) ties.push_back(row);
+    if (values[row] >= best - std::max(safe_margin, kTie)) safe.push_back(row);
+  }
+  const auto pick = [&random](const std::vector<std::size_t>& from) {
+    return from.size() == 1 ? from.front()
+                            : from[std::uniform_int_distribution<std::size_t>(0, from.size() - 1)(random)];
+  };
+  const bool explore = epsilon > 0 && std::uniform_real_distribution<double>(0, 1)(random) < epsilon;
+  Choice choice;
+  choice.row = pick(explore ? safe : ties);
+  const bool greedy = std::find(ties.begin(), ties.end(), choice.row) != ties.end();
+  choice.explored = !greedy;
+  choice.propensity =
+      (greedy ? (1 - epsilon) / static_cast<double>(ties.size()) : 0.0) + epsilon / static_cast<double>(safe.size());
+  return choice;
+}
+
+// 10 for the advised row, 0..5 for the other feasible ones.
+std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>& values, std::size_t advised) {
+  std::vector<std::int64_t> scores(rows.node.size(), 0);
+  double best = -INFINITY, worst = INFINITY;
+  for (const std::size_t row : rows.feasible) {
+    best = std::max(best, values[row]);
+    worst = std::min(worst, values[row]);
+  }
+  for (const std::size_t row : rows.feasible) {
+    const double share = best - worst > kTie ? (values[row] - worst) / (best - worst) : 1.0;
+    scores[row] = row == advised ? 10 : static_cast<std::int64_t>(std::lround(5 * share));
+  }
+  return scores;
+}
+
+std::string reason_of(const DecideOptions& options, bool with_network, const Choice& choice) {
+  std::string reason;
+  switch (options.policy) {
+    case Policy::dqn:
+      reason = with_network ? "highest Q: predicted reward and learned residual"
+                            : "highest predicted reward: no network serves yet";
+      break;
+    case Policy::model_greedy:
+      reason = "highest predicted reward";
+      break;
+    case Policy::least_allocated:
+      reason = "least of cpu and memory requested";
+      break;
+    case Policy::most_allocated:
+      reason = "most of cpu and memory requested";
+      break;
+    case Policy::round_robin:
+      reason = "next in turn";
+      break;
+    case Policy::random:
+      reason = "at random";
+      break;
+  }
+  if (choice.explored) reason = "explored within the safe margin; " + reason;
+  return reason;
+}
+
+std::string neutral_reason(const Advice& advice, const Rows& rows) {
+  if (advice.candidates.empty()) return "no candidates";
+  if (rows.node.empty()) return "no candidate is a known node";
+  std::string reason = "no candidate is feasible: " + rows.masked.front();
+  for (const std::string& masked : rows.masked) {
+    if (masked != rows.masked.front()) return reason + ", and others";
+  }
+  return reason;
+}
+
+void record_candidates(Advice& advice, const Rows& rows, const std::vector<Prediction>& predictions,
+                       const std::vector<double>& residual, const std::vector<std::int64_t>& scores) {
+  advice.scores.assign(advice.candidates.size(), 0);
+  advice.record.candidates.reserve(advice.candidates.size());
+  for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
+    wire::Candidate entry;
+    entry.node = advice.candidates[i];
+    const std::size_t row = advice.row_of[i];
+    if (row == kNoRow) {
+      entry.masked = "unknown node";
+    } else {
+      entry.masked = rows.masked[row];
+      entry.marginal_w = predictions[row].marginal_with_wake_w;
+      if (entry.masked.empty()) {
+        entry.prior = static_cast<double>(advice.observation.prior[row]);
+        entry.residual = residual[row];
+        entry.q = entry.prior + entry.residual;
+        entry.score = advice.scores[i] = scores[row];
+      }
+    }
+    advice.record.candidates.push_back(std::move(entry));
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(Policy policy) {
+  for (const auto& [value, name] : kPolicies)
+    if (value == policy) return name;
+  return "?";
+}
+
+Result<Policy> parse_policy(std::string_view text) {
+  for (const auto& [value, name] : kPolicies)
+    if (name == text) return value;
+  return fail(Errc::malformed, "policy " + std::string(text), "is not known",
+              "one of dqn, model-greedy, least-allocated, most-allocated, round-robin, random");
+}
+
+Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
+              const models::QNetwork* network, const DecideOptions& options, std::uint64_t turn,
+              std::mt19937_64& random) {
+  Advice advice;
+  advice.candidates = candidates;
+  wire::Decision& record = advice.record;
+  record.pod_uid = pod.uid;
+  record.pod_name = pod.name;
+  record.pod_namespace = pod.pod_namespace;
+  record.policy = to_string(options.policy);
+  const PodSpec asked = checked(pod, record.problems);
+  const Rows rows = find_rows(view, asked, options.mask, advice);
+  const std::vector<Prediction> predictions = predict(options.reward, view, rows.node, asked, demand_cores(asked));
+  advice.observation = observe(view, rows.node, asked, rows.masked, predictions, options.reward);
+  std::vector<double> residual(rows.node.size(), 0.0);
+  if (rows.feasible.empty()) {
+    record.reason = neutral_reason(advice, rows);
+    record_candidates(advice, rows, predictions, residual, {});
+    return advice;
+  }
+
+  const bool with_network = options.policy == Policy::dqn && network != nullptr;
+  std::vector<double> q(rows.node.size(), 0.0);
+  if (with_network) {
+    std::vector<float> out(rows.node.size(), 0.0F);
+    network->residual(advice.observation, out);
+    for (const std::size_t row : rows.feasible)
+      residual[row] = std::isfinite(out[row]) ? static_cast<double>(out[row]) : 0.0;
+  }
+  for (const std::size_t row : rows.feasible)
+    q[row] = static_cast<double>(advice.observation.prior[row]) + residual[row];
+
+  const bool learns = options.policy == Policy::dqn || options.policy == Policy::model_greedy;
+  const double epsilon = learns ? std::clamp(options.epsilon, 0.0, 1.0) : 0.0;
+  const std::vector<double> values = values_of(view, asked, rows, q, options.policy, turn);
+  Choice choice;
+  std::vector<std::int64_t> scores;
+  const auto bound = std::find_if(rows.feasible.begin(), rows.feasible.end(), [&](std::size_t row) {
+    return !asked.node_name.empty() && view.nodes[rows.node[row]].name == asked.node_name;
+  });
+  if (bound != rows.feasible.end()) {
+    choice = {*bound, 1.0, false};
+    scores.assign(rows.node.size(), 0);
+    scores[*bound] = 10;
+    record.reason = "bound there already";
+  } else {
+    choice = choose(rows.feasible, values, epsilon, options.safe_margin, random);
+    scores = scores_of(rows, values, choice.row);
+    record.reason = reason_of(options, with_network, choice);
+  }
+  record_candidates(advice, rows, predictions, residual, scores);
+  const auto top = std::find(advice.row_of.begin(), advice.row_of.end(), choice.row);
+  advice.top = static_cast<std::size_t>(top - advice.row_of.begin());
+  record.advice = candidates[*advice.top];
+  record.propensity = choice.propensity;
+  record.explored = choice.explored;
+  return advice;
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,236 @@
+// features: one pass over the nodes for values, two sorts for ranks; everything is finite whatever the telemetry says.
+#include "placement/features.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace wattle::placement {
+namespace {
+
+constexpr double kMaxRatio = 4;
+constexpr double kMaxRelative = 20;
+constexpr double kReferenceLatencyMs = 100;
+constexpr double kInFlightReference = 8;
+constexpr double kAgeReferenceS = 10;
+
+double sane(double value, double limit) {
+  if (std::isnan(value)) return 0;
+  return std::clamp(value, -limit, limit);
+}
+float ratio(double value) { return static_cast<float>(sane(value, kMaxRatio)); }
+float relative(double value) { return static_cast<float>(sane(value, kMaxRelative)); }
+float flag(bool value) { return value ? 1.0F : 0.0F; }
+float logarithm(double value, double divisor) {
+  const double inside = std::isfinite(value) ? std::max(value, 0.0) : 0.0;
+  return static_cast<float>(sane(std::log2(1 + inside) / divisor, kMaxRatio));
+}
+double part(double of, double whole) { return whole > 0 ? of / whole : 0.0; }
+double cores_of(const NodeView& node) {
+  const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
+  return cores > 0 && std::isfinite(cores) ? cores : 0.0;
+}
+
+enum Column : std::size_t {
+  kAmortised = 17,
+  kAmortisedRank = 18,
+  kSlope = 23,
+  kSlopeRank = 24,
+  kPods = 7,
+  kPodsRank = 31
+};
+
+// Ties share the mean of their ranks, so that order does not matter.
+void write_ranks(std::vector<float>& node, const std::vector<double>& values, std::size_t column,
+                 std::vector<std::size_t>& order) {
+  const std::size_t count = values.size();
+  if (count < 2) return;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  for (std::size_t first = 0; first < count;) {
+    std::size_t last = first + 1;
+    while (last < count && values[order[last]] <= values[order[first]]) ++last;
+    const double rank = static_cast<double>(first + last - 1) / 2 / static_cast<double>(count - 1);
+    for (std::size_t i = first; i < last; ++i) {
+      node[order[i] * models::kNodeFeatures + column] = static_cast<float>(rank);
+    }
+    first = last;
+  }
+}
+
+struct Fleet {
+  double amortised_w = 0, cores = 0, memory_bytes = 0, requested_cores = 0, allocatable_cores = 0;
+  double tcp = 0, same_app = 0;
+};
+
+Fleet sum_up(const ClusterView& view, std::span<const std::size_t> rows, std::span<const Prediction> predictions) {
+  Fleet fleet;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const NodeView& node = view.nodes[rows[row]];
+    fleet.amortised_w += predictions[row].amortised_w;
+    fleet.cores += cores_of(node);
+    fleet.memory_bytes += sane(node.allocatable.memory_bytes, 1e18);
+    fleet.requested_cores += sane(node.requested.cpu_cores + node.in_flight_request.cpu_cores, 1e9);
+    fleet.allocatable_cores += sane(node.allocatable.cpu_cores, 1e9);
+    fleet.tcp += static_cast<double>(node.values.tcp_established.value_or(0));
+    fleet.same_app += static_cast<double>(node.same_app_pods);
+  }
+  const double count = std::max<double>(1, static_cast<double>(rows.size()));
+  fleet.amortised_w = std::isfinite(fleet.amortised_w) ? std::max(fleet.amortised_w / count, 1e-3) : 1.0;
+  fleet.cores /= count;
+  fleet.memory_bytes /= count;
+  return fleet;
+}
+
+double io_used(const NodeView& node) {
+  const NodeValues& values = node.values;
+  const double net = std::max(values.net_rx_bytes_per_s.value_or(0), values.net_tx_bytes_per_s.value_or(0));
+  const double disk = values.disk_read_bytes_per_s.value_or(0) + values.disk_write_bytes_per_s.value_or(0);
+  return std::max(part(net, node.link_bytes_per_s), part(disk, node.disk_bytes_per_s));
+}
+
+void write_node(float* out, const NodeView& node, const PodSpec& pod, const Prediction& prediction, const Fleet& fleet,
+                double horizon_s) {
+  const double cores = cores_of(node);
+  const double w0 = fleet.amortised_w;
+  const double slots = slots_for(node, pod);
+  const double coming_cores = expected_cpu_cores(node) - node.values.cpu_used_cores.value_or(0);
+  const std::optional<double> latency_ms = latency_for(node, pod);
+  const Pressure& pressure = node.values.pressure;
+  std::size_t at = 0;
+  const auto put = [&](float value) { out[at++] = value; };
+  put(ratio(part(node.requested.cpu_cores, node.allocatable.cpu_cores)));
+  put(ratio(cpu_utilisation(node).value_or(0)));
+  put(ratio(part(node.requested.memory_bytes, node.allocatable.memory_bytes)));
+  put(ratio(part(static_cast<double>(node.values.memory_used_bytes.value_or(0)),
+                 static_cast<double>(node.values.memory_total_bytes.value_or(0)))));
+  put(ratio(static_cast<double>(node.in_flight) / kInFlightReference));
+  put(ratio(part(coming_cores, cores)));
+  put(ratio(static_cast<double>(node.unsettled) / kInFlightReference));
+  put(ratio(part(static_cast<double>(node.pods), static_cast<double>(node.pod_capacity))));
+  put(ratio(part(static_cast<double>(node.same_app_pods), fleet.same_app)));
+  put(logarithm(cores - 1, 8));
+  put(ratio(pressure.cpu_some_ratio.value_or(0)));
+  put(ratio(pressure.memory_some_ratio.value_or(0)));
+  put(ratio(pressure.io_some_ratio.value_or(0)));
+  put(relative(node.curve.idle_w() / slots / w0));
+  put(relative(prediction.marginal_w / w0));
+  put(ratio(std::log1p(std::max(0.0, prediction.marginal_with_wake_w) / w0) / 4));
+  put(ratio(std::log1p(std::max(0.0, node.wake_cost_j) / std::max(horizon_s, 1.0) / w0) / 4));
+  put(relative(prediction.amortised_w / w0));
+  put(0);  // amortised_rank
+  put(flag(node.pods + node.in_flight + node.unsettled > 0));
+  put(flag(node.asleep));
+  put(relative(node.curve.watts(0.5) / slots / w0));
+  put(relative(node.curve.max_w() / slots / w0));
+  put(0);  // curve_slope
+  put(0);  // slope_rank
+  put(relative(latency_ms ? part(*latency_ms, pod.latency_soft_ms.value_or(kReferenceLatencyMs)) : 0));
+  put(relative(latency_ms && pod.latency_hard_ms ? part(*latency_ms, *pod.latency_hard_ms) : 0));
+  put(flag(latency_ms.has_value()));
+  put(ratio(node.telemetry_age ? seconds(*node.telemetry_age) / kAgeReferenceS : kMaxRatio));
+  put(ratio(io_used(node)));
+  put(ratio(part(static_cast<double>(node.values.tcp_established.value_or(0)), fleet.tcp)));
+}
+
+}  // namespace
+
+double demand_cores(const PodSpec& pod) {
+  const double request_cores = pod.request.cpu_cores;
+  return kDemandOfRequest * (request_cores > 0 && std::isfinite(request_cores) ? request_cores : kRequestWhenNone);
+}
+
+double expected_cpu_cores(const NodeView& node) {
+  const std::optional<double> used = node.values.cpu_used_cores;
+  const double cores = used && std::isfinite(*used) ? *used : kDemandOfRequest * node.requested.cpu_cores;
+  const double expected = cores + node.unsettled_cpu_cores + kDemandOfRequest * node.in_flight_request.cpu_cores;
+  return std::isfinite(expected) ? std::max(0.0, expected) : 0.0;
+}
+
+std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options) {
+  if (!node.ready) return "not ready";
+  if (!node.telemetry_age) return "never heard of";
+  if (!(seconds(*node.telemetry_age) <= options.stale_after_s)) return "stale telemetry";
+  const auto fits = [](double allocatable, double requested, double in_flight, double request) {
+    return !(allocatable > 0) || requested + in_flight + request <= allocatable * (1 + 1e-9);
+  };
+  if (!fits(node.allocatable.cpu_cores, node.requested.cpu_cores, node.in_flight_request.cpu_cores,
+            pod.request.cpu_cores))
+    return "cpu does not fit";
+  if (!fits(node.allocatable.memory_bytes, node.requested.memory_bytes, node.in_flight_request.memory_bytes,
+            pod.request.memory_bytes))
+    return "memory does not fit";
+  if (node.pod_capacity > 0 && node.pods + node.in_flight + 1 > node.pod_capacity) return "pods do not fit";
+  if (pod.latency_hard_ms) {
+    const std::optional<double> latency_ms = latency_for(node, pod);
+    if (!latency_ms) return "latency unknown under a hard limit";
+    if (*latency_ms > *pod.latency_hard_ms) return "hard latency limit exceeded";
+  }
+  if (node.in_flight >= options.in_flight_cap) return "too many in flight";
+  return {};
+}
+
+models::Observation observe(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& masked,
+                            const RewardConfig& reward) {
+  std::vector<std::size_t> rows(view.nodes.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  return observe(view, rows, pod, masked, predict(reward, view, rows, pod, demand_cores(pod)), reward);
+}
+
+models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
+                            std::span<const std::string> masked, std::span<const Prediction> predictions,
+                            const RewardConfig& reward) {
+  const std::size_t count = rows.size();
+  const double demand = demand_cores(pod);
+  const Fleet fleet = sum_up(view, rows, predictions);
+  models::Observation observation;
+  observation.nodes = count;
+  observation.node.assign(count * models::kNodeFeatures, 0.0F);
+  observation.prior.assign(count, 0.0F);
+  observation.valid.assign(count, 0);
+  std::vector<double> amortised(count), slope(count), pods(count);
+  for (std::size_t row = 0; row < count; ++row) {
+    const NodeView& node = view.nodes[rows[row]];
+    float* out = &observation.node[row * models::kNodeFeatures];
+    write_node(out, node, pod, predictions[row], fleet, reward.horizon_s);
+    const double cores = cores_of(node);
+    const double from = cores > 0 ? expected_cpu_cores(node) / cores : 0;
+    amortised[row] = sane(predictions[row].amortised_w, 1e9);
+    slope[row] = sane(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
+    pods[row] = static_cast<double>(node.pods);
+    out[kSlope] = relative(slope[row] / fleet.amortised_w);
+    observation.prior[row] = static_cast<float>(sane(predictions[row].value(), 1e6));
+    observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
+  }
+  std::vector<std::size_t> order(count);
+  write_ranks(observation.node, amortised, kAmortisedRank, order);
+  write_ranks(observation.node, slope, kSlopeRank, order);
+  write_ranks(observation.node, pods, kPodsRank, order);
+
+  observation.pod = {logarithm(10 * pod.request.cpu_cores, 8),
+                     logarithm(pod.request.memory_bytes / (16.0 * 1024 * 1024), 16),
+                     logarithm(10 * demand, 8),
+                     ratio(part(demand, fleet.cores)),
+                     ratio(part(pod.request.memory_bytes, fleet.memory_bytes)),
+                     relative(pod.latency_soft_ms.value_or(0) / kReferenceLatencyMs),
+                     flag(pod.latency_soft_ms.has_value()),
+                     relative(pod.latency_hard_ms.value_or(0) / kReferenceLatencyMs),
+                     flag(pod.latency_hard_ms.has_value()),
+                     flag(pod.daemonset),
+                     flag(!pod.node_name.empty()),
+                     logarithm(fleet.same_app, 8),
+                     logarithm(fleet.amortised_w, 8)};
+  const bool by_weights = reward.preset == Preset::weighted;
+  const RewardWeights weights = by_weights ? reward.weights : RewardWeights{0, 0, 0, 0, 0, 0, 0};
+  observation.context = {relative(weights.energy / 4),
+                         relative(weights.latency / 4),
+                         relative(weights.balance / 4),
+                         relative((weights.packing + weights.active_nodes) / 4),
+                         relative(weights.contention / 4),
+                         logarithm(static_cast<double>(count) - 1, 12),
+                         logarithm(static_cast<double>(view.pending_pods), 12),
+                         ratio(part(fleet.requested_cores, fleet.allocatable_cores))};
+  return observation;
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,64 @@
+// outcome: what a reward must know of the cluster just before the placement.
+#include <cmath>
+#include <numeric>
+
+#include "placement/decide.hpp"
+
+namespace wattle::placement {
+namespace {
+
+double fraction(double part, double whole) {
+  const double value = whole > 0 ? part / whole : 0.0;
+  return std::isfinite(value) ? value : 0.0;
+}
+
+bool fits(const NodeView& node, const PodSpec& pod, std::uint64_t more_pods, double times) {
+  const auto room = [](double allocatable, double requested) { return !(allocatable > 0) || requested <= allocatable; };
+  return room(node.allocatable.cpu_cores, node.requested.cpu_cores + times * pod.request.cpu_cores) &&
+         room(node.allocatable.memory_bytes, node.requested.memory_bytes + times * pod.request.memory_bytes) &&
+         (node.pod_capacity == 0 || node.pods + more_pods <= node.pod_capacity);
+}
+
+}  // namespace
+
+RawOutcome begin_outcome(const ClusterView& view, const PodSpec& pod, std::size_t node, const RewardConfig& reward) {
+  RawOutcome outcome;
+  outcome.before.reserve(view.nodes.size());
+  std::vector<std::size_t> rows(view.nodes.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  const std::vector<Prediction> predictions = predict(reward, view, rows, pod, demand_cores(pod));
+  double expected_w = 0;
+  std::size_t compared = 0;
+  outcome.all_full = !view.nodes.empty();
+  for (std::size_t i = 0; i < view.nodes.size(); ++i) {
+    const NodeView& worker = view.nodes[i];
+    WorkerBefore before;
+    before.pods = worker.pods;
+    before.cpu_ratio =
+        cpu_utilisation(worker).value_or(fraction(worker.requested.cpu_cores, worker.allocatable.cpu_cores));
+    before.memory_ratio = worker.values.memory_used_bytes && worker.values.memory_total_bytes
+                              ? fraction(static_cast<double>(*worker.values.memory_used_bytes),
+                                         static_cast<double>(*worker.values.memory_total_bytes))
+                              : fraction(worker.requested.memory_bytes, worker.allocatable.memory_bytes);
+    before.disk_ratio = worker.values.disk_used_ratio.value_or(0);
+    before.tcp_established = worker.values.tcp_established.value_or(0);
+    outcome.before.push_back(before);
+    // Full after the placement: another pod of this kind does not fit.
+    if (fits(worker, pod, i == node ? 2 : 1, i == node ? 2 : 1)) outcome.all_full = false;
+    if (!worker.ready) continue;
+    expected_w += predictions[i].marginal_with_wake_w;
+    ++compared;
+  }
+  outcome.chosen = static_cast<std::uint32_t>(node);
+  if (compared > 0) outcome.expected_marginal_w = expected_w / static_cast<double>(compared);
+  outcome.expected_life_s = reward.horizon_s;
+  outcome.latency_soft_ms = pod.latency_soft_ms;
+  outcome.latency_hard_ms = pod.latency_hard_ms;
+  if (node < view.nodes.size()) {
+    outcome.latency_ms = latency_for(view.nodes[node], pod);
+    outcome.was_infeasible = !fits(view.nodes[node], pod, 1, 1);
+  }
+  return outcome;
+}
+
+}  // namespace wattle::placement

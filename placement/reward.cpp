@@ -1,0 +1,294 @@
+// reward: the presets of the field exactly as published or repaired, and `weighted`. docs/rewards.md has the formulas.
+#include "placement/reward.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace wattle::placement {
+namespace {
+
+constexpr std::array<std::pair<Preset, std::string_view>, 7> kPresets = {{{Preset::ee, "ee"},
+                                                                          {Preset::lb, "lb"},
+                                                                          {Preset::lc, "lc"},
+                                                                          {Preset::el_rl, "el-rl"},
+                                                                          {Preset::drs, "drs"},
+                                                                          {Preset::power, "power"},
+                                                                          {Preset::weighted, "weighted"}}};
+constexpr std::array<std::pair<LoadKind, std::string_view>, 4> kLoadKinds = {
+    {{LoadKind::pods, "pods"}, {LoadKind::cpu, "cpu"}, {LoadKind::memory, "memory"}, {LoadKind::disk, "disk"}}};
+
+constexpr double kPodsPerNode = 50;  // a full node, as the thesis has it
+constexpr double kEnergyLimit = 10;
+constexpr double kRejection = 10'000;
+
+double load_of(const WorkerBefore& worker, LoadKind kind) {
+  switch (kind) {
+    case LoadKind::pods:
+      return static_cast<double>(worker.pods);
+    case LoadKind::cpu:
+      return worker.cpu_ratio;
+    case LoadKind::memory:
+      return worker.memory_ratio;
+    case LoadKind::disk:
+      return worker.disk_ratio;
+  }
+  return 0;
+}
+
+struct Loads {
+  double chosen = 0, least = 0, most = 0;
+};
+
+template <class LoadOf>
+Loads loads_of(const RawOutcome& outcome, LoadOf load) {
+  Loads loads;
+  loads.chosen = loads.least = loads.most = load(outcome.before[outcome.chosen]);
+  for (const WorkerBefore& worker : outcome.before) {
+    loads.least = std::min(loads.least, load(worker));
+    loads.most = std::max(loads.most, load(worker));
+  }
+  return loads;
+}
+
+struct Counts {
+  std::uint64_t workers = 0, on = 0, pods = 0;
+};
+
+Counts count(const RawOutcome& outcome) {
+  Counts counts;
+  counts.workers = outcome.before.size();
+  for (const WorkerBefore& worker : outcome.before) {
+    counts.on += worker.pods > 0 ? 1 : 0;
+    counts.pods += worker.pods;
+  }
+  return counts;
+}
+
+void add(Reward& reward, const std::string& term, double value) {
+  reward.terms[term] = value;
+  reward.value += value;
+}
+
+Reward energy_efficiency(const RewardConfig& config, const RawOutcome& outcome) {
+  Reward reward;
+  const Loads loads = loads_of(outcome, [&](const WorkerBefore& worker) { return load_of(worker, config.load); });
+  const Counts counts = count(outcome);
+  const bool best = loads.chosen >= loads.most;
+  reward.end_of_episode = !best;
+  add(reward, "unused", best ? static_cast<double>((counts.workers - counts.on) * 10 / counts.workers) : 0.0);
+  return reward;
+}
+
+template <class LoadOf>
+Reward least_loaded(const RawOutcome& outcome, LoadOf load) {
+  Reward reward;
+  const Loads loads = loads_of(outcome, load);
+  if (loads.chosen <= loads.least) {
+    add(reward, "least_loaded", 10);
+  } else if (loads.chosen >= loads.most) {
+    add(reward, "most_loaded", -1);
+    reward.end_of_episode = true;
+  }
+  return reward;
+}
+
+Reward energy_latency(const RawOutcome& outcome) {
+  Reward reward;
+  const Counts counts = count(outcome);
+  const double workers = static_cast<double>(counts.workers);
+  const double on = static_cast<double>(counts.on);
+  add(reward, "off", (workers + 1 - on) / (workers + 1));
+  add(reward, "density", counts.on == 0 ? 0.0 : static_cast<double>(counts.pods) / on / kPodsPerNode);
+  const bool known = outcome.latency_ms && outcome.latency_soft_ms && outcome.latency_hard_ms;
+  if (known && *outcome.latency_ms <= *outcome.latency_soft_ms) {
+    add(reward, "latency", 1);
+  } else if (known && *outcome.latency_ms <= *outcome.latency_hard_ms) {
+    add(reward, "latency", 0.5);
+  } else {
+    add(reward, "latency", 0);
+    reward.end_of_episode = true;
+  }
+  return reward;
+}
+
+double deviation(const std::vector<WorkerAfter>& workers, double WorkerAfter::*metric) {
+  double sum = 0, squares = 0;
+  for (const WorkerAfter& worker : workers) sum += worker.*metric;
+  const double mean = sum / static_cast<double>(workers.size());
+  for (const WorkerAfter& worker : workers) squares += (worker.*metric - mean) * (worker.*metric - mean);
+  return std::sqrt(squares / static_cast<double>(workers.size()));
+}
+
+double deviations_pct(const RawOutcome& outcome) {
+  if (outcome.after.empty()) return 0;
+  double sum = 0;
+  for (const auto metric : {&WorkerAfter::cpu_pct, &WorkerAfter::memory_pct, &WorkerAfter::net_rx_pct,
+                            &WorkerAfter::net_tx_pct, &WorkerAfter::disk_read_pct, &WorkerAfter::disk_write_pct}) {
+    sum += deviation(outcome.after, metric);
+  }
+  return sum;
+}
+
+Reward power(const RawOutcome& outcome) {
+  Reward reward;
+  if (outcome.was_infeasible) {
+    add(reward, "infeasible", -kRejection);
+    reward.end_of_episode = true;
+  } else if (outcome.all_full) {
+    add(reward, "all_full", kRejection);
+  } else if (outcome.mean_power_w) {
+    add(reward, "power", -*outcome.mean_power_w);
+  }
+  return reward;
+}
+
+double energy_term(const RewardConfig& config, double saved_w, double life_s) {
+  const double hours = std::clamp(life_s, 0.0, std::max(config.horizon_s, 0.0)) / 3600;
+  const double value = saved_w * hours / std::max(config.reference_w, 1e-3);
+  return std::isfinite(value) ? std::clamp(value, -kEnergyLimit, kEnergyLimit) : 0.0;
+}
+
+Reward weighted(const RewardConfig& config, const RawOutcome& outcome) {
+  Reward reward;
+  const RewardWeights& weights = config.weights;
+  const Counts counts = count(outcome);
+  const bool first = counts.workers > 0 && outcome.before[outcome.chosen].pods == 0;
+  const double on_after = static_cast<double>(counts.on + (first ? 1 : 0));
+  if (outcome.marginal_w) {
+    add(reward, "energy",
+        weights.energy *
+            energy_term(config, outcome.expected_marginal_w - *outcome.marginal_w, outcome.expected_life_s));
+  }
+  add(reward, "latency",
+      weights.latency * latency_term(outcome.latency_ms, outcome.latency_soft_ms, outcome.latency_hard_ms));
+  add(reward, "balance", weights.balance * -deviations_pct(outcome) / 100);
+  if (counts.workers > 0) {
+    add(reward, "active_nodes", weights.active_nodes * -on_after / static_cast<double>(counts.workers));
+    const double density = static_cast<double>(counts.pods + 1) / on_after / kPodsPerNode;
+    add(reward, "packing", weights.packing * std::min(density, 1.0));
+  }
+  add(reward, "contention", weights.contention * -std::clamp(outcome.cpu_some_ratio.value_or(0.0), 0.0, 1.0));
+  add(reward, "failure", weights.failure * (outcome.failed || outcome.was_infeasible ? -1.0 : 0.0));
+  reward.end_of_episode = outcome.failed;
+  return reward;
+}
+
+}  // namespace
+
+std::string_view to_string(Preset preset) {
+  for (const auto& [value, name] : kPresets)
+    if (value == preset) return name;
+  return "?";
+}
+
+Result<Preset> parse_preset(std::string_view text) {
+  for (const auto& [value, name] : kPresets)
+    if (name == text) return value;
+  return fail(Errc::malformed, "reward preset " + std::string(text), "is not known",
+              "one of ee, lb, lc, el-rl, drs, power, weighted");
+}
+
+Result<LoadKind> parse_load_kind(std::string_view text) {
+  for (const auto& [value, name] : kLoadKinds)
+    if (name == text) return value;
+  return fail(Errc::malformed, "load kind " + std::string(text), "is not known", "one of pods, cpu, memory, disk");
+}
+
+Reward evaluate(const RewardConfig& config, const RawOutcome& outcome) {
+  const bool counted = outcome.chosen < outcome.before.size();
+  switch (config.preset) {
+    case Preset::ee:
+      return counted ? energy_efficiency(config, outcome) : Reward{};
+    case Preset::lb:
+      if (!counted) return {};
+      return least_loaded(outcome, [&](const WorkerBefore& worker) { return load_of(worker, config.load); });
+    case Preset::lc:
+      if (!counted) return {};
+      return least_loaded(outcome,
+                          [](const WorkerBefore& worker) { return static_cast<double>(worker.tcp_established); });
+    case Preset::el_rl:
+      return counted ? energy_latency(outcome) : Reward{};
+    case Preset::drs: {
+      Reward reward;
+      add(reward, "deviations", -deviations_pct(outcome));
+      return reward;
+    }
+    case Preset::power:
+      return power(outcome);
+    case Preset::weighted:
+      break;
+  }
+  if (counted) return weighted(config, outcome);
+  RawOutcome without_workers = outcome;
+  without_workers.before.clear();
+  return weighted(config, without_workers);
+}
+
+double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms) {
+  if (!latency_ms || !std::isfinite(*latency_ms)) return hard_ms ? -1.0 : 0.0;
+  if (hard_ms && *latency_ms > *hard_ms) return -1;
+  // Only a hard limit: anything within it is right. Only a soft one: worthless at twice that. None: 0 to 100 ms.
+  const double soft = soft_ms ? *soft_ms : hard_ms.value_or(0.0);
+  const double end = hard_ms ? *hard_ms : soft_ms ? 2 * *soft_ms : 100.0;
+  if (*latency_ms <= soft) return 1;
+  if (end <= soft) return 0;
+  return std::max(0.0, (end - *latency_ms) / (end - soft));
+}
+
+double slots_for(const NodeView& node, const PodSpec& pod) {
+  double slots = static_cast<double>(node.pod_capacity);
+  if (pod.request.cpu_cores > 0 && node.allocatable.cpu_cores > 0)
+    slots = std::min(slots, node.allocatable.cpu_cores / pod.request.cpu_cores);
+  if (pod.request.memory_bytes > 0 && node.allocatable.memory_bytes > 0)
+    slots = std::min(slots, node.allocatable.memory_bytes / pod.request.memory_bytes);
+  return std::max(1.0, std::floor(slots));
+}
+
+std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
+                                const PodSpec& pod, double demand_cores) {
+  std::vector<Prediction> predictions(rows.size());
+  double mean_w = 0;
+  std::size_t compared = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const NodeView& node = view.nodes[rows[row]];
+    Prediction& prediction = predictions[row];
+    const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
+    const double per_core = cores > 0 && std::isfinite(cores) ? 1 / cores : 1.0 / 16;
+    const double from = std::max(0.0, expected_cpu_cores(node) * per_core);
+    prediction.marginal_w = node.curve.marginal_w(from, std::max(0.0, demand_cores) * per_core);
+    prediction.marginal_with_wake_w = prediction.marginal_w;
+    if (node.asleep && node.in_flight == 0 && node.unsettled == 0) {
+      prediction.marginal_with_wake_w += node.curve.idle_w() + node.wake_cost_j / std::max(config.horizon_s, 1.0);
+    }
+    prediction.amortised_w = node.curve.idle_w() / slots_for(node, pod) + prediction.marginal_w;
+    if (!node.ready) continue;
+    mean_w += prediction.amortised_w;
+    ++compared;
+  }
+  if (compared > 0) mean_w /= static_cast<double>(compared);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    Prediction& prediction = predictions[row];
+    const NodeView& node = view.nodes[rows[row]];
+    if (config.preset == Preset::weighted) {
+      prediction.energy =
+          config.weights.energy * energy_term(config, mean_w - prediction.amortised_w, config.horizon_s);
+      prediction.latency =
+          config.weights.latency * latency_term(latency_for(node, pod), pod.latency_soft_ms, pod.latency_hard_ms);
+    } else if (config.preset == Preset::power) {
+      const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
+      const double after_cores = expected_cpu_cores(node) + std::max(0.0, demand_cores);
+      prediction.energy = -node.curve.watts(cores > 0 ? std::max(0.0, after_cores / cores) : 0.0);
+    }
+  }
+  return predictions;
+}
+
+double predicted_reward(const RewardConfig& config, const ClusterView& view, std::size_t node, const PodSpec& pod,
+                        double demand_cores) {
+  std::vector<std::size_t> rows(view.nodes.size());
+  for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = row;
+  return predict(config, view, rows, pod, demand_cores)[node].value();
+}
+
+}  // namespace wattle::placement
