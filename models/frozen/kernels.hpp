@@ -1,8 +1,7 @@
 // kernels: the few dense float operations that scoring consists of, at a fixed width of 64.
 // Shapes   x [rows x in], w [in x 64], bias and v [64], y [rows x 64], all row-major; out [rows]
 // Threads  any; pure
-// Cost     AVX2 and FMA where the processor has them (asked once, at run time), else baseline x86-64 or whatever this
-// is
+// Cost     AVX2 and FMA where the processor has them, asked at run time; else the baseline of the target
 #pragma once
 
 #include <cstddef>

@@ -58,7 +58,6 @@ Status Batch::assemble(std::span<const Transition* const> transitions) {
   }
   node.resize(size * width * kNodeFeatures);
   ask.resize(size * kAskFeatures);
-  mask.resize(size * width);
   share.resize(size * width);
   action.resize(size);
   prior.resize(size);
@@ -73,10 +72,9 @@ Status Batch::assemble(std::span<const Transition* const> transitions) {
       row = std::copy_n(&state.node[i * kNodeFeatures], kNodeFeatures, row);
       ++count;
     }
-    std::fill_n(row, (width - count) * kNodeFeatures, 0.0F);
-    float* to_mask = &mask[b * width];
+    const float* first = &node[b * width * kNodeFeatures];
+    for (std::size_t i = count; i < width; ++i) row = std::copy_n(first, kNodeFeatures, row);
     float* to_share = &share[b * width];
-    std::fill_n(std::fill_n(to_mask, count, 1.0F), width - count, 0.0F);
     std::fill_n(std::fill_n(to_share, count, 1.0F / static_cast<float>(count)), width - count, 0.0F);
     std::copy(state.context.begin(), state.context.end(),
               std::copy(state.pod.begin(), state.pod.end(), &ask[b * kAskFeatures]));

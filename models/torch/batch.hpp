@@ -1,6 +1,6 @@
-// batch: transitions laid out as the padded arrays that training reads; the arrays are kept and grow to the largest
-// batch. Only valid nodes are copied, in their order, so the width is the largest number of valid nodes and masks are
-// prefixes.
+// batch: transitions laid out as the padded arrays that training reads; kept, and grown to the largest batch.
+// Only valid nodes are copied, in their order, so the width is the largest number of valid nodes. Padding repeats the
+// first of them: a maximum does not notice, and in a mean it weighs nothing.
 // Shapes   node [size x width x kNodeFeatures], ask [size x kAskFeatures], the rest below
 // Errors   malformed or out_of_range, naming the transition by its place in the batch
 // Threads  single owner
@@ -20,8 +20,7 @@ struct Batch {
   std::size_t width = 0;
   AlignedFloats node;
   AlignedFloats ask;                 // pod, then context
-  AlignedFloats mask;                // [size x width] 1 = a node, 0 = padding
-  AlignedFloats share;               // [size x width] mask / number of nodes: weights of a mean over nodes
+  AlignedFloats share;               // [size x width] 1 / number of nodes, 0 for padding: the weights of a mean
   std::vector<std::int64_t> action;  // [size] index among the valid nodes
   AlignedFloats prior;               // [size] of the action
 

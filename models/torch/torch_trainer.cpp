@@ -144,8 +144,7 @@ class TorchTrainer final : public QTrainer {
     const std::int64_t hidden = dim(kHidden);
     const at::Tensor node = over(batch_.node.data(), {size * width, dim(kNodeFeatures)});
     const at::Tensor ask = over(batch_.ask.data(), {size, dim(kAskFeatures)});
-    const at::Tensor mask = over(batch_.mask.data(), {size, width, 1});
-    const at::Tensor share = over(batch_.share.data(), {size, 1, width});
+    const at::Tensor share = over(batch_.share.data(), {size, width, 1});
     const at::Tensor action = at::from_blob(batch_.action.data(), {size, 1}, at::kLong);
     const at::Tensor target = over(targets_.data(), {size, 1});
     std::fill(gradient_.begin(), gradient_.end(), 0.0F);
@@ -156,9 +155,9 @@ class TorchTrainer final : public QTrainer {
     const at::Tensor first = dense(node, Part::node_0_weight, Part::node_0_bias).relu_();
     const at::Tensor embedding = dense(first, Part::node_1_weight, Part::node_1_bias).relu_();  // [B*N, H]
     const at::Tensor by_decision = embedding.view({size, width, hidden});
-    const at::Tensor mean = at::bmm(share, by_decision).view({size, hidden});  // [B, H]
-    // Embeddings are not negative, so padding set to 0 is never the only largest.
-    const at::Tensor max = std::get<0>((by_decision * mask).max(1));                // [B, H]
+    // Not bmm, which without MKL is a loop over decisions; not max(dim), which is not vectorised.
+    const at::Tensor mean = (by_decision * share).sum(1);  // [B, H]
+    const at::Tensor max = by_decision.amax(1);            // [B, H]; padding repeats a valid node
     const at::Tensor asked = dense(ask, Part::ask_weight, Part::ask_bias).relu_();  // [B, H]
     const at::Tensor shared = at::cat({mean, max, asked}, 1);                       // [B, 3H]
     const at::Tensor value_hidden = dense(shared, Part::value_weight, Part::value_bias).relu_();
@@ -166,9 +165,9 @@ class TorchTrainer final : public QTrainer {
     const at::Tensor from_shared = dense(shared, Part::advantage_shared_weight, Part::advantage_bias);
     const at::Tensor from_node = at::mm(embedding, parameter(Part::advantage_node_weight)).view({size, width, hidden});
     const at::Tensor head = (from_node + from_shared.unsqueeze(1)).relu_().view({size * width, hidden});
-    const at::Tensor advantage = at::mv(head, parameter(Part::advantage_out_weight)).view({size, width, 1});
-    const at::Tensor advantage_mean = at::bmm(share, advantage).view({size, 1});
-    const at::Tensor taken = advantage.view({size, width}).gather(1, action);
+    const at::Tensor advantage = at::mv(head, parameter(Part::advantage_out_weight)).view({size, width});
+    const at::Tensor advantage_mean = (advantage * share.view({size, width})).sum(1, true);
+    const at::Tensor taken = advantage.gather(1, action);
     const at::Tensor residual = value.unsqueeze(1) + taken - advantage_mean;  // [B, 1]
     const at::Tensor loss = at::huber_loss(residual, target, at::Reduction::Mean, options_.huber_delta);
     loss.backward();

@@ -1,10 +1,10 @@
-// torch_trainer: the trainer behind models/frozen/trainer.hpp, on libtorch's autograd. No libtorch type appears here.
+// torch_trainer: the trainer behind models/frozen/trainer.hpp, on libtorch's autograd; no libtorch type appears here.
 //   Q = prior + residual (models/frozen/deepsets.hpp); the prior is data and gets no gradient
 //   loss = mean Huber(Q(s, a) - r - discount Q_target(s', argmax over valid of Q_online(s', .)))
-//   then clipping by norm, Adam (0.9, 0.999, 1e-8), and the target network follows by Polyak averaging
-// The same seed and batches give the same weights bit for bit on the same machine: one thread, no random numbers but
-// the initial weights. Making a trainer sets libtorch's and OpenBLAS's threads to 1 for the whole process. Errors
-// out_of_range (an option, an empty batch), malformed (a transition or tensor that is not what it says, named);
+//   then clipping by norm and Adam (0.9, 0.999, 1e-8); the target network follows by Polyak averaging
+// The same seed and batches give the same weights bit for bit on one machine: one thread, and no random number but the
+// initial weights. Making a trainer sets libtorch's and OpenBLAS's threads to 1 for the whole process.
+// Errors   out_of_range (an option, an empty batch), malformed (a transition or tensor, named);
 //          a step that fails, or whose loss or gradient is not finite, changes nothing
 // Threads  single owner
 #pragma once

@@ -1,0 +1,154 @@
+#include "models/frozen/checkpoint.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/digest.hpp"
+#include "common/dir.hpp"
+#include "models/frozen/frozen_network.hpp"
+#include "observations.hpp"
+
+namespace wattle::models {
+
+using namespace test;
+
+namespace {
+
+class TemporaryDir {
+ public:
+  TemporaryDir() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "wattle-checkpoint-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  TemporaryDir(const TemporaryDir&) = delete;
+  TemporaryDir& operator=(const TemporaryDir&) = delete;
+  ~TemporaryDir() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+CheckpointDir open(const std::string& path) {
+  auto dir = CheckpointDir::open_(path);
+  REQUIRE(dir);
+  return *dir;
+}
+
+Weights small(float value) { return {{"a", {{2}, {value, -value}}}}; }
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void overwrite(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+std::vector<std::string> names(const std::string& path) {
+  std::vector<std::string> all;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) all.push_back(entry.path().filename());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("SHA-256 is that of the standard") {
+  CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST_CASE("a network comes back from its checkpoint with its manifest") {
+  const TemporaryDir temporary;
+  const auto dir = open(temporary.path() + "/deep/er");
+  const Weights saved = weights(1);
+  const Manifest manifest{"layout-1", 42, wall_from_ns(1'700'000'000'123'456'789), {{"loss", 0.1}, {"score", -3.5}}};
+  REQUIRE(dir.save(saved, manifest));
+  const auto loaded = dir.load_newest("layout-1");
+  REQUIRE(loaded);
+  CHECK(loaded->skipped.empty());
+  CHECK(loaded->manifest.step == 42);
+  CHECK(loaded->manifest.wall == manifest.wall);
+  CHECK(loaded->manifest.figures == manifest.figures);
+  for (const auto& [name, tensor] : saved) CHECK(loaded->tensors.at(name).values == tensor.values);
+  CHECK(FrozenNetwork::from_weights(loaded->tensors, loaded->manifest.step, loaded->file));
+}
+
+TEST_CASE("every single flipped bit of weights or manifest is noticed, and the checkpoint before is used") {
+  const TemporaryDir temporary;
+  const auto dir = open(temporary.path());
+  REQUIRE(dir.save(small(1), {"s", 1, {}, {{"loss", 0.5}}}));
+  REQUIRE(dir.save(small(2), {"s", 2, {}, {{"loss", 0.25}}}));
+  for (const char* end : {".safetensors", ".json"}) {
+    const std::string path = temporary.path() + "/0000000002" + end;
+    const std::string good = contents(path);
+    for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+      std::string bad = good;
+      bad[bit / 8] = static_cast<char>(static_cast<unsigned char>(bad[bit / 8]) ^ (1U << (bit % 8)));
+      overwrite(path, bad);
+      const auto loaded = dir.load_newest("s");
+      REQUIRE(loaded);
+      REQUIRE(loaded->manifest.step == 1);
+      REQUIRE(loaded->skipped.size() == 1);
+      REQUIRE(loaded->skipped[0].subject == path);
+    }
+    overwrite(path, good);
+  }
+  CHECK(dir.load_newest("s")->manifest.step == 2);
+}
+
+TEST_CASE("three checkpoints stay, and what an interrupted save left behind goes") {
+  const TemporaryDir temporary;
+  const auto dir = open(temporary.path());
+  overwrite(temporary.path() + "/0000000001.safetensors", "weights whose manifest was never written");
+  overwrite(temporary.path() + "/0000000001.json.tmp.99", "half");
+  overwrite(temporary.path() + "/notes.txt", "not ours");
+  for (std::uint64_t step = 1; step <= 5; ++step) REQUIRE(dir.save(small(1), {"s", step, {}, {}}));
+  CHECK(names(temporary.path()) == std::vector<std::string>{"0000000004.json", "0000000004.safetensors",
+                                                            "0000000005.json", "0000000005.safetensors",
+                                                            "0000000006.json", "0000000006.safetensors", "notes.txt"});
+  CHECK(dir.load_newest("s")->manifest.step == 5);
+}
+
+TEST_CASE("the newest is the one saved last, even if it has fewer steps") {
+  const TemporaryDir temporary;
+  const auto dir = open(temporary.path());
+  for (const std::uint64_t step : {500U, 1U}) REQUIRE(dir.save(small(1), {"s", step, {}, {}}));
+  CHECK(open(temporary.path()).load_newest("s")->manifest.step == 1);
+}
+
+TEST_CASE("checkpoints of another feature layout, without weights or full of garbage are skipped with the reason") {
+  const TemporaryDir temporary;
+  const auto dir = open(temporary.path());
+  CHECK(dir.load_newest("new").error().code == Errc::not_found);
+  REQUIRE(dir.save(small(1), {"old", 1, {}, {}}));
+  REQUIRE(dir.save(small(2), {"new", 2, {}, {}}));
+  std::filesystem::remove(temporary.path() + "/0000000002.safetensors");
+  overwrite(temporary.path() + "/0000000003.json", "garbage");
+  const auto loaded = dir.load_newest("new");
+  REQUIRE_FALSE(loaded);
+  const std::string message = loaded.error().message();
+  for (const char* part : {"trained on feature layout old, not new", "0000000002.safetensors", "0000000003.json"})
+    CHECK(message.find(part) != std::string::npos);
+}
+
+TEST_CASE("a figure that is not finite and a directory that cannot be are refused") {
+  const TemporaryDir temporary;
+  const auto dir = open(temporary.path());
+  const auto saved = dir.save(small(1), {"s", 1, {}, {{"loss", std::nan("")}}});
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().message().find("figure loss") != std::string::npos);
+  overwrite(temporary.path() + "/file", "");
+  CHECK_FALSE(CheckpointDir::open_(temporary.path() + "/file/below"));
+  CHECK_FALSE(CheckpointDir::open_(temporary.path(), 0));
+}
+
+}  // namespace wattle::models
