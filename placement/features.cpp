@@ -31,14 +31,10 @@ double cores_of(const NodeView& node) {
   return cores > 0 && std::isfinite(cores) ? cores : 0.0;
 }
 
-enum Column : std::size_t {
-  kAmortised = 17,
-  kAmortisedRank = 18,
-  kSlope = 23,
-  kSlopeRank = 24,
-  kPods = 7,
-  kPodsRank = 31
-};
+// Columns that are read or written apart from the others.
+constexpr std::size_t kAmortised = 17, kAmortisedRank = 18, kSlope = 23, kSlopeRank = 24, kLatencySoft = 25,
+                      kLatencyKnown = 27, kPodsRank = 31;
+constexpr std::size_t kPodSoft = 5, kPodHard = 7, kPodW0 = 12;
 
 // Ties share the mean of their ranks, so that order does not matter.
 void write_ranks(std::vector<float>& node, const std::vector<double>& values, std::size_t column,
@@ -133,6 +129,14 @@ void write_node(float* out, const NodeView& node, const PodSpec& pod, const Pred
   put(ratio(part(static_cast<double>(node.values.tcp_established.value_or(0)), fleet.tcp)));
 }
 
+void write_weights(models::Observation& observation, const RewardConfig& reward) {
+  const bool by_weights = reward.preset == Preset::weighted;
+  const RewardWeights weights = by_weights ? reward.weights : RewardWeights{0, 0, 0, 0, 0, 0, 0};
+  const std::array<double, 5> values = {weights.energy, weights.latency, weights.balance,
+                                        weights.packing + weights.active_nodes, weights.contention};
+  for (std::size_t i = 0; i < values.size(); ++i) observation.context[i] = relative(values[i] / 4);
+}
+
 }  // namespace
 
 double demand_cores(const PodSpec& pod) {
@@ -220,17 +224,35 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
                      flag(!pod.node_name.empty()),
                      logarithm(fleet.same_app, 8),
                      logarithm(fleet.amortised_w, 8)};
-  const bool by_weights = reward.preset == Preset::weighted;
-  const RewardWeights weights = by_weights ? reward.weights : RewardWeights{0, 0, 0, 0, 0, 0, 0};
-  observation.context = {relative(weights.energy / 4),
-                         relative(weights.latency / 4),
-                         relative(weights.balance / 4),
-                         relative((weights.packing + weights.active_nodes) / 4),
-                         relative(weights.contention / 4),
-                         logarithm(static_cast<double>(count) - 1, 12),
-                         logarithm(static_cast<double>(view.pending_pods), 12),
-                         ratio(part(fleet.requested_cores, fleet.allocatable_cores))};
+  write_weights(observation, reward);
+  observation.context[5] = logarithm(static_cast<double>(count) - 1, 12);
+  observation.context[6] = logarithm(static_cast<double>(view.pending_pods), 12);
+  observation.context[7] = ratio(part(fleet.requested_cores, fleet.allocatable_cores));
   return observation;
+}
+
+void relabel(models::Observation& observation, const RewardConfig& reward) {
+  write_weights(observation, reward);
+  const auto given = [&](std::size_t value, std::size_t known) {
+    const double limit_ms = static_cast<double>(observation.pod[value]) * kReferenceLatencyMs;
+    return observation.pod[known] > 0 ? std::optional<double>(limit_ms) : std::nullopt;
+  };
+  const std::optional<double> soft_ms = given(kPodSoft, kPodSoft + 1);
+  const std::optional<double> hard_ms = given(kPodHard, kPodHard + 1);
+  const double w0 = std::exp2(static_cast<double>(observation.pod[kPodW0]) * 8) - 1;
+  for (std::size_t row = 0; row < observation.nodes; ++row) {
+    const float* node = &observation.node[row * models::kNodeFeatures];
+    std::optional<double> latency_ms;
+    if (node[kLatencyKnown] > 0) {
+      latency_ms = static_cast<double>(node[kLatencySoft]) * soft_ms.value_or(kReferenceLatencyMs);
+    }
+    double prior = 0;
+    if (reward.preset == Preset::weighted) {
+      prior = predicted_energy(reward, w0 * (1 - static_cast<double>(node[kAmortised]))) +
+              predicted_latency(reward, latency_ms, soft_ms, hard_ms);
+    }
+    observation.prior[row] = static_cast<float>(sane(prior, 1e6));
+  }
 }
 
 }  // namespace wattle::placement

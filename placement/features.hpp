@@ -50,4 +50,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
                             std::span<const std::string> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward);
 
+// Judges an old observation by another reward: context weights and prior are computed anew from its features.
+void relabel(models::Observation& observation, const RewardConfig& reward);
+
 }  // namespace wattle::placement

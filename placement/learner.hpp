@@ -1,9 +1,11 @@
 // learner: turns decisions, their real placements and outcomes into transitions, and transitions into gradient steps.
 // Flow     placed() -> settled() -> n-step transitions between consecutive placements -> replay -> step()
 // Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks travel in the observations; no clock and no
-//          thread here
+// thread here
+// Bounds   replay_capacity transitions, max_bytes of experience, max_rows nodes of one observation
 // Errors   step() forwards the trainer's
-// Threads  single owner; the app gives it a thread, tests and the simulator call it in lockstep
+// Threads   single owner; the app gives it a thread, tests and the
+// simulator call it in lockstep
 #pragma once
 
 #include <cstddef>
@@ -12,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -30,6 +33,8 @@ struct LearnerOptions {
   double tau_s = 300;  // discount = exp(-dt/tau)
   double reward_scale = 1.0;
   double settle_expiry_s = 120;  // an outcome later than this is lost, and counted
+  std::size_t max_rows = 64;     // of one kept observation: the action, and others drawn at random, feasible ones first
+  std::size_t max_bytes = 512 * 1024 * 1024;  // of experience; the oldest goes first
 };
 
 // One placement in the chain, with what it became. Kept raw so that another reward relabels it.
@@ -39,7 +44,14 @@ struct Experience {
   models::Observation observation;
   std::uint32_t action = 0;
   std::optional<RawOutcome> outcome;
+  bool expired = false;        // no outcome came in time
+  bool after_restart = false;  // the clock began anew: nothing before bootstraps from here
+  double reward = 0;           // by the present RewardConfig
+  bool end_of_episode = false;
 };
+
+// Memory that it holds.
+std::size_t bytes_of(const Experience& experience);
 
 struct LearnerFigures {
   std::uint64_t placed = 0, settled = 0, expired = 0;
@@ -70,17 +82,33 @@ class Learner {
   Status restore(const models::Weights& saved);
 
  private:
+  // A transition, as a place in the chain: observations are copied only when sampled.
+  struct Link {
+    std::uint64_t first = 0;  // number of the experience since the start of the chain
+    std::uint32_t ahead = 0;  // next state is that of the experience so many later; 0: end of episode
+    float reward = 0;
+    float discount = 0;
+  };
+  enum class Growth { pending, none, made };
+
+  void judge(Experience& experience) const;
   void grow_transitions();
   void rebuild_transitions();
-  std::optional<models::Transition> make_transition(std::size_t first) const;
+  Growth make_link(std::size_t first, Link& link) const;
+  void drop_oldest();
+  void trim();
+  models::Observation shrink(models::Observation observation, std::uint32_t& action);
 
   LearnerOptions options_;
   RewardConfig reward_;
   models::QTrainer& trainer_;
   std::mt19937_64 random_;
   std::deque<Experience> chain_;  // in order of time; the newest may be unsettled
+  std::uint64_t first_ = 0;       // number of chain_.front()
   std::size_t grown_ = 0;         // chain_ entries before this have had their transition made
-  std::deque<models::Transition> replay_;
+  std::size_t bytes_ = 0;         // of chain_
+  std::deque<Link> replay_;
+  std::vector<models::Transition> batch_;  // kept between steps for its memory
   LearnerFigures figures_;
 };
 

@@ -236,6 +236,15 @@ double latency_term(std::optional<double> latency_ms, std::optional<double> soft
   return std::max(0.0, (end - *latency_ms) / (end - soft));
 }
 
+double predicted_energy(const RewardConfig& config, double saved_w) {
+  return config.weights.energy * energy_term(config, saved_w, config.horizon_s);
+}
+
+double predicted_latency(const RewardConfig& config, std::optional<double> latency_ms, std::optional<double> soft_ms,
+                         std::optional<double> hard_ms) {
+  return config.weights.latency * latency_term(latency_ms, soft_ms, hard_ms);
+}
+
 double slots_for(const NodeView& node, const PodSpec& pod) {
   double slots = static_cast<double>(node.pod_capacity);
   if (pod.request.cpu_cores > 0 && node.allocatable.cpu_cores > 0)
@@ -249,7 +258,6 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
                                 const PodSpec& pod, double demand_cores) {
   std::vector<Prediction> predictions(rows.size());
   double mean_w = 0;
-  std::size_t compared = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const NodeView& node = view.nodes[rows[row]];
     Prediction& prediction = predictions[row];
@@ -262,24 +270,15 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
       prediction.marginal_with_wake_w += node.curve.idle_w() + node.wake_cost_j / std::max(config.horizon_s, 1.0);
     }
     prediction.amortised_w = node.curve.idle_w() / slots_for(node, pod) + prediction.marginal_w;
-    if (!node.ready) continue;
     mean_w += prediction.amortised_w;
-    ++compared;
   }
-  if (compared > 0) mean_w /= static_cast<double>(compared);
+  mean_w /= std::max<double>(1, static_cast<double>(rows.size()));
+  if (config.preset != Preset::weighted) return predictions;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     Prediction& prediction = predictions[row];
-    const NodeView& node = view.nodes[rows[row]];
-    if (config.preset == Preset::weighted) {
-      prediction.energy =
-          config.weights.energy * energy_term(config, mean_w - prediction.amortised_w, config.horizon_s);
-      prediction.latency =
-          config.weights.latency * latency_term(latency_for(node, pod), pod.latency_soft_ms, pod.latency_hard_ms);
-    } else if (config.preset == Preset::power) {
-      const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
-      const double after_cores = expected_cpu_cores(node) + std::max(0.0, demand_cores);
-      prediction.energy = -node.curve.watts(cores > 0 ? std::max(0.0, after_cores / cores) : 0.0);
-    }
+    prediction.energy = predicted_energy(config, mean_w - prediction.amortised_w);
+    prediction.latency =
+        predicted_latency(config, latency_for(view.nodes[rows[row]], pod), pod.latency_soft_ms, pod.latency_hard_ms);
   }
   return predictions;
 }

@@ -101,6 +101,11 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
 // 1 up to the soft limit, falling to 0 at the hard one, -1 beyond; docs/rewards.md says what a missing one means.
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms);
 
+// The terms of the prior, weights included; saved_w is the compared nodes' mean amortised watts minus this node's.
+double predicted_energy(const RewardConfig& config, double saved_w);
+double predicted_latency(const RewardConfig& config, std::optional<double> latency_ms, std::optional<double> soft_ms,
+                         std::optional<double> hard_ms);
+
 // Pods of this request that an empty node takes, at least 1.
 double slots_for(const NodeView& node, const PodSpec& pod);
 // Cores that are used, or will be once unsettled and in-flight pods run.
