@@ -6,39 +6,28 @@
 // Threads  single owner
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "common/clock.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decision_log.hpp"
+#include "controller/decisions/news.hpp"
 #include "controller/decisions/settle.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/network_slot.hpp"
 
 namespace wattle::controller {
-
-// What learning is told.
-struct PlacedNews {
-  std::uint64_t decision_id = 0;
-  models::Observation observation;
-  std::uint32_t action = 0;
-  MonoTime when{};
-};
-struct SettledNews {
-  std::uint64_t decision_id = 0;
-  placement::RawOutcome outcome;
-};
-using LearningNews = std::variant<PlacedNews, SettledNews>;
 
 struct DeciderFigures {
   std::uint64_t asks = 0, repeated = 0, decisions = 0, neutral = 0;
