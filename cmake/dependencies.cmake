@@ -8,6 +8,7 @@ pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq)            # common/tr
 find_package(spdlog REQUIRED)                                         # common/log
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)                                           # command lines, in .cpp files
 pkg_check_modules(YamlCpp REQUIRED IMPORTED_TARGET yaml-cpp)          # common/config
 find_package(OpenSSL REQUIRED)                                        # common/http, common/digest
 find_package(Boost 1.74 REQUIRED)                                     # common/http (Beast, header only)

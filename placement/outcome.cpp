@@ -46,7 +46,8 @@ RawOutcome begin_outcome(const ClusterView& view, const PodSpec& pod, std::size_
     // Full after the placement: another pod of this kind does not fit.
     if (fits(worker, pod, i == node ? 2 : 1, i == node ? 2 : 1)) outcome.all_full = false;
     if (!worker.ready) continue;
-    expected_w += predictions[i].marginal_with_wake_w;
+    // Idle watts by share, not by who sleeps just now: what was chosen before must not move the yardstick.
+    expected_w += predictions[i].amortised_w;
     ++compared;
   }
   outcome.chosen = static_cast<std::uint32_t>(node);

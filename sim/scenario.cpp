@@ -66,7 +66,7 @@ WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>
     for (std::size_t i = options.nodes.size(); i > 1; --i)
       std::swap(options.nodes[i - 1], options.nodes[pick(random, i)]);
     for (std::size_t i = 0; i < options.nodes.size(); ++i)
-      options.nodes[i].latency_ms = 5 + 20.0 * static_cast<double>(i) / static_cast<double>(options.nodes.size());
+      options.nodes[i].latency_ms = 5 + 30.0 * static_cast<double>(i) / static_cast<double>(options.nodes.size());
     for (std::size_t i = 0; i < options.nodes.size(); ++i)
       options.nodes[i].server.name = "sim-" + std::string(i < 10 ? "0" : "") + std::to_string(i);
   }

@@ -79,9 +79,15 @@ void World::settle(std::uint64_t decision_id) {
   outcome.mean_power_w = window.power_w / n;
   outcome.latency_ms = window.latency_ms / n;
   outcome.cpu_some_ratio = window.pressure_ratio / n;
-  // Without this pod its neighbours would have used what they did, and a node that it woke would sleep.
-  const double others_ratio = std::max(0.0, window.used_cores - window.pod_cores) / n / node.spec.server.cores;
-  outcome.marginal_w = *outcome.mean_power_w - (window.woke ? window.asleep_w : node.curve.watts(others_ratio));
+  const double cores = node.spec.server.cores;
+  const double used_ratio = window.used_cores / n / cores, own_ratio = window.pod_cores / n / cores;
+  if (window.woke) {
+    // Without this pod the node would sleep; those who came after it pay for themselves.
+    const double others_w = std::max(0.0, node.curve.watts(used_ratio) - node.curve.watts(own_ratio));
+    outcome.marginal_w = *outcome.mean_power_w - window.asleep_w - others_w;
+  } else {
+    outcome.marginal_w = *outcome.mean_power_w - node.curve.watts(std::max(0.0, used_ratio - own_ratio));
+  }
   for (const Node& each : nodes_) {
     placement::WorkerAfter after;
     if (each.told) {

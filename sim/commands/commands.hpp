@@ -20,7 +20,7 @@ int train(int argc, char** argv);
 struct WorldArguments {
   std::string scenario = "churn_sleep";
   std::string preset = "weighted";
-  std::vector<std::string> weights;   // "energy=1", of the preset `weighted`
+  std::vector<std::string> weights;  // "energy=1", of the preset `weighted`
   std::string trace_dir;
   std::size_t nodes = 0;       // 0: as the scenario says
   std::size_t placements = 0;  // likewise

@@ -3,8 +3,8 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "models/frozen/safetensors.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/model_file.hpp"
 #include "sim/evaluate.hpp"
 
 namespace wattle::sim::commands {
@@ -25,8 +25,8 @@ Status run(const EvalArguments& arguments) {
   std::vector<Contestant> contestants;
   std::shared_ptr<const models::FrozenNetwork> trained;
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(const auto file, models::load_safetensors(arguments.model_file));
-    WATTLE_TRY(trained, models::FrozenNetwork::from_weights(file.weights, 0, arguments.model_file));
+    WATTLE_TRY(const auto file, read_model(arguments.model_file));
+    WATTLE_TRY(trained, models::FrozenNetwork::from_weights(file.tensors, 0, arguments.model_file));
     contestants.push_back({"trained", Rule::decide, placement::Policy::dqn, trained.get()});
   }
   contestants.push_back({"initial", Rule::decide, placement::Policy::dqn, initial.get()});

@@ -3,9 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "models/frozen/safetensors.hpp"
 #include "models/torch/torch_trainer.hpp"
+#include "placement/features.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/model_file.hpp"
 #include "sim/train.hpp"
 
 namespace wattle::sim::commands {
@@ -43,7 +44,14 @@ Status run(const TrainArguments& arguments) {
                    progress.learner.loss, progress.learner.mean_q, terminal ? "   " : "\n");
              }));
   if (terminal) std::fputc('\n', stderr);
-  WATTLE_CHECK(models::save_safetensors(arguments.out_file, result.weights));
+  models::Safetensors model{result.weights, {}};
+  model.metadata["scenario"] = arguments.world.scenario;
+  model.metadata["reward"] = arguments.world.preset;
+  model.metadata["seed"] = std::to_string(arguments.seed);
+  model.metadata["decisions"] = std::to_string(result.last.decisions);
+  model.metadata["gradient_steps"] = std::to_string(result.last.learner.steps);
+  model.metadata["feature_schema"] = placement::feature_schema_hash();
+  WATTLE_CHECK(write_model(arguments.out_file, model));
   std::printf("%s: %llu decisions, %llu gradient steps\n", arguments.out_file.c_str(),
               static_cast<unsigned long long>(result.last.decisions),
               static_cast<unsigned long long>(result.last.learner.steps));

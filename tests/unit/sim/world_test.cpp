@@ -179,7 +179,7 @@ TEST_CASE("who wakes a node is charged its idle watts, and a pod that goes early
   const auto settled = world.take_settled();
   REQUIRE(settled.size() == 1);
   CHECK(settled[0].decision_id == 1);
-  CHECK(settled[0].outcome.marginal_w.value() == doctest::Approx(140 - 5).epsilon(0.01));
+  CHECK(settled[0].outcome.marginal_w.value() == doctest::Approx(140 - 5).epsilon(0.03));
 }
 
 TEST_CASE("what cannot be placed or removed is refused by name") {

@@ -1,0 +1,37 @@
+// identity: whose a cgroup is, from its path alone.
+// Source   the path below the cgroup root. Kubelet: systemd and cgroupfs drivers; containerd, CRI-O, Docker, Podman;
+//          kind nesting; libvirt and Proxmox VMs; systemd units
+// Gives    pod UID (with dashes), unit, VM or container id. crio-conmon and libpod-conmon are nobody's, nor are *.mount
+// and other
+//          units that do no work
+// Threads  pure
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/sample.hpp"
+
+namespace wattle::agent {
+
+struct Identity {
+  WorkloadKind kind = WorkloadKind::other;
+  std::string name;  // pod UID, unit name as systemd writes it, VM name; container id for a container without a pod
+  std::string container_id;  // empty: the pod, unit or VM as a whole
+
+  bool operator==(const Identity&) const = default;
+};
+
+// "\x2d" to "-", as systemd escapes names.
+std::string unescape_unit(std::string_view text);
+
+// What one directory of the tree would be by its own name; `in_kubepods`: some directory above belongs to a kubelet.
+std::optional<Identity> identify_element(std::string_view name, bool in_kubepods);
+
+bool is_kubepods(std::string_view name);
+
+// Whose a whole path is. Of several pods on the way (kind) the deepest counts; else the outermost of the others.
+std::optional<Identity> identify(std::string_view path);
+
+}  // namespace wattle::agent

@@ -1,0 +1,103 @@
+// procfs: what the node as a whole uses: CPU, memory, network, disks, TCP connections.
+// Source   <proc>/stat, meminfo, net/dev, diskstats, net/snmp; <sys>/class/net/*/device and <sys>/block tell which
+//          interfaces and disks are real; statvfs("/")
+// Gives    NodeCounters (cumulative, as the kernel keeps them) and rates as functions of two of them
+// Units    us, bytes, counts; bytes per second and cores for rates
+// Errors   per file: that part is absent, and its error is told beside it
+// Cost     6 preads and 1 statvfs a tick;  Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/collect/kept_file.hpp"
+#include "agent/roots.hpp"
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/sample.hpp"
+
+namespace wattle::agent {
+
+struct CpuCounters {
+  std::uint64_t busy_us = 0;  // user + nice + system + irq + softirq; stolen time is not ours, guests are in user
+  std::uint64_t idle_us = 0;  // idle + iowait
+  unsigned cores = 0;         // online
+};
+
+struct MemoryReading {
+  std::uint64_t total_bytes = 0;
+  std::uint64_t available_bytes = 0;
+};
+
+// One interface (in: received, out: sent) or one disk (in: read, out: written).
+struct IoCounters {
+  std::string name;
+  std::uint64_t in_bytes = 0;
+  std::uint64_t out_bytes = 0;
+};
+
+struct IoRate {
+  double in_bytes_per_s = 0;
+  double out_bytes_per_s = 0;
+};
+
+struct NodeCounters {
+  MonoTime cpu_at, net_at, disk_at;  // taken beside each read
+  std::optional<CpuCounters> cpu;
+  std::optional<MemoryReading> memory;
+  std::optional<std::vector<IoCounters>> interfaces;
+  std::optional<std::vector<IoCounters>> disks;
+  std::optional<std::uint64_t> tcp_established;
+  std::optional<double> disk_used_ratio;
+};
+
+using Accept = std::function<bool(std::string_view name)>;
+
+// Ticks of /proc/stat are 1/user_hz seconds.
+std::optional<CpuCounters> parse_stat(std::string_view text, std::uint64_t user_hz);
+// Absent when MemTotal or MemAvailable is.
+std::optional<MemoryReading> parse_meminfo(std::string_view text);
+// Both reuse the elements of `out`.
+void parse_net_dev(std::string_view text, const Accept& accept, std::vector<IoCounters>& out);
+void parse_diskstats(std::string_view text, const Accept& accept, std::vector<IoCounters>& out);
+// CurrEstab of the Tcp lines; IPv4 and IPv6 together.
+std::optional<std::uint64_t> parse_snmp(std::string_view text);
+
+// Cores in use; absent when the counters went backwards (a core went away). At most the cores online.
+std::optional<double> mean_cores(const CpuCounters& prev, const CpuCounters& now, Duration interval);
+// Summed over the names in both; one that was reset counts nothing.
+std::optional<IoRate> mean_rate(const std::vector<IoCounters>& prev, const std::vector<IoCounters>& now,
+                                Duration interval);
+
+// By name alone, where /sys does not tell.
+bool looks_virtual_interface(std::string_view name);
+bool looks_whole_disk(std::string_view name);
+
+class Procfs {
+ public:
+  static Result<Procfs> open_(const Roots& roots, std::uint64_t user_hz);
+  // Fills `now`, reusing its vectors. Errors are added to `errors` as (part, error).
+  void read(NodeCounters& now, const Clock& clock, std::span<char> scratch,
+            std::vector<std::pair<std::string, Error>>& errors);
+
+ private:
+  Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own_proc, std::uint64_t user_hz);
+  bool real_interface(std::string_view name);
+  bool real_disk(std::string_view name);
+
+  Dir proc_;
+  std::optional<Dir> sys_;
+  std::string disk_path_;  // empty: a captured tree has no file system of its own
+  std::uint64_t user_hz_;
+  KeptFile stat_, meminfo_, net_dev_, diskstats_, snmp_;
+  bool any_device_ = false;
+  std::map<std::string, bool, std::less<>> interfaces_, disks_;  // what each name was found to be
+};
+
+}  // namespace wattle::agent

@@ -1,0 +1,58 @@
+// config: what an agent is told by its configuration file.
+// Source   a strict YAML file (docs/operations.md shows one); every key has a default but the controller's
+// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// Threads  values
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/collect/estimate.hpp"
+#include "agent/collect/probe.hpp"
+#include "agent/roots.hpp"
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/result.hpp"
+
+namespace wattle::agent {
+
+struct ControllerConfig {
+  std::string endpoint;         // "tcp://controller:7460"; empty: no controller
+  std::string server_key_file;  // the controller's public key
+  std::string key_file;         // this agent's key pair
+};
+
+struct EstimateConfig {
+  std::optional<double> idle_w, max_w;
+  std::vector<double> curve;  // share of (max - idle) at evenly spaced utilisations
+};
+
+struct AgentConfig {
+  std::string node;  // default: the host's name
+  Duration tick = std::chrono::seconds(1);
+  std::string state_dir = "/var/lib/wattle";
+  std::size_t outbox_records = 3600;
+  std::uint64_t pod_capacity = 0;
+  std::map<std::string, std::string> labels;
+  ControllerConfig controller;
+  std::string http_address = "127.0.0.1";
+  std::optional<std::uint16_t> http_port;
+  Roots roots;
+  std::vector<std::string> pod_parents;  // cgroup paths whose children are pods by their name
+  std::vector<ProbeTarget> probes;
+  EstimateConfig estimate;
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::automatic;
+};
+
+inline constexpr Duration kMinTick = std::chrono::milliseconds(100);
+inline constexpr Duration kMaxTick = std::chrono::seconds(60);
+
+Result<AgentConfig> load_config(const std::string& path);
+Result<AgentConfig> parse_config(const std::string& text, const std::string& name);
+std::string host_name();
+
+}  // namespace wattle::agent

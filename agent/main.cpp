@@ -1,0 +1,3 @@
+#include "agent/app.hpp"
+
+int main(int argc, char** argv) { return wattle::agent::run_app(argc, argv); }

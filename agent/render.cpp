@@ -1,0 +1,292 @@
+#include "agent/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace wattle::agent {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+template <class T>
+void put(Json& to, const char* key, const std::optional<T>& value) {
+  if (value) to[key] = *value;
+}
+
+Json pressure_json(const Pressure& p) {
+  Json out = Json::object();
+  put(out, "cpu_some_ratio", p.cpu_some_ratio);
+  put(out, "cpu_full_ratio", p.cpu_full_ratio);
+  put(out, "memory_some_ratio", p.memory_some_ratio);
+  put(out, "memory_full_ratio", p.memory_full_ratio);
+  put(out, "io_some_ratio", p.io_some_ratio);
+  put(out, "io_full_ratio", p.io_full_ratio);
+  return out;
+}
+
+Json totals_json(const PressureTotals& p) {
+  Json out = Json::object();
+  put(out, "cpu_some_us", p.cpu.some_us);
+  put(out, "cpu_full_us", p.cpu.full_us);
+  put(out, "memory_some_us", p.memory.some_us);
+  put(out, "memory_full_us", p.memory.full_us);
+  put(out, "io_some_us", p.io.some_us);
+  put(out, "io_full_us", p.io.full_us);
+  return out;
+}
+
+Json io_json(const std::vector<IoCounters>& all, const char* in, const char* out_key) {
+  Json out = Json::array();
+  for (const auto& one : all) out.push_back({{"name", one.name}, {in, one.in_bytes}, {out_key, one.out_bytes}});
+  return out;
+}
+
+Json node_json(const NodeValues& n) {
+  Json out = Json::object();
+  put(out, "cpu_used_cores", n.cpu_used_cores);
+  put(out, "cpu_cores", n.cpu_cores);
+  put(out, "memory_used_bytes", n.memory_used_bytes);
+  put(out, "memory_total_bytes", n.memory_total_bytes);
+  put(out, "net_rx_bytes_per_s", n.net_rx_bytes_per_s);
+  put(out, "net_tx_bytes_per_s", n.net_tx_bytes_per_s);
+  put(out, "disk_read_bytes_per_s", n.disk_read_bytes_per_s);
+  put(out, "disk_write_bytes_per_s", n.disk_write_bytes_per_s);
+  put(out, "disk_used_ratio", n.disk_used_ratio);
+  put(out, "tcp_established", n.tcp_established);
+  out["pressure"] = pressure_json(n.pressure);
+  out["energy_source"] = to_string(n.energy_source);
+  put(out, "energy_uj", n.energy_uj);
+  put(out, "idle_energy_uj", n.idle_energy_uj);
+  put(out, "unattributed_energy_uj", n.unattributed_energy_uj);
+  out["domains"] = Json::array();
+  for (const auto& domain : n.domains)
+    out["domains"].push_back({{"name", domain.name}, {"energy_uj", domain.energy_uj}, {"gap", domain.gap}});
+  return out;
+}
+
+Json raw_node_json(const Sample& sample) {
+  Json out = Json::object();
+  if (sample.node.cpu) {
+    out["cpu_busy_us"] = sample.node.cpu->busy_us;
+    out["cpu_idle_us"] = sample.node.cpu->idle_us;
+  }
+  put(out, "cgroup_cpu_usage_us", sample.cgroup_usage_us);
+  if (sample.node.interfaces) out["interfaces"] = io_json(*sample.node.interfaces, "rx_bytes", "tx_bytes");
+  if (sample.node.disks) out["disks"] = io_json(*sample.node.disks, "read_bytes", "write_bytes");
+  out["pressure"] = totals_json(sample.pressure);
+  out["rapl"] = Json::array();
+  for (const auto& [name, energy_uj] : sample.rapl_uj)
+    out["rapl"].push_back({{"name", name}, {"energy_uj", energy_uj}});
+  return out;
+}
+
+Json workload_json(const WorkloadValues& w, const WorkloadCounters& raw, const std::string& path) {
+  Json out = {
+      {"cgroup_id", w.cgroup_id}, {"kind", to_string(w.kind)}, {"name", w.name}, {"path", path}, {"ended", w.ended}};
+  put(out, "cpu_usage_us", w.cpu_usage_us);
+  put(out, "energy_uj", w.energy_uj);
+  put(out, "memory_bytes", w.memory_bytes);
+  put(out, "io_read_bytes", w.io_read_bytes);
+  put(out, "io_write_bytes", w.io_write_bytes);
+  put(out, "pids", w.pids);
+  out["pressure"] = pressure_json(w.pressure);
+  Json counters = Json::object();
+  put(counters, "cpu_usage_us", raw.cpu_usage_us);
+  if (raw.io) {
+    counters["io_read_bytes"] = raw.io->read_bytes;
+    counters["io_write_bytes"] = raw.io->write_bytes;
+  }
+  counters["pressure"] = totals_json(raw.pressure);
+  out["raw"] = std::move(counters);
+  return out;
+}
+
+Json probe_json(const ProbeValues& p) {
+  Json out = {{"target", p.target}};
+  put(out, "p50_ms", p.p50_ms);
+  put(out, "p95_ms", p.p95_ms);
+  put(out, "jitter_ms", p.jitter_ms);
+  out["loss_ratio"] = p.loss_ratio;
+  out["sent"] = p.sent;
+  return out;
+}
+
+// Names come from directories: bytes that are not UTF-8 are replaced, not thrown at.
+std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+template <class T>
+std::string cell(const std::optional<T>& value) {
+  return value ? Json(*value).dump() : "";
+}
+
+std::string csv_text(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+}  // namespace
+
+std::string sample_json(const std::string& node, const Sample& sample) {
+  const Record& r = sample.record;
+  Json out = {{"node_name", node},        {"incarnation", r.incarnation}, {"seq", r.seq},
+              {"mono_ns", r.mono_ns},     {"wall_ns", r.wall_ns},         {"interval_ns", r.interval_ns},
+              {"node", node_json(r.node)}};
+  out["raw"] = raw_node_json(sample);
+  out["workloads"] = Json::array();
+  for (std::size_t i = 0; i < r.workloads.size(); ++i)
+    out["workloads"].push_back(workload_json(r.workloads[i], sample.workloads[i], sample.paths[i]));
+  out["probes"] = Json::array();
+  for (const auto& probe : r.probes) out["probes"].push_back(probe_json(probe));
+  if (!sample.errors.empty()) {
+    out["errors"] = Json::object();
+    for (const auto& [part, error] : sample.errors) out["errors"][part] = error.message();
+  }
+  return line_of(out);
+}
+
+std::string csv_header() {
+  return "node_name,seq,wall_ns,mono_ns,interval_ns,scope,kind,name,ended,cpu_used_cores,cpu_cores,cpu_usage_us,cpu_"
+         "usage_total_us,"
+         "memory_bytes,memory_total_bytes,net_rx_bytes_per_s,net_tx_bytes_per_s,disk_read_bytes_per_s,disk_write_bytes_"
+         "per_s,"
+         "disk_used_ratio,tcp_established,io_read_bytes,io_write_bytes,pids,cpu_some_ratio,memory_some_ratio,io_some_"
+         "ratio,"
+         "energy_source,energy_uj,idle_energy_uj,unattributed_energy_uj,p50_ms,p95_ms,jitter_ms,loss_ratio\n";
+}
+
+std::string sample_csv(const std::string& node, const Sample& sample) {
+  const Record& r = sample.record;
+  const NodeValues& n = r.node;
+  const std::string start = csv_text(node) + "," + std::to_string(r.seq) + "," + std::to_string(r.wall_ns) + "," +
+                            std::to_string(r.mono_ns) + "," + std::to_string(r.interval_ns) + ",";
+  const auto row = [&](std::initializer_list<std::string> cells) {
+    std::string line = start;
+    bool first = true;
+    for (const auto& text : cells) {
+      if (!first) line += ',';
+      line += text;
+      first = false;
+    }
+    return line + "\n";
+  };
+  const auto total_us = sample.cgroup_usage_us ? sample.cgroup_usage_us
+                        : sample.node.cpu      ? std::optional(sample.node.cpu->busy_us)
+                                               : std::nullopt;
+  std::string out = row({"node",
+                         "",
+                         csv_text(node),
+                         "",
+                         cell(n.cpu_used_cores),
+                         cell(n.cpu_cores),
+                         "",
+                         cell(total_us),
+                         cell(n.memory_used_bytes),
+                         cell(n.memory_total_bytes),
+                         cell(n.net_rx_bytes_per_s),
+                         cell(n.net_tx_bytes_per_s),
+                         cell(n.disk_read_bytes_per_s),
+                         cell(n.disk_write_bytes_per_s),
+                         cell(n.disk_used_ratio),
+                         cell(n.tcp_established),
+                         "",
+                         "",
+                         "",
+                         cell(n.pressure.cpu_some_ratio),
+                         cell(n.pressure.memory_some_ratio),
+                         cell(n.pressure.io_some_ratio),
+                         std::string(to_string(n.energy_source)),
+                         cell(n.energy_uj),
+                         cell(n.idle_energy_uj),
+                         cell(n.unattributed_energy_uj),
+                         "",
+                         "",
+                         "",
+                         ""});
+  for (std::size_t i = 0; i < r.workloads.size(); ++i) {
+    const WorkloadValues& w = r.workloads[i];
+    out += row({"workload",
+                std::string(to_string(w.kind)),
+                csv_text(w.name),
+                w.ended ? "true" : "false",
+                "",
+                "",
+                cell(w.cpu_usage_us),
+                cell(sample.workloads[i].cpu_usage_us),
+                cell(w.memory_bytes),
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                cell(w.io_read_bytes),
+                cell(w.io_write_bytes),
+                cell(w.pids),
+                cell(w.pressure.cpu_some_ratio),
+                cell(w.pressure.memory_some_ratio),
+                cell(w.pressure.io_some_ratio),
+                std::string(to_string(n.energy_source)),
+                cell(w.energy_uj),
+                "",
+                "",
+                "",
+                "",
+                "",
+                ""});
+  }
+  for (const auto& p : r.probes)
+    out += row({"probe",
+                "",
+                csv_text(p.target),
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                "",
+                cell(p.p50_ms),
+                cell(p.p95_ms),
+                cell(p.jitter_ms),
+                Json(p.loss_ratio).dump()});
+  return out;
+}
+
+std::string doctor_json(const std::string& node, const std::vector<Finding>& findings) {
+  Json out = {{"node_name", node}, {"healthy", healthy(findings)}, {"findings", Json::array()}};
+  for (const auto& f : findings)
+    out["findings"].push_back({{"source", f.source},
+                               {"state", f.ok ? "ok" : "lost"},
+                               {"optional", f.optional},
+                               {"why", f.why},
+                               {"mend", f.mend}});
+  return line_of(out);
+}
+
+std::string doctor_text(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const auto& finding : findings) text += finding.text() + "\n";
+  return text;
+}
+
+}  // namespace wattle::agent

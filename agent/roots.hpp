@@ -1,0 +1,30 @@
+// roots: where this machine's /proc and /sys stand: at home, mounted elsewhere in a container, or a captured tree.
+// Threads  values
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace wattle::agent {
+
+struct Roots {
+  std::string proc = "/proc";
+  std::string sys = "/sys";
+  std::string prefix;     // stands before every other path
+  bool captured = false;  // a tree of files: nothing about the running machine may be mixed in
+
+  // DIR/proc and DIR/sys of a captured tree.
+  static Roots below(const std::string& dir) {
+    const std::string base = dir.ends_with('/') ? dir.substr(0, dir.size() - 1) : dir;
+    return {base + "/proc", base + "/sys", base, true};
+  }
+  // Our own /proc shows our own view (mounts, network); a host's /proc mounted elsewhere shows the host's as process 1.
+  bool own_proc() const { return proc == "/proc"; }
+  // The path at which a path of the machine's mount table is found.
+  std::string resolve(std::string_view path) const {
+    if (path == "/sys" || path.starts_with("/sys/")) return sys + std::string(path.substr(4));
+    return prefix + std::string(path);
+  }
+};
+
+}  // namespace wattle::agent

@@ -1,0 +1,15 @@
+// run: the agent at work: a sample at every tick, through the outbox to the controller, and a page of metrics.
+// Errors   keys, state directory, endpoint or address that are not as they should be; once running, only SIGINT or
+// SIGTERM ends it Threads  the caller's for ticks and session; the prober's; ZeroMQ's; HTTP workers
+#pragma once
+
+#include "agent/config.hpp"
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/result.hpp"
+
+namespace wattle::agent {
+
+Status run(const AgentConfig& config, const Clock& clock, const Log& log);
+
+}  // namespace wattle::agent

@@ -1,0 +1,96 @@
+// sampler: one tick of all collectors, as one Record.
+// Gives    the record that the wire carries, the counters behind it, and the pods that came and went
+// Errors   a collector that fails leaves its own values absent; its error is told in Sample::errors
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/attribute/attribute.hpp"
+#include "agent/collect/cgroup.hpp"
+#include "agent/collect/estimate.hpp"
+#include "agent/collect/procfs.hpp"
+#include "agent/collect/psi.hpp"
+#include "agent/collect/rapl.hpp"
+#include "agent/config.hpp"
+#include "agent/doctor.hpp"
+#include "common/clock.hpp"
+#include "common/sample.hpp"
+
+namespace wattle::agent {
+
+struct PodChange {
+  std::string uid;
+  std::uint64_t cgroup_id = 0;
+  bool gone = false;
+};
+
+struct Sample {
+  Record record;
+  NodeCounters node;                                           // cumulative
+  PressureTotals pressure;                                     // cumulative
+  std::optional<std::uint64_t> cgroup_usage_us;                // of the whole tree, cumulative
+  std::vector<std::pair<std::string, std::uint64_t>> rapl_uj;  // zone label, counter
+  std::vector<WorkloadCounters> workloads;                     // cumulative, as record.workloads
+  std::vector<std::string> paths;                              // as record.workloads
+  std::vector<PodChange> changes;
+  std::vector<std::pair<std::string, Error>> errors;
+  bool energy_gap = false;
+};
+
+class Sampler {
+ public:
+  // Only a /proc that cannot be opened is an error; every other loss is told by findings().
+  static Result<Sampler> open_(const AgentConfig& config, const Clock& clock, std::uint64_t incarnation);
+  Sampler(Sampler&&) noexcept = default;
+
+  // The value lives until the next tick.
+  const Sample& tick();
+  // The last sample, with what the probes have found until now.
+  const Sample& with_probes(std::vector<ProbeValues> probes) {
+    sample_.record.probes = std::move(probes);
+    return sample_;
+  }
+  // Living pods, for telling them all again.
+  std::vector<PodChange> pods() const;
+  const std::vector<Finding>& findings() const { return findings_; }
+  const PowerModel& power_model() const { return power_model_; }
+
+ private:
+  Sampler(const Clock& clock, Procfs procfs, Dir proc);
+  void read_node();
+  void read_energy(double cores);
+  void attribute();
+  void note_changes();
+
+  const Clock* clock_;
+  Procfs procfs_;
+  Dir proc_;
+  PsiFiles psi_ = PsiFiles::of_node();
+  std::optional<CgroupCollector> cgroups_;
+  std::optional<Rapl> rapl_;
+  PowerModel power_model_;
+  std::optional<double> configured_idle_w_;
+  IdlePower idle_power_{PowerModel{}};
+  Attributor attributor_;
+  std::vector<Finding> findings_;
+
+  std::vector<char> scratch_;
+  Sample sample_;
+  NodeCounters prev_node_;
+  PressureTotals prev_pressure_;
+  MonoTime pressure_at_, rapl_at_, tick_at_;
+  CgroupReadings cgroup_readings_;
+  RaplReading rapl_reading_;
+  std::vector<std::uint64_t> usage_us_;
+  std::map<std::uint64_t, std::string> pods_;  // cgroup id -> pod UID
+  std::optional<std::uint64_t> energy_idle_uj_;
+};
+
+}  // namespace wattle::agent

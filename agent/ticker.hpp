@@ -1,0 +1,33 @@
+// ticker: ticks at absolute times of CLOCK_MONOTONIC, so that a late tick does not make the next one late.
+// Source   timerfd
+// Errors   io when the kernel gives no timer
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/result.hpp"
+
+namespace wattle::agent {
+
+class Ticker {
+ public:
+  static Result<Ticker> start(Duration period);
+  // Readable when a tick is due.
+  int fd() const { return timer_.get(); }
+  // Ticks due since the last call; 0 if none.
+  std::uint64_t due();
+  // Waits for the next tick; false when `stop_fd` became readable instead (-1: nothing stops it).
+  bool wait(int stop_fd);
+
+ private:
+  explicit Ticker(Fd timer) : timer_(std::move(timer)) {}
+  Fd timer_;
+};
+
+// Readable after SIGINT or SIGTERM, which are blocked from here on in this thread and those it starts.
+Result<Fd> stop_signals();
+
+}  // namespace wattle::agent

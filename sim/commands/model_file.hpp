@@ -1,0 +1,16 @@
+// model_file: a network's weights in a safetensors file, with how they came about as text metadata.
+// Errors   not_found, denied, malformed, naming the file and the tensor
+// Threads  any
+#pragma once
+
+#include <string>
+
+#include "common/result.hpp"
+#include "models/frozen/safetensors.hpp"
+
+namespace wattle::sim::commands {
+
+Result<models::Safetensors> read_model(const std::string& file);
+Status write_model(const std::string& file, const models::Safetensors& model);
+
+}  // namespace wattle::sim::commands
