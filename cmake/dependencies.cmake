@@ -13,6 +13,7 @@ pkg_check_modules(YamlCpp REQUIRED IMPORTED_TARGET yaml-cpp)          # common/c
 find_package(OpenSSL REQUIRED)                                        # common/http, common/digest
 find_package(Boost 1.74 REQUIRED)                                     # common/http (Beast, header only)
 find_package(SQLite3 REQUIRED)                                        # common/sqlite
+find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
 pkg_check_modules(Systemd IMPORTED_TARGET libsystemd)
 
 # msgpack-cxx without its optional Boost parts.

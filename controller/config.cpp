@@ -48,8 +48,7 @@ void read_reward(config::Section reward, placement::RewardConfig& out) {
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
   decide.read("safe_margin", out.decide.safe_margin, {.min = 0, .max = 1e6});
-  decide.read("stale_after", out.decide.mask.stale_after_s,
-              {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
+  decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
   auto cap = static_cast<std::int64_t>(out.decide.mask.in_flight_cap);
   decide.read("in_flight_cap", cap, {.min = 1, .max = 10'000});
   out.decide.mask.in_flight_cap = static_cast<std::uint64_t>(cap);
@@ -75,7 +74,8 @@ void read_learn(config::Section learn, LearnConfig& out) {
   learn.read("reward_scale", out.reward_scale, {.min = 1e-6, .max = 1e6});
   learn.read("learning_rate", out.learning_rate, {.min = 1e-9, .max = 1});
   learn.read("seed", out.seed, {.min = 0});
-  if (out.warmup > out.replay) learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));
+  if (out.warmup > out.replay)
+    learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));
 }
 
 Result<ControllerConfig> read(config::Document document) {

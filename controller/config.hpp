@@ -23,9 +23,9 @@ std::string_view to_string(Mode mode);
 
 struct LearnConfig {
   bool enabled = true;
-  double steps_per_s = 50;     // at most
-  double duty_ratio = 0.25;    // at most this share of one core
-  int freeze_every_steps = 25;  // a new network serves after that many
+  double steps_per_s = 50;        // at most
+  double duty_ratio = 0.25;       // at most this share of one core
+  int freeze_every_steps = 25;    // a new network serves after that many
   double max_abs_residual = 1e5;  // a network that says more does not serve
   Duration checkpoint_every = std::chrono::seconds(30);
   int replay = 20'000;

@@ -49,8 +49,9 @@ void DecisionLog::add(LoggedDecision entry) {
 }
 
 const LoggedDecision* DecisionLog::find(std::uint64_t id) const {
-  const auto found = std::lower_bound(entries_.begin(), entries_.end(), id,
-                                      [](const LoggedDecision& entry, std::uint64_t at) { return entry.decision.id < at; });
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), id,
+                       [](const LoggedDecision& entry, std::uint64_t at) { return entry.decision.id < at; });
   return found == entries_.end() || found->decision.id != id ? nullptr : &*found;
 }
 

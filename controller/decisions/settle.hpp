@@ -19,10 +19,10 @@ namespace wattle::controller {
 
 // Sums over the window, weighted by time.
 struct WindowSums {
-  double power_s = 0, energy_j = 0;        // seconds of which power is known, and their energy
-  double used_s = 0, used_core_s = 0;      // node
-  double pod_s = 0, pod_core_s = 0;        // the pod itself
-  double pressure_s = 0, stalled_s = 0;    // cpu some
+  double power_s = 0, energy_j = 0;      // seconds of which power is known, and their energy
+  double used_s = 0, used_core_s = 0;    // node
+  double pod_s = 0, pod_core_s = 0;      // the pod itself
+  double pressure_s = 0, stalled_s = 0;  // cpu some
   std::size_t records = 0;
 
   void add(const Record& record, const std::string& pod_uid);

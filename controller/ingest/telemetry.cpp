@@ -120,7 +120,8 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   const Mark held = history.mark.value_or(Mark{});
   if (held.incarnation > hello.incarnation) history.mark.reset();
   sink_.on_hello(hello);
-  log_.info("agent welcomed", {{"node", node}, {"agent_version", hello.agent_version}, {"incarnation", hello.incarnation}});
+  log_.info("agent welcomed",
+            {{"node", node}, {"agent_version", hello.agent_version}, {"incarnation", hello.incarnation}});
   wire::Welcome welcome;
   welcome.version = version;
   welcome.controller_version = kVersion;

@@ -58,8 +58,8 @@ Status cpu(NodeValues& node) {
   if (!node.cpu_used_cores) return {};
   const double most = node.cpu_cores.value_or(kMaxCores);
   if (*node.cpu_used_cores > most * kCoresSlack)
-    return refuse("record.node.cpu_used_cores", "is " + std::to_string(*node.cpu_used_cores) + " of " +
-                                                    std::to_string(most) + " cores");
+    return refuse("record.node.cpu_used_cores",
+                  "is " + std::to_string(*node.cpu_used_cores) + " of " + std::to_string(most) + " cores");
   node.cpu_used_cores = std::min(*node.cpu_used_cores, most);
   return {};
 }
@@ -114,8 +114,7 @@ Status validate(Record& record) {
     return refuse("record.interval_ns", "is " + std::to_string(record.interval_ns));
   WATTLE_CHECK(check_node(record.node, record.interval_ns));
   const double cores = record.node.cpu_cores.value_or(kMaxCores);
-  for (WorkloadValues& workload : record.workloads)
-    WATTLE_CHECK(check_workload(workload, cores, record.interval_ns));
+  for (WorkloadValues& workload : record.workloads) WATTLE_CHECK(check_workload(workload, cores, record.interval_ns));
   for (ProbeValues& probe : record.probes) WATTLE_CHECK(check_probe(probe));
   return {};
 }

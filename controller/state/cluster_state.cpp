@@ -277,8 +277,7 @@ void ClusterState::count_pods(const Node& node) {
   }
   seen.unsettled = node.unsettled.size();
   seen.unsettled_cpu_cores = 0;
-  for (const std::string& uid : node.unsettled)
-    seen.unsettled_cpu_cores += placement::demand_cores(pods_.at(uid).spec);
+  for (const std::string& uid : node.unsettled) seen.unsettled_cpu_cores += placement::demand_cores(pods_.at(uid).spec);
 }
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, MonoTime now) {

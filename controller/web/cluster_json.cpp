@@ -12,18 +12,18 @@ using nlohmann::json;
 namespace {
 
 json psi_json(const Pressure& pressure) {
-  return {{"cpu_some_ratio", or_null(pressure.cpu_some_ratio)},       {"cpu_full_ratio", or_null(pressure.cpu_full_ratio)},
-          {"memory_some_ratio", or_null(pressure.memory_some_ratio)}, {"memory_full_ratio", or_null(pressure.memory_full_ratio)},
-          {"io_some_ratio", or_null(pressure.io_some_ratio)},         {"io_full_ratio", or_null(pressure.io_full_ratio)}};
+  return {{"cpu_some_ratio", or_null(pressure.cpu_some_ratio)},
+          {"cpu_full_ratio", or_null(pressure.cpu_full_ratio)},
+          {"memory_some_ratio", or_null(pressure.memory_some_ratio)},
+          {"memory_full_ratio", or_null(pressure.memory_full_ratio)},
+          {"io_some_ratio", or_null(pressure.io_some_ratio)},
+          {"io_full_ratio", or_null(pressure.io_full_ratio)}};
 }
 
 json probe_json(const ProbeValues& probe) {
-  return {{"target", probe.target},
-          {"p50_ms", or_null(probe.p50_ms)},
-          {"p95_ms", or_null(probe.p95_ms)},
-          {"jitter_ms", or_null(probe.jitter_ms)},
-          {"loss_ratio", probe.loss_ratio},
-          {"sent", probe.sent}};
+  return {{"target", probe.target},          {"p50_ms", or_null(probe.p50_ms)},
+          {"p95_ms", or_null(probe.p95_ms)}, {"jitter_ms", or_null(probe.jitter_ms)},
+          {"loss_ratio", probe.loss_ratio},  {"sent", probe.sent}};
 }
 
 json curve_json(const placement::PowerCurve& curve) {
@@ -41,9 +41,8 @@ json text_or_null(const std::string& text) { return text.empty() ? json(nullptr)
 json node_json(const Sources& from, const std::string& name, const Node& node) {
   const placement::NodeView& view = *from.state.node_view(name);
   const NodeValues& values = node.values;
-  const auto pods = std::count_if(node.workloads.begin(), node.workloads.end(), [](const auto& item) {
-    return item.second.values.kind == WorkloadKind::pod;
-  });
+  const auto pods = std::count_if(node.workloads.begin(), node.workloads.end(),
+                                  [](const auto& item) { return item.second.values.kind == WorkloadKind::pod; });
   json latency = json::array();
   for (const ProbeValues& probe : node.probes) latency.push_back(probe_json(probe));
   json age_ms = nullptr;
@@ -55,7 +54,7 @@ json node_json(const Sources& from, const std::string& name, const Node& node) {
           {"agent_version", node.hello.agent_version},
           {"incarnation", node.incarnation},
           {"cpu_used_cores", or_null(values.cpu_used_cores)},
-          {"cpu_cores", values.cpu_cores ? json(*values.cpu_cores)
+          {"cpu_cores", values.cpu_cores           ? json(*values.cpu_cores)
                         : node.hello.cpu_cores > 0 ? json(node.hello.cpu_cores)
                                                    : json(nullptr)},
           {"memory_used_bytes", or_null(values.memory_used_bytes)},

@@ -216,7 +216,8 @@ json controller_findings(const Sources& from) {
   } else {
     const TrainerFigures figures = from.trainer->figures();
     const bool well = figures.problem.empty();
-    add("learning", well ? "ok" : "lost", well ? std::to_string(figures.steps) + " gradient steps" : figures.problem, "");
+    add("learning", well ? "ok" : "lost", well ? std::to_string(figures.steps) + " gradient steps" : figures.problem,
+        "");
     add("checkpoints", figures.failed_checkpoints > 0 ? "failed" : "ok",
         std::to_string(figures.checkpoints) + " written", figures.failed_checkpoints > 0 ? "see data_dir" : "");
   }
@@ -261,8 +262,8 @@ Finding parse_finding(const std::string& text) {
     const std::string opening(state);
     if (finding.detail != opening && !finding.detail.starts_with(opening + ":")) continue;
     finding.state = opening;
-    finding.detail = parse::trim(std::string_view(finding.detail).substr(
-        std::min(finding.detail.size(), opening.size() + 1)));
+    finding.detail =
+        parse::trim(std::string_view(finding.detail).substr(std::min(finding.detail.size(), opening.size() + 1)));
     break;
   }
   const auto mend = finding.detail.rfind(" (");
@@ -281,9 +282,8 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "decisions") return decisions(from, arguments);
   if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
-  if (what == "snapshot") return dump({{"epoch", from.epoch}, {"seq", from.state_seq}, {"nodes", nodes(from)}});
   return fail(Errc::not_found, what, "there is no such document",
-              "one of status, nodes, node, pods, decisions, explain, doctor, snapshot");
+              "one of status, nodes, node, pods, decisions, explain, doctor");
 }
 
 }  // namespace wattle::controller

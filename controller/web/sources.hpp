@@ -28,7 +28,6 @@ struct Sources {
   std::string mode_reason;
   std::uint64_t epoch = 0;
   MonoTime started{};
-  std::uint64_t state_seq = 0;
   std::uint64_t refused_handshakes = 0;
 };
 
