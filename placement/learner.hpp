@@ -1,11 +1,10 @@
 // learner: turns decisions, their real placements and outcomes into transitions, and transitions into gradient steps.
 // Flow     placed() -> settled() -> n-step transitions between consecutive placements -> replay -> step()
 // Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks travel in the observations; no clock and no
-// thread here
+//          thread here
 // Bounds   replay_capacity transitions, max_bytes of experience, max_rows nodes of one observation
 // Errors   step() forwards the trainer's
-// Threads   single owner; the app gives it a thread, tests and the
-// simulator call it in lockstep
+// Threads  single owner; the app gives it a thread, tests and the simulator call it in lockstep
 #pragma once
 
 #include <cstddef>
@@ -32,6 +31,8 @@ struct LearnerOptions {
   std::size_t n_step = 3;
   double tau_s = 300;  // discount = exp(-dt/tau)
   double reward_scale = 1.0;
+  double reward_centre =
+      0;  // taken from every reward before scaling: about its mean, so that Q stays small at long horizons
   double settle_expiry_s = 120;  // an outcome later than this is lost, and counted
   std::size_t max_rows = 64;     // of one kept observation: the action, and others drawn at random, feasible ones first
   std::size_t max_bytes = 512 * 1024 * 1024;  // of experience; the oldest goes first

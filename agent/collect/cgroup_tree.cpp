@@ -41,7 +41,9 @@ bool CgroupTree::refresh() {
 void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
   node.dead.clear();
   const auto links = node.dir.link_count();
-  if (full_ || node.relist || !links || *links != node.links) {
+  // Some file systems that are no cgroups do not count a directory's children in its links.
+  const bool counted = links && *links >= 2;
+  if (full_ || node.relist || !counted || *links != node.links) {
     if (links) node.links = *links;
     node.relist = false;
     if (full_) {

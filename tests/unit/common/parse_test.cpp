@@ -55,6 +55,13 @@ TEST_CASE("a quantity reads as Kubernetes means it") {
     CHECK_FALSE(parse::quantity(text));
 }
 
+TEST_CASE("a number that its unit makes infinite is refused") {
+  const std::string huge(308, '9');
+  CHECK(parse::quantity(huge));
+  CHECK_FALSE(parse::quantity(huge + "Pi"));
+  CHECK_FALSE(parse::duration_s(huge + "h"));
+}
+
 TEST_CASE("a span of time has a unit, or is seconds") {
   CHECK(parse::duration_s("250ms") == 0.25);
   CHECK(parse::duration_s("1.5s") == 1.5);

@@ -71,9 +71,9 @@ TEST_CASE("docs/wire.md lists every field of every message in its order, and no 
   spoken["board_class"] = names_of<BoardClass>();
   spoken["node_state"] = names_of<NodeState>();
   auto told = documented();
-  for (const auto& [name, fields] : spoken) {
-    CAPTURE(name);
-    CHECK(told[name] == fields);
+  for (const auto& entry : spoken) {
+    CAPTURE(entry.first);
+    CHECK(told[entry.first] == entry.second);
   }
   CHECK(told.size() == spoken.size());
 }
