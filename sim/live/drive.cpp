@@ -52,6 +52,7 @@ DriveNode Driver::this_machine() const {
 
 Status Driver::begin() {
   WATTLE_TRY(SwarmView view, observer_.swarm());
+  clear_leftovers();
   nodes_ = std::move(view.nodes);
   swarm_epoch_ = std::move(view.epoch);
   if (real_) nodes_.push_back(this_machine());
@@ -60,6 +61,18 @@ Status Driver::begin() {
   started_ = accounted_ = next_pod_ = next_look_ = clock_.mono();
   end_ = started_ + from_seconds(options_.run_s);
   return {};
+}
+
+// Pods that a driver before this one, killed perhaps, has left on simulated nodes.
+void Driver::clear_leftovers() {
+  const auto body = get(swarm_, "/pods", kSwarmTimeout);
+  if (!body) return;
+  const auto document = nlohmann::json::parse(*body, nullptr, false);
+  if (!document.is_object() || !document.contains("pods") || !document["pods"].is_array()) return;
+  for (const auto& pod : document["pods"]) {
+    const std::string uid = pod.is_object() ? pod.value("uid", "") : "";
+    if (process_of_marked_uid(uid) != 0) withdraw(uid);
+  }
 }
 
 double Driver::elapsed_s() const { return seconds(std::min(clock_.mono(), end_) - started_); }

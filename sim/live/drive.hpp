@@ -75,6 +75,7 @@ class Driver {
     SimPod pod;
     bool delivered = false;  // the node has been told
   };
+  void clear_leftovers();
   void look();
   void replace_one();
   void create();

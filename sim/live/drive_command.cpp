@@ -7,10 +7,10 @@
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/log.hpp"
+#include "common/stop_signal.hpp"
 #include "sim/live/commands.hpp"
 #include "sim/live/drive.hpp"
 #include "sim/live/drive_report.hpp"
-#include "sim/live/stop_signal.hpp"
 
 namespace wattle::sim::live {
 
