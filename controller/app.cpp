@@ -1,37 +1,21 @@
 #include "controller/app.hpp"
 
-#include <sys/signalfd.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <csignal>
+#include <chrono>
 #include <iostream>
 
-#include "common/dir.hpp"
+#include "common/stop_signal.hpp"
 #include "common/version.hpp"
 #include "controller/controller.hpp"
 
 namespace wattle::controller {
 namespace {
 
-// Before any thread starts, so that all inherit the mask.
-Result<Fd> block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) return fail_errno(errno, "signals");
-  Fd fd(signalfd(-1, &signals, SFD_CLOEXEC));
-  if (!fd.valid()) return fail_errno(errno, "signalfd");
-  return fd;
-}
-
 int serve(const ControllerConfig& config) {
   const Log log("wattle-controller", config.log_level, config.log_format);
-  const auto signals = block_signals();
-  if (!signals) {
-    log.error("cannot start", {{"error", signals.error()}});
+  auto stop = StopSignal::open_();  // before any thread starts, so that all inherit the mask
+  if (!stop) {
+    log.error("cannot start", {{"error", stop.error()}});
     return 1;
   }
   const SystemClock clock;
@@ -48,10 +32,9 @@ int serve(const ControllerConfig& config) {
                                {"feed", at.feed},
                                {"ask", at.ask},
                                {"http_port", at.http_port}});
-  signalfd_siginfo info{};
-  while (read(signals->get(), &info, sizeof info) < 0 && errno == EINTR) {
+  while (!stop->wait(std::chrono::hours(1))) {
   }
-  log.info("controller stops", {{"signal", info.ssi_signo}});
+  log.info("controller stops");
   controller->reset();
   return 0;
 }
