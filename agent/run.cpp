@@ -11,6 +11,7 @@
 #include "agent/metrics.hpp"
 #include "agent/sampler.hpp"
 #include "agent/ticker.hpp"
+#include "common/http/server.hpp"
 #include "common/transport/keys.hpp"
 #include "common/transport/session.hpp"
 #include "common/version.hpp"
@@ -123,6 +124,24 @@ class ErrorLog {
   std::set<std::string> failing_;
 };
 
+Result<http::Server> serve(const AgentConfig& config, const Metrics& metrics, Prober& prober, const Log& log) {
+  http::ServerOptions options;
+  options.address = config.http_address;
+  options.port = *config.http_port;
+  options.threads = 1;
+  options.max_connections = 32;
+  return http::Server::start(
+      options,
+      {{"GET /metrics",
+        [&](const http::Request&) {
+          return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page(prober.counts())};
+        }},
+       {"GET /livez",
+        [](const http::Request&) {
+          return http::Response{200, "text/plain", "ok\n"};
+        }}},
+      log);
+}
 }  // namespace
 
 Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
@@ -146,12 +165,17 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   Prober prober(config.probes, clock, log);
   prober.start();
   Metrics metrics(sampler.findings());
+  std::optional<http::Server> server;
+  if (config.http_port) {
+    WATTLE_TRY(auto started, serve(config, metrics, prober, log));
+    server.emplace(std::move(started));
+  }
   log.info("agent.started", {{"node", config.node},
                              {"version", kVersion},
                              {"incarnation", incarnation},
                              {"tick_ms", std::chrono::duration_cast<std::chrono::milliseconds>(config.tick).count()},
                              {"controller", config.controller.endpoint},
-                             {"http_port", 0}});
+                             {"http_port", server ? server->port() : 0}});
   for (const auto& finding : sampler.findings())
     if (!finding.ok)
       log.warn("source.lost", {{"source", finding.source}, {"why", finding.why}, {"mend", finding.mend}});

@@ -12,7 +12,9 @@ find_package(CLI11 REQUIRED)                                           # command
 pkg_check_modules(YamlCpp REQUIRED IMPORTED_TARGET yaml-cpp)          # common/config
 find_package(OpenSSL REQUIRED)                                        # common/http, common/digest
 find_package(Boost 1.74 REQUIRED)                                     # common/http (Beast, header only)
+pkg_check_modules(PrometheusCore REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # /metrics pages, in .cpp files
 find_package(SQLite3 REQUIRED)                                        # common/sqlite
+find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
 pkg_check_modules(Systemd IMPORTED_TARGET libsystemd)
 
 # msgpack-cxx without its optional Boost parts.

@@ -62,7 +62,7 @@ std::optional<double> with_suffix(std::string_view text,
   if (!number) return std::nullopt;
   const auto suffix = text.substr(digits);
   for (const auto& [name, factor] : units)
-    if (suffix == name) return *number * factor;
+    if (suffix == name && std::isfinite(*number * factor)) return *number * factor;
   return std::nullopt;
 }
 }  // namespace

@@ -144,7 +144,7 @@ Learner::Growth Learner::make_link(std::size_t first, Link& link) const {
       return Growth::made;
     }
     if (!experience.outcome) return Growth::pending;
-    sum += discount * options_.reward_scale * experience.reward;
+    sum += discount * options_.reward_scale * (experience.reward - options_.reward_centre);
     if (experience.end_of_episode) {
       link.reward = static_cast<float>(sum);
       return Growth::made;

@@ -31,6 +31,8 @@ struct LearnerOptions {
   std::size_t n_step = 3;
   double tau_s = 300;  // discount = exp(-dt/tau)
   double reward_scale = 1.0;
+  double reward_centre =
+      0;  // taken from every reward before scaling: about its mean, so that Q stays small at long horizons
   double settle_expiry_s = 120;  // an outcome later than this is lost, and counted
   std::size_t max_rows = 64;     // of one kept observation: the action, and others drawn at random, feasible ones first
   std::size_t max_bytes = 512 * 1024 * 1024;  // of experience; the oldest goes first

@@ -6,6 +6,7 @@
 
 #include "common/version.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/live/commands.hpp"
 
 namespace wattle::sim {
 
@@ -18,6 +19,9 @@ constexpr std::array kSubcommands {
 #if WATTLE_HAS_TORCH
       Subcommand{"train", "train a network online in the simulated loop", commands::train},
 #endif
+      Subcommand{"swarm", "play many nodes that speak the agents' protocol and run the pods they get",
+                 live::swarm_command},
+      Subcommand{"drive", "play a kube-scheduler through the extender protocol, pod after pod", live::drive_command},
 };
 
 void usage(std::FILE* to) {

@@ -11,21 +11,25 @@ namespace {
 constexpr double kBetweenEpisodes_s = 1e7;
 }  // namespace
 
-placement::LearnerOptions working_learner_options(const Scenario& scenario) {
+placement::LearnerOptions working_learner_options(const EnvOptions& env_options, double horizon_decisions) {
   placement::LearnerOptions options;
   options.n_step = 10;
-  options.reward_scale = 0.1;
   options.batch = 64;
   options.warmup = 500;
   options.replay_capacity = 50'000;
   options.settle_expiry_s = 150;
-  Env env({scenario, {}, {}, {}});
-  env.begin(1);
-  double arrivals = 0;
-  const double begin_s = env.world().now_s();
-  double now_s = begin_s;
-  for (; !env.done() && arrivals < 100; arrivals += 1, now_s = env.world().now_s()) env.turn_away();
-  options.tau_s = arrivals > 0 ? 100 * (now_s - begin_s) / arrivals : 300;
+  Env env(env_options);
+  double rewards = 0, episodes = 0, length_s = 0, decisions = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const auto figures = run_episode(env, {"prior", Rule::decide, placement::Policy::model_greedy}, seed);
+    if (!figures) continue;
+    rewards += figures->mean_reward;
+    decisions += figures->placements;
+    length_s += env.world().now_s();
+    episodes += 1;
+  }
+  if (episodes > 0) options.reward_centre = rewards / episodes;
+  if (decisions > 0) options.tau_s = horizon_decisions * length_s / decisions;
   return options;
 }
 

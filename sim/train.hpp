@@ -28,8 +28,9 @@ struct TrainOptions {
   placement::LearnerOptions learner;
 };
 
-// What works here: discount about .99 per decision, ten steps, small rewards, low epsilon (docs/learning.md).
-placement::LearnerOptions working_learner_options(const Scenario& scenario);
+// What works here (docs/learning.md): ten steps, rewards centred on what the prior alone earns on training seeds, and a
+// discount whose horizon is that many decisions.
+placement::LearnerOptions working_learner_options(const EnvOptions& env, double horizon_decisions = 100);
 
 struct TrainProgress {
   std::uint64_t decisions = 0, episodes = 0;

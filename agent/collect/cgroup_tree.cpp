@@ -41,7 +41,9 @@ bool CgroupTree::refresh() {
 void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
   node.dead.clear();
   const auto links = node.dir.link_count();
-  if (full_ || node.relist || !links || *links != node.links) {
+  // Some file systems that are no cgroups do not count a directory's children in its links.
+  const bool counted = links && *links >= 2;
+  if (full_ || node.relist || !counted || *links != node.links) {
     if (links) node.links = *links;
     node.relist = false;
     if (full_) {
@@ -96,7 +98,8 @@ void CgroupTree::reconcile(CgroupNode& node) {
       child->identity = Identity{WorkloadKind::pod, entry.name, ""};
     else
       child->identity = identify_element(entry.name, node.in_kubepods);
-    if (child->identity && name_of(node) == "qemu.slice" && child->identity->kind == WorkloadKind::other)
+    if (child->identity && name_of(node) == "qemu.slice" && child->identity->kind == WorkloadKind::other &&
+        entry.name.size() > 6)
       child->identity = Identity{WorkloadKind::vm, entry.name.substr(0, entry.name.rfind('.')), ""};
     ++size_;
     changed_ = true;

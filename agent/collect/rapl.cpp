@@ -86,7 +86,9 @@ Result<Rapl> Rapl::open_(const Roots& roots) {
   std::optional<Error> denied;
   std::vector<Zone> zones;
   for (const bool mmio : {false, true}) {  // MSR first: their MMIO twins count the same energy
-    for (auto& [id, domain] : named) {
+    for (auto& entry : named) {
+      const std::string& id = entry.first;
+      RaplDomain& domain = entry.second;
       if (is_mmio(id) != mmio) continue;
       if (domain.kind != RaplKind::package && domain.kind != RaplKind::psys) {
         domain.parent.assign(parent_zone(id));

@@ -64,6 +64,17 @@ Result<std::string> AskClient::query(std::string what, std::map<std::string, std
   return std::move(reply->body);
 }
 
+Result<wire::Snapshot> AskClient::snapshot(milliseconds timeout) {
+  const std::uint64_t id = ++last_id_;
+  const wire::Message request = wire::Query{id, "snapshot", {}};
+  WATTLE_TRY(wire::Message answer, exchange(request, id, true, timeout));
+  if (auto* snapshot = std::get_if<wire::Snapshot>(&answer)) return std::move(*snapshot);
+  const auto* reply = std::get_if<wire::Reply>(&answer);
+  return fail(
+      Errc::malformed, endpoint_ + " snapshot",
+      reply != nullptr && !reply->ok ? reply->error : "answers with a " + std::string(to_string(kind_of(answer))));
+}
+
 milliseconds AskClient::left(MonoTime until) const {
   return std::chrono::ceil<milliseconds>(std::max(until - clock_.mono(), Duration(0)));
 }

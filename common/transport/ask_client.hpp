@@ -30,6 +30,8 @@ class AskClient {
   // The Reply's JSON body. Waits for the link as long as it may.
   Result<std::string> query(std::string what, std::map<std::string, std::string> arguments,
                             std::chrono::milliseconds timeout);
+  // What the feed has told so far, to apply its messages to.
+  Result<wire::Snapshot> snapshot(std::chrono::milliseconds timeout);
   Link link() { return client_.link(); }
 
  private:

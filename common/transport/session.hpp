@@ -1,7 +1,6 @@
 // session: an agent's side of the telemetry conversation, over an Outbox. The agent and the swarm both use it.
-// Rules    Hello -> Welcome; Samples within credit and max_batch; cumulative Ack; our Ping every second, dead after 5 s
-// of
-//          silence; reconnect with jittered backoff to 32 s; a refused or dead socket is rebuilt; Placements are
+// Rules    Hello -> Welcome; Samples within credit and max_batch; cumulative Ack; our Ping every second; dead after 5 s
+//          of silence; reconnect with jittered backoff to 32 s; a refused or dead socket is rebuilt; Placements are
 //          repeated after each Welcome until the controller's answer to a later Ping shows that they arrived
 // Errors   none outward: the world's failures are states, told by status()
 // Threads  single owner; never blocks

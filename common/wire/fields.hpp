@@ -265,6 +265,7 @@ void fields(V& v, Snapshot& m) {
   v("seq", m.seq);
   v("states", m.states);
   v("board", m.board);
+  v("request_id", m.request_id);
 }
 
 template <class V>

@@ -214,6 +214,7 @@ struct Snapshot {
   std::uint64_t seq = 0;  // state up to and including this
   std::vector<NodeState> states;
   Board board;
+  std::uint64_t request_id = 0;  // of the Query "snapshot" that it answers
 };
 
 // ---- query: CLI -> controller, over the ask socket

@@ -18,10 +18,11 @@ struct TrainArguments {
   std::string out_file;
   std::uint64_t steps = 20'000;
   std::uint64_t seed = 1;
+  double epsilon = 0.2;
   models::TrainerOptions trainer;
-  double reward_scale = 0;  // 0: what works
-  std::size_t n_step = 0;
-  double discount_decisions = 0;
+  double reward_scale = 1;
+  std::size_t n_step = 10;
+  double horizon_decisions = 100;
 };
 
 Status run(const TrainArguments& arguments) {
@@ -29,10 +30,11 @@ Status run(const TrainArguments& arguments) {
   WATTLE_TRY(options.env, env_options(arguments.world));
   options.seed = arguments.seed;
   options.decisions = arguments.steps;
-  options.learner = working_learner_options(options.env.scenario);
-  if (arguments.reward_scale > 0) options.learner.reward_scale = arguments.reward_scale;
-  if (arguments.n_step > 0) options.learner.n_step = arguments.n_step;
-  if (arguments.discount_decisions > 0) options.learner.tau_s *= arguments.discount_decisions / 100;
+  options.epsilon_first = arguments.epsilon;
+  options.epsilon_last = arguments.epsilon / 10;
+  options.learner = working_learner_options(options.env, arguments.horizon_decisions);
+  options.learner.reward_scale = arguments.reward_scale;
+  options.learner.n_step = arguments.n_step;
   WATTLE_TRY(auto trainer, models::make_torch_trainer(arguments.trainer));
   const bool terminal = isatty(STDERR_FILENO) != 0;
   WATTLE_TRY(const TrainResult result, train(options, *trainer, [&](const TrainProgress& progress) {
@@ -82,8 +84,14 @@ int train(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--reward-scale", arguments.reward_scale, "rewards are multiplied by this")
       ->check(CLI::Range(1e-6, 1e3));
+  app.add_option("--huber-delta", arguments.trainer.huber_delta, "errors beyond it count linearly")
+      ->check(CLI::Range(1e-3, 1e3))
+      ->capture_default_str();
+  app.add_option("--epsilon", arguments.epsilon, "exploration at the start; a tenth of it from half-way on")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping")->check(CLI::Range(1, 200));
-  app.add_option("--horizon", arguments.discount_decisions, "decisions until a reward counts 1/e")
+  app.add_option("--horizon", arguments.horizon_decisions, "decisions until a reward counts 1/e")
       ->check(CLI::Range(1.0, 1e5));
   try {
     app.parse(argc, argv);

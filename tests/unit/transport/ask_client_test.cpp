@@ -145,6 +145,22 @@ TEST_CASE("a query gives the reply's body or its error") {
   CHECK(wrong.error().what == "no such query");
 }
 
+TEST_CASE("a snapshot comes as a message of its own") {
+  World world;
+  Responder responder(world, [](Server& server, const Incoming& from, const wire::Message& message) {
+    const auto& query = std::get<wire::Query>(message);
+    wire::Snapshot snapshot;
+    snapshot.request_id = query.request_id;
+    snapshot.seq = query.what == "snapshot" ? 12 : 0;
+    server.send(from.route, wire::encode(snapshot));
+  });
+  auto client = AskClient::connect(world.context, world.client_options(responder.endpoint(), world.shim_key));
+  CHECK(client->snapshot(kPatience).value().seq == 12);
+  const auto reply = client->query("nodes", {}, kPatience);
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().what == "answers a query with a snapshot");
+}
+
 TEST_CASE("a controller that is away is told as such") {
   World world;
   const std::string endpoint = deserted_endpoint(world);

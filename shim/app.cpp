@@ -1,0 +1,60 @@
+#include "shim/app.hpp"
+
+#include <pthread.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+
+#include "common/version.hpp"
+#include "shim/config.hpp"
+#include "shim/service.hpp"
+
+namespace wattle::shim {
+
+namespace {
+int complain(const Error& error) {
+  std::fprintf(stderr, "wattle-shim: %s\n", error.message().c_str());
+  return 1;
+}
+}  // namespace
+
+int run_app(int argc, char** argv) {
+  CLI::App app{"Wattle's shim: answers kube-scheduler as an extender with the controller's scores"};
+  app.set_version_flag("--version", std::string(kVersion));
+  std::string file;
+  bool check = false;
+  app.add_option("--config", file, "Configuration (YAML)")->required();
+  app.add_flag("--check-config", check, "Only tell whether the configuration is right");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  const auto config = load_config(file);
+  if (!config) return complain(config.error());
+  if (check) {
+    std::printf("%s: ok\n", file.c_str());
+    return 0;
+  }
+
+  // Blocked before any thread starts, so that only sigwait below sees them.
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+
+  const SystemClock clock;
+  const Log log("wattle-shim", config->log_level, config->log_format);
+  const auto service = Service::start(*config, clock, log);
+  if (!service) return complain(service.error());
+  log.info("listening", {{"address", config->listen_address}, {"port", service->port()}});
+  int signal = 0;
+  sigwait(&ending, &signal);
+  log.info("stopping", {{"signal", signal}});
+  return 0;
+}
+
+}  // namespace wattle::shim

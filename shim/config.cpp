@@ -1,0 +1,59 @@
+#include "shim/config.hpp"
+
+#include "common/config.hpp"
+
+namespace wattle::shim {
+namespace {
+
+void read_endpoint(config::Section& section, std::string_view key, std::string& out) {
+  section.read(key, out);
+  if (!out.starts_with("tcp://") && !out.starts_with("ipc://"))
+    section.mistake(key, "'" + out + "' is no endpoint", "as in tcp://controller:7462");
+}
+
+Result<ShimConfig> read(config::Document document) {
+  ShimConfig out;
+  config::Section root = document.root();
+
+  config::Section listen = root.section("listen");
+  listen.read("address", out.listen_address);
+  int port = out.listen_port, threads = static_cast<int>(out.threads);
+  listen.read("port", port, {.min = 0, .max = 65535});
+  listen.read("threads", threads, {.min = 1, .max = 64});
+  out.listen_port = static_cast<std::uint16_t>(port);
+  out.threads = static_cast<unsigned>(threads);
+
+  config::Section controller = root.section("controller");
+  read_endpoint(controller, "ask", out.ask_endpoint);
+  read_endpoint(controller, "feed", out.feed_endpoint);
+  controller.read("key", out.key_file, true);
+  controller.read("server_key", out.server_key_file, true);
+
+  double deadline_s = std::chrono::duration<double>(out.deadline).count();
+  root.read("deadline", deadline_s, {.min = 0.001, .max = 1, .unit = config::Unit::seconds});
+  out.deadline = std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<double>(deadline_s));
+
+  config::Section log = root.section("log");
+  std::size_t level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
+  log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});
+  log.read_choice("format", format, {"auto", "text", "json"});
+  out.log_level = static_cast<LogLevel>(level);
+  out.log_format = static_cast<LogFormat>(format);
+
+  WATTLE_CHECK(document.finish());
+  return out;
+}
+
+}  // namespace
+
+Result<ShimConfig> load_config(const std::string& path) {
+  WATTLE_TRY(auto document, config::Document::load(path));
+  return read(std::move(document));
+}
+
+Result<ShimConfig> parse_config(const std::string& text, const std::string& name) {
+  WATTLE_TRY(auto document, config::Document::parse(text, name));
+  return read(std::move(document));
+}
+
+}  // namespace wattle::shim

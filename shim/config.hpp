@@ -1,0 +1,32 @@
+// config: what a shim is told by its configuration file.
+// Source   a strict YAML file (systemd/shim.yaml shows every key)
+// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// Threads  values
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "common/log.hpp"
+#include "common/result.hpp"
+
+namespace wattle::shim {
+
+struct ShimConfig {
+  std::string listen_address = "127.0.0.1";
+  std::uint16_t listen_port = 8888;
+  unsigned threads = 4;  // requests answered at the same time
+  std::string ask_endpoint = "tcp://127.0.0.1:7462";
+  std::string feed_endpoint = "tcp://127.0.0.1:7461";
+  std::string key_file;                    // the shim's own key pair
+  std::string server_key_file;             // the controller's public key
+  std::chrono::milliseconds deadline{20};  // for the controller's answer
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::automatic;
+};
+
+Result<ShimConfig> load_config(const std::string& path);
+Result<ShimConfig> parse_config(const std::string& text, const std::string& name);
+
+}  // namespace wattle::shim

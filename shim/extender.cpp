@@ -1,0 +1,76 @@
+#include "shim/extender.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "shim/pod.hpp"
+
+namespace wattle::shim {
+namespace {
+
+using nlohmann::json;
+
+// The names of a v1.NodeList.
+Status read_nodes(const json& nodes, std::vector<std::string>& names) {
+  const auto items = nodes.is_object() ? nodes.find("items") : nodes.end();
+  if (!nodes.is_object() || items == nodes.end() || !(items->is_array() || items->is_null()))
+    return fail(Errc::malformed, "Nodes", "is no list of nodes", "send {\"items\":[...]}, or NodeNames");
+  std::size_t index = 0;
+  for (const json& node : *items) {
+    const json* name = nullptr;
+    if (node.is_object() && node.contains("metadata") && node["metadata"].is_object() &&
+        node["metadata"].contains("name"))
+      name = &node["metadata"]["name"];
+    if (name == nullptr || !name->is_string())
+      return fail(Errc::malformed, "Nodes.items[" + std::to_string(index) + "].metadata.name", "is no text");
+    names.push_back(name->get<std::string>());
+    ++index;
+  }
+  return {};
+}
+
+Status read_node_names(const json& list, std::vector<std::string>& names) {
+  if (!list.is_array()) return fail(Errc::malformed, "NodeNames", "is not a list of texts", "as in [\"node-1\"]");
+  names.reserve(list.size());
+  for (const json& name : list) {
+    if (!name.is_string())
+      return fail(Errc::malformed, "NodeNames[" + std::to_string(names.size()) + "]", "is no text", "as in \"node-1\"");
+    names.push_back(name.get<std::string>());
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<wire::Ask> parse_extender_args(std::string_view text) {
+  json args;
+  try {
+    args = json::parse(text);
+  } catch (const json::parse_error& error) {
+    return fail(Errc::malformed, "request body", "is no JSON, byte " + std::to_string(error.byte), "send ExtenderArgs");
+  }
+  if (!args.is_object()) return fail(Errc::malformed, "request body", "is no JSON object", "send ExtenderArgs");
+  const auto pod = args.find("Pod");
+  if (pod == args.end() || !pod->is_object()) return fail(Errc::malformed, "Pod", "is no object", "send the v1.Pod");
+
+  wire::Ask ask;
+  read_pod(*pod, ask);
+  const auto names = args.find("NodeNames");
+  const auto nodes = args.find("Nodes");
+  if (names != args.end() && !names->is_null()) {
+    WATTLE_CHECK(read_node_names(*names, ask.candidates));
+  } else if (nodes != args.end() && !nodes->is_null()) {
+    WATTLE_CHECK(read_nodes(*nodes, ask.candidates));
+  }
+  return ask;
+}
+
+std::string format_scores(std::span<const std::string> candidates, std::span<const std::int64_t> scores) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i > 0) out += ',';
+    out += "{\"Host\":" + json(candidates[i]).dump() + ",\"Score\":" + std::to_string(scores[i]) + '}';
+  }
+  return out + "]";
+}
+
+}  // namespace wattle::shim

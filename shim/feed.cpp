@@ -1,0 +1,58 @@
+#include "shim/feed.hpp"
+
+#include <array>
+#include <utility>
+
+#include "common/wire/codec.hpp"
+
+namespace wattle::shim {
+
+namespace {
+constexpr std::chrono::milliseconds kLook{100};  // how soon a stop is seen
+constexpr Duration kRebuildEvery = std::chrono::seconds(1);
+constexpr std::size_t kMaxBoardBytes = 16 << 20;
+}  // namespace
+
+Result<std::unique_ptr<Feed>> Feed::start(transport::Context& context, const transport::ClientOptions& options,
+                                          BoardKeeper& board, const Clock& clock, const Log& log) {
+  const std::array<std::string, 1> topics{std::string(transport::kTopicBoard)};
+  WATTLE_TRY(auto subscriber, transport::Subscriber::connect(context, options, topics));
+  std::unique_ptr<Feed> feed(new Feed(std::move(subscriber), board, clock, log));
+  feed->thread_ = std::thread([self = feed.get()] { self->listen(); });
+  return feed;
+}
+
+Feed::~Feed() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+void Feed::listen() {
+  wire::Limits limits;
+  limits.message_bytes = kMaxBoardBytes;
+  while (!stopping_) {
+    const auto published = subscriber_.receive(kLook);
+    if (!published) {
+      rebuild_when_refused();
+      continue;
+    }
+    if (published->topic != transport::kTopicBoard) continue;
+    auto message = wire::decode(published->bytes, limits);
+    auto* board = message ? std::get_if<wire::Board>(&*message) : nullptr;
+    if (board != nullptr) {
+      board_.receive(std::move(*board), clock_.mono());
+    } else if (!std::exchange(garbage_logged_, true)) {
+      log_.warn("feed sent no board",
+                {{"why", message ? std::string("another kind of message") : message.error().message()}});
+    }
+  }
+}
+
+void Feed::rebuild_when_refused() {
+  if (subscriber_.link() != transport::Link::refused || clock_.mono() - rebuilt_ < kRebuildEvery) return;
+  rebuilt_ = clock_.mono();
+  log_.warn("feed refused", {{"why", subscriber_.link_problem()}});
+  if (const auto built = subscriber_.rebuild(); !built) log_.warn("feed not rebuilt", {{"why", built.error()}});
+}
+
+}  // namespace wattle::shim

@@ -1,0 +1,40 @@
+// feed: listens to the controller's feed on a thread of its own and keeps the board up to date.
+// Errors   at start: malformed endpoint or key; later the subscriber reconnects for ever, a refused one is rebuilt
+// Threads  its own, joined by the destructor
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/transport/sockets.hpp"
+#include "shim/board.hpp"
+
+namespace wattle::shim {
+
+class Feed {
+ public:
+  // What it refers to must outlive it.
+  static Result<std::unique_ptr<Feed>> start(transport::Context& context, const transport::ClientOptions& options,
+                                             BoardKeeper& board, const Clock& clock, const Log& log);
+  ~Feed();
+
+ private:
+  Feed(transport::Subscriber subscriber, BoardKeeper& board, const Clock& clock, const Log& log)
+      : subscriber_(std::move(subscriber)), board_(board), clock_(clock), log_(log) {}
+  void listen();
+  void rebuild_when_refused();
+
+  transport::Subscriber subscriber_;  // belongs to the thread
+  BoardKeeper& board_;
+  const Clock& clock_;
+  const Log& log_;
+  MonoTime rebuilt_{};
+  bool garbage_logged_ = false;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace wattle::shim

@@ -1,0 +1,82 @@
+#include "shim/metrics.hpp"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <sstream>
+
+namespace wattle::shim {
+
+namespace {
+const prometheus::Histogram::BucketBoundaries kSeconds{0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005,
+                                                       0.01,   0.02,    0.05,   0.1,   0.2,   0.5};
+const prometheus::Histogram::BucketBoundaries kNodes{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000};
+}  // namespace
+
+struct Metrics::Impl {
+  prometheus::Registry registry;
+  prometheus::Family<prometheus::Counter>& requests = prometheus::BuildCounter()
+                                                          .Name("wattle_shim_requests_total")
+                                                          .Help("Extender requests by verb and HTTP status")
+                                                          .Register(registry);
+  prometheus::Family<prometheus::Counter>& answers =
+      prometheus::BuildCounter()
+          .Name("wattle_shim_answers_total")
+          .Help("Answers by source (controller, repeated, board, neutral) and reason")
+          .Register(registry);
+  prometheus::Family<prometheus::Histogram>& seconds = prometheus::BuildHistogram()
+                                                           .Name("wattle_shim_request_duration_seconds")
+                                                           .Help("Time from a parsed request to its answer")
+                                                           .Register(registry);
+  prometheus::Histogram& candidates = prometheus::BuildHistogram()
+                                          .Name("wattle_shim_candidates")
+                                          .Help("Candidate nodes per request")
+                                          .Register(registry)
+                                          .Add({}, kNodes);
+  prometheus::Counter& problems = prometheus::BuildCounter()
+                                      .Name("wattle_shim_pod_problems_total")
+                                      .Help("Annotations and quantities that were ignored")
+                                      .Register(registry)
+                                      .Add({});
+  prometheus::Gauge& board_fresh = prometheus::BuildGauge()
+                                       .Name("wattle_shim_board_fresh")
+                                       .Help("1 while the last board may be used")
+                                       .Register(registry)
+                                       .Add({});
+  prometheus::Family<prometheus::Gauge>& board_age =
+      prometheus::BuildGauge()
+          .Name("wattle_shim_board_age_seconds")
+          .Help("Time since the last board came; absent before the first")
+          .Register(registry);
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::~Metrics() = default;
+
+void Metrics::request(std::string_view verb, int status, Duration took) {
+  impl_->requests.Add({{"verb", std::string(verb)}, {"code", std::to_string(status)}}).Increment();
+  impl_->seconds.Add({{"verb", std::string(verb)}}, kSeconds).Observe(wattle::seconds(took));
+}
+
+void Metrics::answer(const Scores& answer, std::size_t candidates, std::size_t problems) {
+  impl_->answers.Add({{"source", std::string(to_string(answer.source))}, {"reason", std::string(answer.reason)}})
+      .Increment();
+  impl_->candidates.Observe(static_cast<double>(candidates));
+  impl_->problems.Increment(static_cast<double>(problems));
+}
+
+void Metrics::board(BoardState state, std::optional<Duration> age) {
+  impl_->board_fresh.Set(state == BoardState::fresh ? 1 : 0);
+  if (age) impl_->board_age.Add({}).Set(wattle::seconds(*age));
+}
+
+std::string Metrics::page() const {
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, impl_->registry.Collect());
+  return out.str();
+}
+
+}  // namespace wattle::shim

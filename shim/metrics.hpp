@@ -1,0 +1,34 @@
+// metrics: the shim's counters for Prometheus (docs/metrics.md lists them).
+// Source   prometheus-cpp core; served by common/http
+// Units    base units: seconds
+// Threads  any
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/clock.hpp"
+#include "shim/prioritizer.hpp"
+
+namespace wattle::shim {
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+  // One request of a verb, answered with an HTTP status.
+  void request(std::string_view verb, int status, Duration took);
+  void answer(const Scores& answer, std::size_t candidates, std::size_t problems);
+  void board(BoardState state, std::optional<Duration> age);
+  // Text exposition format 0.0.4
+  std::string page() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wattle::shim

@@ -1,0 +1,68 @@
+#include "shim/prioritizer.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace wattle::shim {
+
+std::string_view to_string(Source source) {
+  switch (source) {
+    case Source::controller:
+      return "controller";
+    case Source::repeated:
+      return "repeated";
+    case Source::board:
+      return "board";
+    case Source::neutral:
+      return "neutral";
+  }
+  return "neutral";
+}
+
+// Asks with each candidate once, and gives one valid score per candidate of `ask`.
+Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const {
+  wire::Ask once = ask;
+  once.deadline_ms = static_cast<double>(deadline_.count());
+  once.candidates.clear();
+  std::unordered_map<std::string_view, std::size_t> place;
+  for (const auto& node : ask.candidates)
+    if (place.emplace(node, once.candidates.size()).second) once.candidates.push_back(node);
+
+  WATTLE_TRY(wire::Suggestion suggestion, asker_(once, deadline_));
+  if (suggestion.neutral) {
+    suggestion.scores.assign(ask.candidates.size(), 0);
+    return suggestion;
+  }
+  const bool valid = suggestion.scores.size() == once.candidates.size() &&
+                     std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
+                                 [](std::int64_t score) { return score >= 0 && score <= 10; });
+  if (!valid) return fail(Errc::malformed, "suggestion.scores", "are not one integer 0..10 per candidate");
+  std::vector<std::int64_t> scores;
+  scores.reserve(ask.candidates.size());
+  for (const auto& node : ask.candidates) scores.push_back(suggestion.scores[place.at(node)]);
+  suggestion.scores = std::move(scores);
+  return suggestion;
+}
+
+Scores Prioritizer::scores(const wire::Ask& ask) {
+  const auto neutral = [&](std::string_view reason) {
+    return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, {}};
+  };
+  if (ask.candidates.empty()) return neutral("no_candidates");
+  if (!ask.node_name.empty()) return neutral("already_bound");
+  if (auto again = recent_.find(ask, clock_.mono())) return {std::move(*again), Source::repeated, "scored", {}};
+
+  auto suggestion = ask_controller(ask);
+  const MonoTime now = clock_.mono();
+  if (suggestion) {
+    recent_.keep(ask, suggestion->scores, now);
+    return {std::move(suggestion->scores), Source::controller, suggestion->neutral ? "neutral" : "scored", {}};
+  }
+  if (auto standing = board_.scores(ask, now))
+    return {std::move(*standing), Source::board, to_string(suggestion.error().code), suggestion.error().message()};
+  Scores none = neutral(to_string(board_.state(now)));
+  none.failure = suggestion.error().message();
+  return none;
+}
+
+}  // namespace wattle::shim

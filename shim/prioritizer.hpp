@@ -1,0 +1,53 @@
+// prioritizer: which scores a pod's candidates get, whatever has failed behind us.
+// Rules    already bound -> neutral; the same pod and candidates within 2 s -> the same answer; the controller within the
+//          deadline; else the board while it is fresh; else neutral (all 0)
+// Errors   none: there is always one integer 0..10 per candidate
+// Threads  any
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/result.hpp"
+#include "common/wire/messages.hpp"
+#include "shim/board.hpp"
+#include "shim/recent_answers.hpp"
+
+namespace wattle::shim {
+
+enum class Source { controller, repeated, board, neutral };
+std::string_view to_string(Source source);
+
+struct Scores {
+  std::vector<std::int64_t> scores;
+  Source source = Source::neutral;
+  // One of few fixed words: "scored", "neutral" (the controller means it), "already_bound", "no_candidates", a BoardState,
+  // or for the board the Errc that the controller failed with.
+  std::string_view reason;
+  std::string failure;  // why the controller did not answer, for the log; empty when it did or was not asked
+};
+
+using Asker = std::function<Result<wire::Suggestion>(const wire::Ask&, std::chrono::milliseconds deadline)>;
+
+class Prioritizer {
+ public:
+  // The board and the clock must outlive it.
+  Prioritizer(Asker asker, const BoardKeeper& board, const Clock& clock, std::chrono::milliseconds deadline)
+      : asker_(std::move(asker)), board_(board), clock_(clock), deadline_(deadline) {}
+  Scores scores(const wire::Ask& ask);
+
+ private:
+  Result<wire::Suggestion> ask_controller(const wire::Ask& ask) const;
+  Asker asker_;
+  const BoardKeeper& board_;
+  const Clock& clock_;
+  const std::chrono::milliseconds deadline_;
+  RecentAnswers recent_;
+};
+
+}  // namespace wattle::shim

@@ -1,0 +1,115 @@
+#include "shim/service.hpp"
+
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "common/http/server.hpp"
+#include "common/transport/ask_client.hpp"
+#include "common/transport/keys.hpp"
+#include "shim/board.hpp"
+#include "shim/extender.hpp"
+#include "shim/feed.hpp"
+#include "shim/metrics.hpp"
+#include "shim/prioritizer.hpp"
+
+namespace wattle::shim {
+
+namespace {
+constexpr std::size_t kMaxBodyBytes = 64 << 20;  // whole nodes instead of names: 22 MB at 5,000
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+}  // namespace
+
+struct Service::Impl {
+  Impl(const ShimConfig& config, const transport::ClientOptions& ask, const Clock& c, const Log& l)
+      : clock(c),
+        log(l),
+        pool(context, ask, config.threads),
+        prioritizer(
+            [this](const wire::Ask& one, std::chrono::milliseconds deadline) { return pool.ask(one, deadline); }, board,
+            clock, config.deadline) {}
+
+  http::Response prioritize(const http::Request& request);
+  void tell_change(const Scores& answer);
+
+  const Clock& clock;
+  const Log& log;
+  transport::Context context;
+  transport::AskPool pool;
+  BoardKeeper board;
+  Metrics metrics;
+  Prioritizer prioritizer;
+  std::atomic<bool> without_controller = false;
+  std::unique_ptr<Feed> feed;
+  std::optional<http::Server> server;  // goes first: its handlers use all the rest
+};
+
+http::Response Service::Impl::prioritize(const http::Request& request) {
+  const MonoTime start = clock.mono();
+  http::Response response;
+  const auto ask = parse_extender_args(request.body);
+  if (ask) {
+    const Scores answer = prioritizer.scores(*ask);
+    response.body = format_scores(ask->candidates, answer.scores);
+    metrics.answer(answer, ask->candidates.size(), ask->problems.size());
+    tell_change(answer);
+  } else {
+    response = {400, std::string(kText), ask.error().message() + "\n"};
+  }
+  metrics.request("prioritize", response.status, clock.mono() - start);
+  return response;
+}
+
+// One line when the controller goes and one when it is back, not one per pod.
+void Service::Impl::tell_change(const Scores& answer) {
+  const bool failed = !answer.failure.empty();
+  if (!failed && answer.source != Source::controller) return;  // it was not asked
+  if (without_controller.exchange(failed) == failed) return;
+  if (failed)
+    log.warn("controller does not answer", {{"why", answer.failure}, {"answering_from", to_string(answer.source)}});
+  else
+    log.info("controller answers again");
+}
+
+Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Service::Service(Service&&) noexcept = default;
+Service::~Service() = default;
+std::uint16_t Service::port() const { return impl_->server->port(); }
+
+Result<Service> Service::start(const ShimConfig& config, const Clock& clock, const Log& log) {
+  transport::ClientOptions ask;
+  ask.endpoint = config.ask_endpoint;
+  WATTLE_TRY(ask.key, transport::KeyPair::load(config.key_file));
+  WATTLE_TRY(ask.server_key, transport::load_public_key(config.server_key_file));
+  transport::ClientOptions feed = ask;
+  feed.endpoint = config.feed_endpoint;
+  feed.reconnect_max = std::chrono::seconds(2);
+
+  auto impl = std::make_unique<Impl>(config, ask, clock, log);
+  Impl* self = impl.get();
+  WATTLE_TRY(impl->feed, Feed::start(impl->context, feed, impl->board, clock, log));
+
+  std::map<std::string, http::Handler> routes;
+  routes["POST /prioritize"] = [self](const http::Request& request) { return self->prioritize(request); };
+  routes["GET /metrics"] = [self](const http::Request&) {
+    const MonoTime now = self->clock.mono();
+    self->metrics.board(self->board.state(now), self->board.age(now));
+    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", self->metrics.page()};
+  };
+  routes["GET /livez"] = [](const http::Request&) { return http::Response{200, std::string(kText), "ok\n"}; };
+  routes["GET /readyz"] = [self](const http::Request&) {
+    const std::string controller = self->without_controller ? "does not answer" : "ok";
+    const std::string board(to_string(self->board.state(self->clock.mono())));
+    return http::Response{200, std::string(kText), "ok\ncontroller: " + controller + "\nboard: " + board + "\n"};
+  };
+  http::ServerOptions options;
+  options.address = config.listen_address;
+  options.port = config.listen_port;
+  options.threads = config.threads;
+  options.max_body_bytes = kMaxBodyBytes;
+  WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
+  impl->server.emplace(std::move(server));
+  return Service(std::move(impl));
+}
+
+}  // namespace wattle::shim

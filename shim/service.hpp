@@ -1,0 +1,32 @@
+// service: a running shim: the HTTP server in front, the ask pool and the feed behind.
+// Rules    POST /prioritize answers every well-formed request with 200; a malformed one with 400 that names the mistake.
+//          /readyz is 200 as soon as it listens, since it can always answer; its body tells how
+// Errors   at start: key files, endpoints, listen address
+// Threads  the HTTP workers, the feed's, ZeroMQ's; all end in the destructor
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/result.hpp"
+#include "shim/config.hpp"
+
+namespace wattle::shim {
+
+class Service {
+ public:
+  // The clock and the log must outlive it.
+  static Result<Service> start(const ShimConfig& config, const Clock& clock, const Log& log);
+  Service(Service&&) noexcept;
+  ~Service();
+  std::uint16_t port() const;
+
+ private:
+  struct Impl;
+  explicit Service(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wattle::shim

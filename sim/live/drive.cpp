@@ -1,0 +1,244 @@
+#include "sim/live/drive.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "placement/power_curve.hpp"
+#include "sim/random.hpp"
+
+namespace wattle::sim::live {
+
+namespace {
+
+constexpr std::chrono::milliseconds kSwarmTimeout{500};
+constexpr double kLookEvery_s = 1.0;
+constexpr double kFillFaster = 3;  // the window fills this many times faster than it then turns
+
+AppProfile profile_of(const DriveOptions& options) {
+  AppProfile profile = thesis_profile();
+  profile.demand_of_request *= options.demand_scale;
+  return profile;
+}
+
+}  // namespace
+
+Driver::Driver(const DriveOptions& options, std::optional<CgroupPods> real, const Clock& clock, const Log& log)
+    : options_(options),
+      real_(std::move(real)),
+      clock_(clock),
+      log_(log),
+      run_(mix(options.seed, static_cast<std::uint64_t>(to_ns(clock.wall())))),
+      extender_(options.shim, options.deadline, clock),
+      observer_(options.swarm, options.controller, options.shim),
+      swarm_(options.swarm.host, options.swarm.port),
+      workload_({profile_of(options)}, WorkloadOptions{.endless = true}, options.seed),
+      random_(mix(options.seed, 1)),
+      random_default_(mix(options.seed, 2)) {}
+
+// Nobody knows this machine's true curve: a typical one for its cores stands in, the same in both accounts.
+DriveNode Driver::this_machine() const {
+  DriveNode node;
+  node.real = true;
+  node.server.name = options_.real_node;
+  node.server.cores = static_cast<double>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  node.server.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  node.server.watts = placement::PowerCurve::prior(node.server.cores).points();
+  node.pod_limit = options_.real_pods;
+  return node;
+}
+
+Status Driver::begin() {
+  WATTLE_TRY(SwarmView view, observer_.swarm());
+  clear_leftovers();
+  nodes_ = std::move(view.nodes);
+  swarm_epoch_ = std::move(view.epoch);
+  if (real_) nodes_.push_back(this_machine());
+  wattle_.emplace(nodes_);
+  default_.emplace(nodes_);
+  started_ = accounted_ = next_pod_ = next_look_ = clock_.mono();
+  end_ = started_ + from_seconds(options_.run_s);
+  return {};
+}
+
+// Pods that a driver before this one, killed perhaps, has left on simulated nodes.
+void Driver::clear_leftovers() {
+  const auto body = get(swarm_, "/pods", kSwarmTimeout);
+  if (!body) return;
+  const auto document = nlohmann::json::parse(*body, nullptr, false);
+  if (!document.is_object() || !document.contains("pods") || !document["pods"].is_array()) return;
+  for (const auto& pod : document["pods"]) {
+    const std::string uid = pod.is_object() ? pod.value("uid", "") : "";
+    if (process_of_marked_uid(uid) != 0) withdraw(uid);
+  }
+}
+
+double Driver::elapsed_s() const { return seconds(std::min(clock_.mono(), end_) - started_); }
+
+void Driver::account(MonoTime now) {
+  const double dt_s = seconds(now - accounted_);
+  accounted_ = now;
+  wattle_->advance(dt_s);
+  default_->advance(dt_s);
+}
+
+MonoTime Driver::step() {
+  const MonoTime now = clock_.mono();
+  if (now >= next_look_) {
+    look();
+    next_look_ = std::max(next_look_ + from_seconds(kLookEvery_s), now);
+  }
+  if (now >= next_pod_) {
+    const bool full = window_.size() >= options_.pods;
+    const double step_s = full ? options_.period_s : options_.period_s / kFillFaster;
+    // A late scheduler does not catch up in a burst.
+    next_pod_ = std::max(next_pod_ + from_seconds(step_s), now);
+    replace_one();
+  }
+  return std::min({next_look_, next_pod_, end_});
+}
+
+// Latencies as they are now, for both accounts; then whatever a node has not been told yet.
+void Driver::look() {
+  account(clock_.mono());
+  if (auto view = observer_.swarm()) {
+    for (const DriveNode& seen : view->nodes)
+      for (DriveNode& node : nodes_)
+        if (!node.real && node.server.name == seen.server.name) node.latency_ms = seen.latency_ms;
+    if (view->epoch != swarm_epoch_) {
+      swarm_epoch_ = std::move(view->epoch);
+      ++counts_.swarm_restarts;
+      log_.warn("the swarm has been restarted; its pods are started again");
+      for (Bound& bound : window_)
+        if (!nodes_[bound.node].real) bound.delivered = false;
+    }
+  }
+  observer_.look_at_controller();
+  observer_.look_at_shim();
+  for (DriveNode& node : nodes_) {
+    if (!node.real) continue;
+    for (const ControllerNode& row : observer_.nodes)
+      if (row.name == node.server.name) node.latency_ms = row.latency_ms;
+  }
+  wattle_->set_latencies(nodes_);
+  default_->set_latencies(nodes_);
+
+  for (auto uid = to_withdraw_.begin(); uid != to_withdraw_.end();)
+    uid = withdraw(*uid) ? to_withdraw_.erase(uid) : std::next(uid);
+  for (Bound& bound : window_) {
+    if (bound.delivered) continue;
+    ++counts_.swarm_retries;
+    if (!deliver(bound)) break;
+  }
+}
+
+void Driver::replace_one() {
+  account(clock_.mono());
+  if (window_.size() >= options_.pods) remove_oldest();
+  create();
+}
+
+std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& request) {
+  std::vector<std::size_t> feasible;
+  std::vector<std::string> names;
+  std::vector<KubeNode> kube;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!fits(wattle_->kube_nodes()[i], request) || (nodes_[i].real && !real_usable_)) continue;
+    feasible.push_back(i);
+    names.push_back(nodes_[i].server.name);
+    kube.push_back(wattle_->kube_nodes()[i]);
+  }
+  // As kube-scheduler: one feasible node needs no scores.
+  std::vector<std::int64_t> scores(feasible.size(), 0);
+  if (feasible.size() > 1) scores = extender_.prioritize(pod.spec, names);
+  const auto winner = select_node(kube, request, scores, options_.weight, random_);
+  if (!winner) return std::nullopt;
+  return feasible[*winner];
+}
+
+void Driver::create() {
+  SimPod pod = workload_.next();
+  pod.spec.uid = marked_pod_uid(run_, getpid(), created_++);
+  pod.spec.name = "web-5d9c7b-" + std::to_string(created_);
+  const KubePod request = kube_pod(pod.spec.request);
+  LedgerPod ledger_pod{pod.spec.uid, request, pod.mean_demand_cores, pod.spec.latency_soft_ms,
+                       pod.spec.latency_hard_ms};
+
+  auto node = schedule(pod, request);
+  if (node && nodes_[*node].real) {
+    const double bound_percent = 40.0 / static_cast<double>(std::max<std::size_t>(1, options_.real_pods));
+    const Status started = real_->start(pod.spec.uid, std::min(pod.mean_demand_cores * 100, bound_percent));
+    if (!started) {
+      ++counts_.real_failures;
+      real_usable_ = false;
+      log_.warn("this machine takes no more pods", {{"error", started.error()}});
+      node = schedule(pod, request);
+    } else {
+      ++counts_.on_real;
+    }
+  }
+  if (!node) {
+    ++counts_.unschedulable;
+    return;
+  }
+  account(clock_.mono());  // asking took time
+  wattle_->place(*node, ledger_pod);
+  if (const auto other = select_node(default_->kube_nodes(), request, {}, 0, random_default_))
+    default_->place(*other, ledger_pod);
+  else
+    ++counts_.unschedulable_by_default;
+  window_.push_back({pod.spec.uid, pod.spec.name, *node, pod, nodes_[*node].real});
+  if (!window_.back().delivered) deliver(window_.back());
+}
+
+void Driver::remove_oldest() {
+  const Bound bound = std::move(window_.front());
+  window_.pop_front();
+  ++counts_.removed;
+  wattle_->remove(bound.uid);
+  default_->remove(bound.uid);
+  if (nodes_[bound.node].real) {
+    if (const Status stopped = real_->stop(bound.uid); !stopped)
+      log_.warn("a pod's cgroup is left behind", {{"error", stopped.error()}});
+  } else if (bound.delivered && !withdraw(bound.uid)) {
+    to_withdraw_.insert(bound.uid);
+  }
+}
+
+bool Driver::deliver(Bound& bound) {
+  const nlohmann::json body{{"uid", bound.uid},
+                            {"name", bound.name},
+                            {"node", nodes_[bound.node].server.name},
+                            {"cpu_request_cores", bound.pod.spec.request.cpu_cores},
+                            {"memory_request_bytes", bound.pod.spec.request.memory_bytes},
+                            {"demand_cores", bound.pod.mean_demand_cores}};
+  const auto answer = swarm_.request("POST", "/pods", body.dump(), kSwarmTimeout);
+  if (!answer) return false;
+  if (answer->status != 201)
+    log_.warn("the swarm refuses a pod", {{"pod", bound.name}, {"status", answer->status}, {"answer", answer->body}});
+  bound.delivered = true;
+  return true;
+}
+
+bool Driver::withdraw(const std::string& uid) {
+  const auto answer = swarm_.request("DELETE", "/pods/" + uid, "", kSwarmTimeout);
+  return answer.has_value();  // 404: it is gone already
+}
+
+void Driver::finish() {
+  account(std::min(clock_.mono(), end_));
+  observer_.look_at_controller();
+  observer_.look_at_shim();
+  bool swarm_there = true;
+  for (const Bound& bound : window_) {
+    if (nodes_[bound.node].real)
+      static_cast<void>(real_->stop(bound.uid));
+    else if (swarm_there)
+      swarm_there = withdraw(bound.uid);
+  }
+  window_.clear();
+}
+
+}  // namespace wattle::sim::live

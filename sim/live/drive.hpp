@@ -1,0 +1,110 @@
+// drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates one.
+// Rules    filters by resources as NodeResourcesFit does, asks /prioritize, adds default scores, binds to the winner; a pod
+//          on a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
+// Pairing  the same pods with the same arrivals and removals are placed a second time by default scoring alone, on paper;
+//          joules and latency of both follow from the same curves, background loads and latencies (sim/live/ledger)
+// Errors   start: unavailable (no swarm); later a part that is away is counted, and the churn goes on
+// Threads  single owner
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "sim/live/cgroup_pods.hpp"
+#include "sim/live/extender.hpp"
+#include "sim/live/ledger.hpp"
+#include "sim/live/observe.hpp"
+#include "sim/workload.hpp"
+
+namespace wattle::sim::live {
+
+struct DriveOptions {
+  HttpAddress shim, swarm, controller;
+  double run_s = 90;
+  std::size_t pods = 30;
+  double period_s = 0.5;  // between two replacements
+  double demand_scale = 1.0;
+  std::uint64_t seed = 1;
+  std::int64_t weight = 6;
+  std::chrono::milliseconds deadline{200};
+  std::string real_node;      // empty: this machine takes no pods
+  std::size_t real_pods = 2;  // at most, on this machine
+};
+
+class Driver {
+ public:
+  // `real` may be empty. The clock also names this run.
+  Driver(const DriveOptions& options, std::optional<CgroupPods> real, const Clock& clock, const Log& log);
+  // Reads the swarm's nodes. To be tried again while it is unavailable.
+  Status begin();
+  // Does what is due; returns when the next thing is.
+  MonoTime step();
+  bool over() const { return clock_.mono() >= end_; }
+  // Removes all pods; the accounts are closed.
+  void finish();
+
+  double elapsed_s() const;
+  double left_s() const { return seconds(end_ - clock_.mono()); }
+  const DriveOptions& options() const { return options_; }
+  const std::vector<DriveNode>& nodes() const { return nodes_; }
+  const Ledger& wattle() const { return *wattle_; }
+  const Ledger& by_default() const { return *default_; }
+  const Extender& extender() const { return extender_; }
+  const Observer& observer() const { return observer_; }
+  std::size_t running() const { return window_.size(); }
+
+  struct Counts {
+    std::uint64_t removed = 0, on_real = 0;
+    std::uint64_t unschedulable = 0, unschedulable_by_default = 0;
+    std::uint64_t swarm_retries = 0, swarm_restarts = 0, real_failures = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct Bound {
+    std::string uid, name;
+    std::size_t node = 0;
+    SimPod pod;
+    bool delivered = false;  // the node has been told
+  };
+  void clear_leftovers();
+  void look();
+  void replace_one();
+  void create();
+  void remove_oldest();
+  std::optional<std::size_t> schedule(const SimPod& pod, const KubePod& request);
+  bool deliver(Bound& bound);
+  bool withdraw(const std::string& uid);
+  void account(MonoTime now);
+  DriveNode this_machine() const;
+
+  DriveOptions options_;
+  std::optional<CgroupPods> real_;
+  const Clock& clock_;
+  const Log& log_;
+  std::uint64_t run_;
+  Extender extender_;
+  Observer observer_;
+  http::Client swarm_;
+  Workload workload_;
+  std::mt19937_64 random_, random_default_;
+  std::vector<DriveNode> nodes_;
+  std::optional<Ledger> wattle_, default_;
+  std::deque<Bound> window_;
+  std::set<std::string> to_withdraw_;
+  std::string swarm_epoch_;
+  std::uint32_t created_ = 0;
+  bool real_usable_ = true;
+  MonoTime started_{}, end_{}, accounted_{}, next_pod_{}, next_look_{};
+  Counts counts_;
+};
+
+}  // namespace wattle::sim::live

@@ -1,0 +1,244 @@
+#include "sim/live/drive_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace wattle::sim::live {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kHow =
+    "Wattle: the nodes that pods were really bound to. Default: the same pods, created and removed at the same "
+    "moments, bound by "
+    "LeastAllocated + BalancedAllocation alone (kube-scheduler's integer arithmetic, ties at random) to nodes that "
+    "start equal. "
+    "Both: joules = integral over the run of the sum over nodes of watts(cores in use / cores), on each simulated "
+    "node's true "
+    "eleven-point curve, cores in use = its background + its pods' demand; this machine, whose true curve nobody "
+    "knows, counts in "
+    "both with the typical curve for its number of cores. Above idle: less the same nodes without any pod. Latencies "
+    "are the "
+    "simulated nodes' true ones and this machine's measured one, at the same moments for both. One run, no interval: a "
+    "demonstration, not a measurement.";
+
+__attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) {
+  std::array<char, 1024> buffer{};
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(buffer.data(), buffer.size(), format, arguments);
+  va_end(arguments);
+  return {buffer.data(), static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(buffer.size()) - 1))};
+}
+
+std::string number(const std::optional<double>& value, int digits) {
+  return value ? text("%.*f", digits, *value) : std::string("-");
+}
+
+// Lines of at most 110 characters, broken at spaces.
+std::string wrapped(std::string_view words) {
+  constexpr std::size_t kWidth = 110;
+  std::string out;
+  while (words.size() > kWidth) {
+    const auto at = words.rfind(' ', kWidth);
+    if (at == std::string_view::npos) break;
+    out += std::string(words.substr(0, at)) + "\n";
+    words.remove_prefix(at + 1);
+  }
+  return out + std::string(words) + "\n";
+}
+
+double change_percent(double value, double against) { return against > 0 ? (value / against - 1) * 100 : 0; }
+
+unsigned long long whole(std::uint64_t value) { return value; }
+
+const ControllerNode* seen(const Driver& driver, const std::string& name) {
+  for (const ControllerNode& row : driver.observer().nodes)
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+std::optional<double> reward(const Driver& driver) {
+  return driver.observer().status ? driver.observer().status->mean_reward : std::nullopt;
+}
+std::optional<double> loss(const Driver& driver) {
+  return driver.observer().status ? driver.observer().status->loss : std::nullopt;
+}
+
+std::string answers(const Driver& driver) {
+  const AnswerCounts& counts = driver.extender().counts();
+  return text("%llu advised, %llu neutral, %llu without an answer, %llu malformed", whole(counts.advised),
+              whole(counts.neutral), whole(counts.unanswered), whole(counts.malformed));
+}
+
+double rate(const Driver& driver) {
+  const Costs& costs = driver.wattle().costs();
+  return costs.seconds > 0 ? static_cast<double>(costs.placements) / costs.seconds : 0;
+}
+
+json costs_json(const Costs& costs) {
+  return {{"placements", costs.placements},
+          {"energy_j", costs.energy_j},
+          {"idle_energy_j", costs.idle_energy_j},
+          {"above_idle_j", costs.energy_j - costs.idle_energy_j},
+          {"placements_above_soft", costs.above_soft},
+          {"placements_above_hard", costs.above_hard},
+          {"pod_seconds_above_soft", costs.soft_pod_seconds},
+          {"pod_seconds_above_hard", costs.hard_pod_seconds}};
+}
+
+json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+}  // namespace
+
+std::string live_table(const Driver& driver) {
+  std::string out = text("wattle-sim drive   %.0f s, %.0f s left   controller %s\n\n", driver.elapsed_s(),
+                         std::max(0.0, driver.left_s()), driver.observer().controller_away ? "away" : "up");
+  out += text("%-16s %10s %-10s %5s %13s %11s\n", "NODE", "WATTS", "SOURCE", "PODS", "CPU cores", "LATENCY ms");
+  for (std::size_t i = 0; i < driver.nodes().size(); ++i) {
+    const DriveNode& node = driver.nodes()[i];
+    const ControllerNode* const row = seen(driver, node.server.name);
+    const std::string cpu = row != nullptr && row->cpu_used_cores
+                                ? text("%.2f / %.0f", *row->cpu_used_cores, node.server.cores)
+                                : text("- / %.0f", node.server.cores);
+    out += text("%-16s %10s %-10s %5zu %13s %11s%s\n", node.server.name.c_str(),
+                number(row != nullptr ? row->power_w : std::nullopt, 1).c_str(),
+                row != nullptr ? row->energy_source.c_str() : "-", driver.wattle().pods_on(i), cpu.c_str(),
+                number(row != nullptr ? row->latency_ms : std::nullopt, 1).c_str(),
+                node.real ? "  this machine" : (row == nullptr || !row->connected ? "  not connected" : ""));
+  }
+  const Costs& wattle = driver.wattle().costs();
+  const Costs& other = driver.by_default().costs();
+  out += text("\npods %zu   placed %zu   %s\n", driver.running(), wattle.placements, answers(driver).c_str());
+  out += text("answer p50 %.2f ms, p99 %.2f ms   reward %s   loss %s   gradient steps %llu\n",
+              driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
+              number(loss(driver), 4).c_str(),
+              driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
+  out += text("joules above idle: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
+              wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j,
+              change_percent(wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j),
+              wattle.above_hard, other.above_hard);
+  return out;
+}
+
+std::string live_line(const Driver& driver) {
+  std::optional<double> power_w;
+  for (const ControllerNode& row : driver.observer().nodes)
+    if (row.connected && row.power_w) power_w = power_w.value_or(0) + *row.power_w;
+  const Costs& wattle = driver.wattle().costs();
+  return text(
+      "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s gradient_steps=%llu "
+      "above_hard=%zu unanswered=%llu",
+      driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
+      number(power_w, 1).c_str(), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
+      number(loss(driver), 4).c_str(),
+      driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL, wattle.above_hard,
+      whole(driver.extender().counts().unanswered));
+}
+
+std::string summary_text(const Driver& driver) {
+  const Costs& wattle = driver.wattle().costs();
+  const Costs& other = driver.by_default().costs();
+  const Driver::Counts& counts = driver.counts();
+  const double wattle_above = wattle.energy_j - wattle.idle_energy_j;
+  const double other_above = other.energy_j - other.idle_energy_j;
+  std::string sources;
+  for (const auto& [source, counter] : driver.observer().answers_by_source)
+    sources += text("%s%s %.0f", sources.empty() ? "" : ", ", source.c_str(), counter.sum());
+
+  std::string out =
+      text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
+           wattle.seconds, driver.options().pods, driver.nodes().size());
+  out += text("  placements           %zu (%llu on this machine), %llu removed, %llu unschedulable\n",
+              wattle.placements, whole(counts.on_real), whole(counts.removed), whole(counts.unschedulable));
+  out += text("  answers              %s\n", answers(driver).c_str());
+  out += text("  answers by source    %s\n", sources.empty() ? "not told by the shim" : sources.c_str());
+  out += text("  answer time          p50 %.2f ms, p99 %.2f ms\n", driver.extender().answer_ms(0.5),
+              driver.extender().answer_ms(0.99));
+  out += text("  decisions            %.2f per second\n", rate(driver));
+  out += text("  %-20s %14s %14s %9s\n", "", "Wattle", "default", "change");
+  const auto row = [&](const char* name, double mine, double theirs, int digits) {
+    const std::string change = theirs > 0 ? text("%+.1f %%", change_percent(mine, theirs)) : std::string("-");
+    out += text("  %-20s %14.*f %14.*f %9s\n", name, digits, mine, digits, theirs, change.c_str());
+  };
+  row("energy, J", wattle.energy_j, other.energy_j, 0);
+  row("  above idle, J", wattle_above, other_above, 0);
+  row("placed above soft", static_cast<double>(wattle.above_soft), static_cast<double>(other.above_soft), 0);
+  row("placed above hard", static_cast<double>(wattle.above_hard), static_cast<double>(other.above_hard), 0);
+  row("pod-s above soft", wattle.soft_pod_seconds, other.soft_pod_seconds, 0);
+  row("pod-s above hard", wattle.hard_pod_seconds, other.hard_pod_seconds, 0);
+  if (driver.observer().status) {
+    const ControllerStatus& status = *driver.observer().status;
+    out +=
+        text("  learning             %llu gradient steps, %llu outcomes of %llu placements, mean reward %s, loss %s\n",
+             whole(status.gradient_steps), whole(status.outcomes), whole(status.placements),
+             number(status.mean_reward, 3).c_str(), number(status.loss, 4).c_str());
+  } else {
+    out += "  learning             the controller was never reached\n";
+  }
+  if (counts.swarm_restarts + counts.swarm_retries + driver.observer().controller_misses + counts.real_failures > 0)
+    out += text(
+        "  interruptions        swarm restarted %llu times, %llu pods told again; controller away at %llu looks; "
+        "%llu pods refused by this machine\n",
+        whole(counts.swarm_restarts), whole(counts.swarm_retries), whole(driver.observer().controller_misses),
+        whole(counts.real_failures));
+  return out + wrapped(std::string("How it is computed. ") + kHow);
+}
+
+std::string summary_json(const Driver& driver) {
+  const Costs& wattle = driver.wattle().costs();
+  const Driver::Counts& counts = driver.counts();
+  const AnswerCounts& asked = driver.extender().counts();
+  json sources = json::object();
+  for (const auto& [source, counter] : driver.observer().answers_by_source) sources[source] = counter.sum();
+  json document{{"seconds", wattle.seconds},
+                {"pods", driver.options().pods},
+                {"nodes", driver.nodes().size()},
+                {"placements", wattle.placements},
+                {"placements_on_this_machine", counts.on_real},
+                {"removed", counts.removed},
+                {"unschedulable", counts.unschedulable},
+                {"unschedulable_by_default", counts.unschedulable_by_default},
+                {"decisions_per_s", rate(driver)},
+                {"answers",
+                 {{"asked", asked.asked},
+                  {"advised", asked.advised},
+                  {"neutral", asked.neutral},
+                  {"unanswered", asked.unanswered},
+                  {"malformed", asked.malformed},
+                  {"by_source", sources},
+                  {"p50_ms", driver.extender().answer_ms(0.5)},
+                  {"p99_ms", driver.extender().answer_ms(0.99)}}},
+                {"wattle", costs_json(wattle)},
+                {"default", costs_json(driver.by_default().costs())},
+                {"interruptions",
+                 {{"swarm_restarts", counts.swarm_restarts},
+                  {"pods_told_again", counts.swarm_retries},
+                  {"controller_away_looks", driver.observer().controller_misses},
+                  {"pods_refused_by_this_machine", counts.real_failures}}},
+                {"how", kHow}};
+  document["controller"] = nullptr;
+  if (driver.observer().status) {
+    const ControllerStatus& status = *driver.observer().status;
+    document["controller"] = {{"mode", status.mode},
+                              {"policy", status.policy},
+                              {"decisions", status.decisions},
+                              {"placements", status.placements},
+                              {"outcomes", status.outcomes},
+                              {"gradient_steps", status.gradient_steps},
+                              {"model_step", status.model_step},
+                              {"mean_reward", optional_json(status.mean_reward)},
+                              {"loss", optional_json(status.loss)},
+                              {"decide_p50_us", optional_json(status.decide_p50_us)},
+                              {"decide_p99_us", optional_json(status.decide_p99_us)},
+                              {"gradient_steps_per_s", optional_json(status.gradient_steps_per_s)}};
+  }
+  return document.dump(2);
+}
+
+}  // namespace wattle::sim::live

@@ -1,0 +1,264 @@
+#include "sim/live/fleet.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/random.hpp"
+
+namespace wattle::sim::live {
+
+namespace {
+
+constexpr std::uint64_t kMaxCgroupId = (std::uint64_t{1} << 53) - 1;
+constexpr double kSystemMemoryRatio = 0.05;
+constexpr double kPodMemoryOfRequest = 0.7;
+
+// The same pod has the same cgroup id whenever it is told of; never 0.
+std::uint64_t cgroup_id_of(const std::string& uid) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : uid) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return (hash & kMaxCgroupId) | 1U;
+}
+
+wire::Placement placement_of(const FleetPod& pod, bool gone) {
+  wire::Placement placement;
+  placement.pod_uid = pod.uid;
+  placement.node = pod.node;
+  placement.gone = gone;
+  placement.cgroup_id = cgroup_id_of(pod.uid);
+  return placement;
+}
+
+double sorted_quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> largest_remainder(std::uint64_t total, const std::vector<double>& weights) {
+  std::vector<std::uint64_t> shares(weights.size(), 0);
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (!(sum > 0)) return shares;
+  std::vector<double> remainders(weights.size());
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const double exact = static_cast<double>(total) * (weights[i] / sum);
+    shares[i] = std::min(static_cast<std::uint64_t>(exact), total - given);
+    remainders[i] = exact - static_cast<double>(shares[i]);
+    given += shares[i];
+  }
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainders[a] > remainders[b]; });
+  for (std::size_t i = 0; given < total; i = (i + 1) % order.size()) {
+    if (weights[order[i]] <= 0) continue;
+    ++shares[order[i]];
+    ++given;
+  }
+  return shares;
+}
+
+Fleet::Fleet(std::vector<ServerModel> servers, const FleetOptions& options, MonoTime now)
+    : options_(options), start_(now) {
+  Random random(mix(options.seed, 0x6c697665ULL));
+  nodes_.resize(servers.size());
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    Node& node = nodes_[i];
+    node.server = std::move(servers[i]);
+    node.background_cores = node.server.cores * uniform(random, 0.005, 0.03);
+    node.base_latency_ms = uniform(random, options.latency_low_ms, options.latency_high_ms);
+    node.advanced = node.sampled = now;
+    index_[node.server.name] = i;
+  }
+}
+
+std::optional<std::size_t> Fleet::index_of(const std::string& node) const {
+  const auto found = index_.find(node);
+  if (found == index_.end()) return std::nullopt;
+  return found->second;
+}
+
+double Fleet::latency_ms(std::size_t node, MonoTime now) const {
+  const double at_s = seconds(now - start_);
+  std::size_t base = node;
+  if (options_.rotate_every_s > 0) base = (node + static_cast<std::size_t>(at_s / options_.rotate_every_s)) % size();
+  double latency = nodes_[base].base_latency_ms;
+  double newest_s = -1;
+  for (const LatencyShift& shift : options_.shifts) {
+    if (shift.node != nodes_[node].server.name || shift.at_s > at_s || shift.at_s < newest_s) continue;
+    newest_s = shift.at_s;
+    latency = shift.latency_ms;
+  }
+  return latency;
+}
+
+double Fleet::wanted_cores(const Node& node) {
+  double wanted = node.background_cores;
+  for (const Running& running : node.pods) wanted += running.pod.demand_cores;
+  return wanted;
+}
+
+double Fleet::power_w(std::size_t node) const {
+  return nodes_[node].server.watts_at(wanted_cores(nodes_[node]) / nodes_[node].server.cores);
+}
+
+std::vector<FleetPod> Fleet::list() const {
+  std::vector<FleetPod> pods;
+  for (const Node& node : nodes_)
+    for (const Running& running : node.pods) pods.push_back(running.pod);
+  std::sort(pods.begin(), pods.end(), [](const FleetPod& a, const FleetPod& b) { return a.uid < b.uid; });
+  return pods;
+}
+
+void Fleet::advance(Node& node, MonoTime now) {
+  const double dt_s = seconds(now - node.advanced);
+  if (dt_s <= 0) return;
+  node.advanced = now;
+  const double wanted = wanted_cores(node);
+  const double share = wanted > node.server.cores ? node.server.cores / wanted : 1.0;
+  for (Running& running : node.pods) running.usage_s += running.pod.demand_cores * share * dt_s;
+  node.background_s += node.background_cores * share * dt_s;
+  node.energy_j += node.server.watts_at(wanted / node.server.cores) * dt_s;
+  // Waiting begins before the cores are full, since demand is no even stream.
+  node.stalled_s += std::clamp((wanted / node.server.cores - 0.7) / 0.8, 0.0, 1.0) * dt_s;
+}
+
+Result<wire::Placement> Fleet::bind(const FleetPod& pod, MonoTime now) {
+  const auto at = index_of(pod.node);
+  if (!at) return fail(Errc::not_found, pod.node, "no such simulated node", "GET /nodes lists them");
+  if (const auto known = where_.find(pod.uid); known != where_.end()) {
+    const std::string& there = nodes_[known->second].server.name;
+    if (known->second != *at) return fail(Errc::conflict, pod.uid, "is already bound to " + there);
+    return placement_of(pod, false);
+  }
+  Node& node = nodes_[*at];
+  if (node.pods.size() >= options_.pods_per_node)
+    return fail(Errc::exhausted, pod.node, "holds " + std::to_string(node.pods.size()) + " pods already");
+  advance(node, now);
+  node.pods.push_back({pod, cgroup_id_of(pod.uid), now, 0});
+  where_[pod.uid] = *at;
+  return placement_of(pod, false);
+}
+
+Result<wire::Placement> Fleet::unbind(const std::string& uid, MonoTime now) {
+  const auto known = where_.find(uid);
+  if (known == where_.end()) return fail(Errc::not_found, uid, "no such pod", "GET /pods lists them");
+  Node& node = nodes_[known->second];
+  advance(node, now);
+  const auto running =
+      std::find_if(node.pods.begin(), node.pods.end(), [&](const Running& r) { return r.pod.uid == uid; });
+  wire::Placement placement = placement_of(running->pod, true);
+  node.ended.push_back(std::move(*running));
+  node.pods.erase(running);
+  where_.erase(known);
+  return placement;
+}
+
+std::vector<wire::Placement> Fleet::expire(MonoTime now) {
+  std::vector<std::string> over;
+  for (const Node& node : nodes_)
+    for (const Running& running : node.pods)
+      if (running.pod.lifetime_s && seconds(now - running.born) >= *running.pod.lifetime_s)
+        over.push_back(running.pod.uid);
+  std::vector<wire::Placement> gone;
+  for (const std::string& uid : over)
+    if (auto placement = unbind(uid, now)) gone.push_back(std::move(*placement));
+  return gone;
+}
+
+void Fleet::split_energy(Node& node, double interval_s, Record& record) const {
+  const std::size_t i = index_.at(node.server.name);
+  const std::uint64_t stream = mix(mix(options_.seed, i), node.seq);
+  const double noise = std::max(0.5, 1 + options_.power_noise_ratio * normal_of(stream, mix(stream, 1)));
+  const auto total_uj = static_cast<std::uint64_t>(std::llround(node.energy_j * noise * 1e6));
+  const double idle_j = node.server.watts[0] * interval_s * noise;
+  const std::uint64_t idle_uj = std::min(total_uj, static_cast<std::uint64_t>(std::llround(idle_j * 1e6)));
+  std::vector<double> weights;
+  for (const Running& running : node.pods) weights.push_back(running.usage_s);
+  for (const Running& running : node.ended) weights.push_back(running.usage_s);
+  weights.push_back(node.background_s);
+  const auto shares = largest_remainder(total_uj - idle_uj, weights);
+  for (std::size_t w = 0; w < record.workloads.size(); ++w) record.workloads[w].energy_uj = shares[w];
+  std::uint64_t given = idle_uj;
+  for (std::size_t w = 0; w < record.workloads.size(); ++w) given += shares[w];
+  record.node.energy_source = EnergySource::estimated;
+  record.node.energy_uj = total_uj;
+  record.node.idle_energy_uj = idle_uj;
+  record.node.unattributed_energy_uj = total_uj - given;
+  record.node.domains.push_back({"estimated", total_uj, false});
+}
+
+ProbeValues Fleet::probe(std::size_t node, MonoTime now) {
+  const std::uint64_t stream = mix(mix(options_.seed, 0x70726f6265ULL + node), nodes_[node].seq);
+  auto& window = nodes_[node].round_trips_ms;
+  const double jitter = std::exp(0.08 * normal_of(stream, mix(stream, 2)));
+  window.push_back(latency_ms(node, now) * jitter);
+  while (window.size() > std::max<std::size_t>(1, options_.probe_window)) window.pop_front();
+  double moved = 0;
+  for (std::size_t i = 1; i < window.size(); ++i) moved += std::abs(window[i] - window[i - 1]);
+  std::vector<double> sorted(window.begin(), window.end());
+  std::sort(sorted.begin(), sorted.end());
+  ProbeValues values;
+  values.target = "default";
+  values.p50_ms = sorted_quantile(sorted, 0.5);
+  values.p95_ms = sorted_quantile(sorted, 0.95);
+  if (window.size() > 1) values.jitter_ms = moved / static_cast<double>(window.size() - 1);
+  values.sent = window.size();
+  return values;
+}
+
+Record Fleet::sample(std::size_t index, MonoTime now) {
+  Node& node = nodes_[index];
+  advance(node, now);
+  Record record;
+  record.seq = ++node.seq;
+  record.mono_ns = to_ns(now);
+  const double interval_s = seconds(now - node.sampled);
+  record.interval_ns = (now - node.sampled).count();
+  node.sampled = now;
+
+  double memory_bytes = kSystemMemoryRatio * node.server.memory_bytes;
+  double used_s = node.background_s;
+  const auto tell = [&](const Running& running, bool ended) {
+    WorkloadValues values;
+    values.cgroup_id = running.cgroup_id;
+    values.kind = WorkloadKind::pod;
+    values.name = running.pod.uid;
+    values.ended = ended;
+    const double resident_bytes = ended ? 0 : kPodMemoryOfRequest * running.pod.memory_request_bytes;
+    values.memory_bytes = static_cast<std::uint64_t>(resident_bytes);
+    values.pids = ended ? 0 : 2;
+    used_s += running.usage_s;
+    memory_bytes += resident_bytes;
+    if (interval_s > 0) {
+      values.cpu_usage_us = static_cast<std::uint64_t>(running.usage_s * 1e6);
+      values.pressure.cpu_some_ratio = std::clamp(node.stalled_s / interval_s, 0.0, 1.0);
+    }
+    record.workloads.push_back(std::move(values));
+  };
+  for (const Running& running : node.pods) tell(running, false);
+  for (const Running& running : node.ended) tell(running, true);
+
+  record.node.cpu_cores = node.server.cores;
+  record.node.memory_total_bytes = static_cast<std::uint64_t>(node.server.memory_bytes);
+  record.node.memory_used_bytes = std::min(static_cast<std::uint64_t>(memory_bytes), *record.node.memory_total_bytes);
+  if (interval_s > 0) {
+    record.node.cpu_used_cores = std::min(used_s / interval_s, node.server.cores);
+    record.node.pressure.cpu_some_ratio = std::clamp(node.stalled_s / interval_s, 0.0, 1.0);
+    record.node.pressure.memory_some_ratio = 0;
+    record.node.pressure.io_some_ratio = 0;
+    split_energy(node, interval_s, record);
+  }
+  record.probes.push_back(probe(index, now));
+
+  node.ended.clear();
+  for (Running& running : node.pods) running.usage_s = 0;
+  node.background_s = node.energy_j = node.stalled_s = 0;
+  return record;
+}
+
+}  // namespace wattle::sim::live

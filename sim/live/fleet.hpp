@@ -1,0 +1,109 @@
+// fleet: simulated nodes that run pods, and what an agent on each of them would measure.
+// Model    a pod wants a constant share of cores; a node's cores are shared in proportion when it is crowded; watts follow
+//          the node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
+// Source   sim/power's server models and a seed; nothing here reads the machine
+// Units    in names; energy split in integer microjoules, shares + idle + unattributed = measured, exactly
+// Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node full)
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/result.hpp"
+#include "common/sample.hpp"
+#include "common/wire/messages.hpp"
+#include "sim/power.hpp"
+
+namespace wattle::sim::live {
+
+// From `at_s` after the start on, the node answers its users in `latency_ms`.
+struct LatencyShift {
+  double at_s = 0;
+  std::string node;
+  double latency_ms = 0;
+};
+
+struct FleetOptions {
+  std::uint64_t seed = 1;
+  std::size_t probe_window = 20;    // round trips behind a probe's quantiles
+  double power_noise_ratio = 0.01;  // standard deviation of a power reading
+  double latency_low_ms = 4, latency_high_ms = 38;
+  std::vector<LatencyShift> shifts;
+  double rotate_every_s = 0;  // all latencies move on by one node that often; 0: never
+  std::size_t pods_per_node = 110;
+};
+
+struct FleetPod {
+  std::string uid;
+  std::string name;  // for people
+  std::string node;
+  double cpu_request_cores = 0;
+  double memory_request_bytes = 0;
+  double demand_cores = 0;
+  std::optional<double> lifetime_s;  // ends by itself; absent: lives until removed
+};
+
+class Fleet {
+ public:
+  Fleet(std::vector<ServerModel> servers, const FleetOptions& options, MonoTime now);
+
+  std::size_t size() const { return nodes_.size(); }
+  std::size_t pods() const { return where_.size(); }
+  const ServerModel& server(std::size_t node) const { return nodes_[node].server; }
+  double background_cores(std::size_t node) const { return nodes_[node].background_cores; }
+  std::size_t pods_on(std::size_t node) const { return nodes_[node].pods.size(); }
+  // What users of that node see now, on average.
+  double latency_ms(std::size_t node, MonoTime now) const;
+  double power_w(std::size_t node) const;  // true, without noise
+  std::vector<FleetPod> list() const;
+
+  // The pod's cgroup appears. Binding the same pod to the same node again changes nothing and reports again.
+  Result<wire::Placement> bind(const FleetPod& pod, MonoTime now);
+  Result<wire::Placement> unbind(const std::string& uid, MonoTime now);
+  // Pods whose lifetime is over.
+  std::vector<wire::Placement> expire(MonoTime now);
+  // The interval since the node's last sample. Without incarnation and wall_ns.
+  Record sample(std::size_t node, MonoTime now);
+  std::optional<std::size_t> index_of(const std::string& node) const;
+
+ private:
+  struct Running {
+    FleetPod pod;
+    std::uint64_t cgroup_id = 0;
+    MonoTime born{};
+    double usage_s = 0;  // CPU seconds since the last sample
+  };
+  struct Node {
+    ServerModel server;
+    double background_cores = 0;
+    double base_latency_ms = 0;
+    std::vector<Running> pods;
+    std::vector<Running> ended;  // since the last sample
+    double background_s = 0, energy_j = 0, stalled_s = 0;
+    MonoTime advanced{}, sampled{};
+    std::uint64_t seq = 0;
+    std::deque<double> round_trips_ms;
+  };
+  static double wanted_cores(const Node& node);
+  void advance(Node& node, MonoTime now);
+  void split_energy(Node& node, double interval_s, Record& record) const;
+  ProbeValues probe(std::size_t node, MonoTime now);
+
+  FleetOptions options_;
+  MonoTime start_;
+  std::vector<Node> nodes_;
+  std::map<std::string, std::size_t> index_;
+  std::map<std::string, std::size_t> where_;  // pod UID -> node
+};
+
+// Integer shares of `total` in proportion to `weights`, summing to `total` exactly (largest remainder, earlier first).
+// All weights zero: all shares zero and nothing is shared out.
+std::vector<std::uint64_t> largest_remainder(std::uint64_t total, const std::vector<double>& weights);
+
+}  // namespace wattle::sim::live

@@ -1,0 +1,72 @@
+#include "sim/live/ledger.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace wattle::sim::live {
+
+Ledger::Ledger(const std::vector<DriveNode>& nodes) : nodes_(nodes) {
+  for (const DriveNode& node : nodes_) {
+    KubeNode kube;
+    kube.allocatable_milli_cpu = static_cast<std::int64_t>(node.server.cores * 1000);
+    kube.allocatable_memory_bytes = static_cast<std::int64_t>(node.server.memory_bytes);
+    kube.allocatable_pods = static_cast<std::int64_t>(node.pod_limit);
+    kube_.push_back(kube);
+    used_cores_.push_back(node.background_cores);
+  }
+}
+
+void Ledger::place(std::size_t node, const LedgerPod& pod) {
+  assert(node < nodes_.size());
+  if (!pods_.emplace(pod.uid, Placed{node, pod}).second) return;
+  add_pod(kube_[node], pod.request);
+  used_cores_[node] += pod.demand_cores;
+  ++costs_.placements;
+  const auto latency_ms = nodes_[node].latency_ms;
+  if (!latency_ms) return;
+  if (pod.latency_soft_ms && *latency_ms > *pod.latency_soft_ms) ++costs_.above_soft;
+  if (pod.latency_hard_ms && *latency_ms > *pod.latency_hard_ms) ++costs_.above_hard;
+}
+
+void Ledger::remove(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  const Placed& placed = found->second;
+  remove_pod(kube_[placed.node], placed.pod.request);
+  used_cores_[placed.node] -= placed.pod.demand_cores;
+  pods_.erase(found);
+}
+
+void Ledger::set_latencies(const std::vector<DriveNode>& nodes) {
+  assert(nodes.size() == nodes_.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes_[i].latency_ms = nodes[i].latency_ms;
+}
+
+double Ledger::power_w() const {
+  double sum_w = 0;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    sum_w += nodes_[i].server.watts_at(used_cores_[i] / nodes_[i].server.cores);
+  return sum_w;
+}
+
+void Ledger::advance(double dt_s) {
+  if (!(dt_s > 0)) return;
+  costs_.seconds += dt_s;
+  costs_.energy_j += power_w() * dt_s;
+  for (const DriveNode& node : nodes_)
+    costs_.idle_energy_j += node.server.watts_at(node.background_cores / node.server.cores) * dt_s;
+  for (const auto& [uid, placed] : pods_) {
+    const auto latency_ms = nodes_[placed.node].latency_ms;
+    if (!latency_ms) continue;
+    if (placed.pod.latency_soft_ms && *latency_ms > *placed.pod.latency_soft_ms) costs_.soft_pod_seconds += dt_s;
+    if (placed.pod.latency_hard_ms && *latency_ms > *placed.pod.latency_hard_ms) costs_.hard_pod_seconds += dt_s;
+  }
+}
+
+std::optional<std::size_t> Ledger::node_of(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return std::nullopt;
+  return found->second.node;
+}
+
+}  // namespace wattle::sim::live

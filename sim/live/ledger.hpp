@@ -1,0 +1,72 @@
+// ledger: what one way of placing the same pods costs in joules and latency, over curves and latencies that are known.
+// Model    a node draws watts(cores in use / cores), with cores in use = background + its pods' demand; integrated
+//          exactly between events, since both change at events only
+// Units    in names
+// Errors   none; removing an unknown pod changes nothing
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/kube_scoring.hpp"
+#include "sim/power.hpp"
+
+namespace wattle::sim::live {
+
+// One node as the driver knows it: the truth, for accounting only, and what a scheduler's cache would hold.
+struct DriveNode {
+  ServerModel server;
+  double background_cores = 0;
+  std::optional<double> latency_ms;  // now; absent: nobody knows yet
+  std::size_t pod_limit = 110;
+  bool real = false;  // this machine
+};
+
+struct LedgerPod {
+  std::string uid;
+  KubePod request;
+  double demand_cores = 0;
+  std::optional<double> latency_soft_ms, latency_hard_ms;
+};
+
+struct Costs {
+  double energy_j = 0;
+  double idle_energy_j = 0;  // of the same nodes without any pod
+  std::size_t placements = 0;
+  std::size_t above_soft = 0, above_hard = 0;         // placements on a node above the limit at that moment
+  double soft_pod_seconds = 0, hard_pod_seconds = 0;  // time that pods then spent above their limit
+  double seconds = 0;
+};
+
+class Ledger {
+ public:
+  explicit Ledger(const std::vector<DriveNode>& nodes);
+  // As a scheduler's cache has them, with what is bound here.
+  const std::vector<KubeNode>& kube_nodes() const { return kube_; }
+  void place(std::size_t node, const LedgerPod& pod);
+  void remove(const std::string& uid);
+  // Latencies from now on.
+  void set_latencies(const std::vector<DriveNode>& nodes);
+  void advance(double dt_s);
+  double power_w() const;
+  std::optional<std::size_t> node_of(const std::string& uid) const;
+  std::size_t pods_on(std::size_t node) const { return static_cast<std::size_t>(kube_[node].pods); }
+  const Costs& costs() const { return costs_; }
+
+ private:
+  struct Placed {
+    std::size_t node = 0;
+    LedgerPod pod;
+  };
+  std::vector<DriveNode> nodes_;
+  std::vector<KubeNode> kube_;
+  std::vector<double> used_cores_;
+  std::map<std::string, Placed> pods_;
+  Costs costs_;
+};
+
+}  // namespace wattle::sim::live

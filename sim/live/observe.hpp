@@ -1,0 +1,81 @@
+// observe: what the driver reads while it runs: the swarm's truth, and what controller and shim say of themselves.
+// Source   GET /nodes of the swarm; GET /api/v1/nodes and /api/v1/status of the controller; GET /metrics of the shim
+// Units    in names
+// Errors   malformed names the document; a reader that is away is unavailable or timeout
+// Threads  Observer single owner; the parsers are pure
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/http/client.hpp"
+#include "sim/live/extender.hpp"
+#include "sim/live/ledger.hpp"
+
+namespace wattle::sim::live {
+
+struct SwarmView {
+  std::string epoch;  // differs after each start of the swarm
+  std::vector<DriveNode> nodes;
+};
+Result<SwarmView> parse_swarm_nodes(std::string_view body);
+
+struct ControllerNode {
+  std::string name;
+  bool connected = false;
+  std::string energy_source;
+  std::optional<double> power_w, cpu_used_cores, cpu_cores, latency_ms, energy_j;
+  std::uint64_t pods = 0;
+};
+Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body);
+
+struct ControllerStatus {
+  std::string mode, policy;
+  std::uint64_t decisions = 0, placements = 0, outcomes = 0, gradient_steps = 0, model_step = 0, samples_refused = 0;
+  std::optional<double> mean_reward, loss, epsilon, power_w, decide_p50_us, decide_p99_us, gradient_steps_per_s;
+};
+Result<ControllerStatus> parse_controller_status(std::string_view body);
+
+// Counters of one Prometheus metric by the value of one label.
+std::map<std::string, double> metric_by_label(std::string_view text, std::string_view metric, std::string_view label);
+
+// A counter that survives the restart of whoever counts.
+class RestartedCounter {
+ public:
+  void see(double value) {
+    sum_ += value >= last_ ? value - last_ : value;
+    last_ = value;
+  }
+  double sum() const { return sum_; }
+
+ private:
+  double last_ = 0, sum_ = 0;
+};
+
+class Observer {
+ public:
+  Observer(const HttpAddress& swarm, const HttpAddress& controller, const HttpAddress& shim);
+  Result<SwarmView> swarm();
+  // Keeps the last good answer; `controller_away` tells that it is old.
+  void look_at_controller();
+  void look_at_shim();
+
+  std::vector<ControllerNode> nodes;
+  std::optional<ControllerStatus> status;
+  bool controller_away = true;
+  std::uint64_t controller_misses = 0;  // looks that found nobody
+  std::map<std::string, RestartedCounter> answers_by_source;
+
+ private:
+  http::Client swarm_, controller_, shim_;
+};
+
+// GET that wants 200.
+Result<std::string> get(http::Client& client, const std::string& target, std::chrono::milliseconds timeout);
+
+}  // namespace wattle::sim::live

@@ -1,0 +1,110 @@
+#include "sim/live/swarm_api.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace wattle::sim::live {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t kMaxText = 253;  // as Kubernetes bounds names
+
+struct Reader {
+  const json& object;
+  std::optional<Error> error;
+
+  void refuse(Errc code, const char* key, std::string what) {
+    if (!error) error = Error{code, std::string("pod.") + key, std::move(what), ""};
+  }
+  std::string text(const char* key, bool required) {
+    const auto found = object.find(key);
+    if (found == object.end()) {
+      if (required) refuse(Errc::malformed, key, "is missing");
+      return {};
+    }
+    if (!found->is_string()) {
+      refuse(Errc::malformed, key, "is no text");
+      return {};
+    }
+    auto value = found->get<std::string>();
+    if (value.size() > kMaxText || (required && value.empty()))
+      refuse(Errc::out_of_range, key, "is empty or longer than 253 bytes");
+    return value;
+  }
+  std::optional<double> number(const char* key, double max, bool required) {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) {
+      if (required) refuse(Errc::malformed, key, "is missing");
+      return std::nullopt;
+    }
+    if (!found->is_number()) {
+      refuse(Errc::malformed, key, "is no number");
+      return std::nullopt;
+    }
+    const auto value = found->get<double>();
+    if (!(value >= 0 && value <= max)) refuse(Errc::out_of_range, key, "is not within 0 to " + json(max).dump());
+    return value;
+  }
+};
+
+}  // namespace
+
+Result<FleetPod> parse_pod(std::string_view body) {
+  const json object = json::parse(body, nullptr, false);
+  if (!object.is_object()) return fail(Errc::malformed, "pod", "is no JSON object");
+  Reader reader{object, std::nullopt};
+  FleetPod pod;
+  pod.uid = reader.text("uid", true);
+  pod.name = reader.text("name", false);
+  pod.node = reader.text("node", true);
+  pod.cpu_request_cores = reader.number("cpu_request_cores", 4096, false).value_or(0);
+  pod.memory_request_bytes = reader.number("memory_request_bytes", 1e15, false).value_or(0);
+  pod.demand_cores = reader.number("demand_cores", 4096, true).value_or(0);
+  pod.lifetime_s = reader.number("lifetime", 1e9, false);
+  if (reader.error) return tl::unexpected<Error>(*reader.error);
+  return pod;
+}
+
+std::string pods_json(const Fleet& fleet) {
+  json pods = json::array();
+  for (const FleetPod& pod : fleet.list()) {
+    pods.push_back({{"uid", pod.uid},
+                    {"name", pod.name},
+                    {"node", pod.node},
+                    {"cpu_request_cores", pod.cpu_request_cores},
+                    {"memory_request_bytes", pod.memory_request_bytes},
+                    {"demand_cores", pod.demand_cores},
+                    {"lifetime", pod.lifetime_s ? json(*pod.lifetime_s) : json(nullptr)}});
+  }
+  return json{{"pods", pods}}.dump();
+}
+
+std::string nodes_json(const Fleet& fleet, MonoTime now, std::uint64_t epoch, const std::vector<bool>& connected) {
+  json nodes = json::array();
+  for (std::size_t i = 0; i < fleet.size(); ++i) {
+    const ServerModel& server = fleet.server(i);
+    nodes.push_back({{"name", server.name},
+                     {"connected", i < connected.size() && connected[i]},
+                     {"cpu_cores", server.cores},
+                     {"memory_total_bytes", server.memory_bytes},
+                     {"background_cores", fleet.background_cores(i)},
+                     {"latency_ms", fleet.latency_ms(i, now)},
+                     {"pods", fleet.pods_on(i)},
+                     {"power_w", fleet.power_w(i)},
+                     {"watts", server.watts}});
+  }
+  return json{{"epoch", std::to_string(epoch)}, {"nodes", nodes}}.dump();
+}
+
+http::Response answer_error(const Error& error) {
+  int status = 503;
+  if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
+  if (error.code == Errc::not_found) status = 404;
+  if (error.code == Errc::conflict) status = 409;
+  if (error.code == Errc::exhausted) status = 429;
+  return {status, "application/json", json{{"error", error.message()}}.dump()};
+}
+
+}  // namespace wattle::sim::live

@@ -1,0 +1,27 @@
+// swarm_api: the HTTP interface of the swarm, as pure functions from text to values and back.
+// Gives    POST /pods, DELETE /pods/UID, GET /pods, GET /nodes, GET /livez over a fleet that the caller locks
+// Units    in names
+// Errors   malformed and out_of_range name the field; statuses 400 404 409 429 503
+// Threads  pure, but for the fleet that is passed in
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/http/server.hpp"
+#include "sim/live/fleet.hpp"
+
+namespace wattle::sim::live {
+
+// {uid, name, node, cpu_request_cores, memory_request_bytes, demand_cores, lifetime}: lifetime in seconds, or absent.
+Result<FleetPod> parse_pod(std::string_view body);
+std::string pods_json(const Fleet& fleet);
+// The truth about each node, curves included: for accounting by `wattle-sim drive`, never for a scheduler.
+// `epoch` differs after each start of the swarm.
+std::string nodes_json(const Fleet& fleet, MonoTime now, std::uint64_t epoch, const std::vector<bool>& connected);
+
+http::Response answer_error(const Error& error);
+
+}  // namespace wattle::sim::live

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Bad input gets a clear answer and hurts nobody: wrong configuration keys, wrong keys, garbage on every socket, garbage HTTP,
+no candidates, one, unknown ones, all masked, annotations that are no numbers. After each the house still works."""
+import json
+import random
+import shutil
+import socket
+import sys
+import urllib.parse
+
+from house import House, binaries_from, extender_args, fetch, wait_until
+
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def raw(port, data, read=True):
+    """What comes back, or "" when the other side closes or says nothing for a second."""
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as s:
+        try:
+            s.sendall(data)
+            s.settimeout(1)
+            return s.recv(65536).decode(errors="replace") if read else ""
+        except OSError:
+            return ""
+
+
+def scores(answer):
+    status, body = answer
+    assert status == 200, (status, body)
+    return {row["Host"]: row["Score"] for row in json.loads(body)}
+
+
+def configuration(house):
+    binaries = {
+        "wattle-agent": ("agent.yaml", ["run"]),
+        "wattle-controller": ("controller.yaml", []),
+        "wattle-shim": ("shim.yaml", []),
+    }
+    for binary, (name, verb) in binaries.items():
+        good = house.run(house.binary(binary), *verb, "--config", str(house.dir / name), "--check-config")
+        check(f"{binary} accepts its configuration", good.returncode == 0, good.stderr)
+        bad = house.dir / f"bad-{name}"
+        bad.write_text((house.dir / name).read_text() + "no_such_key: 1\nlog: {level: loud}\n")
+        done = house.run(house.binary(binary), *verb, "--config", str(bad), "--check-config")
+        check(f"{binary} refuses an unknown key and a wrong value, both at once, with file and line",
+              done.returncode == 2 and "no_such_key" in done.stderr and "loud" in done.stderr and f"bad-{name}:" in done.stderr,
+              f"exit {done.returncode}: {done.stderr}")
+        missing = house.run(house.binary(binary), *verb, "--config", str(house.dir / "absent.yaml"))
+        check(f"{binary} names a configuration file that is not there", missing.returncode != 0 and "absent.yaml" in missing.stderr, missing.stderr)
+
+
+def keys(house):
+    done = house.cli("nodes", key="stranger", check=False)
+    check("a key that is not allowed is refused, with a message that says so",
+          done.returncode == 1 and ("refused" in done.stderr or "allow" in done.stderr), f"{done.returncode}: {done.stderr}")
+    wrong = house.wattle("--server", f"tcp://127.0.0.1:{house.ask}", "--key", str(house.dir / "reader.key"),
+                         "--server-key", str(house.dir / "stranger.key.pub"), "nodes", check=False)
+    check("a wrong server key is named", wrong.returncode == 1 and "key" in wrong.stderr, f"{wrong.returncode}: {wrong.stderr}")
+    open_key = house.dir / "open.key"
+    shutil.copy(house.dir / "reader.key", open_key)
+    open_key.chmod(0o444)
+    done = house.wattle("--server", f"tcp://127.0.0.1:{house.ask}", "--key", str(open_key),
+                        "--server-key", str(house.dir / "controller.key.pub"), "nodes", check=False)
+    check("a secret that others may read is refused by its name", done.returncode != 0 and "open.key" in done.stderr, done.stderr)
+
+
+def garbage(house):
+    random.seed(1)
+    for port in (house.telemetry, house.feed, house.ask):
+        for _ in range(20):
+            raw(port, random.randbytes(random.randrange(1, 2000)), read=False)
+        raw(port, b"GET / HTTP/1.1\r\n\r\n", read=False)
+        raw(port, b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x01NULL" + bytes(100), read=False)
+    for name, port in (("controller", house.http), ("shim", house.shim_port), ("agent", house.agent_http)):
+        answers = [raw(port, random.randbytes(500) + b"\r\n\r\n") for _ in range(5)]
+        check(f"{name}: garbage is answered 400 or cut", all(a == "" or " 400 " in a for a in answers), answers)
+        check(f"{name}: an unknown path is 404", fetch(f"http://127.0.0.1:{port}/no/such/path")[0] == 404)
+        check(f"{name}: a wrong method is 405", " 405 " in raw(port, b"DELETE /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
+        check(f"{name}: a huge header is refused", " 431 " in raw(port, b"GET /livez HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n"))
+        check(f"{name}: a body beyond the limit is refused",
+              " 413 " in raw(port, b"POST /prioritize HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"))
+    status, body = fetch(f"{house.api()}/api/v1/node?name=" + urllib.parse.quote("nobody"))
+    check("the API names a node that is not there", status == 404 and "nobody" in body, body)
+    status, body = fetch(f"{house.api()}/api/v1/decisions?limit=many")
+    check("the API names an argument that is no number", status == 400 and "limit" in body, body)
+
+
+def extender(house):
+    url = f"{house.shim()}/prioritize"
+    for body in (b"", b"{", b"[]", b'{"Pod": 5}', b'{"Pod": {}, "Nodes": null, "NodeNames": [1, 2]}', b"\xff\xfe", b"[" * 100_000):
+        status, text = fetch(url, body)
+        check(f"extender JSON {body[:24]!r} is 400 with a reason", status == 400 and len(text) > 5, (status, text))
+    check("no candidates: an empty list", fetch(url, extender_args("u0", [])) == (200, "[]"))
+    check("one candidate: one integer", list(scores(fetch(url, extender_args("u1", [house.node])))) == [house.node])
+    got = scores(fetch(url, extender_args("u2", ["ghost-1", house.node, "ghost-2"])))
+    check("unknown nodes get 0, the known one more", got["ghost-1"] == 0 and got["ghost-2"] == 0 and got[house.node] == 10, got)
+    got = scores(fetch(url, extender_args("u3", ["ghost-1", "ghost-2"])))
+    check("all masked: neutral", set(got.values()) == {0}, got)
+    got = scores(fetch(url, extender_args("u4", [house.node], cpu="1000")))
+    check("a pod that fits nowhere: neutral", set(got.values()) == {0}, got)
+    got = scores(fetch(url, extender_args("u5", [house.node], annotations={
+        "wattle.dev/latency-soft-ms": "fast", "wattle.dev/latency-hard-ms": "1e999"})))
+    check("annotations that are no numbers are ignored", got[house.node] == 10, got)
+    told = house.query("explain", "u5")
+    check("and reported on the decision", "latency-soft-ms" in json.dumps(told) and "latency-hard-ms" in json.dumps(told), told)
+    got = scores(fetch(url, extender_args("u6", [house.node], annotations={"wattle.dev/latency-hard-ms": "0.000001"})))
+    check("a hard limit that no node meets: neutral", got[house.node] == 0, got)
+    check("explain says which reason masked it", "latency" in json.dumps(house.query("explain", "u6")))
+    done = house.cli("explain", "nobody", check=False)
+    check("explain of an unknown pod is exit 1 and names it", done.returncode == 1 and "nobody" in done.stderr, done.stderr)
+
+
+def main():
+    with House(binaries_from(sys.argv)) as house:
+        configuration(house)
+        house.start_controller()
+        house.start_agent()
+        house.start_shim()
+        wait_until("this machine is connected", house.connected)
+        for part in (keys, garbage, extender):
+            part(house)
+            for name in ("controller", "agent", "shim"):
+                house.alive(name)
+            seen = house.connected()
+            check(f"after {part.__name__} everybody is alive and the node is live", bool(seen) and seen[0]["age_ms"] < 5000)
+    print(f"{failures} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

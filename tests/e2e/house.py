@@ -1,0 +1,196 @@
+"""house: starts Wattle's real processes in a private directory with keys of their own, for end-to-end tests.
+
+Source   the built binaries; WATTLE_BIN or the first argument of a test names their folder
+Ports    free ones, found by binding port 0
+Errors   HouseError with the tail of the process's log
+Ends     every process is killed and the directory removed when the `with` block ends
+"""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+SKIPPED = 77  # ctest shows it as skipped
+
+
+class HouseError(Exception):
+    pass
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def wait_until(what, condition, seconds=30):
+    """Polls until `condition` gives something true; gives it back."""
+    end = time.monotonic() + seconds
+    last = None
+    while time.monotonic() < end:
+        try:
+            last = condition()
+            if last:
+                return last
+        except (OSError, urllib.error.URLError, HouseError, ValueError, KeyError) as error:
+            last = error
+        time.sleep(0.1)
+    raise HouseError(f"not within {seconds} s: {what} (last: {last})")
+
+
+def fetch(url, data=None, timeout=10):
+    """(status, body); a refusal by status is an answer, not an error."""
+    request = urllib.request.Request(url, data=data, method="POST" if data is not None else "GET")
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+class House:
+    def __init__(self, binaries, mode="live", agent_extra="", controller_extra=""):
+        self.binaries = pathlib.Path(binaries).resolve()
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-"))
+        self.processes = {}
+        self.telemetry, self.feed, self.ask, self.http, self.shim_port, self.agent_http = free_ports(6)
+        self.node = "this-machine"
+        for name in ("controller", "agent", "shim", "reader", "operator", "stranger"):
+            self.wattle("keys", "new", str(self.dir / f"{name}.key"))
+        for name, role, who in (
+            ("agent", "agent", self.node),
+            ("shim", "shim", "shim"),
+            ("reader", "reader", "cli"),
+            ("operator", "operator", "admin"),
+        ):
+            self.wattle("keys", "allow", "--allow-list", str(self.dir / "allow"), str(self.dir / f"{name}.key.pub"), role, who)
+        self.write("controller.yaml", f"""
+            mode: {mode}
+            data_dir: {self.dir}/controller
+            key: {self.dir}/controller.key
+            allow_list: {self.dir}/allow
+            telemetry: {{endpoint: "tcp://127.0.0.1:{self.telemetry}"}}
+            feed: {{endpoint: "tcp://127.0.0.1:{self.feed}"}}
+            ask: {{endpoint: "tcp://127.0.0.1:{self.ask}"}}
+            http: {{port: {self.http}}}
+            {controller_extra}
+            """)
+        self.write("agent.yaml", f"""
+            node: {self.node}
+            tick: 500ms
+            state_dir: {self.dir}/agent
+            controller: {{endpoint: "tcp://127.0.0.1:{self.telemetry}", key: {self.dir}/agent.key, server_key: {self.dir}/controller.key.pub}}
+            http: {{port: {self.agent_http}}}
+            probes:
+              - {{name: default, host: 127.0.0.1, port: {self.http}}}
+            {agent_extra}
+            """)
+        self.write("shim.yaml", f"""
+            listen: {{port: {self.shim_port}}}
+            controller: {{ask: "tcp://127.0.0.1:{self.ask}", feed: "tcp://127.0.0.1:{self.feed}", key: {self.dir}/shim.key, server_key: {self.dir}/controller.key.pub}}
+            """)
+
+    def write(self, name, text):
+        lines = [line[12:] if line.startswith(" " * 12) else line for line in text.strip("\n").split("\n")]
+        path = self.dir / name
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    def binary(self, name):
+        return str(self.binaries / name)
+
+    def run(self, *command, timeout=30):
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+
+    def wattle(self, *arguments, check=True):
+        done = self.run(self.binary("wattle"), *arguments)
+        if check and done.returncode != 0:
+            raise HouseError(f"wattle {' '.join(arguments)}: exit {done.returncode}: {done.stderr}")
+        return done
+
+    def cli(self, *arguments, key="reader", check=True):
+        return self.wattle("--server", f"tcp://127.0.0.1:{self.ask}", "--key", str(self.dir / f"{key}.key"),
+                           "--server-key", str(self.dir / "controller.key.pub"), *arguments, check=check)
+
+    def query(self, *arguments):
+        return json.loads(self.cli(*arguments, "-o", "json").stdout)
+
+    def start(self, name, *command):
+        log = open(self.dir / f"{name}.log", "ab")
+        self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        log.close()
+
+    def start_controller(self):
+        self.start("controller", self.binary("wattle-controller"), "--config", str(self.dir / "controller.yaml"))
+        wait_until("the controller is ready", lambda: self.alive("controller") and fetch(f"{self.api()}/livez")[0] == 200)
+
+    def start_agent(self):
+        self.start("agent", self.binary("wattle-agent"), "run", "--config", str(self.dir / "agent.yaml"))
+
+    def start_shim(self):
+        self.start("shim", self.binary("wattle-shim"), "--config", str(self.dir / "shim.yaml"))
+        wait_until("the shim is ready", lambda: self.alive("shim") and fetch(f"{self.shim()}/livez")[0] == 200)
+
+    def api(self):
+        return f"http://127.0.0.1:{self.http}"
+
+    def shim(self):
+        return f"http://127.0.0.1:{self.shim_port}"
+
+    def alive(self, name):
+        if self.processes[name].poll() is not None:
+            raise HouseError(f"{name} ended with {self.processes[name].returncode}:\n{self.log(name)[-2000:]}")
+        return True
+
+    def log(self, name):
+        return (self.dir / f"{name}.log").read_text(errors="replace")
+
+    def kill(self, name, how=signal.SIGKILL):
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(how)
+        return process.wait(timeout=30)
+
+    def connected(self):
+        return [n for n in self.query("nodes")["nodes"] if n["name"] == self.node and n["connected"] and n["cpu_used_cores"] is not None]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for name in list(self.processes):
+            self.kill(name)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def extender_args(uid, nodes, cpu="250m", memory="64Mi", annotations=None, name=None):
+    return json.dumps({
+        "Pod": {
+            "metadata": {
+                "name": name or f"pod-{uid}", "namespace": "default", "uid": uid, "annotations": annotations or {},
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-1", "uid": "u", "controller": True}],
+            },
+            "spec": {"containers": [{"name": "c", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}]},
+        },
+        "Nodes": None,
+        "NodeNames": nodes,
+    }).encode()
+
+
+def binaries_from(argv):
+    folder = argv[1] if len(argv) > 1 else os.environ.get("WATTLE_BIN", "")
+    if not folder or not pathlib.Path(folder, "wattle").exists():
+        raise SystemExit(f"usage: {argv[0]} FOLDER-OF-BINARIES")
+    return folder

@@ -1,0 +1,62 @@
+// Kernel files as an enemy would write them: the first byte picks the parser, the rest is the file.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "agent/collect/cgroup.hpp"
+#include "agent/collect/cgroup_mount.hpp"
+#include "agent/collect/estimate.hpp"
+#include "agent/collect/procfs.hpp"
+#include "agent/collect/psi.hpp"
+#include "common/parse.hpp"
+
+using namespace wattle::agent;
+
+namespace {
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const Accept all = [](std::string_view name) { return !name.empty(); };
+  std::vector<IoCounters> counters;
+  switch (data[0] % 9) {
+    case 0:
+      if (const auto cpu = parse_stat(text, 100)) require(cpu->cores > 0);
+      break;
+    case 1:
+      if (const auto memory = parse_meminfo(text)) require(memory->available_bytes <= memory->total_bytes);
+      break;
+    case 2:
+      parse_net_dev(text, all, counters);
+      for (const auto& one : counters) require(!one.name.empty());
+      break;
+    case 3:
+      parse_diskstats(text, all, counters);
+      for (const auto& one : counters) require(!one.name.empty());
+      break;
+    case 4:
+      parse_snmp(text);
+      break;
+    case 5: {
+      const PsiTotals totals = parse_psi(text);
+      const auto ratio = mean_ratio(totals.full_us, totals.some_us, std::chrono::seconds(1));
+      require(!ratio || (*ratio >= 0 && *ratio <= 1));
+      break;
+    }
+    case 6:
+      parse_mountinfo(text);
+      break;
+    case 7:
+      parse_io_stat(text);
+      break;
+    case 8:
+      if (const auto cpu = parse_cpuinfo(text)) require(table_model(cpu, 2).max_w > 0);
+      break;
+  }
+  return 0;
+}

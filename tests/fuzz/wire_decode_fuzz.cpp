@@ -1,0 +1,19 @@
+// Any bytes are a message or an error; a message that was read can be written and read again.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "common/wire/codec.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wattle::wire;
+  const auto message = decode({reinterpret_cast<const char*>(data), size});
+  if (!message) {
+    if (message.error().subject.empty() || message.error().what.empty()) std::abort();
+    return 0;
+  }
+  const std::string bytes = encode(*message);
+  const auto again = decode(bytes);
+  if (!again || encode(*again) != bytes) std::abort();
+  return 0;
+}

@@ -1,0 +1,162 @@
+// The built agent as its users meet it: its command line, and the other end of its session.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "child.hpp"
+#include "common/http/client.hpp"
+#include "common/transport/keys.hpp"
+#include "common/transport/sockets.hpp"
+#include "common/wire/codec.hpp"
+
+using namespace wattle;
+using agent::test::agent_binary;
+using agent::test::Child;
+
+namespace {
+struct TempDir {
+  TempDir() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "wattle-agent-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  std::string path;
+};
+
+struct Ran {
+  int status = 0;
+  std::string text;
+};
+Ran run(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), agent_binary());
+  Child child(std::move(arguments));
+  std::string text = child.rest();
+  return {child.wait(), std::move(text)};
+}
+}  // namespace
+
+TEST_CASE("one sample of this machine has its counters") {
+  const auto ran = run({"sample", "--count", "1", "-o", "json"});
+  CHECK(ran.status == 0);
+  const auto sample = nlohmann::json::parse(ran.text);
+  CHECK(sample["seq"] == 1);
+  CHECK(sample["raw"]["cpu_busy_us"].get<std::uint64_t>() > 0);
+  CHECK(sample["node"]["memory_total_bytes"].get<std::uint64_t>() > 0);
+}
+
+TEST_CASE("wrong usage, a wrong interval and a missing tree are refused with what is wrong") {
+  CHECK(run({"sample", "--count", "0"}).status == 2);
+  CHECK(run({"frobnicate"}).status == 2);
+  const auto interval = run({"sample", "--interval", "1ms"});
+  CHECK(interval.status == 2);
+  CHECK(interval.text.find("100ms to 60s") != std::string::npos);
+  const auto tree = run({"sample", "--root", "/nowhere-at-all"});
+  CHECK(tree.status == 1);
+  CHECK(tree.text.find("/nowhere-at-all/proc") != std::string::npos);
+}
+
+TEST_CASE("a configuration is checked without being run") {
+  const TempDir dir;
+  const std::string good = dir.path + "/good.yaml", bad = dir.path + "/bad.yaml";
+  std::ofstream(good) << "node: n1\n";
+  std::ofstream(bad) << "nodes: n1\ntick: 1h\n";
+  CHECK(run({"run", "--config", good, "--check-config"}).status == 0);
+  const auto refused = run({"run", "--config", bad, "--check-config"});
+  CHECK(refused.status == 1);
+  CHECK(refused.text.find("nodes: unknown key") != std::string::npos);
+  CHECK(refused.text.find("tick") != std::string::npos);
+  const auto idle = run({"run", "--config", good});
+  CHECK(idle.status == 1);
+  CHECK(idle.text.find("controller.endpoint") != std::string::npos);
+}
+
+TEST_CASE(
+    "a running agent greets, sends samples in order and repeats none that was acknowledged, and stops when told") {
+  const TempDir dir;
+  const auto server_key = transport::KeyPair::generate(), agent_key = transport::KeyPair::generate();
+  REQUIRE(agent_key.save(dir.path + "/agent.key").has_value());
+  std::ofstream(dir.path + "/controller.pub") << server_key.public_key << "\n";
+  const Log log = Log::silent();
+  transport::Context context;
+  transport::AllowList allow;
+  allow.allow(agent_key.public_key, {transport::Role::agent, "n1"});
+  context.serve(std::move(allow), log);
+  transport::ServerOptions options;
+  options.endpoint = "tcp://127.0.0.1:0";
+  options.key = server_key;
+  auto server = transport::Server::bind(context, options);
+  REQUIRE(server.has_value());
+  std::ofstream(dir.path + "/agent.yaml")
+      << "node: n1\ntick: 100ms\nstate_dir: " << dir.path << "/state\ncontroller:\n  endpoint: " << server->endpoint()
+      << "\n  server_key: " << dir.path << "/controller.pub\n  key: " << dir.path << "/agent.key\n";
+  Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
+
+  const SystemClock clock;
+  const MonoTime patience = clock.mono() + std::chrono::seconds(60);
+  std::optional<wire::Hello> hello;
+  std::uint64_t last_seq = 0, incarnation = 0;
+  while (clock.mono() < patience && last_seq < 5) {
+    const transport::Socket* sockets[] = {&*server};
+    transport::poll(sockets, {}, std::chrono::milliseconds(100));
+    while (auto incoming = server->receive()) {
+      CHECK(incoming->identity.name == "n1");
+      const auto message = wire::decode(incoming->bytes);
+      REQUIRE(message.has_value());
+      const auto answer = [&](const wire::Message& m) { server->send(incoming->route, wire::encode(m)); };
+      if (const auto* greeting = std::get_if<wire::Hello>(&*message)) {
+        hello = *greeting;
+        wire::Welcome welcome;
+        welcome.max_batch = 2;
+        welcome.max_message_bytes = 1 << 20;
+        welcome.credit = 4;
+        answer(welcome);
+      } else if (const auto* samples = std::get_if<wire::Samples>(&*message)) {
+        REQUIRE(hello.has_value());
+        CHECK(samples->records.size() <= 2);
+        for (const auto& record : samples->records) {
+          CHECK(record.seq == last_seq + 1);
+          last_seq = record.seq;
+          incarnation = record.incarnation;
+        }
+        answer(wire::Ack{incarnation, last_seq, 4});
+      } else if (const auto* ping = std::get_if<wire::Ping>(&*message)) {
+        answer(wire::Pong{ping->nonce, ping->mono_ns, to_ns(clock.mono()), to_ns(clock.wall())});
+      }
+    }
+  }
+  CHECK(last_seq >= 5);
+  REQUIRE(hello.has_value());
+  CHECK(hello->node == "n1");
+  CHECK(hello->incarnation == incarnation);
+  CHECK(hello->cpu_cores > 0);
+  CHECK_FALSE(hello->findings.empty());
+  CHECK(agent.end(SIGTERM) == 0);
+}
+
+TEST_CASE("an agent without a controller serves its metrics, and ends when told") {
+  const TempDir dir;
+  std::ofstream(dir.path + "/agent.yaml")
+      << "node: n1\ntick: 100ms\nstate_dir: " << dir.path << "/state\nhttp: {port: 0}\nlog: {format: json}\n";
+  Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
+  std::uint16_t port = 0;
+  while (port == 0) {
+    const auto line = agent.line();
+    REQUIRE(line.has_value());
+    port = nlohmann::json::parse(*line).value("http_port", std::uint16_t{0});
+  }
+  http::Client client("127.0.0.1", port);
+  const auto page = client.request("GET", "/metrics", "", std::chrono::seconds(20));
+  REQUIRE(page.has_value());
+  CHECK(page->status == 200);
+  CHECK(page->body.find("wattle_node_cpu_seconds_total ") != std::string::npos);
+  const auto live = client.request("GET", "/livez", "", std::chrono::seconds(20));
+  REQUIRE(live.has_value());
+  CHECK(live->status == 200);
+  CHECK(agent.end(SIGTERM) == 0);
+}

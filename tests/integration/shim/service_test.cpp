@@ -1,0 +1,204 @@
+// The shim as it runs, over real sockets, against a controller that answers as told.
+#include "shim/service.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "common/dir.hpp"
+#include "common/http/client.hpp"
+#include "common/transport/keys.hpp"
+#include "common/transport/sockets.hpp"
+#include "common/wire/codec.hpp"
+
+using namespace std::chrono_literals;
+using namespace wattle;
+
+namespace {
+
+// Answers asks on one thread, or keeps silent; publishes a board whenever it is told to.
+class ScriptedController {
+ public:
+  ScriptedController(const transport::KeyPair& key, transport::AllowList allow, const Log& log, const std::string& ask,
+                     const std::string& feed) {
+    context_.serve(std::move(allow), log);
+    auto server = transport::Server::bind(context_, {.endpoint = ask, .key = key});
+    auto publisher = transport::Publisher::bind(context_, {.endpoint = feed, .key = key});
+    REQUIRE(server);
+    REQUIRE(publisher);
+    ask_endpoint = server->endpoint();
+    feed_endpoint = publisher->endpoint();
+    thread_ = std::thread([this, s = std::move(*server), p = std::move(*publisher)]() mutable { run(s, p); });
+  }
+  ~ScriptedController() {
+    stopping_ = true;
+    thread_.join();
+  }
+  std::string ask_endpoint, feed_endpoint;
+  std::atomic<bool> hung = false;
+  std::atomic<double> ttl_ms = 60'000;
+
+ private:
+  void run(transport::Server& server, transport::Publisher& publisher) {
+    std::uint64_t seq = 0;
+    while (!stopping_) {
+      const transport::Socket* sockets[] = {&server, &publisher};
+      transport::poll(sockets, {}, 20ms);
+      publisher.drain();
+      wire::Board board;
+      board.epoch = 1;
+      board.seq = ++seq;
+      board.ttl_ms = ttl_ms;
+      board.neutral = false;
+      board.classes = {{64.0, {{"a", 1}, {"b", 10}}}};
+      publisher.publish(transport::kTopicBoard, wire::encode(wire::Message(board)));
+      while (const auto incoming = server.receive()) {
+        if (hung) continue;
+        const auto message = wire::decode(incoming->bytes);
+        const auto* ask = message ? std::get_if<wire::Ask>(&*message) : nullptr;
+        if (ask == nullptr) continue;
+        wire::Suggestion suggestion;
+        suggestion.request_id = ask->request_id;
+        suggestion.neutral = false;
+        for (const auto& node : ask->candidates) suggestion.scores.push_back(node == "a" ? 10 : 4);
+        server.send(incoming->route, wire::encode(wire::Message(suggestion)));
+      }
+    }
+  }
+  transport::Context context_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+struct World {
+  World() {
+    folder = std::filesystem::temp_directory_path() / ("wattle-shim-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+    std::filesystem::remove(folder / "shim.key");
+    REQUIRE(shim_key.save((folder / "shim.key").string()));
+    REQUIRE(write_file_atomically((folder / "server.pub").string(), server_key.public_key + "\n"));
+    allow.allow(shim_key.public_key, {transport::Role::shim, "shim"});
+  }
+  ~World() { std::filesystem::remove_all(folder); }
+  void start_controller(const std::string& ask = "tcp://127.0.0.1:0", const std::string& feed = "tcp://127.0.0.1:0") {
+    controller.emplace(server_key, allow, log, ask, feed);
+  }
+  shim::ShimConfig config() const {
+    shim::ShimConfig out;
+    out.listen_port = 0;
+    out.ask_endpoint = controller->ask_endpoint;
+    out.feed_endpoint = controller->feed_endpoint;
+    out.key_file = (folder / "shim.key").string();
+    out.server_key_file = (folder / "server.pub").string();
+    out.deadline = 300ms;  // far more than an answer takes, so that a busy machine changes nothing
+    return out;
+  }
+  std::filesystem::path folder;
+  Log log = Log::silent();
+  SystemClock clock;
+  transport::KeyPair server_key = transport::KeyPair::generate();
+  transport::KeyPair shim_key = transport::KeyPair::generate();
+  transport::AllowList allow;
+  std::optional<ScriptedController> controller;
+};
+
+std::string request(int pod, const std::string& names = R"(["a","b","new"])") {
+  return R"({"Pod":{"metadata":{"uid":"pod-)" + std::to_string(pod) +
+         R"("},"spec":{"containers":[]}},"Nodes":null,"NodeNames":)" + names + "}";
+}
+
+const std::string kFromController = R"([{"Host":"a","Score":10},{"Host":"b","Score":4},{"Host":"new","Score":4}])";
+const std::string kFromBoard = R"([{"Host":"a","Score":1},{"Host":"b","Score":10},{"Host":"new","Score":0}])";
+const std::string kNeutral = R"([{"Host":"a","Score":0},{"Host":"b","Score":0},{"Host":"new","Score":0}])";
+
+// Asks for one new pod after another until the answer comes; every answer on the way must be one of the three.
+bool comes_to(http::Client& client, const std::string& wanted, int& pod) {
+  const SystemClock clock;
+  const MonoTime until = clock.mono() + 30s;
+  while (clock.mono() < until) {
+    const auto answer = client.request("POST", "/prioritize", request(++pod), 10s);
+    REQUIRE(answer);
+    REQUIRE(answer->status == 200);
+    if (answer->body == wanted) return true;
+    REQUIRE((answer->body == kNeutral || answer->body == kFromBoard || answer->body == kFromController));
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("the shim answers from the controller, the board, or neutrally, and finds back") {
+  World world;
+  world.start_controller();
+  auto service = shim::Service::start(world.config(), world.clock, world.log);
+  REQUIRE(service);
+  http::Client client("127.0.0.1", service->port());
+  int pod = 0;
+  CHECK(comes_to(client, kFromController, pod));
+
+  world.controller->hung = true;
+  CHECK(comes_to(client, kFromBoard, pod));
+  world.controller->ttl_ms = 1;  // stale by the time that the deadline is over
+  CHECK(comes_to(client, kNeutral, pod));
+  world.controller->hung = false;
+  world.controller->ttl_ms = 60'000;
+  CHECK(comes_to(client, kFromController, pod));
+
+  const std::string ask = world.controller->ask_endpoint, feed = world.controller->feed_endpoint;
+  world.controller.reset();
+  CHECK(comes_to(client, kFromBoard, pod));
+  world.start_controller(ask, feed);
+  CHECK(comes_to(client, kFromController, pod));
+
+  const auto metrics = client.request("GET", "/metrics", "", 10s);
+  REQUIRE(metrics);
+  CHECK(metrics->body.find("wattle_shim_answers_total{reason=\"scored\",source=\"controller\"}") != std::string::npos);
+  CHECK(metrics->body.find("wattle_shim_answers_total{reason=\"board_stale\",source=\"neutral\"}") !=
+        std::string::npos);
+  CHECK(metrics->body.find("wattle_shim_request_duration_seconds_bucket{verb=\"prioritize\"") != std::string::npos);
+}
+
+TEST_CASE("odd requests are answered as the protocol wants") {
+  World world;
+  world.start_controller();
+  auto service = shim::Service::start(world.config(), world.clock, world.log);
+  REQUIRE(service);
+  http::Client client("127.0.0.1", service->port());
+  CHECK(client.request("POST", "/prioritize", request(1, "[]"), 10s)->body == "[]");
+  CHECK(client.request("POST", "/prioritize", request(1, "null"), 10s)->body == "[]");
+  const auto one = client.request("POST", "/prioritize", request(2, R"(["a"])"), 10s);
+  CHECK(nlohmann::json::parse(one->body).size() == 1);
+  const auto wrong = client.request("POST", "/prioritize", R"({"Pod":{},"NodeNames":[1]})", 10s);
+  CHECK(wrong->status == 400);
+  CHECK(wrong->body.find("NodeNames[0]") != std::string::npos);
+  CHECK(client.request("POST", "/prioritize", "garbage", 10s)->status == 400);
+  CHECK(client.request("GET", "/livez", "", 10s)->status == 200);
+  CHECK(client.request("GET", "/readyz", "", 10s)->status == 200);
+  CHECK(client.request("POST", "/filter", "{}", 10s)->status == 404);
+}
+
+TEST_CASE("a shim whose key is not allowed answers neutrally") {
+  World world;
+  world.allow = {};
+  world.start_controller();
+  auto service = shim::Service::start(world.config(), world.clock, world.log);
+  REQUIRE(service);
+  http::Client client("127.0.0.1", service->port());
+  for (int pod = 0; pod < 3; ++pod) CHECK(client.request("POST", "/prioritize", request(pod), 10s)->body == kNeutral);
+}
+
+TEST_CASE("a missing key file is an error at start that names it") {
+  World world;
+  world.start_controller();
+  auto config = world.config();
+  config.key_file = (world.folder / "none.key").string();
+  const auto service = shim::Service::start(config, world.clock, world.log);
+  REQUIRE_FALSE(service);
+  CHECK(service.error().subject.find("none.key") != std::string::npos);
+}

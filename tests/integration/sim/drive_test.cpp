@@ -1,0 +1,188 @@
+// The driver against an extender and a swarm that are plain HTTP servers of the test, on a manual clock.
+#include "sim/live/drive.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "common/http/server.hpp"
+#include "sim/live/drive_report.hpp"
+#include "sim/live/swarm_api.hpp"
+
+using namespace wattle;
+using namespace wattle::sim;
+using namespace wattle::sim::live;
+using nlohmann::json;
+
+namespace {
+
+// The world that the driver sees: a fleet behind the swarm's API, and a shim that favours one node.
+struct World {
+  ManualClock clock{mono_from_ns(1'000'000'000)};
+  Log log = Log::silent();
+  std::mutex mutex;
+  Fleet fleet{synthetic_fleet(4, 3), {}, mono_from_ns(1'000'000'000)};
+  std::atomic<std::uint64_t> epoch{1};
+  std::string favourite = "sim-02";
+  std::string prioritize_body;  // instead of a good answer
+  std::vector<json> asked;
+  std::optional<http::Server> swarm, shim;
+
+  World() {
+    start_swarm();
+    start_shim();
+  }
+  void start_swarm(std::uint16_t port = 0) {
+    std::map<std::string, http::Handler> routes;
+    routes["GET /nodes"] = [this](const http::Request&) {
+      const std::lock_guard lock(mutex);
+      return http::Response{200, "application/json", nodes_json(fleet, mono_from_ns(1'000'000'000), epoch, {})};
+    };
+    routes["POST /pods"] = [this](const http::Request& request) {
+      const std::lock_guard lock(mutex);
+      auto pod = parse_pod(request.body);
+      if (!pod) return answer_error(pod.error());
+      const auto bound = fleet.bind(*pod, mono_from_ns(1'000'000'000));
+      return bound ? http::Response{201, "application/json", "{}"} : answer_error(bound.error());
+    };
+    routes["DELETE /pods/"] = [this](const http::Request& request) {
+      const std::lock_guard lock(mutex);
+      const auto gone = fleet.unbind(request.path.substr(6), mono_from_ns(1'000'000'000));
+      return gone ? http::Response{200, "application/json", "{}"} : answer_error(gone.error());
+    };
+    swarm.emplace(std::move(*http::Server::start({.port = port}, routes, log)));
+  }
+  void start_shim(std::uint16_t port = 0) {
+    std::map<std::string, http::Handler> routes;
+    routes["POST /prioritize"] = [this](const http::Request& request) {
+      const std::lock_guard lock(mutex);
+      asked.push_back(json::parse(request.body));
+      if (!prioritize_body.empty()) return http::Response{200, "application/json", prioritize_body};
+      json scores = json::array();
+      for (const json& name : asked.back()["NodeNames"])
+        scores.push_back({{"Host", name}, {"Score", name == favourite ? 10 : 0}});
+      return http::Response{200, "application/json", scores.dump()};
+    };
+    routes["GET /metrics"] = [this](const http::Request&) {
+      const std::lock_guard lock(mutex);
+      return http::Response{200, "text/plain",
+                            "wattle_shim_answers_total{source=\"controller\"} " + std::to_string(asked.size()) + "\n"};
+    };
+    shim.emplace(std::move(*http::Server::start({.port = port}, routes, log)));
+  }
+  DriveOptions options(std::size_t pods) const {
+    DriveOptions value;
+    value.shim = {"127.0.0.1", shim->port()};
+    value.swarm = {"127.0.0.1", swarm->port()};
+    value.controller = {"127.0.0.1", 1};  // nobody
+    value.deadline = std::chrono::milliseconds(5000);
+    value.pods = pods;
+    value.period_s = 1;
+    value.run_s = 60;
+    return value;
+  }
+  void run(Driver& driver, double seconds) {
+    const MonoTime until = clock.mono() + from_seconds(seconds);
+    while (clock.mono() < until) clock.advance_to(std::min(driver.step(), until));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a window of pods turns: the oldest goes, one comes, and advice decides where") {
+  World world;
+  Driver driver(world.options(5), std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 20);
+  CHECK(driver.running() == 5);
+  CHECK(driver.counts().removed > 10);
+  CHECK(driver.wattle().costs().placements == driver.counts().removed + 5);
+  CHECK(driver.wattle().costs().placements == driver.by_default().costs().placements);
+  const std::lock_guard lock(world.mutex);
+  CHECK(world.fleet.pods() == 5);
+  CHECK(world.fleet.pods_on(2) == 5);
+  REQUIRE_FALSE(world.asked.empty());
+  CHECK(world.asked[0]["NodeNames"].size() == 4);
+  CHECK(world.asked[0]["Pod"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "250m");
+}
+
+TEST_CASE("both accounts cover the same time, and the summary says what was compared") {
+  World world;
+  Driver driver(world.options(3), std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 30);
+  driver.finish();
+  const json summary = json::parse(summary_json(driver));
+  CHECK(summary["seconds"].get<double>() == doctest::Approx(30));
+  CHECK(driver.by_default().costs().seconds == doctest::Approx(30));
+  CHECK(summary["wattle"]["idle_energy_j"].get<double>() ==
+        doctest::Approx(summary["default"]["idle_energy_j"].get<double>()));
+  CHECK(summary["wattle"]["energy_j"].get<double>() > summary["wattle"]["idle_energy_j"].get<double>());
+  CHECK(summary["answers"]["advised"] == summary["answers"]["asked"]);
+  CHECK(summary["answers"]["by_source"]["controller"].get<double>() > 0);
+  CHECK(summary["controller"].is_null());
+  CHECK(summary_text(driver).find("Default: the same pods") != std::string::npos);
+  CHECK(live_table(driver).find("sim-03") != std::string::npos);
+  const std::lock_guard lock(world.mutex);
+  CHECK(world.fleet.pods() == 0);
+}
+
+TEST_CASE("without the shim the scores are neutral and pods are still placed") {
+  World world;
+  const DriveOptions options = world.options(4);
+  Driver driver(options, std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 5);
+  world.shim.reset();
+  const std::size_t before = driver.wattle().costs().placements;
+  world.run(driver, 5);
+  CHECK(driver.wattle().costs().placements > before);
+  CHECK(driver.extender().counts().unanswered > 0);
+  world.start_shim(options.shim.port);
+  const std::uint64_t unanswered = driver.extender().counts().unanswered;
+  world.run(driver, 5);
+  CHECK(driver.extender().counts().unanswered == unanswered);
+}
+
+TEST_CASE("a malformed answer counts as one and is ignored, as kube-scheduler ignores it") {
+  World world;
+  world.prioritize_body = R"([{"Host":"sim-00","Score":9.5}])";
+  Driver driver(world.options(4), std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 5);
+  CHECK(driver.extender().counts().malformed == driver.extender().counts().asked);
+  CHECK(driver.wattle().costs().placements > 0);
+}
+
+TEST_CASE("a restarted swarm is told again what runs on its nodes") {
+  World world;
+  Driver driver(world.options(4), std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 5);
+  {
+    const std::lock_guard lock(world.mutex);
+    world.fleet = Fleet(synthetic_fleet(4, 3), {}, mono_from_ns(1'000'000'000));
+    ++world.epoch;
+  }
+  world.run(driver, 3);
+  CHECK(driver.counts().swarm_restarts == 1);
+  const std::lock_guard lock(world.mutex);
+  CHECK(world.fleet.pods() == 4);
+}
+
+TEST_CASE("pods created and removed while the swarm is away are made good when it is back") {
+  World world;
+  const DriveOptions options = world.options(4);
+  Driver driver(options, std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 5);
+  world.swarm.reset();
+  world.run(driver, 6);
+  CHECK(driver.running() == 4);
+  world.start_swarm(options.swarm.port);
+  world.run(driver, 3);
+  const std::lock_guard lock(world.mutex);
+  CHECK(world.fleet.pods() == 4);
+}

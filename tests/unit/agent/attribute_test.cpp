@@ -1,0 +1,105 @@
+#include "agent/attribute/attribute.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <numeric>
+
+#include "agent/attribute/shares.hpp"
+#include "agent/collect/rapl.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+
+namespace {
+std::uint64_t sum(const std::vector<std::uint64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+}
+}  // namespace
+
+TEST_CASE("shares add up to the total whatever the weights, and what used nothing is given nothing") {
+  CHECK(rc::check([](std::uint64_t total, const std::vector<std::uint64_t>& weights) {
+    const auto shares = split_exactly(total, weights);
+    RC_ASSERT(shares.size() == weights.size());
+    const bool any = std::any_of(weights.begin(), weights.end(), [](auto w) { return w > 0; });
+    RC_ASSERT(sum(shares) == (any ? total : 0));
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (weights[i] == 0) RC_ASSERT(shares[i] == 0U);
+  }));
+}
+
+TEST_CASE("a share is its exact quotient rounded up or down") {
+  CHECK(rc::check([] {
+    const auto total = *rc::gen::inRange<std::uint64_t>(0, 1'000'000'000'000);
+    const auto weights = *rc::gen::nonEmpty(
+        rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(1, 1'000'000)));
+    const auto shares = split_exactly(total, weights);
+    const std::uint64_t all = sum(weights);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const std::uint64_t floor = total * weights[i] / all;
+      RC_ASSERT(shares[i] == floor || shares[i] == floor + 1);
+    }
+  }));
+}
+
+TEST_CASE("the largest remainders are rounded up") {
+  CHECK(split_exactly(10, std::vector<std::uint64_t>{1, 1, 1}) == std::vector<std::uint64_t>{4, 3, 3});
+  CHECK(split_exactly(10, std::vector<std::uint64_t>{6, 1, 6}) == std::vector<std::uint64_t>{5, 1, 4});
+  CHECK(split_exactly(3, std::vector<std::uint64_t>{}).empty());
+}
+
+TEST_CASE("sum of shares + idle + unattributed is what was measured, to the microjoule, across counter wraps") {
+  CHECK(rc::check([] {
+    constexpr std::uint64_t kRange = 262143328850;
+    Attributor attributor;
+    std::uint64_t counter = *rc::gen::inRange<std::uint64_t>(0, kRange);
+    MonoTime at{};
+    for (int tick = 0; tick < 20; ++tick) {
+      const auto used = *rc::gen::inRange<std::uint64_t>(0, kRange);
+      // What the register does: up to its range, then on from 0.
+      const std::uint64_t next = used <= kRange - counter ? counter + used : used - (kRange - counter);
+      const auto energy = delta_energy({at, counter}, {at + std::chrono::seconds(1), next}, kRange, 1000);
+      RC_ASSERT(energy.has_value());
+      RC_ASSERT(energy->energy_uj == used);
+      RC_ASSERT(!energy->gap);
+      const auto usage =
+          *rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, 64'000'000));
+      const auto idle = *rc::gen::arbitrary<std::uint64_t>();
+      const auto total_us = *rc::gen::inRange<std::uint64_t>(0, 128'000'000);
+      const auto& result = attributor.attribute(energy->energy_uj, idle, usage, total_us);
+      RC_ASSERT(result.shares_uj.size() == usage.size());
+      RC_ASSERT(sum(result.shares_uj) + result.idle_uj + result.unattributed_uj == used);
+      RC_ASSERT(result.idle_uj == std::min(idle, used));
+      counter = next;
+      at += std::chrono::seconds(1);
+    }
+  }));
+}
+
+TEST_CASE("energy follows CPU time, and what no workload used stays unattributed") {
+  Attributor attributor;
+  const auto& result = attributor.attribute(1'000'000, 400'000, std::vector<std::uint64_t>{300'000, 100'000}, 600'000);
+  CHECK(result.idle_uj == 400'000);
+  CHECK(result.shares_uj == std::vector<std::uint64_t>{300'000, 100'000});
+  CHECK(result.unattributed_uj == 200'000);
+}
+
+TEST_CASE("energy of an interval in which nothing ran is nobody's") {
+  Attributor attributor;
+  const auto& result = attributor.attribute(1'000, 400, std::vector<std::uint64_t>{0, 0}, 0);
+  CHECK(result.shares_uj == std::vector<std::uint64_t>{0, 0});
+  CHECK(result.unattributed_uj == 600);
+}
+
+TEST_CASE("idle power is what the least busy moment implies") {
+  IdlePower idle({10, 50, {0, 1}, "test"});
+  CHECK_FALSE(idle.idle_w());
+  idle.observe(100, 1.0);  // the shape says that a full machine draws five times its idle power
+  CHECK(*idle.idle_w() == doctest::Approx(20));
+  idle.observe(25, 0.0);
+  CHECK(*idle.idle_w() == doctest::Approx(25));
+  idle.observe(40, 0.9);  // busier than what is known: tells nothing new
+  CHECK(*idle.idle_w() == doctest::Approx(25));
+  idle.observe(24, 0.0);
+  CHECK(*idle.idle_w() == doctest::Approx(24));
+}

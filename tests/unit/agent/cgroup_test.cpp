@@ -1,0 +1,217 @@
+#include "agent/collect/cgroup.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+
+#include "tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+using namespace std::chrono_literals;
+using agent::test::Tree;
+
+namespace {
+const std::string kBurstable = "kubepods.slice/kubepods-burstable.slice";
+std::string pod_dir(int n) {
+  return kBurstable + "/kubepods-burstable-pod11111111_2222_3333_4444_00000000000" + std::to_string(n) + ".slice";
+}
+std::string uid(int n) { return "11111111-2222-3333-4444-00000000000" + std::to_string(n); }
+
+void use(const Tree& tree, const std::string& dir, std::uint64_t usage_us) {
+  tree.put(dir + "/cpu.stat", "usage_usec " + std::to_string(usage_us) + "\nuser_usec 0\nsystem_usec 0\n");
+}
+
+// One more tick of a second on a manual clock.
+struct Collector {
+  explicit Collector(const Tree& tree, CgroupTreeOptions options = {})
+      : collector(CgroupTree::open_(std::move(*Dir::open_(tree.path())), std::move(options))) {}
+  const CgroupReadings& tick() {
+    clock.advance(1s);
+    collector.read(readings, clock, 4, scratch);
+    return readings;
+  }
+  const WorkloadReading* find(const std::string& name, bool ended = false) const {
+    for (const auto& one : readings.workloads)
+      if (one.values.name == name && one.values.ended == ended) return &one;
+    return nullptr;
+  }
+  CgroupCollector collector;
+  CgroupReadings readings;
+  ManualClock clock;
+  std::vector<char> scratch = std::vector<char>(4096);
+};
+}  // namespace
+
+TEST_CASE("the first sight of what was already there gives counters but no use; the second gives both") {
+  const Tree tree;
+  use(tree, pod_dir(1), 5'000'000);
+  tree.put(pod_dir(1) + "/memory.current", "4096\n");
+  tree.put(pod_dir(1) + "/pids.current", "3\n");
+  tree.put(pod_dir(1) + "/io.stat", "8:0 rbytes=100 wbytes=10 rios=1 wios=1 dbytes=0 dios=0\n8:16 rbytes=1 wbytes=2\n");
+  tree.put(pod_dir(1) + "/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n");
+  Collector c(tree);
+  c.tick();
+  const auto* pod = c.find(uid(1));
+  REQUIRE(pod != nullptr);
+  CHECK_FALSE(pod->values.cpu_usage_us.has_value());
+  CHECK(*pod->raw.cpu_usage_us == 5'000'000);
+  CHECK(*pod->values.memory_bytes == 4096);
+  CHECK(*pod->values.pids == 3);
+  CHECK_FALSE(pod->values.io_read_bytes.has_value());
+  CHECK(pod->raw.io->read_bytes == 101);
+
+  use(tree, pod_dir(1), 5'250'000);
+  tree.put(pod_dir(1) + "/io.stat", "8:0 rbytes=300 wbytes=10\n8:16 rbytes=1 wbytes=9\n");
+  tree.put(pod_dir(1) + "/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=251000\n");
+  c.tick();
+  pod = c.find(uid(1));
+  REQUIRE(pod != nullptr);
+  CHECK(*pod->values.cpu_usage_us == 250'000);
+  CHECK(*pod->values.io_read_bytes == 200);
+  CHECK(*pod->values.io_write_bytes == 7);
+  CHECK(*pod->values.pressure.cpu_some_ratio == doctest::Approx(0.25));
+  CHECK_FALSE(pod->values.pressure.memory_some_ratio.has_value());
+}
+
+TEST_CASE("files that the kernel does not offer leave their values absent") {
+  const Tree tree;
+  use(tree, pod_dir(1), 1);
+  Collector c(tree);
+  c.tick();
+  const auto* pod = c.find(uid(1));
+  REQUIRE(pod != nullptr);
+  CHECK_FALSE(pod->values.memory_bytes.has_value());
+  CHECK_FALSE(pod->values.pids.has_value());
+  CHECK_FALSE(pod->raw.io.has_value());
+}
+
+TEST_CASE("a cgroup that is born within the interval counts from its birth, unless its counter cannot have") {
+  const Tree tree;
+  use(tree, pod_dir(1), 0);
+  Collector c(tree);
+  c.tick();
+  use(tree, pod_dir(2), 30'000);
+  use(tree, pod_dir(3), 60'000'000);  // a minute within a second on four cores
+  c.tick();
+  REQUIRE(c.find(uid(2)) != nullptr);
+  CHECK(*c.find(uid(2))->values.cpu_usage_us == 30'000);
+  REQUIRE(c.find(uid(3)) != nullptr);
+  CHECK_FALSE(c.find(uid(3))->values.cpu_usage_us.has_value());
+}
+
+TEST_CASE("a cgroup recreated under its old path is another: the old one ends and no rate spans the two") {
+  const Tree tree;
+  use(tree, pod_dir(1), 9'000'000);
+  CgroupTreeOptions options;
+  options.full_every = 1;  // only the kernel tells a kept descriptor that its directory is gone
+  Collector c(tree, options);
+  c.tick();
+  const auto old_id = c.find(uid(1))->values.cgroup_id;
+  use(tree, "new", 20'000);  // made before the old one goes, so that the inode is not used again
+  tree.remove(pod_dir(1));
+  std::filesystem::rename(std::filesystem::path(tree.path()) / "new", std::filesystem::path(tree.path()) / pod_dir(1));
+  c.tick();
+  const auto* living = c.find(uid(1));
+  const auto* ended = c.find(uid(1), true);
+  REQUIRE(living != nullptr);
+  REQUIRE(ended != nullptr);
+  CHECK(ended->values.cgroup_id == old_id);
+  CHECK(living->values.cgroup_id != old_id);
+  CHECK(*living->values.cpu_usage_us == 20'000);
+  use(tree, pod_dir(1), 50'000);
+  c.tick();
+  CHECK(*c.find(uid(1))->values.cpu_usage_us == 30'000);
+  CHECK(c.find(uid(1), true) == nullptr);
+}
+
+TEST_CASE("a workload that ended keeps what its parent counted beyond the living") {
+  const Tree tree;
+  use(tree, kBurstable, 10'000'000);
+  use(tree, pod_dir(1), 4'000'000);
+  use(tree, pod_dir(2), 6'000'000);
+  tree.put(pod_dir(2) + "/memory.current", "777\n");
+  Collector c(tree);
+  c.tick();
+  use(tree, kBurstable, 10'500'000);
+  use(tree, pod_dir(1), 4'100'000);
+  tree.remove(pod_dir(2));
+  c.tick();
+  const auto* ended = c.find(uid(2), true);
+  REQUIRE(ended != nullptr);
+  CHECK(*ended->values.cpu_usage_us == 400'000);
+  CHECK(*ended->values.memory_bytes == 777);  // its last
+  CHECK(*c.find(uid(1))->values.cpu_usage_us == 100'000);
+  c.tick();
+  CHECK(c.find(uid(2), true) == nullptr);
+}
+
+TEST_CASE("what several that ended together used is split exactly, as they used it before") {
+  const Tree tree;
+  use(tree, kBurstable, 0);
+  use(tree, pod_dir(1), 0);
+  use(tree, pod_dir(2), 0);
+  Collector c(tree);
+  c.tick();
+  use(tree, kBurstable, 400'000);
+  use(tree, pod_dir(1), 300'000);
+  use(tree, pod_dir(2), 100'000);
+  c.tick();
+  use(tree, kBurstable, 500'001);
+  tree.remove(pod_dir(1));
+  tree.remove(pod_dir(2));
+  c.tick();
+  const auto first = *c.find(uid(1), true)->values.cpu_usage_us, second = *c.find(uid(2), true)->values.cpu_usage_us;
+  CHECK(first + second == 100'001);
+  CHECK(first > 2 * second);
+}
+
+TEST_CASE("roots are disjoint: containers belong to their pod, nested pods come before the pod around them") {
+  const std::string id(64, 'a');
+  const std::string outer = "kubepods/pod11111111-2222-3333-4444-000000000009";
+  const std::string inner = outer + "/" + id + "/kubelet/kubepods/pod11111111-2222-3333-4444-000000000008";
+  const Tree tree;
+  use(tree, inner + "/" + id, 1);
+  use(tree, inner, 1);
+  use(tree, outer, 1);
+  use(tree, pod_dir(1) + "/cri-containerd-" + id + ".scope", 1);
+  use(tree, pod_dir(1), 1);
+  use(tree, "system.slice/ssh.service/inner.service", 1);
+  use(tree, "system.slice/ssh.service", 1);
+  use(tree, "system.slice/tmp.mount", 1);
+  use(tree, "docker/" + id, 1);
+  Collector c(tree);
+  std::vector<std::string> names;
+  for (const auto& one : c.tick().workloads) names.push_back(one.values.name);
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{uid(1), "11111111-2222-3333-4444-000000000008", id, "ssh.service"});
+}
+
+TEST_CASE("children of a configured path are pods by their names") {
+  const Tree tree;
+  use(tree, "jobs/render-7", 1);
+  CgroupTreeOptions options;
+  options.pod_parents = {"/jobs"};
+  Collector c(tree, options);
+  c.tick();
+  REQUIRE(c.find("render-7") != nullptr);
+  CHECK(c.find("render-7")->values.kind == WorkloadKind::pod);
+}
+
+TEST_CASE("a tree beyond its bound is cut and says so") {
+  const Tree tree;
+  for (int i = 0; i < 10; ++i) use(tree, "jobs/j" + std::to_string(i), 1);
+  CgroupTreeOptions options;
+  options.max_cgroups = 5;
+  Collector c(tree, options);
+  c.tick();
+  CHECK(c.collector.tree().truncated());
+  CHECK(c.collector.tree().size() == 5);
+}
+
+TEST_CASE("io.stat lines that are malformed count nothing, and garbage is no harm") {
+  CHECK(parse_io_stat("8:0 rbytes=x wbytes=1\n8:1 rbytes=2 wbytes=3\n8:2\n").read_bytes == 2);
+  CHECK(parse_io_stat("").write_bytes == 0);
+  CHECK(rc::check([](const std::string& text) { parse_io_stat("8:0 rbytes=" + text + " wbytes=1"); }));
+}

@@ -1,0 +1,119 @@
+#include "agent/collect/identity.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "agent/collect/cgroup_mount.hpp"
+#include "tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+
+namespace {
+const std::string kId = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const std::string kOther = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210";
+const std::string kUid = "a1b2c3d4-0001-4002-8003-123456789abc";
+const std::string kUid_ = "a1b2c3d4_0001_4002_8003_123456789abc";
+}  // namespace
+
+TEST_CASE("every known form of a cgroup path gives its owner") {
+  struct Row {
+    std::string path;
+    std::optional<Identity> owner;
+  };
+  const Identity pod{WorkloadKind::pod, kUid, ""}, container{WorkloadKind::pod, kUid, kId};
+  const std::string burstable = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + kUid_ + ".slice";
+  const std::array rows{
+      // systemd driver
+      Row{burstable, pod},
+      Row{burstable + "/cri-containerd-" + kId + ".scope", container},
+      Row{burstable + "/crio-" + kId + ".scope", container},
+      Row{burstable + "/docker-" + kId + ".scope", container},
+      Row{burstable + "/cri-containerd-" + kId + ".scope/system.slice/x.service", container},
+      Row{burstable + "/crio-conmon-" + kId + ".scope", std::nullopt},
+      Row{"/kubepods.slice/kubepods-pod" + kUid_ + ".slice", pod},
+      Row{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + kUid_ + ".slice", pod},
+      Row{"/kubepods.slice/kubepods-pod0123456789abcdef0123456789abcdef.slice",
+          Identity{WorkloadKind::pod, "0123456789abcdef0123456789abcdef", ""}},
+      // cgroupfs driver
+      Row{"/kubepods/burstable/pod" + kUid, pod},
+      Row{"/kubepods/burstable/pod" + kUid + "/" + kId, container},
+      Row{"/kubepods/pod" + kUid + "/crio-" + kId, container},
+      Row{"/pod" + kUid, std::nullopt},  // no kubelet above it
+      // containerd without the systemd driver
+      Row{"/system.slice/containerd.service/kubepods-burstable-pod" + kUid_ + ".slice:cri-containerd:" + kId,
+          container},
+      // kind: the deepest pod counts
+      Row{"/docker/" + kOther + "/kubelet/kubepods/burstable/pod" + kUid + "/" + kId, container},
+      Row{"/system.slice/docker-" + kOther + ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod" +
+              kUid_ + ".slice/cri-containerd-" + kId + ".scope",
+          container},
+      Row{"/kubepods/podffffffff-0001-4002-8003-123456789abc/" + kOther + "/kubelet/kubepods/pod" + kUid + "/" + kId,
+          container},
+      // without Kubernetes
+      Row{"/docker/" + kId, Identity{WorkloadKind::other, kId, kId}},
+      Row{"/machine.slice/libpod-" + kId + ".scope", Identity{WorkloadKind::other, kId, kId}},
+      Row{"/machine.slice/libpod-conmon-" + kId + ".scope", std::nullopt},
+      Row{"/system.slice/ssh.service", Identity{WorkloadKind::service, "ssh.service", ""}},
+      Row{"/user.slice/user-1000.slice/user@1000.service/app.slice/x.service",
+          Identity{WorkloadKind::service, "user@1000.service", ""}},
+      Row{"/user.slice/user-1000.slice/session-2.scope", Identity{WorkloadKind::other, "session-2.scope", ""}},
+      Row{"/system.slice/systemd-fsck@dev-disk-by\\x2duuid.service",
+          Identity{WorkloadKind::service, "systemd-fsck@dev-disk-by\\x2duuid.service", ""}},
+      Row{"/system.slice/var-lib.mount", std::nullopt},
+      Row{"/system.slice/dbus.socket", std::nullopt},
+      // virtual machines
+      Row{"/machine.slice/machine-qemu\\x2d3\\x2dweb\\x2d1.scope/libvirt/emulator",
+          Identity{WorkloadKind::vm, "web-1", ""}},
+      Row{"/machine/web.libvirt-qemu", Identity{WorkloadKind::vm, "web", ""}},
+      Row{"/qemu.slice/104.scope", Identity{WorkloadKind::vm, "104", ""}},
+      // nobody's
+      Row{"/machine/.libvirt-qemu", std::nullopt},
+      Row{"/", std::nullopt},
+      Row{"", std::nullopt},
+      Row{"/kubepods.slice/kubepods-burstable.slice", std::nullopt},
+      Row{"/kubepods/burstable/podnot-a-uid", std::nullopt},
+      Row{"/system.slice", std::nullopt},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.path);
+    const auto owner = identify(row.path);
+    CHECK(owner.has_value() == row.owner.has_value());
+    if (owner && row.owner) {
+      CHECK(owner->name == row.owner->name);
+      CHECK(owner->container_id == row.owner->container_id);
+      CHECK((owner->kind == row.owner->kind));
+    }
+  }
+}
+
+TEST_CASE("escapes that are none stay as they are") {
+  CHECK(unescape_unit("a\\x2db") == "a-b");
+  CHECK(unescape_unit("a\\x2") == "a\\x2");
+  CHECK(unescape_unit("a\\xzz") == "a\\xzz");
+  CHECK(unescape_unit("\\") == "\\");
+}
+
+TEST_CASE("the cgroup2 mount is found on hybrid and pure machines, and a partial view comes last") {
+  const auto hybrid = parse_mountinfo(
+      "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
+      "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:5 master:1 - cgroup2 cgroup2 rw\n");
+  REQUIRE(hybrid.size() == 1);
+  CHECK(hybrid[0].mount_point == "/sys/fs/cgroup/unified");
+  const auto two =
+      parse_mountinfo("1 2 0:3 /../.. /a rw - cgroup2 cgroup2 rw\n4 2 0:3 / /b\\040c rw - cgroup2 cgroup2 rw\n");
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].mount_point == "/b c");
+  for (const char* garbage : {"", "\n\n", "- cgroup2", "1 2 3 4 5 6 -", "a b c d e f - ext4 x y"})
+    CHECK(parse_mountinfo(garbage).empty());
+}
+
+TEST_CASE("a machine without cgroup2 says what to do") {
+  const agent::test::Tree tree{{"proc/self/mountinfo", "1 2 0:3 / / rw - ext4 /dev/sda rw\n"}};
+  const auto root = open_cgroup_root(Roots::below(tree.path()));
+  REQUIRE_FALSE(root);
+  CHECK(root.error().code == Errc::not_found);
+  CHECK_FALSE(root.error().mend.empty());
+}

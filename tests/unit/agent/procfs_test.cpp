@@ -1,0 +1,150 @@
+#include "agent/collect/procfs.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "agent/collect/psi.hpp"
+#include "tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+using namespace std::chrono_literals;
+
+namespace {
+const Accept kAll = [](std::string_view) { return true; };
+}
+
+TEST_CASE("busy time counts interrupts, but neither waiting nor stolen time, and guests once") {
+  const auto cpu = parse_stat("cpu  100 20 30 1000 400 5 6 77 50 0\ncpu0 1 2 3 4\ncpu1 1 2 3 4\nintr 5\n", 100);
+  REQUIRE(cpu);
+  CHECK(cpu->busy_us == (100 + 20 + 30 + 5 + 6) * 10'000);
+  CHECK(cpu->idle_us == 1400 * 10'000);
+  CHECK(cpu->cores == 2);
+}
+
+TEST_CASE("cores in use are busy time over real time, at most those online, absent when counters fall") {
+  const CpuCounters a{1'000'000, 0, 2}, b{2'500'000, 0, 2};
+  CHECK(*mean_cores(a, b, 1s) == doctest::Approx(1.5));
+  CHECK(*mean_cores(a, b, 500ms) == doctest::Approx(2));
+  CHECK_FALSE(mean_cores(b, a, 1s).has_value());
+  CHECK_FALSE(mean_cores(a, b, 0s).has_value());
+}
+
+TEST_CASE("memory in use is total less available") {
+  const auto memory = parse_meminfo("MemTotal:   1000 kB\nMemFree:  10 kB\nMemAvailable:   400 kB\n");
+  REQUIRE(memory);
+  CHECK(memory->total_bytes == 1'024'000);
+  CHECK(memory->available_bytes == 409'600);
+  CHECK_FALSE(parse_meminfo("MemTotal: 1000 kB\n").has_value());  // kernels before 3.14
+  CHECK_FALSE(parse_meminfo("MemTotal: 10 kB\nMemAvailable: 11 kB\n").has_value());
+}
+
+TEST_CASE("interfaces are read however their columns run together") {
+  std::vector<IoCounters> found;
+  parse_net_dev(
+      "Inter-|   Receive  |  Transmit\n face |bytes packets\n  eth0:246200313 6151 0 0 0 0 0 0 213579 2404 0 0 0 0 0 "
+      "0\n"
+      "    lo: 1 2 3\n",
+      kAll, found);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].name == "eth0");
+  CHECK(found[0].in_bytes == 246200313);
+  CHECK(found[0].out_bytes == 213579);
+}
+
+TEST_CASE("disk sectors are 512 bytes") {
+  std::vector<IoCounters> found;
+  parse_diskstats(" 254 0 vda 53393 10808 3056 32253 58110 11672 4021 14606 0 24176 47938\n", kAll, found);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].in_bytes == 3056 * 512);
+  CHECK(found[0].out_bytes == 4021 * 512);
+}
+
+TEST_CASE("established connections are found by their column's name") {
+  CHECK(*parse_snmp("Ip: A B\nIp: 1 2\nTcp: MaxConn CurrEstab InSegs\nTcp: -1 17 5\n") == 17);
+  CHECK_FALSE(parse_snmp("Tcp: MaxConn CurrEstab\n").has_value());
+  CHECK_FALSE(parse_snmp("Tcp: A CurrEstab\nTcp: 1\n").has_value());
+}
+
+TEST_CASE("a rate counts only what is in both readings and did not start over") {
+  const std::vector<IoCounters> a{{"eth0", 100, 1000}, {"eth1", 5, 5}};
+  const std::vector<IoCounters> b{{"eth2", 7'000, 7'000}, {"eth0", 300, 10}};
+  const auto rate = mean_rate(a, b, 2s);
+  REQUIRE(rate);
+  CHECK(rate->in_bytes_per_s == doctest::Approx(100));
+  CHECK(rate->out_bytes_per_s == doctest::Approx(0));
+}
+
+TEST_CASE("whole disks are told from partitions and stacked devices by name where /sys does not say") {
+  for (const char* disk : {"sda", "vdb", "nvme0n1", "mmcblk0", "xvda"}) CHECK_MESSAGE(looks_whole_disk(disk), disk);
+  for (const char* part : {"sda1", "vdb12", "nvme0n1p2", "mmcblk0p1", "dm-0", "loop3", "zram0", "md127"})
+    CHECK_MESSAGE(!looks_whole_disk(part), part);
+}
+
+TEST_CASE("a captured machine gives its one interface and one disk, and no file system of ours") {
+  const std::string fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup";
+  auto procfs = Procfs::open_(Roots::below(fixture), 100);
+  REQUIRE(procfs);
+  NodeCounters now;
+  std::vector<char> scratch(1 << 16);
+  std::vector<std::pair<std::string, Error>> errors;
+  const ManualClock clock;
+  procfs->read(now, clock, scratch, errors);
+  CHECK(errors.empty());
+  REQUIRE(now.interfaces);
+  REQUIRE(now.interfaces->size() == 1);
+  CHECK(now.interfaces->at(0).name == "eth0");
+  REQUIRE(now.disks);
+  REQUIRE(now.disks->size() == 1);
+  CHECK(now.disks->at(0).name == "vda");
+  CHECK(now.cpu->cores == 2);
+  CHECK_FALSE(now.disk_used_ratio.has_value());
+}
+
+TEST_CASE("a file that is missing blanks its own values and is named; it is used again when it is back") {
+  const agent::test::Tree tree{{"proc/stat", "cpu  1 1 1 1 1 1 1\ncpu0 1\n"}, {"proc/meminfo", "nonsense"}};
+  auto procfs = Procfs::open_(Roots::below(tree.path()), 100);
+  REQUIRE(procfs);
+  NodeCounters now;
+  std::vector<char> scratch(4096);
+  std::vector<std::pair<std::string, Error>> errors;
+  const ManualClock clock;
+  procfs->read(now, clock, scratch, errors);
+  CHECK(now.cpu.has_value());
+  CHECK_FALSE(now.memory.has_value());
+  REQUIRE(errors.size() == 4);
+  CHECK(errors[0].first == "memory");
+  CHECK(errors[0].second.code == Errc::malformed);
+  CHECK(errors[1].second.subject == tree.path() + "/proc/net/dev");
+  tree.put("proc/meminfo", "MemTotal: 4 kB\nMemAvailable: 1 kB\n");
+  errors.clear();
+  procfs->read(now, clock, scratch, errors);
+  CHECK(now.memory.has_value());
+}
+
+TEST_CASE("pressure totals are read with and without the line for some, and become a share of the interval") {
+  const auto cpu = parse_psi(
+      "some avg10=0.02 avg60=0.27 avg300=0.76 total=15791866\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+  CHECK(*cpu.some_us == 15791866);
+  CHECK(*cpu.full_us == 0);
+  const auto irq = parse_psi("full avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
+  CHECK_FALSE(irq.some_us.has_value());
+  CHECK(*irq.full_us == 9);
+  CHECK(*mean_ratio(1'000'000, 1'250'000, 500ms) == doctest::Approx(0.5));
+  CHECK(*mean_ratio(0, 3'000'000, 1s) == doctest::Approx(1));
+  CHECK_FALSE(mean_ratio(5, 4, 1s).has_value());
+  CHECK_FALSE(mean_ratio(std::nullopt, 4, 1s).has_value());
+}
+
+TEST_CASE("no parser minds garbage") {
+  CHECK(rc::check([](const std::string& text) {
+    parse_stat(text, 100);
+    parse_stat("cpu " + text, 100);
+    parse_meminfo("MemTotal:" + text);
+    parse_snmp("Tcp: " + text + "\nTcp: " + text);
+    parse_psi("some " + text + " total=" + text);
+    std::vector<IoCounters> found;
+    parse_net_dev(text + ":" + text, kAll, found);
+    parse_diskstats(text, kAll, found);
+  }));
+}

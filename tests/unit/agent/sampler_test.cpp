@@ -1,0 +1,198 @@
+#include "agent/sampler.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/metrics.hpp"
+#include "agent/render.hpp"
+#include "tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+using namespace std::chrono_literals;
+using agent::test::Tree;
+
+namespace {
+const std::string kPod = "sys/fs/cgroup/kubepods.slice/kubepods-pod11111111_2222_3333_4444_555555555555.slice";
+const std::string kUid = "11111111-2222-3333-4444-555555555555";
+
+void usage(const Tree& tree, const std::string& dir, std::uint64_t us) {
+  tree.put(dir + "/cpu.stat", "usage_usec " + std::to_string(us) + "\n");
+}
+void busy(const Tree& tree, std::uint64_t ticks) {
+  tree.put("proc/stat", "cpu  " + std::to_string(ticks) + " 0 0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n");
+}
+void package(const Tree& tree, std::uint64_t uj) {
+  tree.put("sys/class/powercap/intel-rapl:0/name", "package-0\n");
+  tree.put("sys/class/powercap/intel-rapl:0/energy_uj", std::to_string(uj));
+  tree.put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850");
+}
+void machine(const Tree& tree) {
+  busy(tree, 1000);
+  tree.put("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n");
+  tree.put("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  usage(tree, "sys/fs/cgroup", 10'000'000);
+  usage(tree, "sys/fs/cgroup/kubepods.slice", 5'000'000);
+  usage(tree, kPod, 5'000'000);
+}
+AgentConfig config_of(const Tree& tree) {
+  AgentConfig config;
+  config.node = "n1";
+  config.roots = Roots::below(tree.path());
+  return config;
+}
+}  // namespace
+
+TEST_CASE("the first sample has counters and no rates; the second shares its energy out exactly") {
+  const Tree tree;
+  machine(tree);
+  package(tree, 1'000);
+  ManualClock clock;
+  auto sampler = Sampler::open_(config_of(tree), clock, 7);
+  REQUIRE(sampler.has_value());
+  const Sample& first = sampler->tick();
+  CHECK(first.record.seq == 1);
+  CHECK(first.record.incarnation == 7);
+  CHECK(first.record.interval_ns == 0);
+  CHECK_FALSE(first.record.node.cpu_used_cores.has_value());
+  CHECK_FALSE(first.record.node.energy_uj.has_value());
+  CHECK(first.rapl_uj.at(0).second == 1'000);
+  REQUIRE(first.changes.size() == 1);
+  CHECK(first.changes[0].uid == kUid);
+
+  clock.advance(1s);
+  busy(tree, 1100);
+  package(tree, 40'001'007);
+  usage(tree, "sys/fs/cgroup", 11'000'000);
+  usage(tree, "sys/fs/cgroup/kubepods.slice", 5'600'000);
+  usage(tree, kPod, 5'600'000);
+  const Sample& second = sampler->tick();
+  const NodeValues& node = second.record.node;
+  CHECK(second.record.interval_ns == 1'000'000'000);
+  CHECK(*node.cpu_used_cores == doctest::Approx(1.0));
+  CHECK(*node.memory_used_bytes == 600 * 1024);
+  CHECK(node.energy_source == EnergySource::rapl);
+  CHECK(*node.energy_uj == 40'000'007);
+  REQUIRE(second.record.workloads.size() == 1);
+  const auto& pod = second.record.workloads[0];
+  CHECK(*pod.cpu_usage_us == 600'000);
+  CHECK(*pod.energy_uj + *node.idle_energy_uj + *node.unattributed_energy_uj == *node.energy_uj);
+  const std::uint64_t dynamic_uj = *node.energy_uj - *node.idle_energy_uj;
+  CHECK(*pod.energy_uj >= dynamic_uj * 6 / 10);
+  CHECK(*pod.energy_uj <= dynamic_uj * 6 / 10 + 1);
+  CHECK(second.changes.empty());
+}
+
+TEST_CASE("without a meter energy is estimated and marked so, and a pod that goes is told with its last share") {
+  const Tree tree;
+  machine(tree);
+  AgentConfig config = config_of(tree);
+  config.estimate.idle_w = 10;
+  config.estimate.max_w = 30;
+  config.estimate.curve = {0, 1};
+  ManualClock clock;
+  auto sampler = Sampler::open_(config, clock, 1);
+  REQUIRE(sampler.has_value());
+  sampler->tick();
+  clock.advance(1s);
+  busy(tree, 1100);  // one of two cores
+  usage(tree, "sys/fs/cgroup", 11'000'000);
+  usage(tree, "sys/fs/cgroup/kubepods.slice", 5'500'000);
+  tree.remove(kPod);
+  const Sample& sample = sampler->tick();
+  CHECK(sample.record.node.energy_source == EnergySource::estimated);
+  CHECK(*sample.record.node.energy_uj == 20'000'000);
+  CHECK(*sample.record.node.idle_energy_uj == 10'000'000);
+  REQUIRE(sample.record.workloads.size() == 1);
+  CHECK(sample.record.workloads[0].ended);
+  CHECK(*sample.record.workloads[0].cpu_usage_us == 500'000);
+  CHECK(*sample.record.workloads[0].energy_uj == 5'000'000);
+  CHECK(*sample.record.node.unattributed_energy_uj == 5'000'000);
+  REQUIRE(sample.changes.size() == 1);
+  CHECK(sample.changes[0].gone);
+  CHECK(sampler->pods().empty());
+}
+
+TEST_CASE("one sample as JSON carries the raw counters and leaves out what is absent") {
+  const auto fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server";
+  AgentConfig config;
+  config.roots = Roots::below(fixture);
+  const ManualClock clock;
+  auto sampler = Sampler::open_(config, clock, 0);
+  REQUIRE(sampler.has_value());
+  const auto json = nlohmann::json::parse(sample_json("n1", sampler->tick()));
+  CHECK(json["node_name"] == "n1");
+  CHECK(json["raw"]["cgroup_cpu_usage_us"] == 15300000);
+  CHECK(json["raw"]["rapl"].size() == 6);
+  CHECK_FALSE(json["node"].contains("cpu_used_cores"));
+  CHECK(json["errors"].contains("net"));
+  REQUIRE(json["workloads"].size() == 2);
+  CHECK(json["workloads"][0]["kind"] == "pod");
+  CHECK(json["workloads"][0]["raw"]["cpu_usage_us"] == 9000000);
+}
+
+TEST_CASE("every CSV row has as many cells as the header") {
+  const auto fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server";
+  AgentConfig config;
+  config.roots = Roots::below(fixture);
+  const ManualClock clock;
+  auto sampler = Sampler::open_(config, clock, 0);
+  REQUIRE(sampler.has_value());
+  sampler->tick();
+  const auto text = csv_header() + sample_csv("n1", sampler->with_probes({{"default", 1.0, 2.0, 0.5, 0.1, 10}}));
+  std::size_t lines = 0, begin = 0;
+  std::ptrdiff_t commas = 0;
+  for (auto end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin)) {
+    const auto here = std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 text.begin() + static_cast<std::ptrdiff_t>(end), ',');
+    if (lines == 0) commas = here;
+    CHECK(here == commas);
+    ++lines;
+  }
+  CHECK(lines == 1 + 1 + 2 + 1);
+}
+
+TEST_CASE("doctor names what is lost, why, and what mends it") {
+  const auto findings =
+      examine(Roots::below(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup"));
+  CHECK(healthy(findings));
+  const auto find = [&](const std::string& source) {
+    for (const auto& finding : findings)
+      if (finding.source == source) return finding;
+    return Finding{};
+  };
+  CHECK(find("cgroup").ok);
+  CHECK(find("psi").ok);
+  CHECK_FALSE(find("cgroup-memory").ok);
+  CHECK_FALSE(find("cgroup-memory").mend.empty());
+  CHECK_FALSE(find("rapl").ok);
+  CHECK(find("rapl").text().find("lost") != std::string::npos);
+  const Tree bare;
+  CHECK_FALSE(healthy(examine(Roots::below(bare.path()))));
+}
+
+TEST_CASE("the metrics page sums energy up and escapes names") {
+  Metrics metrics({{"rapl", true, true, "1 zone", ""}});
+  Sample sample;
+  sample.record.seq = 1;
+  sample.record.node.energy_source = EnergySource::rapl;
+  sample.record.node.energy_uj = 1'500'000;
+  WorkloadValues workload;
+  workload.cgroup_id = 5;
+  workload.kind = WorkloadKind::service;
+  workload.name = "a\\x2d\"b\".service";
+  workload.energy_uj = 500'000;
+  sample.record.workloads = {workload};
+  sample.workloads.resize(1);
+  metrics.observe(sample, 0);
+  metrics.observe(sample, 2);
+  const auto page = metrics.page({{"default", {3, 0, 1, 0, 0}}});
+  CAPTURE(page);
+  for (const char* line :
+       {"wattle_node_energy_joules_total{source=\"rapl\"} 3\n", "wattle_agent_late_ticks_total 2\n",
+        "name=\"a\\\\x2d\\\"b\\\".service\",cgroup=\"5\"} 1\n", "wattle_agent_source_ok{source=\"rapl\"} 1\n",
+        "wattle_probe_results_total{target=\"default\",end=\"refused\"} 1\n"})
+    CHECK_MESSAGE(page.find(line) != std::string::npos, line);
+  CHECK(page.find("wattle_node_memory_used_bytes") == std::string::npos);  // absent is not zero
+}

@@ -1,0 +1,137 @@
+#include "common/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include "common/dir.hpp"
+#include "temp_dir.hpp"
+
+using namespace wattle;
+using namespace wattle::config;
+
+namespace {
+struct Options {
+  double tick_s = 1;
+  int count = 3;
+  bool on = false;
+  std::string endpoint = "default";
+  std::size_t mode = 0;
+  std::vector<std::string> targets;
+  std::map<std::string, double> weights;
+};
+
+Status read(const std::string& text, Options& out) {
+  auto document = Document::parse(text, "agent.yaml");
+  if (!document) return forward_error(document);
+  Section root = document->root();
+  root.read("tick", out.tick_s, {.min = 0.1, .max = 60, .unit = Unit::seconds});
+  root.read("count", out.count, {.min = 1, .max = 10});
+  root.read("on", out.on);
+  root.read_choice("mode", out.mode, {"off", "shadow", "live"});
+  root.read("targets", out.targets);
+  root.read("weights", out.weights, {.min = 0, .max = 1});
+  Section controller = root.section("controller");
+  controller.read("endpoint", out.endpoint);
+  return document->finish();
+}
+
+void check_mistake(const std::string& text, const std::string& mistake) {
+  Options out;
+  const Status status = read(text, out);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().code == Errc::malformed);
+  CHECK(status.error().subject == "agent.yaml");
+  CAPTURE(status.error().what);
+  CHECK(status.error().what.find(mistake) != std::string::npos);
+}
+}  // namespace
+
+TEST_CASE("what is set is read and what is absent keeps its default") {
+  Options out;
+  REQUIRE(
+      read("tick: 250ms\non: true\nmode: shadow\ntargets: [a, b]\nweights: {energy: 0.5}\n"
+           "controller:\n  endpoint: tcp://here:1\n",
+           out));
+  CHECK(out.tick_s == 0.25);
+  CHECK(out.count == 3);
+  CHECK(out.on);
+  CHECK(out.mode == 1);
+  CHECK(out.targets == std::vector<std::string>{"a", "b"});
+  CHECK(out.weights.at("energy") == 0.5);
+  CHECK(out.endpoint == "tcp://here:1");
+  Options untouched;
+  REQUIRE(read("", untouched));
+  CHECK(untouched.tick_s == 1);
+  CHECK(untouched.endpoint == "default");
+}
+
+TEST_CASE("a span of time takes its unit") {
+  for (const auto& [text, seconds] : {std::pair{"250ms", 0.25}, {"2s", 2.0}, {"1m", 60.0}, {"0.5", 0.5}}) {
+    Options out;
+    REQUIRE(read(std::string("tick: ") + text + "\n", out));
+    CHECK(out.tick_s == seconds);
+  }
+  check_mistake("tick: soon\n", "agent.yaml:1: tick: not a span of time (as in 250ms, 1s, 2m)");
+}
+
+TEST_CASE("each kind of mistake names file, line, key and mend") {
+  check_mistake("count: 3\n\ntock: 1\n", "agent.yaml:3: tock: unknown key (remove it; known here:");
+  check_mistake("controller:\n  endpiont: x\n", "agent.yaml:2: controller.endpiont: unknown key");
+  check_mistake("count: many\n", "agent.yaml:1: count: not a number (as in 0.5)");
+  check_mistake("count: 11\n", "agent.yaml:1: count: 11 is out of range (use 1 to 10)");
+  check_mistake("count: 2.5\n", "count: not a whole number");
+  check_mistake("tick: 90s\n", "tick: 90 is out of range (use 0.1 to 60 s)");
+  check_mistake("on: yes\n", "on: not a boolean (use true or false)");
+  check_mistake("mode: fast\n", "mode: 'fast' is none of the choices (use one of: off shadow live)");
+  check_mistake("targets: a\n", "targets: not a list (as in [a, b])");
+  check_mistake("weights:\n  energy: 2\n", "agent.yaml:2: weights.energy: 2 is out of range");
+  check_mistake("controller: 5\n", "controller: not a section (write keys below it)");
+}
+
+TEST_CASE("all mistakes are told at once, in the order of their lines") {
+  Options out;
+  const Status status = read("count: 99\nnonsense: 1\nmode: fast\ntick: 0\n", out);
+  REQUIRE_FALSE(status);
+  const std::string& what = status.error().what;
+  CHECK(what.starts_with("4 mistakes\n"));
+  CHECK(what.find(":1: count") < what.find(":2: nonsense"));
+  CHECK(what.find(":2: nonsense") < what.find(":3: mode"));
+  CHECK(what.find(":3: mode") < what.find(":4: tick"));
+  CHECK(out.count == 3);
+}
+
+TEST_CASE("a required key that is missing and a mistake of the caller's own are told") {
+  auto document = Document::parse("a: 1\n", "x.yaml");
+  REQUIRE(document);
+  Section root = document->root();
+  std::string text;
+  double number = 0;
+  root.read("name", text, true);
+  root.read("size", number, {.required = true});
+  root.read("a", number);
+  root.mistake("a", "clashes with b", "drop one");
+  const Status status = document->finish();
+  REQUIRE_FALSE(status);
+  CHECK(status.error().what.find("name: missing (set it)") != std::string::npos);
+  CHECK(status.error().what.find("size: missing (set it)") != std::string::npos);
+  CHECK(status.error().what.find("x.yaml:1: a: clashes with b (drop one)") != std::string::npos);
+}
+
+TEST_CASE("sections in a list are each checked") {
+  auto document = Document::parse("probes:\n  - name: a\n  - name: b\n    nam: c\n", "x.yaml");
+  REQUIRE(document);
+  auto probes = document->root().sections("probes");
+  REQUIRE(probes.size() == 2);
+  std::vector<std::string> names;
+  for (auto& probe : probes) probe.read("name", names.emplace_back());
+  CHECK(names == std::vector<std::string>{"a", "b"});
+  CHECK(document->finish().error().what.find("x.yaml:4: probes[1].nam: unknown key") != std::string::npos);
+}
+
+TEST_CASE("what is no YAML, or no map, is refused with its place") {
+  CHECK(Document::parse("a: [1\n", "x.yaml").error().subject.starts_with("x.yaml:"));
+  CHECK(Document::parse("- a\n- b\n", "x.yaml").error().what == "the top level is not a map");
+  const wattle::test::TempDir temp;
+  CHECK(Document::load(temp.file("none.yaml")).error().code == Errc::not_found);
+  REQUIRE(write_file_atomically(temp.file("some.yaml"), "a: 1\n"));
+  CHECK(Document::load(temp.file("some.yaml")));
+}

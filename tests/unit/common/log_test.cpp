@@ -1,0 +1,74 @@
+#include "common/log.hpp"
+
+#include <fcntl.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+#include "temp_dir.hpp"
+
+using namespace wattle;
+
+namespace {
+// What f writes to standard error.
+template <class F>
+std::vector<std::string> lines_of(F&& f) {
+  const wattle::test::TempDir temp;
+  const Fd before(::dup(STDERR_FILENO));
+  const Fd into(::open(temp.file("log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  ::dup2(into.get(), STDERR_FILENO);
+  f();
+  ::dup2(before.get(), STDERR_FILENO);
+  const std::string text = Dir::open_(temp.path())->read_file("log").value();
+  std::vector<std::string> lines;
+  parse::for_each_line(text, [&](std::string_view line) { lines.emplace_back(line); });
+  return lines;
+}
+}  // namespace
+
+TEST_CASE("a JSON line is one object with time, level, program, event and fields of their type") {
+  const auto lines = lines_of([] {
+    const Log log("wattle-test", LogLevel::info, LogFormat::json);
+    log.info("it \"happened\"",
+             {{"n", 3}, {"w", 1.5}, {"ok", true}, {"who", "a\nb"}, {"error", Error{Errc::denied, "x", "no", ""}}});
+    log.debug("not this");
+    log.warn("bytes", {{"text", std::string("\xff\xfe")}});
+  });
+  REQUIRE(lines.size() == 2);
+  const auto first = nlohmann::json::parse(lines[0]);
+  CHECK(first["level"] == "info");
+  CHECK(first["program"] == "wattle-test");
+  CHECK(first["event"] == "it \"happened\"");
+  CHECK(first["n"] == 3);
+  CHECK(first["w"] == 1.5);
+  CHECK(first["ok"] == true);
+  CHECK(first["who"] == "a\nb");
+  CHECK(first["error"] == "denied: x: no");
+  CHECK(first["time"].get<std::string>().size() == std::string("2026-01-01T00:00:00.000Z").size());
+  CHECK(nlohmann::json::parse(lines[1])["level"] == "warn");
+}
+
+TEST_CASE("a text line has the event and its fields, quoted where they have blanks") {
+  const auto lines = lines_of([] {
+    const Log log("wattle-test", LogLevel::warn, LogFormat::text);
+    log.error("event", {{"a", "x"}, {"b", "x y"}, {"c", ""}, {"d", 7}});
+    log.info("not this");
+  });
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].find("event  a=x  b=\"x y\"  c=\"\"  d=7") != std::string::npos);
+}
+
+TEST_CASE("a silent log says nothing, and standard error that is no terminal gets JSON") {
+  CHECK(lines_of([] { Log::silent().error("x"); }).empty());
+  const auto lines = lines_of([] { Log("p", LogLevel::debug, LogFormat::automatic).debug("x"); });
+  REQUIRE(lines.size() == 1);
+  CHECK(nlohmann::json::parse(lines[0])["event"] == "x");
+}
+
+TEST_CASE("levels and formats are read by name") {
+  CHECK(parse_log_level("warn").value() == LogLevel::warn);
+  CHECK(parse_log_level("loud").error().mend == "use debug, info, warn, error or off");
+  CHECK(parse_log_format("json").value() == LogFormat::json);
+  CHECK_FALSE(parse_log_format("xml"));
+}

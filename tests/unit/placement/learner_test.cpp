@@ -1,0 +1,225 @@
+// learner: transitions by hand, through a trainer that only keeps what it is given.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "placement/learner.hpp"
+
+namespace wattle::placement {
+namespace {
+
+class KeepingTrainer final : public models::QTrainer {
+ public:
+  Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
+    for (const models::Transition* transition : batch) seen.push_back(*transition);
+    ++steps_;
+    models::StepStats stats;
+    stats.loss = 0.5;
+    stats.step = steps_;
+    return stats;
+  }
+  std::uint64_t steps() const override { return steps_; }
+  models::Weights weights() const override { return {}; }
+  models::Weights checkpoint() const override { return {}; }
+  Status restore(const models::Weights&) override { return {}; }
+  std::vector<models::Transition> seen;
+
+ private:
+  std::uint64_t steps_ = 0;
+};
+
+models::Observation marked(float mark, std::size_t nodes = 3) {
+  models::Observation observation;
+  observation.nodes = nodes;
+  observation.node.assign(nodes * models::kNodeFeatures, mark);
+  for (std::size_t row = 0; row < nodes; ++row) observation.node[row * models::kNodeFeatures] = static_cast<float>(row);
+  observation.prior.assign(nodes, 0.0F);
+  observation.valid.assign(nodes, 1);
+  observation.pod[15] = mark;
+  return observation;
+}
+
+// el-rl without constraints ends; ee is 10 x share of unused; lb: 10, 0, -1.
+RawOutcome outcome(std::uint64_t chosen_pods) {
+  RawOutcome raw;
+  raw.before.resize(3);
+  raw.before[0].pods = chosen_pods;
+  raw.before[1].pods = 1;
+  raw.before[2].pods = 5;
+  return raw;  // lb: 10 for 0 or 1 pods, 0 for 2..4, -1 and end for 5 and more
+}
+
+LearnerOptions options(std::size_t n_step) {
+  LearnerOptions result;
+  result.n_step = n_step;
+  result.warmup = 1;
+  result.batch = 64;
+  result.tau_s = 10;
+  return result;
+}
+
+RewardConfig lb() {
+  RewardConfig config;
+  config.preset = Preset::lb;
+  return config;
+}
+
+MonoTime at(double s) { return MonoTime(from_seconds(s)); }
+
+const models::Transition* from(const KeepingTrainer& trainer, float mark) {
+  for (const models::Transition& transition : trainer.seen)
+    if (transition.state.pod[15] == mark) return &transition;
+  return nullptr;
+}
+
+TEST_CASE("n-step transitions have the rewards and discounts of the arithmetic") {
+  KeepingTrainer trainer;
+  Learner learner(options(2), lb(), trainer);
+  const std::array<double, 4> when = {0, 2, 5, 6};
+  for (std::size_t i = 0; i < 4; ++i)
+    learner.placed(i + 1, marked(static_cast<float>(i)), static_cast<std::uint32_t>(i % 3), at(when[i]));
+  CHECK(learner.figures().replay == 0);
+  CHECK(learner.settled(1, outcome(0)).value().value == 10);
+  CHECK(learner.settled(2, outcome(3)).value().value == 0);
+  CHECK(learner.settled(3, outcome(1)).value().value == 10);
+  CHECK(learner.figures().replay == 2);
+  CHECK(learner.step().value()->loss == 0.5);
+  const models::Transition* first = from(trainer, 0);
+  REQUIRE(first != nullptr);
+  CHECK(first->action == 0);
+  CHECK(first->reward == doctest::Approx(10 + std::exp(-0.2) * 0));
+  CHECK(first->discount == doctest::Approx(std::exp(-0.5)));
+  CHECK(first->next.pod[15] == 2);
+  const models::Transition* second = from(trainer, 1);
+  REQUIRE(second != nullptr);
+  CHECK(second->reward == doctest::Approx(0 + std::exp(-0.3) * 10));
+  CHECK(second->discount == doctest::Approx(std::exp(-0.4)));
+  CHECK(second->next.pod[15] == 3);
+  CHECK(from(trainer, 2) == nullptr);
+}
+
+TEST_CASE("an end of episode cuts, and nothing is bootstrapped") {
+  KeepingTrainer trainer;
+  Learner learner(options(3), lb(), trainer);
+  learner.placed(1, marked(0), 0, at(0));
+  learner.placed(2, marked(1), 0, at(1));
+  REQUIRE(learner.settled(2, outcome(9)).has_value());
+  REQUIRE(learner.settled(1, outcome(0)).has_value());
+  REQUIRE(learner.step().has_value());
+  const models::Transition* first = from(trainer, 0);
+  REQUIRE(first != nullptr);
+  CHECK(first->reward == doctest::Approx(10 - std::exp(-0.1)));
+  CHECK(first->discount == 0);
+  CHECK(first->next.nodes == 0);
+  REQUIRE(from(trainer, 1) != nullptr);
+  CHECK(from(trainer, 1)->reward == -1);
+}
+
+TEST_CASE("a late outcome is lost, counted, and the chain bootstraps where it breaks") {
+  KeepingTrainer trainer;
+  Learner learner(options(3), lb(), trainer);
+  learner.placed(1, marked(0), 0, at(0));
+  learner.placed(2, marked(1), 0, at(4));
+  REQUIRE(learner.settled(1, outcome(0)).has_value());
+  learner.expire(at(124));
+  CHECK(learner.figures().expired == 0);
+  learner.expire(at(125));
+  CHECK(learner.figures().expired == 1);
+  CHECK(learner.settled(2, outcome(0)).error().code == Errc::not_found);
+  CHECK(learner.settled(7, outcome(0)).error().code == Errc::not_found);
+  CHECK(learner.settled(1, outcome(0)).error().code == Errc::not_found);
+  REQUIRE(learner.step().has_value());
+  REQUIRE(from(trainer, 0) != nullptr);
+  CHECK(from(trainer, 0)->reward == 10);
+  CHECK(from(trainer, 0)->discount == doctest::Approx(std::exp(-0.4)));
+  CHECK(from(trainer, 0)->next.pod[15] == 1);
+  CHECK(from(trainer, 1) == nullptr);
+}
+
+TEST_CASE("another reward relabels what was seen") {
+  KeepingTrainer trainer;
+  Learner learner(options(1), lb(), trainer);
+  learner.placed(1, marked(0), 0, at(0));
+  learner.placed(2, marked(1), 0, at(1));
+  REQUIRE(learner.settled(1, outcome(0)).has_value());
+  RewardConfig ee;
+  ee.preset = Preset::ee;
+  learner.set_reward(ee);
+  REQUIRE(learner.step().has_value());
+  REQUIRE(from(trainer, 0) != nullptr);
+  CHECK(from(trainer, 0)->reward == 0);    // not the most loaded
+  CHECK(from(trainer, 0)->discount == 0);  // and that ends
+}
+
+TEST_CASE("large observations are thinned and keep the action") {
+  KeepingTrainer trainer;
+  Learner learner(options(1), lb(), trainer);
+  learner.placed(1, marked(0, 500), 321, at(0));
+  learner.placed(2, marked(1, 500), 7, at(1));
+  REQUIRE(learner.settled(1, outcome(0)).has_value());
+  REQUIRE(learner.step().has_value());
+  const models::Transition& seen = trainer.seen.front();
+  CHECK(seen.state.nodes == 64);
+  CHECK(seen.state.node.size() == 64 * models::kNodeFeatures);
+  CHECK(seen.state.node[seen.action * models::kNodeFeatures] == 321);
+}
+
+TEST_CASE("replay and memory stay within their bounds") {
+  KeepingTrainer trainer;
+  LearnerOptions bounded = options(1);
+  bounded.replay_capacity = 20;
+  Learner learner(bounded, lb(), trainer);
+  for (std::uint64_t i = 1; i < 200; ++i) {
+    learner.placed(i, marked(0), 0, at(static_cast<double>(i)));
+    REQUIRE(learner.settled(i, outcome(0)).has_value());
+  }
+  CHECK(learner.figures().replay == 20);
+  REQUIRE(learner.step().has_value());
+}
+
+TEST_CASE("a restored learner goes on exactly as the saved one, and damage is refused by name") {
+  KeepingTrainer trainer_a, trainer_b;
+  Learner a(options(2), lb(), trainer_a);
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    a.placed(i + (1ULL << 60U), marked(static_cast<float>(i)), static_cast<std::uint32_t>(i % 3),
+             at(1e6 + 0.123456789 * static_cast<double>(i)));
+    RawOutcome raw = outcome(i % 7);
+    raw.latency_ms = 1.0 / 3;
+    raw.after.resize(2);
+    if (i < 25) REQUIRE(a.settled(i + (1ULL << 60U), raw).has_value());
+  }
+  REQUIRE(a.step().has_value());
+  const models::Weights saved = a.save();
+  Learner b(options(2), lb(), trainer_b);
+  REQUIRE(b.restore(saved).has_value());
+  trainer_a.seen.clear();
+  for (Learner* learner : {&a, &b}) {
+    REQUIRE(learner->settled(27 + (1ULL << 60U), outcome(0)).has_value());
+    REQUIRE(learner->settled(25 + (1ULL << 60U), outcome(0)).has_value());
+    REQUIRE(learner->step().has_value());
+  }
+  REQUIRE(trainer_a.seen.size() == trainer_b.seen.size());
+  for (std::size_t i = 0; i < trainer_a.seen.size(); ++i) {
+    const models::Transition &x = trainer_a.seen[i], &y = trainer_b.seen[i];
+    CHECK(x.reward == y.reward);
+    CHECK(x.discount == y.discount);
+    CHECK(x.action == y.action);
+    CHECK(x.state.node == y.state.node);
+    CHECK(x.next.pod == y.next.pod);
+  }
+  CHECK(a.figures().settled == b.figures().settled);
+  CHECK(a.figures().mean_reward == b.figures().mean_reward);
+
+  models::Weights damaged = saved;
+  damaged.erase("replay/pod");
+  CHECK(b.restore(damaged).error().message().find("replay/pod") != std::string::npos);
+  damaged = saved;
+  damaged["replay/words"].values[40] = 0.5F;
+  CHECK_FALSE(b.restore(damaged).has_value());
+  damaged = saved;
+  damaged["replay/prior"].values.pop_back();
+  CHECK_FALSE(b.restore(damaged).has_value());
+}
+
+}  // namespace
+}  // namespace wattle::placement

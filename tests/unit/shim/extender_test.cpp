@@ -1,0 +1,198 @@
+#include "shim/extender.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+using wattle::Errc;
+using wattle::shim::format_scores;
+using wattle::shim::parse_extender_args;
+
+namespace {
+
+// As kube-scheduler 1.32 sends it, cut down to what matters.
+const char* const kArgs = R"({"Pod":{"metadata":{"name":"web-5d9c7-x2x","generateName":"web-5d9c7-","namespace":"shop",
+"uid":"0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11","creationTimestamp":"2024-11-21T03:00:00Z","labels":{"app":"web"},
+"annotations":{"wattle.dev/latency-soft-ms":"20","wattle.dev/latency-hard-ms":" 50.5 ","wattle.dev/latency-target":"users"},
+"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-5d9c7","uid":"7a","controller":true}]},
+"spec":{"containers":[{"name":"web","image":"nginx:1.25","resources":{"limits":{"cpu":"1"},"requests":{"cpu":"250m","memory":"64Mi"}}},
+{"name":"log","image":"fluent:3","resources":{"requests":{"cpu":"0.5","memory":"100M"}}}],
+"restartPolicy":"Always","schedulerName":"wattle","priority":0},"status":{"phase":"Pending","qosClass":"Burstable"}},
+"Nodes":null,"NodeNames":["n1","n2","n1"]})";
+
+json with(const json& patch) {
+  json args = json::parse(kArgs);
+  args.merge_patch(patch);
+  return args;
+}
+
+wattle::wire::Ask ask_of(const json& args) {
+  auto ask = parse_extender_args(args.dump());
+  REQUIRE(ask);
+  return *ask;
+}
+
+json annotated(const json& annotations) {
+  json args = json::parse(kArgs);
+  args["Pod"]["metadata"]["annotations"] = annotations;
+  return args;
+}
+
+}  // namespace
+
+TEST_CASE("a request of kube-scheduler becomes an ask") {
+  const auto ask = parse_extender_args(kArgs);
+  REQUIRE(ask);
+  CHECK(ask->pod_uid == "0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11");
+  CHECK(ask->pod_name == "web-5d9c7-x2x");
+  CHECK(ask->pod_namespace == "shop");
+  CHECK(ask->app == "ReplicaSet/web-5d9c7 nginx:1.25,fluent:3");
+  CHECK(ask->cpu_request_cores == doctest::Approx(0.75));
+  CHECK(ask->memory_request_bytes == doctest::Approx(64.0 * 1048576 + 100e6));
+  CHECK_FALSE(ask->daemonset);
+  CHECK(ask->latency_soft_ms == 20.0);
+  CHECK(ask->latency_hard_ms == 50.5);
+  CHECK(ask->latency_target == "users");
+  CHECK(ask->node_name.empty());
+  CHECK(ask->candidates == std::vector<std::string>{"n1", "n2", "n1"});
+  CHECK(ask->problems.empty());
+}
+
+TEST_CASE("whole nodes are taken by their names") {
+  const auto ask =
+      ask_of(with({{"NodeNames", nullptr},
+                   {"Nodes", {{"items", {{{"metadata", {{"name", "a"}}}}, {{"metadata", {{"name", "b"}}}}}}}}}));
+  CHECK(ask.candidates == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("no candidates at all is a well-formed request") {
+  CHECK(ask_of(with({{"NodeNames", json::array()}})).candidates.empty());
+  CHECK(ask_of(with({{"NodeNames", nullptr}})).candidates.empty());
+  CHECK(ask_of(json{{"Pod", json::object()}}).candidates.empty());
+}
+
+TEST_CASE("the request is the most that starting or running needs, sidecars and overhead included") {
+  const auto container = [](const char* cpu, const char* memory) {
+    return json{{"resources", {{"requests", {{"cpu", cpu}, {"memory", memory}}}}}};
+  };
+  json sidecar = container("1", "1Gi");
+  sidecar["restartPolicy"] = "Always";
+  json args = json::parse(kArgs);
+  auto& spec = args["Pod"]["spec"];
+  spec["containers"] = {container("500m", "1Gi"), container("500m", "1Gi")};
+  CHECK(ask_of(args).cpu_request_cores == doctest::Approx(1.0));
+  spec["initContainers"] = {container("3", "1Mi")};
+  CHECK(ask_of(args).cpu_request_cores == doctest::Approx(3.0));
+  CHECK(ask_of(args).memory_request_bytes == doctest::Approx(2.0 * 1073741824));
+  spec["initContainers"] = {sidecar, container("3", "1Mi")};
+  CHECK(ask_of(args).cpu_request_cores == doctest::Approx(4.0));
+  CHECK(ask_of(args).memory_request_bytes == doctest::Approx(3.0 * 1073741824));
+  spec["overhead"] = {{"cpu", "100m"}};
+  CHECK(ask_of(args).cpu_request_cores == doctest::Approx(4.1));
+  spec["resources"] = {{"requests", {{"cpu", "2"}}}};
+  CHECK(ask_of(args).cpu_request_cores == doctest::Approx(2.1));
+  CHECK(ask_of(args).problems.empty());
+}
+
+TEST_CASE("pods of a DaemonSet and static pods are told apart from the rest") {
+  const auto owned_by = [](const char* kind) {
+    json args = json::parse(kArgs);
+    args["Pod"]["metadata"]["ownerReferences"] = {{{"kind", kind}, {"name", "x"}, {"controller", true}}};
+    return ask_of(args).daemonset;
+  };
+  CHECK(owned_by("DaemonSet"));
+  CHECK(owned_by("Node"));
+  CHECK_FALSE(owned_by("Job"));
+  CHECK(ask_of(annotated({{"kubernetes.io/config.source", "file"}})).daemonset);
+  CHECK(ask_of(annotated({{"kubernetes.io/config.mirror", "abc"}})).daemonset);
+  CHECK_FALSE(ask_of(annotated({{"kubernetes.io/config.source", "api"}})).daemonset);
+}
+
+TEST_CASE("the older latency annotations count, and the newer go before them") {
+  const auto older = ask_of(annotated({{"latencySoftConstraint", "10"}, {"latencyHardConstraint", "30"}}));
+  CHECK(older.latency_soft_ms == 10.0);
+  CHECK(older.latency_hard_ms == 30.0);
+  const auto both = ask_of(annotated({{"latencySoftConstraint", "10"}, {"wattle.dev/latency-soft-ms", "5"}}));
+  CHECK(both.latency_soft_ms == 5.0);
+  CHECK_FALSE(both.latency_hard_ms);
+}
+
+TEST_CASE("a latency that is no number above 0 is told and ignored") {
+  for (const char* value : {"fast", "", "10ms", "-1", "0", "nan", "inf", "1e999"}) {
+    const auto ask = ask_of(annotated({{"wattle.dev/latency-soft-ms", value}, {"wattle.dev/latency-hard-ms", "50"}}));
+    CHECK_FALSE(ask.latency_soft_ms);
+    CHECK(ask.latency_hard_ms == 50.0);
+    REQUIRE(ask.problems.size() == 1);
+    CHECK(ask.problems[0] ==
+          "wattle.dev/latency-soft-ms: '" + std::string(value) + "' is no number of milliseconds above 0; ignored");
+  }
+}
+
+TEST_CASE("soft above hard is told and both are ignored") {
+  const auto ask = ask_of(annotated({{"wattle.dev/latency-soft-ms", "60"}, {"wattle.dev/latency-hard-ms", "50"}}));
+  CHECK_FALSE(ask.latency_soft_ms);
+  CHECK_FALSE(ask.latency_hard_ms);
+  CHECK(ask.problems.size() == 1);
+  const auto equal = ask_of(annotated({{"wattle.dev/latency-soft-ms", "50"}, {"wattle.dev/latency-hard-ms", "50"}}));
+  CHECK(equal.latency_soft_ms == 50.0);
+}
+
+TEST_CASE("a quantity that is none is told and counts as 0") {
+  json args = json::parse(kArgs);
+  args["Pod"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "a lot";
+  const auto ask = ask_of(args);
+  CHECK(ask.cpu_request_cores == doctest::Approx(0.5));
+  REQUIRE(ask.problems.size() == 1);
+  CHECK(ask.problems[0].starts_with("spec.containers[0].resources.requests.cpu: "));
+}
+
+TEST_CASE("fields of another type than the API's are as if absent") {
+  const auto ask = parse_extender_args(
+      R"({"Pod":{"metadata":[1],"spec":{"containers":"none","initContainers":7,"nodeName":3}},"NodeNames":["n"]})");
+  REQUIRE(ask);
+  CHECK(ask->pod_uid.empty());
+  CHECK(ask->cpu_request_cores == 0);
+  CHECK(ask->candidates.size() == 1);
+}
+
+TEST_CASE("no text is longer than the wire takes, and none is cut within a character") {
+  json args = json::parse(kArgs);
+  std::string image;
+  for (int i = 0; i < 3000; ++i) image += "\xC3\xA4";
+  args["Pod"]["spec"]["containers"][0]["image"] = image;
+  args["Pod"]["metadata"]["annotations"]["wattle.dev/latency-soft-ms"] = image;
+  const auto ask = ask_of(args);
+  CHECK(ask.app.size() <= 512);
+  CHECK(ask.problems.at(0).size() < 200);
+  CHECK_NOTHROW(static_cast<void>(json(ask.app).dump()));  // throws on broken UTF-8
+  CHECK_NOTHROW(static_cast<void>(json(ask.problems.at(0)).dump()));
+}
+
+TEST_CASE("a malformed request is refused and the mistake named") {
+  const auto subject_of = [](const std::string& body) {
+    const auto ask = parse_extender_args(body);
+    REQUIRE_FALSE(ask);
+    CHECK(ask.error().code == Errc::malformed);
+    return ask.error().subject;
+  };
+  CHECK(subject_of("") == "request body");
+  CHECK(subject_of("{\"Pod\":{") == "request body");
+  CHECK(subject_of("[]") == "request body");
+  CHECK(subject_of("{\"Pod\":{},\"NodeNames\":[\"\xff\"]}") == "request body");
+  CHECK(subject_of(std::string(100'000, '[')) == "request body");
+  CHECK(subject_of("{}") == "Pod");
+  CHECK(subject_of(R"({"Pod":null,"NodeNames":[]})") == "Pod");
+  CHECK(subject_of(R"({"Pod":{},"NodeNames":"n1"})") == "NodeNames");
+  CHECK(subject_of(R"({"Pod":{},"NodeNames":["n1",7]})") == "NodeNames[1]");
+  CHECK(subject_of(R"({"Pod":{},"Nodes":{"items":7}})") == "Nodes");
+  CHECK(subject_of(R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"}},{}]}})") == "Nodes.items[1].metadata.name");
+}
+
+TEST_CASE("scores are a bare array of integers in candidate order") {
+  const std::vector<std::string> nodes{"b", "a\"\\", "b"};
+  const std::vector<std::int64_t> scores{10, 0, 10};
+  CHECK(format_scores(nodes, scores) ==
+        R"([{"Host":"b","Score":10},{"Host":"a\"\\","Score":0},{"Host":"b","Score":10}])");
+  CHECK(format_scores({}, {}) == "[]");
+}

@@ -1,0 +1,152 @@
+#include "shim/prioritizer.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+using wattle::Errc;
+using wattle::fail;
+using wattle::ManualClock;
+using wattle::Result;
+using wattle::shim::BoardKeeper;
+using wattle::shim::Prioritizer;
+using wattle::shim::Source;
+using wattle::wire::Ask;
+using wattle::wire::Board;
+using wattle::wire::Suggestion;
+
+namespace {
+
+using Scores = std::vector<std::int64_t>;
+
+struct Fixture {
+  ManualClock clock;
+  BoardKeeper board;
+  std::vector<Ask> asked;
+  Result<Suggestion> next = fail(Errc::timeout, "controller", "no answer");
+  Prioritizer prioritizer{[this](const Ask& ask, std::chrono::milliseconds) {
+                            asked.push_back(ask);
+                            return next;
+                          },
+                          board, clock, 20ms};
+  void answer(Scores scores) {
+    Suggestion suggestion;
+    suggestion.neutral = false;
+    suggestion.scores = std::move(scores);
+    next = suggestion;
+  }
+  void publish() {
+    Board published;
+    published.seq = 1;
+    published.ttl_ms = 1000;
+    published.neutral = false;
+    published.classes = {{1.0, {{"a", 2}, {"b", 10}}}};
+    board.receive(published, clock.mono());
+  }
+};
+
+Ask pod(std::vector<std::string> candidates, std::string uid = "u1") {
+  Ask ask;
+  ask.pod_uid = std::move(uid);
+  ask.candidates = std::move(candidates);
+  return ask;
+}
+
+}  // namespace
+
+TEST_CASE("the controller's scores are given, each candidate asked once, twins alike") {
+  Fixture f;
+  f.answer({7, 10});
+  const auto got = f.prioritizer.scores(pod({"a", "b", "a"}));
+  CHECK(got.scores == Scores{7, 10, 7});
+  CHECK(got.source == Source::controller);
+  CHECK(got.reason == "scored");
+  REQUIRE(f.asked.size() == 1);
+  CHECK(f.asked[0].candidates == std::vector<std::string>{"a", "b"});
+  CHECK(f.asked[0].deadline_ms == 20);
+}
+
+TEST_CASE("no candidates and a bound pod are neutral without asking") {
+  Fixture f;
+  CHECK(f.prioritizer.scores(pod({})).scores.empty());
+  auto bound = pod({"a", "b"});
+  bound.node_name = "a";
+  const auto got = f.prioritizer.scores(bound);
+  CHECK(got.scores == Scores{0, 0});
+  CHECK(got.source == Source::neutral);
+  CHECK(got.reason == "already_bound");
+  CHECK(f.asked.empty());
+}
+
+TEST_CASE("a neutral suggestion is all 0") {
+  Fixture f;
+  f.next = Suggestion{};
+  const auto got = f.prioritizer.scores(pod({"a", "b"}));
+  CHECK(got.scores == Scores{0, 0});
+  CHECK(got.source == Source::controller);
+  CHECK(got.reason == "neutral");
+}
+
+TEST_CASE("without the controller the board answers while fresh, then nobody prefers anything") {
+  Fixture f;
+  f.publish();
+  auto got = f.prioritizer.scores(pod({"a", "b", "c"}));
+  CHECK(got.scores == Scores{2, 10, 0});
+  CHECK(got.source == Source::board);
+  CHECK(got.reason == "timed out");
+  CHECK_FALSE(got.failure.empty());
+  f.clock.advance(1500ms);
+  got = f.prioritizer.scores(pod({"a", "b", "c"}));
+  CHECK(got.scores == Scores{0, 0, 0});
+  CHECK(got.source == Source::neutral);
+  CHECK(got.reason == "board_stale");
+}
+
+TEST_CASE("an answer that breaks the rule of integers 0 to 10 counts as none") {
+  for (const Scores& wrong : {Scores{1}, Scores{1, 2, 3}, Scores{-1, 2}, Scores{1, 11}}) {
+    Fixture f;
+    f.answer(wrong);
+    const auto got = f.prioritizer.scores(pod({"a", "b"}));
+    CHECK(got.scores == Scores{0, 0});
+    CHECK(got.source == Source::neutral);
+    CHECK(got.reason == "no_board");
+  }
+}
+
+TEST_CASE("the same pod over the same candidates gets the same answer for two seconds") {
+  Fixture f;
+  f.answer({7, 10});
+  CHECK(f.prioritizer.scores(pod({"a", "b"})).scores == Scores{7, 10});
+  f.answer({0, 1});
+  f.clock.advance(1999ms);
+  const auto again = f.prioritizer.scores(pod({"b", "a", "b"}));
+  CHECK(again.scores == Scores{10, 7, 10});
+  CHECK(again.source == Source::repeated);
+  f.clock.advance(1ms);
+  CHECK(f.prioritizer.scores(pod({"a", "b"})).scores == Scores{0, 1});
+  CHECK(f.asked.size() == 2);
+}
+
+TEST_CASE("other candidates, another pod, a pod without UID and a board's answer are not repeated") {
+  Fixture f;
+  f.answer({7, 10});
+  (void)f.prioritizer.scores(pod({"a", "b"}));
+  (void)f.prioritizer.scores(pod({"a", "c"}));
+  (void)f.prioritizer.scores(pod({"a", "b"}, "u2"));
+  (void)f.prioritizer.scores(pod({"a", "b"}, ""));
+  (void)f.prioritizer.scores(pod({"a", "b"}, ""));
+  CHECK(f.asked.size() == 5);
+  f.publish();
+  f.next = fail(Errc::unavailable, "controller", "gone");
+  CHECK(f.prioritizer.scores(pod({"a", "b"}, "u3")).source == Source::board);
+  f.answer({4, 5});
+  CHECK(f.prioritizer.scores(pod({"a", "b"}, "u3")).scores == Scores{4, 5});
+}
+
+TEST_CASE("what is remembered is bounded") {
+  Fixture f;
+  f.answer({1});
+  for (std::size_t i = 0; i < wattle::shim::kAnswersKept + 1; ++i)
+    (void)f.prioritizer.scores(pod({"a"}, "u" + std::to_string(i)));
+  CHECK(f.prioritizer.scores(pod({"a"}, "u1")).source == Source::repeated);
+  CHECK(f.prioritizer.scores(pod({"a"}, "u0")).source == Source::controller);
+}

@@ -1,0 +1,64 @@
+#include "sim/live/ledger.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace wattle::sim;
+using namespace wattle::sim::live;
+
+namespace {
+
+DriveNode node(const std::string& name, double cores, double idle_w, double full_w, double latency_ms) {
+  DriveNode value;
+  value.server.name = name;
+  value.server.cores = cores;
+  value.server.memory_bytes = 8e9;
+  for (std::size_t i = 0; i < kWattPoints; ++i)
+    value.server.watts[i] = idle_w + (full_w - idle_w) * static_cast<double>(i) / 10.0;
+  value.latency_ms = latency_ms;
+  return value;
+}
+
+LedgerPod pod(const std::string& uid, double demand_cores) { return {uid, {250, 64 << 20}, demand_cores, 20.0, 30.0}; }
+
+}  // namespace
+
+TEST_CASE("joules are the integral of the curve at the load of each moment") {
+  Ledger ledger({node("a", 10, 50, 150, 5), node("b", 10, 20, 30, 5)});
+  ledger.advance(10);
+  CHECK(ledger.costs().energy_j == doctest::Approx(700));
+  ledger.place(0, pod("p", 5));
+  ledger.advance(2);
+  CHECK(ledger.costs().energy_j == doctest::Approx(700 + 2 * (100 + 20)));
+  ledger.remove("p");
+  ledger.remove("p");
+  ledger.advance(1);
+  CHECK(ledger.costs().energy_j == doctest::Approx(700 + 240 + 70));
+  CHECK(ledger.costs().idle_energy_j == doctest::Approx(13 * 70));
+  CHECK(ledger.kube_nodes()[0].pods == 0);
+}
+
+TEST_CASE("latency counts at the placement, and then for as long as it lasts") {
+  std::vector<DriveNode> nodes{node("a", 10, 50, 150, 25), node("b", 10, 20, 30, 35)};
+  Ledger ledger(nodes);
+  ledger.place(0, pod("p", 1));
+  ledger.place(1, pod("q", 1));
+  CHECK(ledger.costs().above_soft == 2);
+  CHECK(ledger.costs().above_hard == 1);
+  ledger.advance(3);
+  nodes[1].latency_ms = 5;
+  ledger.set_latencies(nodes);
+  ledger.advance(10);
+  CHECK(ledger.costs().soft_pod_seconds == doctest::Approx(3 * 2 + 10));
+  CHECK(ledger.costs().hard_pod_seconds == doctest::Approx(3));
+}
+
+TEST_CASE("an unknown latency is no violation, and a pod placed twice counts once") {
+  std::vector<DriveNode> nodes{node("a", 10, 50, 150, 5)};
+  nodes[0].latency_ms.reset();
+  Ledger ledger(nodes);
+  ledger.place(0, pod("p", 1));
+  ledger.place(0, pod("p", 1));
+  CHECK(ledger.costs().placements == 1);
+  CHECK(ledger.costs().above_soft == 0);
+  CHECK(ledger.pods_on(0) == 1);
+}

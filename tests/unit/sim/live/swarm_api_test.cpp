@@ -1,0 +1,36 @@
+#include "sim/live/swarm_api.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace wattle;
+using namespace wattle::sim::live;
+
+TEST_CASE("a pod is read with its lifetime in seconds") {
+  const auto pod = parse_pod(
+      R"({"uid":"u","name":"web","node":"sim-00","cpu_request_cores":0.25,"memory_request_bytes":67108864,
+          "demand_cores":0.2,"lifetime":30})");
+  REQUIRE(pod);
+  CHECK(pod->uid == "u");
+  CHECK(pod->demand_cores == 0.2);
+  CHECK(pod->lifetime_s == 30.0);
+  CHECK_FALSE(parse_pod(R"({"uid":"u","node":"n","demand_cores":0})")->lifetime_s);
+}
+
+TEST_CASE("a bad pod is refused with the name of the field") {
+  for (const auto& [body, part] : std::vector<std::pair<std::string, std::string>>{
+           {"nonsense", "object"},
+           {"[]", "object"},
+           {R"({"node":"n","demand_cores":1})", "uid"},
+           {R"({"uid":"","node":"n","demand_cores":1})", "uid"},
+           {R"({"uid":7,"node":"n","demand_cores":1})", "uid"},
+           {R"({"uid":"u","demand_cores":1})", "node"},
+           {R"({"uid":"u","node":"n"})", "demand_cores"},
+           {R"({"uid":"u","node":"n","demand_cores":-1})", "demand_cores"},
+           {R"({"uid":"u","node":"n","demand_cores":1e400})", "object"},
+           {R"({"uid":"u","node":"n","demand_cores":"1"})", "demand_cores"},
+           {R"({"uid":"u","node":"n","demand_cores":1,"lifetime":-3})", "lifetime"}}) {
+    const auto pod = parse_pod(body);
+    REQUIRE_FALSE(pod);
+    CHECK(pod.error().message().find(part) != std::string::npos);
+  }
+}
