@@ -34,7 +34,7 @@ struct AgentConfig {
   std::string node;  // default: the host's name
   Duration tick = std::chrono::seconds(1);
   std::string state_dir = "/var/lib/wattle";
-  std::size_t outbox_records = 3600;
+  std::size_t outbox_records = 600;
   std::uint64_t pod_capacity = 0;
   std::map<std::string, std::string> labels;
   ControllerConfig controller;

@@ -98,7 +98,8 @@ void CgroupTree::reconcile(CgroupNode& node) {
       child->identity = Identity{WorkloadKind::pod, entry.name, ""};
     else
       child->identity = identify_element(entry.name, node.in_kubepods);
-    if (child->identity && name_of(node) == "qemu.slice" && child->identity->kind == WorkloadKind::other)
+    if (child->identity && name_of(node) == "qemu.slice" && child->identity->kind == WorkloadKind::other &&
+        entry.name.size() > 6)
       child->identity = Identity{WorkloadKind::vm, entry.name.substr(0, entry.name.rfind('.')), ""};
     ++size_;
     changed_ = true;

@@ -55,7 +55,7 @@ std::optional<std::string> uid_of_slice(std::string_view name) {
 }
 
 std::optional<std::string> vm_of(std::string_view name) {
-  if (name.ends_with(".libvirt-qemu")) return std::string(name.substr(0, name.size() - 13));
+  if (name.size() > 13 && name.ends_with(".libvirt-qemu")) return std::string(name.substr(0, name.size() - 13));
   if (!name.starts_with("machine-qemu-") || !name.ends_with(".scope")) return std::nullopt;
   name.remove_prefix(13);
   name.remove_suffix(6);
@@ -121,7 +121,7 @@ std::optional<Identity> identify(std::string_view path) {
     if (is_conmon(element)) return std::nullopt;
     auto here = identify_element(element, in_kubepods);
     // Proxmox: /qemu.slice/<vmid>.scope
-    if (here && parent == "qemu.slice" && here->kind == WorkloadKind::other)
+    if (here && parent == "qemu.slice" && here->kind == WorkloadKind::other && here->name.size() > 6)
       here = Identity{WorkloadKind::vm, here->name.substr(0, here->name.size() - 6), ""};
     if (here && here->kind == WorkloadKind::pod)
       found = here;

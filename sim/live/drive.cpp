@@ -52,6 +52,7 @@ DriveNode Driver::this_machine() const {
 
 Status Driver::begin() {
   WATTLE_TRY(SwarmView view, observer_.swarm());
+  clear_leftovers();
   nodes_ = std::move(view.nodes);
   swarm_epoch_ = std::move(view.epoch);
   if (real_) nodes_.push_back(this_machine());
@@ -60,6 +61,18 @@ Status Driver::begin() {
   started_ = accounted_ = next_pod_ = next_look_ = clock_.mono();
   end_ = started_ + from_seconds(options_.run_s);
   return {};
+}
+
+// Pods that a driver before this one, killed perhaps, has left on simulated nodes.
+void Driver::clear_leftovers() {
+  const auto body = get(swarm_, "/pods", kSwarmTimeout);
+  if (!body) return;
+  const auto document = nlohmann::json::parse(*body, nullptr, false);
+  if (!document.is_object() || !document.contains("pods") || !document["pods"].is_array()) return;
+  for (const auto& pod : document["pods"]) {
+    const std::string uid = pod.is_object() ? pod.value("uid", "") : "";
+    if (process_of_marked_uid(uid) != 0) withdraw(uid);
+  }
 }
 
 double Driver::elapsed_s() const { return seconds(std::min(clock_.mono(), end_) - started_); }
@@ -145,6 +158,15 @@ std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& re
   return feasible[*winner];
 }
 
+// A node selector leaves one feasible node, and a scheduler then asks nobody: such a pod is bound without advice, in both
+// accounts to the same node. It gives this machine a load even where advice would not.
+std::optional<std::size_t> Driver::pinned_node() const {
+  if (options_.pin_every == 0 || created_ % options_.pin_every != options_.pin_every / 2) return std::nullopt;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].real && real_usable_ && wattle_->pods_on(i) < nodes_[i].pod_limit) return i;
+  return std::nullopt;
+}
+
 void Driver::create() {
   SimPod pod = workload_.next();
   pod.spec.uid = marked_pod_uid(run_, getpid(), created_++);
@@ -153,7 +175,8 @@ void Driver::create() {
   LedgerPod ledger_pod{pod.spec.uid, request, pod.mean_demand_cores, pod.spec.latency_soft_ms,
                        pod.spec.latency_hard_ms};
 
-  auto node = schedule(pod, request);
+  const auto pinned = pinned_node();
+  auto node = pinned ? pinned : schedule(pod, request);
   if (node && nodes_[*node].real) {
     const double bound_percent = 40.0 / static_cast<double>(std::max<std::size_t>(1, options_.real_pods));
     const Status started = real_->start(pod.spec.uid, std::min(pod.mean_demand_cores * 100, bound_percent));
@@ -172,7 +195,10 @@ void Driver::create() {
   }
   account(clock_.mono());  // asking took time
   wattle_->place(*node, ledger_pod);
-  if (const auto other = select_node(default_->kube_nodes(), request, {}, 0, random_default_))
+  if (pinned && *pinned == *node) {
+    ++counts_.pinned;
+    default_->place(*node, ledger_pod);
+  } else if (const auto other = select_node(default_->kube_nodes(), request, {}, 0, random_default_))
     default_->place(*other, ledger_pod);
   else
     ++counts_.unschedulable_by_default;

@@ -35,8 +35,9 @@ struct DriveOptions {
   std::uint64_t seed = 1;
   std::int64_t weight = 6;
   std::chrono::milliseconds deadline{200};
-  std::string real_node;      // empty: this machine takes no pods
-  std::size_t real_pods = 2;  // at most, on this machine
+  std::string real_node;         // empty: this machine takes no pods
+  std::size_t real_pods = 2;     // at most, on this machine
+  std::uint32_t pin_every = 10;  // every so many-th pod has a node selector for this machine; 0: none
 };
 
 class Driver {
@@ -62,7 +63,7 @@ class Driver {
   std::size_t running() const { return window_.size(); }
 
   struct Counts {
-    std::uint64_t removed = 0, on_real = 0;
+    std::uint64_t removed = 0, on_real = 0, pinned = 0;
     std::uint64_t unschedulable = 0, unschedulable_by_default = 0;
     std::uint64_t swarm_retries = 0, swarm_restarts = 0, real_failures = 0;
   };
@@ -75,10 +76,12 @@ class Driver {
     SimPod pod;
     bool delivered = false;  // the node has been told
   };
+  void clear_leftovers();
   void look();
   void replace_one();
   void create();
   void remove_oldest();
+  std::optional<std::size_t> pinned_node() const;
   std::optional<std::size_t> schedule(const SimPod& pod, const KubePod& request);
   bool deliver(Bound& bound);
   bool withdraw(const std::string& uid);

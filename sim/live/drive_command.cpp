@@ -7,10 +7,10 @@
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/log.hpp"
+#include "common/stop_signal.hpp"
 #include "sim/live/commands.hpp"
 #include "sim/live/drive.hpp"
 #include "sim/live/drive_report.hpp"
-#include "sim/live/stop_signal.hpp"
 
 namespace wattle::sim::live {
 
@@ -106,6 +106,8 @@ int drive_command(int argc, char** argv) {
                  "name of this machine's node: it takes pods as cgroups with real load");
   app.add_option("--real-pods", options.real_pods, "pods at most on this machine, 40 % of one core together")
       ->check(CLI::Range(1, 8));
+  app.add_option("--pin-every", options.pin_every,
+                 "every so many-th pod has a node selector for this machine, so that it gets load; 0: none");
   app.add_option("--cgroup-root", cgroup_root, "mount point of cgroup2 (default: found)");
   app.add_option("-o,--output", output, "table, line or json")->check(CLI::IsMember({"table", "line", "json"}));
   app.add_option("--summary-file", summary_file, "also write the summary as JSON to this file");

@@ -154,8 +154,11 @@ std::string summary_text(const Driver& driver) {
   std::string out =
       text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
            wattle.seconds, driver.options().pods, driver.nodes().size());
-  out += text("  placements           %zu (%llu on this machine), %llu removed, %llu unschedulable\n",
-              wattle.placements, whole(counts.on_real), whole(counts.removed), whole(counts.unschedulable));
+  out += text(
+      "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "
+      "%llu unschedulable\n",
+      wattle.placements, whole(counts.on_real), whole(counts.pinned), whole(counts.removed),
+      whole(counts.unschedulable));
   out += text("  answers              %s\n", answers(driver).c_str());
   out += text("  answers by source    %s\n", sources.empty() ? "not told by the shim" : sources.c_str());
   out += text("  answer time          p50 %.2f ms, p99 %.2f ms\n", driver.extender().answer_ms(0.5),
@@ -201,6 +204,7 @@ std::string summary_json(const Driver& driver) {
                 {"nodes", driver.nodes().size()},
                 {"placements", wattle.placements},
                 {"placements_on_this_machine", counts.on_real},
+                {"placements_by_node_selector", counts.pinned},
                 {"removed", counts.removed},
                 {"unschedulable", counts.unschedulable},
                 {"unschedulable_by_default", counts.unschedulable_by_default},

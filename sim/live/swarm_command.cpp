@@ -6,8 +6,8 @@
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/log.hpp"
+#include "common/stop_signal.hpp"
 #include "sim/live/commands.hpp"
-#include "sim/live/stop_signal.hpp"
 #include "sim/live/swarm.hpp"
 
 namespace wattle::sim::live {

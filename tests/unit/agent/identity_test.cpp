@@ -69,6 +69,7 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
       Row{"/machine/web.libvirt-qemu", Identity{WorkloadKind::vm, "web", ""}},
       Row{"/qemu.slice/104.scope", Identity{WorkloadKind::vm, "104", ""}},
       // nobody's
+      Row{"/machine/.libvirt-qemu", std::nullopt},
       Row{"/", std::nullopt},
       Row{"", std::nullopt},
       Row{"/kubepods.slice/kubepods-burstable.slice", std::nullopt},

@@ -10,7 +10,7 @@
 #include "common/dir.hpp"
 #include "common/result.hpp"
 
-namespace wattle::sim::live {
+namespace wattle {
 
 class StopSignal {
  public:
@@ -27,4 +27,4 @@ class StopSignal {
   bool seen_ = false;
 };
 
-}  // namespace wattle::sim::live
+}  // namespace wattle

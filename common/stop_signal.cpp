@@ -1,4 +1,4 @@
-#include "sim/live/stop_signal.hpp"
+#include "common/stop_signal.hpp"
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
-namespace wattle::sim::live {
+namespace wattle {
 
 namespace {
 
@@ -56,4 +56,4 @@ bool StopSignal::wait(std::chrono::nanoseconds timeout) {
   return pending();
 }
 
-}  // namespace wattle::sim::live
+}  // namespace wattle

@@ -1,0 +1,67 @@
+#include "cli/app.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "common/version.hpp"
+
+namespace wattle::cli {
+
+namespace {
+const std::map<std::string, Output> kOutputs{
+    {"table", Output::table}, {"wide", Output::wide}, {"json", Output::json}, {"yaml", Output::yaml}};
+
+void declare_common(CLI::App& app, Arguments& arguments) {
+  app.add_option("--server", arguments.server, "The controller's ask socket, tcp://HOST:PORT");
+  app.add_option("--key", arguments.key, "File with our key pair");
+  app.add_option("--server-key", arguments.server_key, "File with the controller's public key");
+  app.add_option("--timeout", arguments.timeout, "How long to wait for an answer, as in 250ms or 5s (default 5s)");
+  app.add_option_function<std::string>(
+         "-o,--output", [&arguments](const std::string& name) { arguments.output = kOutputs.at(name); },
+         "table, wide, json or yaml")
+      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}));
+}
+}  // namespace
+
+int run_app(const std::vector<std::string>& words, Surroundings& around) {
+  CLI::App app{"Shows what Wattle's controller knows and why it decides as it does", "wattle"};
+  app.set_version_flag("--version", std::string(kVersion));
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.footer(
+      "Defaults are read from the file in WATTLE_CONFIG, else from ~/.config/wattle/cli.yaml (keys: server, key,\n"
+      "server_key, timeout, allow_list). Exit codes: 0 well, 1 a problem was found or nobody answers, 2 usage or\n"
+      "configuration.");
+  Arguments arguments;
+  declare_common(app, arguments);
+  const Command* chosen = nullptr;
+  for (const Command& command : commands()) {
+    auto* sub = app.add_subcommand(std::string(command.name), std::string(command.help));
+    sub->fallthrough();
+    sub->footer("Options of every command (-o, --server, --key, ...): see wattle --help.");
+    sub->final_callback([&chosen, &command] { chosen = &command; });
+    if (command.declare != nullptr) command.declare(*sub, arguments);
+  }
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, around.out, around.err) == 0 ? kOk : kUsage;
+  }
+  return chosen->run({arguments, around});
+}
+
+int run_app(int argc, char** argv) {
+  Surroundings around{std::cout, std::cerr, ::isatty(STDOUT_FILENO) == 1,
+                      [](const char* name) -> std::optional<std::string> {
+                        const char* value = std::getenv(name);
+                        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+                      }};
+  return run_app(std::vector<std::string>(argv + 1, argv + argc), around);
+}
+
+}  // namespace wattle::cli

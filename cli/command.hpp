@@ -1,0 +1,67 @@
+// command: what a command of `wattle` is given and gives, and the table of all of them.
+// Errors   a command tells its errors itself and gives an exit code: 0 well, 1 problem found, 2 usage or configuration
+// Threads  main only
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace wattle::cli {
+
+enum class Output { table, wide, json, yaml };
+
+// The process's outside, injected so that tests can look at it.
+struct Surroundings {
+  std::ostream& out;
+  std::ostream& err;
+  bool terminal = false;                                            // is `out` one?
+  std::function<std::optional<std::string>(const char*)> variable;  // of the environment
+};
+
+// What the command line said; each command reads its own part.
+struct Arguments {
+  std::string server, key, server_key, timeout;  // empty: as configured
+  Output output = Output::table;
+  std::string node;
+  std::string pod;
+  int limit = 20;
+  bool watch = false;
+  std::string action;              // of `keys`
+  std::vector<std::string> words;  // its operands
+  std::string allow_list;          // empty: as configured
+  std::string shell;
+};
+
+struct Invocation {
+  const Arguments& arguments;
+  Surroundings& around;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view help;
+  void (*declare)(CLI::App& command, Arguments& arguments);  // its own options; null: none
+  int (*run)(const Invocation& invocation);
+};
+
+inline constexpr int kOk = 0;
+inline constexpr int kProblem = 1;
+inline constexpr int kUsage = 2;
+
+std::span<const Command> commands();
+
+// Writes "wattle: subject: what (mend)" and gives `exit_code`.
+int complain(const Invocation& invocation, const Error& error, int exit_code);
+
+}  // namespace wattle::cli

@@ -1,0 +1,59 @@
+// commands: the entry points behind the table in commands.cpp, and the pure renderers behind them.
+// Source   a document of docs/api.md, parsed
+// Units    as the document; people see MiB, W, %, ms and ages
+// Errors   malformed: the document lacks the list or object it is about; any other missing or null value shows as "-"
+// Threads  main only; renderers from any
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/command.hpp"
+
+namespace wattle::cli {
+
+struct Style {
+  bool wide = false;
+  bool colour = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+int run_nodes(const Invocation& invocation);
+int run_node(const Invocation& invocation);
+int run_pods(const Invocation& invocation);
+int run_top(const Invocation& invocation);
+int run_decisions(const Invocation& invocation);
+int run_explain(const Invocation& invocation);
+int run_doctor(const Invocation& invocation);
+int run_status(const Invocation& invocation);
+int run_keys(const Invocation& invocation);
+int run_completion(const Invocation& invocation);
+
+void declare_node(CLI::App& command, Arguments& arguments);
+void declare_pods(CLI::App& command, Arguments& arguments);
+void declare_top(CLI::App& command, Arguments& arguments);
+void declare_decisions(CLI::App& command, Arguments& arguments);
+void declare_explain(CLI::App& command, Arguments& arguments);
+void declare_keys(CLI::App& command, Arguments& arguments);
+void declare_completion(CLI::App& command, Arguments& arguments);
+
+Result<std::string> render_nodes(const Json& document, const Style& style);
+Result<std::string> render_node(const Json& document, const Style& style);
+// Energy sources by node, from the document `nodes`: a pod's watts have their node's source.
+using Sources = std::map<std::string, std::string>;
+Sources energy_sources(const Json& nodes);
+Result<std::string> render_pods(const Json& document, const Sources& sources, const Style& style);
+Result<std::string> render_decisions(const Json& document, const Style& style);
+Result<std::string> render_explain(const Json& document, const Style& style);
+Result<std::string> render_doctor(const Json& document, const Style& style);
+Result<std::string> render_status(const Json& document, const Style& style);
+// Of {"status": {...}, "nodes": [...], "pods": [...]}, as `top -o json` prints it.
+Result<std::string> render_top(const Json& document, const Style& style);
+
+// Whether anything must be mended: a finding has failed, or a node is not connected.
+bool doctor_is_well(const Json& document);
+std::string bash_completion();
+
+}  // namespace wattle::cli

@@ -1,0 +1,33 @@
+// controller: the reading commands' way to the controller's ask socket.
+// Source   wire::Query over CURVE (common/transport/ask_client); documents of docs/api.md
+// Errors   denied (key refused), unavailable and timeout (nobody answers), malformed (the controller refuses the
+//          question, or its answer is no JSON object)
+// Threads  single owner
+#pragma once
+
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "cli/settings.hpp"
+#include "common/transport/ask_client.hpp"
+
+namespace wattle::cli {
+
+class Controller {
+ public:
+  // Reads the keys; does not wait for the link.
+  static Result<Controller> open_(const Settings& settings);
+  Result<nlohmann::ordered_json> ask(const std::string& what, const std::map<std::string, std::string>& arguments);
+
+ private:
+  Controller(Settings settings, std::unique_ptr<transport::Context> context, transport::AskClient client)
+      : settings_(std::move(settings)), context_(std::move(context)), client_(std::move(client)) {}
+
+  Settings settings_;
+  std::unique_ptr<transport::Context> context_;  // outlives client_
+  transport::AskClient client_;
+};
+
+}  // namespace wattle::cli

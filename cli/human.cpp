@@ -1,0 +1,89 @@
+#include "cli/human.hpp"
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+namespace wattle::cli {
+
+namespace {
+const std::string kNothing(kAbsent);
+
+std::string two_digits(std::int64_t value) { return (value < 10 ? "0" : "") + std::to_string(value); }
+
+template <std::size_t N>
+std::string scaled(double value, double step, const std::array<const char*, N>& units) {
+  std::size_t unit = 0;
+  // As shown: 1023.97 KiB would be rounded to "1024.0 KiB".
+  while (unit + 1 < N && std::abs(value) >= step - (unit == 0 ? 0.5 : 0.05)) {
+    value /= step;
+    ++unit;
+  }
+  return number(value, unit == 0 ? 0 : 1) + " " + units[unit];
+}
+}  // namespace
+
+std::string number(std::optional<double> value, int digits) {
+  if (!value || !std::isfinite(*value)) return kNothing;
+  std::array<char, 352> text{};  // the longest double has 309 digits before its point
+  std::snprintf(text.data(), text.size(), "%.*f", digits, *value);
+  std::string out = text.data();
+  return out.find_first_not_of("-0.") == std::string::npos && out.front() == '-' ? out.substr(1) : out;
+}
+
+std::string count(std::optional<double> value) { return number(value, 0); }
+
+std::string bytes(std::optional<double> value) {
+  if (!value) return kNothing;
+  return scaled(*value, 1024, std::array{"B", "KiB", "MiB", "GiB", "TiB", "PiB"});
+}
+
+std::string bytes_per_s(std::optional<double> value) { return value ? bytes(value) + "/s" : kNothing; }
+
+std::string percent(std::optional<double> ratio) {
+  if (!ratio) return kNothing;
+  const double value = *ratio * 100;
+  return number(value, value != 0 && std::abs(value) < 9.95 ? 1 : 0) + "%";
+}
+
+std::string milliseconds(std::optional<double> value) { return value ? number(value, 1) + " ms" : kNothing; }
+
+std::string microseconds(std::optional<double> value) {
+  if (!value) return kNothing;
+  return *value < 999.5 ? number(value, 0) + " us" : number(*value / 1000, 1) + " ms";
+}
+
+std::string joules(std::optional<double> value) {
+  return value ? scaled(*value, 1000, std::array{"J", "kJ", "MJ", "GJ"}) : kNothing;
+}
+
+std::string age(std::optional<double> value_ms) {
+  if (!value_ms || !std::isfinite(*value_ms) || std::abs(*value_ms) > 1e15) return kNothing;
+  if (*value_ms < 999.5) return number(value_ms, 0) + "ms";
+  const auto seconds = static_cast<std::int64_t>(std::llround(*value_ms / 1000));
+  if (seconds < 60) return std::to_string(seconds) + "s";
+  if (seconds < 3600) return std::to_string(seconds / 60) + "m" + two_digits(seconds % 60) + "s";
+  if (seconds < 86400) return std::to_string(seconds / 3600) + "h" + two_digits(seconds / 60 % 60) + "m";
+  return std::to_string(seconds / 86400) + "d" + two_digits(seconds / 3600 % 24) + "h";
+}
+
+std::string watts(std::optional<double> value, std::string_view source) {
+  if (!value) return kNothing;
+  std::string text = number(value, 1) + " W";
+  if (!source.empty()) text += " " + std::string(source == "estimated" ? "est" : source);
+  return text;
+}
+
+std::string utc(std::optional<double> wall_ns) {
+  if (!wall_ns || !std::isfinite(*wall_ns) || *wall_ns < 0 || *wall_ns > 9.2e18) return kNothing;
+  const auto all = static_cast<std::int64_t>(*wall_ns / 1e9);
+  const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(all / 86400))};
+  const std::int64_t day = all % 86400;
+  return std::to_string(static_cast<int>(date.year())) + "-" + two_digits(static_cast<unsigned>(date.month())) + "-" +
+         two_digits(static_cast<unsigned>(date.day())) + " " + two_digits(day / 3600) + ":" +
+         two_digits(day / 60 % 60) + ":" + two_digits(day % 60) + "Z";
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,30 @@
+// human: numbers as people read them. What is absent is "-".
+// Units    in: as the name says; out: with their unit, binary prefixes for bytes, decimal ones for joules
+// Errors   none
+// Threads  any
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace wattle::cli {
+
+inline constexpr std::string_view kAbsent = "-";
+
+std::string number(std::optional<double> value, int digits);
+std::string count(std::optional<double> value);
+std::string bytes(std::optional<double> value_bytes);
+std::string bytes_per_s(std::optional<double> value);
+std::string percent(std::optional<double> ratio);
+std::string milliseconds(std::optional<double> value_ms);
+std::string microseconds(std::optional<double> value_us);
+std::string joules(std::optional<double> value_j);
+// "410ms", "12s", "3m05s", "2h05m", "3d04h"
+std::string age(std::optional<double> value_ms);
+// "61.2 W rapl"; what is a model's word says so: "12.3 W est". No source is given for sums: "812.5 W".
+std::string watts(std::optional<double> value_w, std::string_view energy_source = {});
+// "2026-11-21 06:07:31Z" of Unix time.
+std::string utc(std::optional<double> wall_ns);
+
+}  // namespace wattle::cli

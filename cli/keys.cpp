@@ -1,0 +1,226 @@
+// `wattle keys`: key pairs and the allow list, as files on this machine.
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/parts.hpp"
+#include "cli/settings.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+#include "common/transport/keys.hpp"
+
+namespace wattle::cli {
+
+namespace {
+using transport::AllowList;
+using transport::KeyPair;
+
+struct Entry {
+  std::string key, role, name;
+};
+
+std::string parent_of(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+Result<std::string> allow_list_file(const Invocation& invocation) {
+  if (!invocation.arguments.allow_list.empty()) return invocation.arguments.allow_list;
+  WATTLE_TRY(const Settings settings, load_settings(invocation));
+  if (settings.allow_list_file.empty())
+    return fail(Errc::not_found, "--allow-list", "no allow list is named",
+                "give --allow-list FILE, or allow_list in the configuration");
+  return settings.allow_list_file;
+}
+
+// The text of a list that parses. A file that is not there is an empty list if it may be made.
+Result<std::string> list_text(const std::string& path, bool may_be_new) {
+  std::error_code ignored;
+  if (may_be_new && !std::filesystem::exists(path, ignored)) return std::string();
+  WATTLE_CHECK(AllowList::load(path));
+  WATTLE_TRY(const Dir dir, Dir::open_(parent_of(path)));
+  WATTLE_TRY(const File file, dir.open_file(std::filesystem::path(path).filename().string()));
+  return file.read_all(16 << 20);
+}
+
+std::vector<Entry> entries_of(std::string_view text) {
+  std::vector<Entry> out;
+  parse::for_each_line(text, [&](std::string_view line) {
+    line = parse::trim(line);
+    const auto words = parse::fields(line);
+    if (words.size() < 3 || line.front() == '#') return;
+    out.push_back({std::string(words[0]), std::string(words[1]), std::string(words[2])});
+  });
+  return out;
+}
+
+// Two `wattle keys` at a time must not lose a line of each other's.
+Result<Fd> lock(const std::string& path) {
+  const std::string parent = parent_of(path);
+  Fd fd(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || ::flock(fd.get(), LOCK_EX) != 0) return fail_errno(errno, parent, "make the folder first");
+  return fd;
+}
+
+// A key as text, or the file that has it.
+Result<std::string> key_of(const std::string& text) {
+  if (AllowList::parse(text + " reader x", "key") && text.find_first_of(" \n") == std::string::npos) return text;
+  auto loaded = transport::load_public_key(text);
+  if (loaded) return loaded;
+  if (const auto pair = KeyPair::load(text); pair)
+    return fail(Errc::malformed, text, "is a secret key pair", "name " + text + ".pub");
+  return fail(loaded.error().code, text, loaded.error().what,
+              "name a public key of 40 characters or a file that has one");
+}
+
+Status write_list(const std::string& path, const std::string& text) {
+  WATTLE_CHECK(AllowList::parse(text, path));
+  return write_file_atomically(path, text, 0644);
+}
+
+Status make_pair_at(const std::string& path, std::ostream& out) {
+  const std::string public_path = path + ".pub";
+  for (const std::string& file : {path, public_path}) {
+    std::error_code error;
+    const auto status = std::filesystem::symlink_status(file, error);
+    if (std::filesystem::exists(status))
+      return fail(Errc::conflict, file, "is there already and is not overwritten",
+                  "name another file, or move it away");
+  }
+  const KeyPair pair = KeyPair::generate();
+  WATTLE_CHECK(pair.save(path));
+  WATTLE_CHECK(write_file_atomically(public_path, pair.public_key + "\n", 0644));
+  out << path << ": secret key pair, mode 0400\n" << public_path << ": public key " << pair.public_key << "\n";
+  return {};
+}
+
+int make_pairs(const Invocation& invocation) {
+  for (const std::string& path : invocation.arguments.words)
+    if (const auto made = make_pair_at(path, invocation.around.out); !made)
+      return complain(invocation, made.error(), kProblem);
+  return kOk;
+}
+
+int list(const Invocation& invocation) {
+  const auto path = allow_list_file(invocation);
+  if (!path) return complain(invocation, path.error(), kUsage);
+  const auto text = list_text(*path, false);
+  if (!text) return complain(invocation, text.error(), kUsage);
+  Json document{{"keys", Json::array()}};
+  Table table{{{"KEY"}, {"ROLE"}, {"NAME"}}, {}};
+  for (const Entry& entry : entries_of(*text)) {
+    document["keys"].push_back({{"key", entry.key}, {"role", entry.role}, {"name", entry.name}});
+    table.rows.push_back({entry.key, entry.role, entry.name});
+  }
+  const auto printed = print(invocation, document, [&](const Json&, const Style& style) -> Result<std::string> {
+    return to_text(table, style.colour);
+  });
+  return printed ? kOk : complain(invocation, printed.error(), kProblem);
+}
+
+int allow(const Invocation& invocation) {
+  const auto& words = invocation.arguments.words;
+  const auto path = allow_list_file(invocation);
+  if (!path) return complain(invocation, path.error(), kUsage);
+  const auto key = key_of(words[0]);
+  if (!key) return complain(invocation, key.error(), kUsage);
+  const std::string line = *key + " " + words[1] + " " + words[2];
+  const auto fine = AllowList::parse(line, "keys allow");
+  if (!fine) {
+    if (const auto role = transport::parse_role(words[1]); !role) return complain(invocation, role.error(), kUsage);
+    return complain(invocation, {Errc::malformed, words[2], "is no name", "use letters, digits, '.', '-', '_'"},
+                    kUsage);
+  }
+  const auto held = lock(*path);
+  if (!held) return complain(invocation, held.error(), kProblem);
+  auto text = list_text(*path, true);
+  if (!text) return complain(invocation, text.error(), kUsage);
+  for (const Entry& entry : entries_of(*text)) {
+    if (entry.key != *key) continue;
+    if (entry.role == words[1] && entry.name == words[2]) {
+      invocation.around.out << *path << ": has " << line << " already\n";
+      return kOk;
+    }
+    return complain(invocation,
+                    {Errc::conflict, *path, *key + " is " + entry.role + " " + entry.name + " there",
+                     "revoke it first: wattle keys revoke " + entry.name},
+                    kProblem);
+  }
+  if (!text->empty() && text->back() != '\n') *text += '\n';
+  if (const auto written = write_list(*path, *text + line + "\n"); !written)
+    return complain(invocation, written.error(), kProblem);
+  invocation.around.out << *path << ": allows " << line << "\n";
+  return kOk;
+}
+
+int revoke(const Invocation& invocation) {
+  const std::string& whom = invocation.arguments.words[0];
+  const auto path = allow_list_file(invocation);
+  if (!path) return complain(invocation, path.error(), kUsage);
+  const auto held = lock(*path);
+  if (!held) return complain(invocation, held.error(), kProblem);
+  const auto text = list_text(*path, false);
+  if (!text) return complain(invocation, text.error(), kUsage);
+  std::string rest;
+  std::vector<Entry> gone;
+  parse::for_each_line(*text, [&](std::string_view line) {
+    const auto entries = entries_of(line);
+    if (!entries.empty() && (entries[0].key == whom || entries[0].name == whom))
+      gone.push_back(entries[0]);
+    else
+      rest += std::string(line) + "\n";
+  });
+  if (gone.empty())
+    return complain(invocation, {Errc::not_found, *path, "has no key or name '" + whom + "'", "see wattle keys list"},
+                    kProblem);
+  if (const auto written = write_list(*path, rest); !written) return complain(invocation, written.error(), kProblem);
+  for (const Entry& entry : gone)
+    invocation.around.out << *path << ": no longer allows " << entry.key << " " << entry.role << " " << entry.name
+                          << "\n";
+  return kOk;
+}
+
+struct Action {
+  std::string_view name;
+  std::string_view help;
+  int (*run)(const Invocation& invocation);
+};
+constexpr std::array kActions{
+    Action{"new", "Make a key pair: FILE (secret, mode 0400) and FILE.pub", make_pairs},
+    Action{"list", "Show whose key may do what", list},
+    Action{"allow", "Allow a public key: KEY or its FILE, then a role (agent, shim, reader, operator) and a name",
+           allow},
+    Action{"revoke", "Take a key, or every key of a name, off the allow list", revoke}};
+}  // namespace
+
+void declare_keys(CLI::App& command, Arguments& arguments) {
+  command.require_subcommand(1);
+  for (const Action& action : kActions) {
+    auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
+    sub->fallthrough();
+    sub->callback([&arguments, name = action.name] { arguments.action = name; });
+    if (action.name == "new") {
+      sub->add_option("FILE", arguments.words, "Where to write")->required();
+      continue;
+    }
+    sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list (default: as configured)");
+    if (action.name == "allow")
+      sub->add_option("KEY ROLE NAME", arguments.words, "Who may do what")->required()->expected(3);
+    if (action.name == "revoke") sub->add_option("KEY|NAME", arguments.words, "Whose")->required()->expected(1);
+  }
+}
+
+int run_keys(const Invocation& invocation) {
+  for (const Action& action : kActions)
+    if (action.name == invocation.arguments.action) return action.run(invocation);
+  return complain(invocation, {Errc::malformed, "keys", "no action is named", "see wattle keys --help"}, kUsage);
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,36 @@
+// parts: pieces that several commands show alike.
+// Source   objects of docs/api.md
+// Errors   none: what is absent is "-"
+// Threads  any
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/table.hpp"
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+
+// The controller gives no pod to a node whose telemetry is older (its default).
+inline constexpr double kStaleAge_ms = 10'000;
+// Share of the time stalled from which pressure is worth a look.
+inline constexpr double kPressure_ratio = 0.10;
+
+// "up", "stale" or "away", and its tone; names and ages take the tone too.
+Cell state_cell(const View& node);
+Cell pressure_cell(std::optional<double> ratio);
+// "users 4.1 ms", the first target that answered; "users lost" when none did.
+Cell latency_cell(const View& node);
+Table nodes_table(const std::vector<View>& nodes, bool wide);
+Table pods_table(const std::vector<View>& pods, const Sources& sources, bool wide);
+Table findings_table(const std::vector<View>& findings);
+// "default/web-1"; the UID when nobody told a name.
+std::string pod_label(const View& name, const View& name_space, const View& uid);
+// Name and value in two columns; a value may have several words.
+std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour);
+std::string joined(const std::vector<std::string>& words, std::string_view between);
+
+}  // namespace wattle::cli

@@ -1,0 +1,66 @@
+#include "cli/settings.hpp"
+
+#include <filesystem>
+
+#include "common/config.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::cli {
+
+namespace {
+constexpr double kMinTimeout_s = 0.01;
+constexpr double kMaxTimeout_s = 600;
+
+std::string at_home(const std::string& path, const std::string& home) {
+  return path.starts_with("~/") && !home.empty() ? home + path.substr(1) : path;
+}
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+Status read_file(const std::string& path, const std::string& home, Settings& out) {
+  WATTLE_TRY(config::Document document, config::Document::load(path));
+  config::Section root = document.root();
+  double timeout_s = static_cast<double>(out.timeout.count()) / 1000;
+  root.read("server", out.server);
+  root.read("key", out.key_file);
+  root.read("server_key", out.server_key_file);
+  root.read("allow_list", out.allow_list_file);
+  root.read("timeout", timeout_s, {.min = kMinTimeout_s, .max = kMaxTimeout_s, .unit = config::Unit::seconds});
+  WATTLE_CHECK(document.finish());
+  out.timeout = milliseconds_of(timeout_s);
+  for (std::string* file : {&out.key_file, &out.server_key_file, &out.allow_list_file}) *file = at_home(*file, home);
+  return {};
+}
+}  // namespace
+
+Result<Settings> load_settings(const Invocation& invocation) {
+  const Arguments& said = invocation.arguments;
+  const std::string home = invocation.around.variable("HOME").value_or("");
+  Settings out;
+  if (!home.empty()) {
+    out.key_file = home + "/.config/wattle/cli.key";
+    out.server_key_file = home + "/.config/wattle/server.pub";
+  }
+  const auto named = invocation.around.variable("WATTLE_CONFIG");
+  if (named && !named->empty()) {
+    WATTLE_CHECK(read_file(*named, home, out));
+  } else if (const std::string usual = home + "/.config/wattle/cli.yaml";
+             !home.empty() && std::filesystem::exists(usual)) {
+    WATTLE_CHECK(read_file(usual, home, out));
+  }
+  if (!said.server.empty()) out.server = said.server;
+  if (!said.key.empty()) out.key_file = said.key;
+  if (!said.server_key.empty()) out.server_key_file = said.server_key;
+  if (!said.allow_list.empty()) out.allow_list_file = said.allow_list;
+  if (!said.timeout.empty()) {
+    const auto timeout_s = parse::duration_s(said.timeout);
+    if (!timeout_s || *timeout_s < kMinTimeout_s || *timeout_s > kMaxTimeout_s)
+      return fail(Errc::malformed, "--timeout", "'" + said.timeout + "' is not 10ms to 10m", "write 250ms, 5s or 1m");
+    out.timeout = milliseconds_of(*timeout_s);
+  }
+  return out;
+}
+
+}  // namespace wattle::cli

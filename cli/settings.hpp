@@ -1,0 +1,26 @@
+// settings: where the controller is and who we are.
+// Source   --options, else the strict YAML file in WATTLE_CONFIG, else ~/.config/wattle/cli.yaml if it is there
+//          (keys: server, key, server_key, timeout, allow_list; "~/" is the home directory)
+// Units    timeout in milliseconds here; "5s", "250ms" or seconds in the file and on the command line
+// Errors   malformed, naming file and key or the option
+// Threads  values
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "cli/command.hpp"
+
+namespace wattle::cli {
+
+struct Settings {
+  std::string server = "tcp://127.0.0.1:7462";
+  std::string key_file;         // our key pair
+  std::string server_key_file;  // the controller's public key
+  std::chrono::milliseconds timeout{5'000};
+  std::string allow_list_file;  // empty: none
+};
+
+Result<Settings> load_settings(const Invocation& invocation);
+
+}  // namespace wattle::cli

@@ -1,0 +1,61 @@
+#include "cli/show.hpp"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/yaml.hpp"
+
+namespace wattle::cli {
+
+int complain(const Invocation& invocation, const Error& error, int exit_code) {
+  std::string text =
+      error.what.find(error.subject) != std::string::npos ? error.what : error.subject + ": " + error.what;
+  if (!error.mend.empty()) text += " (" + error.mend + ")";
+  invocation.around.err << "wattle: " << text << "\n";
+  return exit_code;
+}
+
+Style style_of(const Invocation& invocation) {
+  const auto no_colour = invocation.around.variable("NO_COLOR");
+  return {.wide = invocation.arguments.output == Output::wide,
+          .colour = invocation.around.terminal && (!no_colour || no_colour->empty())};
+}
+
+int with_controller(const Invocation& invocation, const std::function<Result<int>(Controller&)>& work) {
+  const auto settings = load_settings(invocation);
+  if (!settings) return complain(invocation, settings.error(), kUsage);
+  auto controller = Controller::open_(*settings);
+  if (!controller) return complain(invocation, controller.error(), kUsage);
+  const auto done = work(*controller);
+  return done ? *done : complain(invocation, done.error(), kProblem);
+}
+
+Status print(const Invocation& invocation, const Json& document, const Render& render) {
+  std::ostream& out = invocation.around.out;
+  switch (invocation.arguments.output) {
+    case Output::json:
+      out << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      break;
+    case Output::yaml:
+      out << to_yaml(document);
+      break;
+    case Output::table:
+    case Output::wide: {
+      WATTLE_TRY(const std::string text, render(document, style_of(invocation)));
+      out << text;
+    }
+  }
+  if (!out.flush()) return fail(Errc::io, "stdout", "cannot be written");
+  return {};
+}
+
+int show(const Invocation& invocation, const std::string& what, const std::map<std::string, std::string>& arguments,
+         const Render& render) {
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    WATTLE_TRY(const Json document, controller.ask(what, arguments));
+    WATTLE_CHECK(print(invocation, document, render));
+    return kOk;
+  });
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,68 @@
+#include "cli/table.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/utf8.hpp"
+
+namespace wattle::cli {
+
+namespace {
+// SGR codes of ECMA-48.
+std::string_view code_of(Tone tone) {
+  switch (tone) {
+    case Tone::plain:
+      return "";
+    case Tone::good:
+      return "32";
+    case Tone::warning:
+      return "33";
+    case Tone::bad:
+      return "31";
+    case Tone::faint:
+      return "2";
+  }
+  return "";
+}
+}  // namespace
+
+std::string toned(const std::string& text, Tone tone, bool colour) {
+  const std::string_view code = code_of(tone);
+  return !colour || code.empty() ? text : "\x1b[" + std::string(code) + "m" + text + "\x1b[0m";
+}
+
+std::string to_text(const Table& table, bool colour) {
+  const std::size_t count = table.columns.size();
+  std::vector<std::vector<Cell>> lines;
+  std::vector<Cell> titles;
+  for (const Column& column : table.columns) titles.emplace_back(printable(column.title));
+  lines.push_back(std::move(titles));
+  for (const auto& row : table.rows) {
+    std::vector<Cell> line;
+    for (std::size_t i = 0; i < count; ++i)
+      line.push_back(i < row.size() ? Cell(printable(row[i].text), row[i].tone) : Cell(""));
+    lines.push_back(std::move(line));
+  }
+  std::vector<std::size_t> widths(count, 0);
+  for (const auto& line : lines)
+    for (std::size_t i = 0; i < count; ++i) widths[i] = std::max(widths[i], display_width(line[i].text));
+
+  std::string out;
+  for (const auto& line : lines) {
+    std::string gap;  // put only before what follows, so that no line ends in spaces
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string pad(widths[i] - display_width(line[i].text), ' ');
+      if (i > 0) gap += "  ";
+      if (table.columns[i].align == Align::right) gap += pad;
+      if (!line[i].text.empty()) {
+        out += gap + toned(line[i].text, line[i].tone, colour);
+        gap.clear();
+      }
+      if (table.columns[i].align == Align::left) gap += pad;
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,37 @@
+// table: rows of cells as lines of aligned text.
+// Units    widths in terminal columns
+// Errors   none: a row that is too short has empty cells, what is too much is left out
+// Threads  any
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace wattle::cli {
+
+enum class Tone { plain, good, warning, bad, faint };
+enum class Align { left, right };
+
+struct Column {
+  std::string title;
+  Align align = Align::left;
+};
+
+struct Cell {
+  Cell(std::string t, Tone how = Tone::plain) : text(std::move(t)), tone(how) {}
+  Cell(const char* t) : text(t) {}
+  std::string text;
+  Tone tone = Tone::plain;
+};
+
+struct Table {
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+
+// A title line, then one line a row; two spaces between columns, none at the end of a line.
+std::string to_text(const Table& table, bool colour);
+// The text in the tone's colour.
+std::string toned(const std::string& text, Tone tone, bool colour);
+
+}  // namespace wattle::cli

@@ -1,0 +1,42 @@
+// view: a look into a controller's document that nothing missing, null or of another type can break.
+// Source   a parsed document, which must outlive the view
+// Errors   list() and object(): malformed, naming the key; all else is absent
+// Threads  any
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace wattle::cli {
+
+class View {
+ public:
+  View() = default;
+  explicit View(const nlohmann::ordered_json& json) : json_(&json) {}
+
+  View operator[](std::string_view key) const;
+  bool present() const;  // there, and not null
+  std::optional<double> number() const;
+  std::optional<bool> flag() const;
+  std::optional<std::string> text() const;
+  std::string text_or(std::string_view otherwise = "-") const;
+  // The value as text, whatever it is: for maps whose values have no fixed type.
+  std::string any() const;
+  std::vector<View> items() const;
+  std::vector<std::pair<std::string, View>> members() const;
+
+  // What a document is about must be there.
+  Result<std::vector<View>> list(std::string_view key) const;
+  Result<View> object(std::string_view key) const;
+
+ private:
+  const nlohmann::ordered_json* json_ = nullptr;
+};
+
+}  // namespace wattle::cli

@@ -1,0 +1,66 @@
+#include "controller/app.hpp"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+
+#include "common/stop_signal.hpp"
+#include "common/version.hpp"
+#include "controller/controller.hpp"
+
+namespace wattle::controller {
+namespace {
+
+int serve(const ControllerConfig& config) {
+  const Log log("wattle-controller", config.log_level, config.log_format);
+  auto stop = StopSignal::open_();  // before any thread starts, so that all inherit the mask
+  if (!stop) {
+    log.error("cannot start", {{"error", stop.error()}});
+    return 1;
+  }
+  const SystemClock clock;
+  auto controller = Controller::start(config, clock, log);
+  if (!controller) {
+    log.error("cannot start", {{"error", controller.error()}});
+    return 1;
+  }
+  const Endpoints& at = (*controller)->endpoints();
+  log.info("controller runs", {{"version", kVersion},
+                               {"mode", to_string(config.mode)},
+                               {"policy", placement::to_string(config.decide.policy)},
+                               {"telemetry", at.telemetry},
+                               {"feed", at.feed},
+                               {"ask", at.ask},
+                               {"http_port", at.http_port}});
+  while (!stop->wait(std::chrono::hours(1))) {
+  }
+  log.info("controller stops");
+  controller->reset();
+  return 0;
+}
+
+}  // namespace
+
+int run_app(int argc, char** argv) {
+  CLI::App app("wattle-controller: learns where to place pods and says so");
+  std::string path = "/etc/wattle/controller.yaml";
+  bool check = false;
+  app.add_option("--config", path, "configuration file")->capture_default_str();
+  app.add_flag("--check-config", check, "tell every mistake in the configuration and exit");
+  app.set_version_flag("--version", std::string(kVersion));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const auto config = load_config(path);
+  if (!config) {
+    std::cerr << config.error().message() << '\n';
+    return 1;
+  }
+  if (!check) return serve(*config);
+  std::cout << path << ": fine\n";
+  return 0;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,124 @@
+#include "controller/config.hpp"
+
+#include <array>
+
+#include "common/config.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::array<std::string_view, 3> kModes = {"off", "shadow", "live"};
+
+void read_time(config::Section& section, std::string_view key, Duration& out, double min_s, double max_s) {
+  double value_s = seconds(out);
+  section.read(key, value_s, {.min = min_s, .max = max_s, .unit = config::Unit::seconds});
+  out = from_seconds(value_s);
+}
+
+// A name that a parser of another folder knows; its error becomes a mistake about the key.
+template <class T, class Parse>
+void read_name(config::Section& section, std::string_view key, T& out, Parse parse) {
+  if (!section.has(key)) return;
+  std::string text;
+  section.read(key, text);
+  const auto value = parse(text);
+  if (value) {
+    out = *value;
+  } else {
+    section.mistake(key, "'" + text + "' is not known", value.error().mend);
+  }
+}
+
+void read_reward(config::Section reward, placement::RewardConfig& out) {
+  read_name(reward, "preset", out.preset, placement::parse_preset);
+  read_name(reward, "load", out.load, placement::parse_load_kind);
+  reward.read("reference_w", out.reference_w, {.min = 0.001, .max = 100'000});
+  reward.read("horizon", out.horizon_s, {.min = 1, .max = 86'400, .unit = config::Unit::seconds});
+  config::Section weights = reward.section("weights");
+  const config::Bounds bounds{.min = 0, .max = 100};
+  weights.read("energy", out.weights.energy, bounds);
+  weights.read("latency", out.weights.latency, bounds);
+  weights.read("balance", out.weights.balance, bounds);
+  weights.read("active_nodes", out.weights.active_nodes, bounds);
+  weights.read("packing", out.weights.packing, bounds);
+  weights.read("contention", out.weights.contention, bounds);
+  weights.read("failure", out.weights.failure, bounds);
+}
+
+void read_decide(config::Section decide, ControllerConfig& out) {
+  decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
+  decide.read("safe_margin", out.decide.safe_margin, {.min = 0, .max = 1e6});
+  decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
+  auto cap = static_cast<std::int64_t>(out.decide.mask.in_flight_cap);
+  decide.read("in_flight_cap", cap, {.min = 1, .max = 10'000});
+  out.decide.mask.in_flight_cap = static_cast<std::uint64_t>(cap);
+  read_time(decide, "in_flight_expiry", out.in_flight_expiry, 1, 3600);
+  read_time(decide, "repeat_within", out.repeat_within, 0, 60);
+  read_time(decide, "settle_window", out.settle_window, 0.2, 600);
+  decide.read("decision_ring", out.decision_ring, {.min = 10, .max = 100'000});
+  decide.read("seed", out.seed, {.min = 0});
+}
+
+void read_learn(config::Section learn, LearnConfig& out) {
+  learn.read("enabled", out.enabled);
+  learn.read("steps_per_s", out.steps_per_s, {.min = 0.01, .max = 100'000});
+  learn.read("duty_ratio", out.duty_ratio, {.min = 0.001, .max = 1});
+  learn.read("freeze_every_steps", out.freeze_every_steps, {.min = 1, .max = 1'000'000});
+  learn.read("max_abs_residual", out.max_abs_residual, {.min = 1e-6, .max = 1e9});
+  read_time(learn, "checkpoint_every", out.checkpoint_every, 1, 86'400);
+  learn.read("replay", out.replay, {.min = 16, .max = 1'000'000});
+  learn.read("batch", out.batch, {.min = 1, .max = 4096});
+  learn.read("warmup", out.warmup, {.min = 1, .max = 1'000'000});
+  learn.read("n_step", out.n_step, {.min = 1, .max = 100});
+  learn.read("tau", out.tau_s, {.min = 0.1, .max = 1e6, .unit = config::Unit::seconds});
+  learn.read("reward_scale", out.reward_scale, {.min = 1e-6, .max = 1e6});
+  learn.read("learning_rate", out.learning_rate, {.min = 1e-9, .max = 1});
+  learn.read("seed", out.seed, {.min = 0});
+  if (out.warmup > out.replay)
+    learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));
+}
+
+Result<ControllerConfig> read(config::Document document) {
+  ControllerConfig out;
+  config::Section root = document.root();
+  std::size_t mode = static_cast<std::size_t>(out.mode);
+  root.read_choice("mode", mode, {kModes.begin(), kModes.end()});
+  out.mode = static_cast<Mode>(mode);
+  out.decide.epsilon = 0.05;
+  read_name(root, "policy", out.decide.policy, placement::parse_policy);
+  root.read("data_dir", out.data_dir);
+  root.read("key", out.key_file, true);
+  root.read("allow_list", out.allow_file, true);
+  root.section("telemetry").read("endpoint", out.telemetry_endpoint);
+  root.section("feed").read("endpoint", out.feed_endpoint);
+  root.section("ask").read("endpoint", out.ask_endpoint);
+  config::Section http = root.section("http");
+  http.read("address", out.http_address);
+  int port = out.http_port;
+  http.read("port", port, {.min = 0, .max = 65535});
+  out.http_port = static_cast<std::uint16_t>(port);
+  read_reward(root.section("reward"), out.decide.reward);
+  read_decide(root.section("decide"), out);
+  read_learn(root.section("learn"), out.learn);
+  config::Section log = root.section("log");
+  read_name(log, "level", out.log_level, parse_log_level);
+  read_name(log, "format", out.log_format, parse_log_format);
+  WATTLE_CHECK(document.finish());
+  return out;
+}
+
+}  // namespace
+
+std::string_view to_string(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
+
+Result<ControllerConfig> load_config(const std::string& path) {
+  WATTLE_TRY(config::Document document, config::Document::load(path));
+  return read(std::move(document));
+}
+
+Result<ControllerConfig> parse_config(const std::string& text, const std::string& name) {
+  WATTLE_TRY(config::Document document, config::Document::parse(text, name));
+  return read(std::move(document));
+}
+
+}  // namespace wattle::controller

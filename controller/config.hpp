@@ -1,0 +1,65 @@
+// config: what a controller is told by its configuration file.
+// Source   a strict YAML file (docs/operations.md shows one); every key has a default but the two key files
+// Units    in names; times accept "250ms", "10s", "2m" or bare seconds
+// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// Threads  values
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/result.hpp"
+#include "placement/decide.hpp"
+#include "placement/reward.hpp"
+
+namespace wattle::controller {
+
+// off: neutral answers, nothing is decided. shadow: decides and records, answers neutral. live: real scores.
+enum class Mode { off, shadow, live };
+std::string_view to_string(Mode mode);
+
+struct LearnConfig {
+  bool enabled = true;
+  double steps_per_s = 50;        // at most
+  double duty_ratio = 0.25;       // at most this share of one core
+  int freeze_every_steps = 25;    // a new network serves after that many
+  double max_abs_residual = 1e5;  // a network that says more does not serve
+  Duration checkpoint_every = std::chrono::seconds(30);
+  int replay = 20'000;
+  int batch = 64;
+  int warmup = 128;
+  int n_step = 3;
+  double tau_s = 300;
+  double reward_scale = 1.0;
+  double learning_rate = 5e-4;
+  std::int64_t seed = 1;
+};
+
+struct ControllerConfig {
+  Mode mode = Mode::shadow;
+  std::string data_dir = "/var/lib/wattle-controller";
+  std::string key_file;    // this controller's key pair
+  std::string allow_file;  // whose key may do what
+  std::string telemetry_endpoint = "tcp://0.0.0.0:7460";
+  std::string feed_endpoint = "tcp://0.0.0.0:7461";
+  std::string ask_endpoint = "tcp://0.0.0.0:7462";
+  std::string http_address = "127.0.0.1";
+  std::uint16_t http_port = 8050;
+  placement::DecideOptions decide;  // policy, reward, masks, exploration
+  std::int64_t seed = 1;
+  Duration in_flight_expiry = std::chrono::seconds(30);
+  Duration repeat_within = std::chrono::seconds(2);
+  Duration settle_window = std::chrono::seconds(10);
+  int decision_ring = 1000;  // decisions that are kept to be looked at
+  LearnConfig learn;
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::automatic;
+};
+
+Result<ControllerConfig> load_config(const std::string& path);
+Result<ControllerConfig> parse_config(const std::string& text, const std::string& name);
+
+}  // namespace wattle::controller

@@ -1,0 +1,106 @@
+#include "controller/controller.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "controller/trainer/make_network.hpp"
+#include "controller/web/metrics.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kHttpPatience{2000};
+constexpr std::size_t kMailbox = 64;
+constexpr std::string_view kApi = "/api/v1/";
+
+http::Response failed(const Error& error) {
+  int status = 503;
+  if (error.code == Errc::not_found) status = 404;
+  if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
+  return {status, "application/json", nlohmann::json{{"error", error.message()}}.dump()};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Controller>> Controller::start(const ControllerConfig& config, const Clock& clock,
+                                                      const Log& log) {
+  std::unique_ptr<Controller> controller(new Controller(config));
+  WATTLE_CHECK(controller->start_parts(clock, log));
+  return controller;
+}
+
+Status Controller::start_parts(const Clock& clock, const Log& log) {
+  WATTLE_TRY(const transport::KeyPair key, transport::KeyPair::load(config_.key_file));
+  WATTLE_TRY(transport::AllowList allow, transport::AllowList::load(config_.allow_file));
+  context_.serve(std::move(allow), log);
+  WATTLE_TRY(mailbox_, Mailbox::open_(kMailbox));
+  std::string mode_reason;
+  WATTLE_CHECK(start_learning(clock, log, mode_reason));
+  WATTLE_TRY(loop_,
+             Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), mode_reason, clock, log}, key));
+  endpoints_ = loop_->endpoints();
+  WATTLE_CHECK(start_http(log));
+  thread_ = std::thread([this] { loop_->run(stop_); });
+  return {};
+}
+
+Status Controller::start_learning(const Clock& clock, const Log& log, std::string& reason) {
+  if (config_.learn.enabled && config_.decide.policy == placement::Policy::dqn) {
+    auto network = make_network(config_.learn);
+    if (network) {
+      WATTLE_TRY(trainer_, Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network),
+                                          networks_, clock, log));
+      return {};
+    }
+    if (network.error().code != Errc::unsupported) return forward_error(network);
+    log.warn("learning is off", {{"error", network.error()}});
+    reason = "learning is off: " + network.error().what;
+    config_.decide.policy = placement::Policy::model_greedy;
+    return {};
+  }
+  reason = config_.learn.enabled ? "only policy dqn learns" : "learn.enabled is false";
+  return {};
+}
+
+Status Controller::start_http(const Log& log) {
+  const auto ask_loop = [this](Mailbox::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
+  std::map<std::string, http::Handler> routes;
+  routes["GET /livez"] = [ask_loop](const http::Request&) -> http::Response {
+    const auto alive = ask_loop([]() -> Result<std::string> { return std::string("ok\n"); });
+    return alive ? http::Response{200, "text/plain", *alive} : failed(alive.error());
+  };
+  routes["GET /readyz"] = routes["GET /livez"];
+  routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
+    const auto text = ask_loop([this]() -> Result<std::string> { return metrics_text(loop_->sources()); });
+    return text ? http::Response{200, "text/plain; version=0.0.4; charset=utf-8", *text} : failed(text.error());
+  };
+  routes["GET " + std::string(kApi)] = [this, ask_loop](const http::Request& request) -> http::Response {
+    const std::string what = request.path.substr(kApi.size());
+    const auto body =
+        ask_loop([this, what, arguments = request.query] { return document(loop_->sources(), what, arguments); });
+    return body ? http::Response{200, "application/json", *body} : failed(body.error());
+  };
+  http::ServerOptions options;
+  options.address = config_.http_address;
+  options.port = config_.http_port;
+  options.threads = 2;
+  WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
+  http_ = std::make_unique<http::Server>(std::move(server));
+  endpoints_.http_port = http_->port();
+  return {};
+}
+
+Controller::~Controller() {
+  stop_ = true;
+  if (mailbox_) mailbox_->wake();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else if (mailbox_) {
+    mailbox_->close();  // the loop never ran: nobody else answers
+  }
+  http_.reset();
+  loop_.reset();
+  trainer_.reset();
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,48 @@
+// controller: the threads of a controller and their lifetime.
+// Threads  one loop owns the three sockets, the state and the decisions; one trainer; HTTP workers that ask the loop.
+//          start() and the destructor from one thread
+// Errors   start: conflict (port in use), denied and malformed (keys, allow list), io (data_dir)
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "common/clock.hpp"
+#include "common/http/server.hpp"
+#include "common/log.hpp"
+#include "common/transport/sockets.hpp"
+#include "controller/config.hpp"
+#include "controller/loop.hpp"
+#include "controller/mailbox.hpp"
+#include "controller/trainer/trainer.hpp"
+
+namespace wattle::controller {
+
+class Controller {
+ public:
+  static Result<std::unique_ptr<Controller>> start(const ControllerConfig& config, const Clock& clock, const Log& log);
+  ~Controller();  // stops asking, deciding and learning, in that order, and writes a last checkpoint
+
+  const Endpoints& endpoints() const { return endpoints_; }
+
+ private:
+  Controller(const ControllerConfig& config) : config_(config) {}
+  Status start_parts(const Clock& clock, const Log& log);
+  Status start_learning(const Clock& clock, const Log& log, std::string& reason);
+  Status start_http(const Log& log);
+
+  ControllerConfig config_;
+  Endpoints endpoints_;
+  transport::Context context_;
+  NetworkSlot networks_;
+  std::unique_ptr<Mailbox> mailbox_;
+  std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<Loop> loop_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+  std::unique_ptr<http::Server> http_;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,247 @@
+#include "controller/decisions/decider.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "placement/board.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::size_t kKeptTimes = 1024;
+constexpr std::size_t kKeptRewards = 100;
+constexpr std::size_t kMaxOpen = 512;  // decisions whose observation waits for a placement
+constexpr Duration kForgetOpenAfter = std::chrono::minutes(5);
+
+template <class T>
+void keep(std::deque<T>& values, T value, std::size_t most) {
+  values.push_back(std::move(value));
+  if (values.size() > most) values.pop_front();
+}
+
+placement::PodSpec spec_of(const wire::Ask& ask) {
+  placement::PodSpec spec;
+  spec.uid = ask.pod_uid;
+  spec.name = ask.pod_name;
+  spec.pod_namespace = ask.pod_namespace;
+  spec.app = ask.app;
+  spec.request = {std::max(0.0, ask.cpu_request_cores), std::max(0.0, ask.memory_request_bytes)};
+  spec.daemonset = ask.daemonset;
+  spec.latency_soft_ms = ask.latency_soft_ms;
+  spec.latency_hard_ms = ask.latency_hard_ms;
+  spec.latency_target = ask.latency_target;
+  spec.node_name = ask.node_name;
+  return spec;
+}
+
+wire::Outcome told(const std::string& node, const placement::Reward& reward, const placement::RawOutcome& raw) {
+  wire::Outcome outcome{node, reward.value, reward.end_of_episode, reward.terms};
+  const auto tell = [&](const char* name, std::optional<double> value) {
+    if (value) outcome.terms[name] = *value;
+  };
+  tell("marginal_w", raw.marginal_w);
+  tell("expected_marginal_w", raw.expected_marginal_w);
+  tell("mean_power_w", raw.mean_power_w);
+  tell("latency_ms", raw.latency_ms);
+  tell("cpu_some_ratio", raw.cpu_some_ratio);
+  return outcome;
+}
+
+}  // namespace
+
+Decider::Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
+                 std::function<void(LearningNews)> learn, std::uint64_t first_decision_id)
+    : config_(config),
+      state_(state),
+      networks_(networks),
+      clock_(clock),
+      learn_(std::move(learn)),
+      random_(static_cast<std::uint64_t>(config.seed)),
+      log_(static_cast<std::size_t>(config.decision_ring)),
+      next_id_(first_decision_id) {}
+
+wire::Suggestion Decider::ask(const wire::Ask& ask) {
+  const MonoTime now = clock_.mono();
+  ++figures_.asks;
+  wire::Suggestion answer;
+  answer.policy = placement::to_string(config_.decide.policy);
+  answer.scores.assign(ask.candidates.size(), 0);
+  if (config_.mode == Mode::off) {
+    answer.reason = "mode is off";
+    ++figures_.neutral;
+  } else if (ask.candidates.empty()) {
+    answer.reason = "no candidates";
+    ++figures_.neutral;
+  } else if (auto repeated = repeat(ask, now)) {
+    ++figures_.repeated;
+    answer = std::move(*repeated);
+  } else {
+    answer = decide(ask, now);
+  }
+  answer.request_id = ask.request_id;
+  answer.mode = to_string(config_.mode);
+  return answer;
+}
+
+std::optional<wire::Suggestion> Decider::repeat(const wire::Ask& ask, MonoTime now) const {
+  const auto found = repeatable_.find(ask.pod_uid);
+  if (ask.pod_uid.empty() || found == repeatable_.end()) return std::nullopt;
+  const Repeatable& last = found->second;
+  if (now - last.at > config_.repeat_within || last.candidates != ask.candidates.size()) return std::nullopt;
+  wire::Suggestion answer = last.suggestion;
+  for (std::size_t i = 0; i < ask.candidates.size(); ++i) {
+    const auto score = last.scores.find(ask.candidates[i]);
+    if (score == last.scores.end()) return std::nullopt;
+    answer.scores[i] = score->second;
+  }
+  return answer;
+}
+
+wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
+  const placement::PodSpec spec = spec_of(ask);
+  state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
+  const auto network = networks_.get();
+  const std::uint64_t id = next_id_++;
+  const placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, network.get(),
+                                                     config_.decide, figures_.decisions, random_);
+  wire::Decision decision = advice.record;
+  decision.id = id;
+  decision.wall_ns = to_ns(clock_.wall());
+  decision.mode = to_string(config_.mode);
+  const bool learned = network && config_.decide.policy == placement::Policy::dqn;
+  decision.model_step = learned ? network->step() : 0;
+  decision.problems.insert(decision.problems.begin(), ask.problems.begin(), ask.problems.end());
+  decision.decide_us = seconds(clock_.mono() - now) * 1e6;
+
+  wire::Suggestion answer;
+  answer.decision_id = id;
+  answer.policy = decision.policy;
+  answer.model_step = decision.model_step;
+  answer.neutral = config_.mode != Mode::live || !advice.top;
+  answer.reason = config_.mode == Mode::live ? decision.reason : "mode is shadow: decided and recorded only";
+  answer.scores = answer.neutral ? std::vector<std::int64_t>(ask.candidates.size(), 0) : advice.scores;
+
+  ++figures_.decisions;
+  figures_.neutral += advice.top ? 0 : 1;
+  keep(figures_.decide_us, decision.decide_us, kKeptTimes);
+  keep(figures_.decided_at, now, kKeptTimes);
+  if (!spec.uid.empty()) {
+    state_.ask(spec, id, advice.top.has_value(), now);
+    if (config_.mode == Mode::live && advice.top) state_.fly(spec.uid, decision.advice, now);
+    Repeatable& repeatable = repeatable_[spec.uid];
+    repeatable = {now, {}, ask.candidates.size(), answer};
+    for (std::size_t i = 0; i < ask.candidates.size(); ++i)
+      repeatable.scores.emplace(ask.candidates[i], answer.scores[i]);
+    if (advice.top) remember(id, advice, spec.uid, now);
+  }
+  log_.add(log_entry(advice, std::move(decision)));
+  changed_.insert(id);
+  return answer;
+}
+
+void Decider::remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, MonoTime now) {
+  Open open{advice.observation, {}, pod_uid, now};
+  for (std::size_t i = 0; i < advice.candidates.size(); ++i)
+    if (advice.row_of[i] < advice.observation.nodes)
+      open.row_of.emplace(advice.candidates[i], static_cast<std::uint32_t>(advice.row_of[i]));
+  open_.emplace(id, std::move(open));
+  if (open_.size() > kMaxOpen) open_.erase(open_.begin());
+}
+
+bool Decider::placed(const std::string& pod_uid, const std::string& node, bool by_operator) {
+  const MonoTime now = clock_.mono();
+  const Node* known = state_.node(node);
+  if (known == nullptr) return false;
+  const std::size_t row = known->row;
+  const Pod* before = state_.pod(pod_uid);
+  if (before != nullptr && before->node == node) {
+    state_.bind(pod_uid, node, by_operator, now);
+    return false;
+  }
+  // The state "before" the placement: the pod is neither expected nor there.
+  state_.land(pod_uid);
+  const bool asked = before != nullptr && before->asked && before->node.empty();
+  const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
+  const std::uint64_t id = asked ? before->decision_id : 0;
+  std::optional<placement::RawOutcome> begun;
+  if (asked) begun = placement::begin_outcome(state_.view(spec, now), spec, row, config_.decide.reward);
+  state_.bind(pod_uid, node, by_operator, now);
+  ++figures_.placements;
+  if (!asked) {
+    ++figures_.placements_unasked;
+    return true;
+  }
+  if (LoggedDecision* entry = log_.find(id)) {
+    entry->decision.placed_on = node;
+    changed_.insert(id);
+  }
+  if (const auto open = open_.find(id); open != open_.end()) {
+    const auto at = open->second.row_of.find(node);
+    if (at != open->second.row_of.end() && open->second.observation.valid[at->second] != 0) {
+      learn_(PlacedNews{id, std::move(open->second.observation), at->second, now});
+    } else {
+      ++figures_.placements_masked;
+    }
+    open_.erase(open);
+  }
+  repeatable_.erase(pod_uid);
+  windows_.emplace_back(id, spec, node, row, now, config_.settle_window, std::move(*begun));
+  return true;
+}
+
+void Decider::gone(const std::string& pod_uid, const std::string& node) {
+  if (!state_.unbind(pod_uid, node)) return;
+  for (SettleWindow& window : windows_)
+    if (window.pod_uid() == pod_uid && window.node() == node) window.pod_gone();
+}
+
+void Decider::record(const std::string& node, const Record& record, MonoTime end) {
+  bool over = false;
+  const MonoTime now = clock_.mono();
+  for (SettleWindow& window : windows_) {
+    if (window.node() != node) continue;
+    window.add(record, end);
+    over = over || window.over(now);
+  }
+  if (over) settle(now);
+}
+
+void Decider::settle(MonoTime now) {
+  std::vector<SettleWindow> running;
+  for (SettleWindow& window : windows_) {
+    if (!window.over(now)) {
+      running.push_back(std::move(window));
+      continue;
+    }
+    auto raw = window.finish(state_.view({}, now));
+    if (!raw) {
+      ++figures_.outcomes_lost;
+      continue;
+    }
+    const placement::Reward reward = placement::evaluate(config_.decide.reward, *raw);
+    ++figures_.outcomes;
+    keep(figures_.rewards, reward.value, kKeptRewards);
+    if (LoggedDecision* entry = log_.find(window.decision_id())) {
+      entry->decision.outcome = told(window.node(), reward, *raw);
+      changed_.insert(window.decision_id());
+    }
+    learn_(SettledNews{window.decision_id(), std::move(*raw)});
+  }
+  windows_ = std::move(running);
+}
+
+void Decider::expire() {
+  const MonoTime now = clock_.mono();
+  state_.expire(now);
+  settle(now);
+  std::erase_if(repeatable_, [&](const auto& item) { return now - item.second.at > config_.repeat_within; });
+  std::erase_if(open_, [&](const auto& item) { return now - item.second.at > kForgetOpenAfter; });
+}
+
+std::vector<wire::BoardClass> Decider::board() {
+  const auto network = networks_.get();
+  return placement::board_classes(state_.view({}, clock_.mono()), network.get(), config_.decide, figures_.decisions,
+                                  random_);
+}
+
+}  // namespace wattle::controller

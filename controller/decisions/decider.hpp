@@ -1,0 +1,97 @@
+// decider: answers asks, joins decisions to placements and placements to outcomes.
+// Rules    the same pod and candidates within `repeat_within` get the same answer; in mode live an advised node holds the
+//          pod in flight until it is seen or the expectation expires; the real placement comes from an agent or an
+//          operator, never from our own top score; outcomes come from telemetry after the settle window
+// Errors   none: a decision that cannot be made is neutral and says why
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/wire/messages.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/decision_log.hpp"
+#include "controller/decisions/news.hpp"
+#include "controller/decisions/settle.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/trainer/network_slot.hpp"
+
+namespace wattle::controller {
+
+struct DeciderFigures {
+  std::uint64_t asks = 0, repeated = 0, decisions = 0, neutral = 0;
+  std::uint64_t placements = 0;          // pods that an agent or operator showed us
+  std::uint64_t placements_unasked = 0;  // of which nobody had asked
+  std::uint64_t placements_masked = 0;   // on a node that our masks had excluded: nothing to learn from
+  std::uint64_t outcomes = 0, outcomes_lost = 0;
+  std::deque<double> decide_us;  // of the last decisions
+  std::deque<double> rewards;    // of the last outcomes
+  std::deque<MonoTime> decided_at;
+};
+
+class Decider {
+ public:
+  Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
+          std::function<void(LearningNews)> learn, std::uint64_t first_decision_id);
+
+  wire::Suggestion ask(const wire::Ask& ask);
+  // An agent saw the pod's cgroup, or an operator confirmed. False: that is no news, or the node is unknown.
+  bool placed(const std::string& pod_uid, const std::string& node, bool by_operator);
+  void gone(const std::string& pod_uid, const std::string& node);
+  void record(const std::string& node, const Record& record, MonoTime end);
+  void expire();
+  std::vector<wire::BoardClass> board();
+
+  const DecisionLog& log() const { return log_; }
+  const DeciderFigures& figures() const { return figures_; }
+  Mode mode() const { return config_.mode; }
+  const placement::DecideOptions& options() const { return config_.decide; }
+  // Ids of decisions that are new or know more since the last call.
+  std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
+
+ private:
+  struct Repeatable {
+    MonoTime at{};
+    std::unordered_map<std::string, std::int64_t> scores;
+    std::size_t candidates = 0;
+    wire::Suggestion suggestion;
+  };
+  struct Open {  // decided, not seen placed yet
+    models::Observation observation;
+    std::unordered_map<std::string, std::uint32_t> row_of;  // node -> row
+    std::string pod_uid;
+    MonoTime at{};
+  };
+
+  std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
+  wire::Suggestion decide(const wire::Ask& ask, MonoTime now);
+  void remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, MonoTime now);
+  void settle(MonoTime now);
+
+  const ControllerConfig& config_;
+  ClusterState& state_;
+  const NetworkSlot& networks_;
+  const Clock& clock_;
+  std::function<void(LearningNews)> learn_;
+  std::mt19937_64 random_;
+  DecisionLog log_;
+  DeciderFigures figures_;
+  std::uint64_t next_id_;
+  std::map<std::string, Repeatable> repeatable_;  // by pod UID
+  std::map<std::uint64_t, Open> open_;            // by decision
+  std::vector<SettleWindow> windows_;
+  std::set<std::uint64_t> changed_;
+};
+
+}  // namespace wattle::controller

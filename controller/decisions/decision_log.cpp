@@ -1,0 +1,74 @@
+#include "controller/decisions/decision_log.hpp"
+
+#include <algorithm>
+
+#include "common/parse.hpp"
+
+namespace wattle::controller {
+namespace {
+
+NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
+  NodeFeatures features{};
+  std::copy_n(observation.node.begin() + static_cast<std::ptrdiff_t>(row * models::kNodeFeatures),
+              models::kNodeFeatures, features.begin());
+  return features;
+}
+
+}  // namespace
+
+LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision) {
+  LoggedDecision entry;
+  std::optional<std::size_t> best, second;
+  for (std::size_t i = 0; i < decision.candidates.size(); ++i) {
+    const wire::Candidate& candidate = decision.candidates[i];
+    if (!candidate.masked.empty()) continue;
+    if (!best || candidate.q > decision.candidates[*best].q) {
+      second = best;
+      best = i;
+    } else if (!second || candidate.q > decision.candidates[*second].q) {
+      second = i;
+    }
+  }
+  if (best) {
+    entry.winner = decision.candidates[*best].node;
+    entry.features.emplace();
+    entry.features->winner = row_of(advice.observation, advice.row_of[*best]);
+    entry.features->pod = advice.observation.pod;
+  }
+  if (second) {
+    entry.runner_up = decision.candidates[*second].node;
+    entry.features->runner_up = row_of(advice.observation, advice.row_of[*second]);
+  }
+  entry.decision = std::move(decision);
+  return entry;
+}
+
+void DecisionLog::add(LoggedDecision entry) {
+  entries_.push_back(std::move(entry));
+  if (entries_.size() > capacity_) entries_.pop_front();
+}
+
+const LoggedDecision* DecisionLog::find(std::uint64_t id) const {
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), id,
+                       [](const LoggedDecision& entry, std::uint64_t at) { return entry.decision.id < at; });
+  return found == entries_.end() || found->decision.id != id ? nullptr : &*found;
+}
+
+LoggedDecision* DecisionLog::find(std::uint64_t id) {
+  return const_cast<LoggedDecision*>(static_cast<const DecisionLog*>(this)->find(id));
+}
+
+const LoggedDecision* DecisionLog::newest(std::string_view pod) const {
+  if (const auto id = parse::u64(pod)) {
+    if (const LoggedDecision* entry = find(*id)) return entry;
+  }
+  const auto found = std::find_if(entries_.rbegin(), entries_.rend(), [&](const LoggedDecision& entry) {
+    const wire::Decision& decision = entry.decision;
+    return decision.pod_uid == pod || decision.pod_name == pod ||
+           decision.pod_namespace + "/" + decision.pod_name == pod;
+  });
+  return found == entries_.rend() ? nullptr : &*found;
+}
+
+}  // namespace wattle::controller

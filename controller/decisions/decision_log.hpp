@@ -1,0 +1,53 @@
+// decision_log: the newest decisions, each joined to where the pod really went and what became of it.
+// Bounds   `capacity` decisions; the oldest go first
+// Errors   none: an id that is not kept is not found
+// Threads  single owner
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/wire/messages.hpp"
+#include "models/frozen/q_network.hpp"
+#include "placement/decide.hpp"
+
+namespace wattle::controller {
+
+using NodeFeatures = std::array<float, models::kNodeFeatures>;
+
+// What the two best nodes looked like.
+struct FeatureSnapshot {
+  NodeFeatures winner{};
+  std::optional<NodeFeatures> runner_up;
+  std::array<float, models::kPodFeatures> pod{};
+};
+
+struct LoggedDecision {
+  wire::Decision decision;
+  std::string winner, runner_up;  // by Q; empty: there is none
+  std::optional<FeatureSnapshot> features;
+};
+
+// The two best by Q, and their features.
+LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision);
+
+class DecisionLog {
+ public:
+  explicit DecisionLog(std::size_t capacity) : capacity_(capacity) {}
+  void add(LoggedDecision entry);
+  LoggedDecision* find(std::uint64_t id);
+  const LoggedDecision* find(std::uint64_t id) const;
+  // The newest that fits: a decision id, a pod UID, a pod name, or "namespace/name".
+  const LoggedDecision* newest(std::string_view pod) const;
+  const std::deque<LoggedDecision>& entries() const { return entries_; }  // oldest first
+
+ private:
+  std::size_t capacity_;
+  std::deque<LoggedDecision> entries_;  // ids ascend
+};
+
+}  // namespace wattle::controller

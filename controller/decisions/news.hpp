@@ -1,0 +1,27 @@
+// news: what deciding tells learning.
+// Threads  values
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "common/clock.hpp"
+#include "models/frozen/q_network.hpp"
+#include "placement/reward.hpp"
+
+namespace wattle::controller {
+
+// The pod of a decision really is on the node of this row.
+struct PlacedNews {
+  std::uint64_t decision_id = 0;
+  models::Observation observation;
+  std::uint32_t action = 0;
+  MonoTime when{};
+};
+struct SettledNews {
+  std::uint64_t decision_id = 0;
+  placement::RawOutcome outcome;
+};
+using LearningNews = std::variant<PlacedNews, SettledNews>;
+
+}  // namespace wattle::controller

@@ -1,0 +1,90 @@
+#include "controller/decisions/settle.hpp"
+
+#include <algorithm>
+
+namespace wattle::controller {
+namespace {
+
+// Telemetry may be late by that much, or come again after a lost link.
+constexpr Duration kGrace = std::chrono::seconds(10);
+
+double percent(std::optional<double> part, double whole) {
+  return part && whole > 0 ? std::clamp(100 * *part / whole, 0.0, 100.0) : 0.0;
+}
+
+}  // namespace
+
+void WindowSums::add(const Record& record, const std::string& pod_uid) {
+  const double interval_s = static_cast<double>(record.interval_ns) * 1e-9;
+  if (!(interval_s > 0)) return;
+  ++records;
+  const bool gap = std::any_of(record.node.domains.begin(), record.node.domains.end(),
+                               [](const EnergyDomain& domain) { return domain.gap; });
+  if (record.node.energy_uj && !gap) {
+    power_s += interval_s;
+    energy_j += static_cast<double>(*record.node.energy_uj) * 1e-6;
+  }
+  if (record.node.cpu_used_cores) {
+    used_s += interval_s;
+    used_core_s += *record.node.cpu_used_cores * interval_s;
+  }
+  if (record.node.pressure.cpu_some_ratio) {
+    pressure_s += interval_s;
+    stalled_s += *record.node.pressure.cpu_some_ratio * interval_s;
+  }
+  bool measured = false;
+  for (const WorkloadValues& workload : record.workloads) {
+    if (workload.name != pod_uid || !workload.cpu_usage_us) continue;
+    measured = true;
+    pod_core_s += static_cast<double>(*workload.cpu_usage_us) * 1e-6;
+  }
+  if (measured) pod_s += interval_s;
+}
+
+std::optional<double> marginal_w(const WindowSums& sums, double cores, const placement::PowerCurve& curve) {
+  if (!(sums.power_s > 0) || !(sums.used_s > 0) || !(sums.pod_s > 0) || !(cores > 0)) return std::nullopt;
+  const double with = sums.used_core_s / sums.used_s / cores;
+  const double pod = sums.pod_core_s / sums.pod_s / cores;
+  const double without = std::clamp(with - pod, 0.0, 1.0);
+  return sums.energy_j / sums.power_s - curve.watts(without);
+}
+
+placement::WorkerAfter worker_after(const placement::NodeView& node) {
+  const NodeValues& values = node.values;
+  placement::WorkerAfter after;
+  after.cpu_pct = percent(placement::cpu_utilisation(node), 1);
+  if (values.memory_used_bytes && values.memory_total_bytes)
+    after.memory_pct =
+        percent(static_cast<double>(*values.memory_used_bytes), static_cast<double>(*values.memory_total_bytes));
+  after.net_rx_pct = percent(values.net_rx_bytes_per_s, node.link_bytes_per_s);
+  after.net_tx_pct = percent(values.net_tx_bytes_per_s, node.link_bytes_per_s);
+  after.disk_read_pct = percent(values.disk_read_bytes_per_s, node.disk_bytes_per_s);
+  after.disk_write_pct = percent(values.disk_write_bytes_per_s, node.disk_bytes_per_s);
+  return after;
+}
+
+void SettleWindow::add(const Record& record, MonoTime end) {
+  const MonoTime begin = end - Duration(record.interval_ns);
+  if (begin < placed_at_ || gone_ || covered_) return;
+  sums_.add(record, pod_.uid);
+  covered_ = end >= placed_at_ + length_;
+}
+
+bool SettleWindow::over(MonoTime now) const { return covered_ || gone_ || now >= placed_at_ + length_ + kGrace; }
+
+std::optional<placement::RawOutcome> SettleWindow::finish(const placement::ClusterView& view) const {
+  if (sums_.records == 0 || row_ >= view.nodes.size()) return std::nullopt;
+  placement::RawOutcome outcome = outcome_;
+  const placement::NodeView& node = view.nodes[row_];
+  // Nodes that came since the placement have no "before".
+  const std::size_t workers = std::min(outcome.before.size(), view.nodes.size());
+  for (std::size_t i = 0; i < workers; ++i) outcome.after.push_back(worker_after(view.nodes[i]));
+  if (const auto latency_ms = placement::latency_for(node, pod_)) outcome.latency_ms = latency_ms;
+  const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
+  outcome.marginal_w = marginal_w(sums_, cores, node.curve);
+  if (sums_.power_s > 0) outcome.mean_power_w = sums_.energy_j / sums_.power_s;
+  if (sums_.pressure_s > 0) outcome.cpu_some_ratio = sums_.stalled_s / sums_.pressure_s;
+  return outcome;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,75 @@
+// settle: what became of a placement, read from its node's telemetry over the settle window.
+// Source   records whose interval begins after the placement; the fitted curve of the node
+// Model    marginal watts = mean watts - curve(mean utilisation without the pod's own share): co-tenants that drift are
+//          not charged to the pod
+// Units    in names
+// Errors   none: what was not measured is absent
+// Threads  values
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/sample.hpp"
+#include "placement/decide.hpp"
+
+namespace wattle::controller {
+
+// Sums over the window, weighted by time.
+struct WindowSums {
+  double power_s = 0, energy_j = 0;      // seconds of which power is known, and their energy
+  double used_s = 0, used_core_s = 0;    // node
+  double pod_s = 0, pod_core_s = 0;      // the pod itself
+  double pressure_s = 0, stalled_s = 0;  // cpu some
+  std::size_t records = 0;
+
+  void add(const Record& record, const std::string& pod_uid);
+};
+
+// Watts that the pod added; absent when power, utilisation or the pod's own use was not measured.
+std::optional<double> marginal_w(const WindowSums& sums, double cores, const placement::PowerCurve& curve);
+
+// The six metrics of a worker in percent of its own capacity.
+placement::WorkerAfter worker_after(const placement::NodeView& node);
+
+class SettleWindow {
+ public:
+  SettleWindow(std::uint64_t decision_id, placement::PodSpec pod, std::string node, std::size_t row, MonoTime placed_at,
+               Duration length, placement::RawOutcome begun)
+      : decision_id_(decision_id),
+        pod_(std::move(pod)),
+        node_(std::move(node)),
+        row_(row),
+        placed_at_(placed_at),
+        length_(length),
+        outcome_(std::move(begun)) {}
+
+  // A record of the node, whose interval ended at `end` on our clock.
+  void add(const Record& record, MonoTime end);
+  void pod_gone() { gone_ = true; }
+  // The window is over, or nothing more will come.
+  bool over(MonoTime now) const;
+  // Absent when nothing was measured: then there is no outcome.
+  std::optional<placement::RawOutcome> finish(const placement::ClusterView& view) const;
+
+  std::uint64_t decision_id() const { return decision_id_; }
+  const std::string& node() const { return node_; }
+  const std::string& pod_uid() const { return pod_.uid; }
+  const WindowSums& sums() const { return sums_; }
+
+ private:
+  std::uint64_t decision_id_;
+  placement::PodSpec pod_;
+  std::string node_;
+  std::size_t row_;  // of the node in the view; rows stay
+  MonoTime placed_at_;
+  Duration length_;
+  placement::RawOutcome outcome_;
+  WindowSums sums_;
+  bool covered_ = false;
+  bool gone_ = false;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,19 @@
+// validate: what a record may say. Finite numbers are the decoder's business, sensible ones ours.
+// Rules    no negative number; watts up to 20 kW; used cores up to the node's cores (5% more is rounding and cut to them,
+//          short intervals up to half more are cut too); ratios 0..1, up to 5% more is cut
+// Errors   out_of_range; the subject is the field's path, as in the decoder's errors
+// Threads  pure functions
+#pragma once
+
+#include "common/result.hpp"
+#include "common/sample.hpp"
+
+namespace wattle::controller {
+
+inline constexpr double kMaxNodeW = 20'000;
+inline constexpr double kMaxCores = 8192;
+
+// Cuts what is rounding, refuses what is wrong.
+Status validate(Record& record);
+
+}  // namespace wattle::controller

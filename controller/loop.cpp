@@ -1,0 +1,238 @@
+#include "controller/loop.hpp"
+
+#include <sys/stat.h>
+
+#include <array>
+
+#include "common/wire/codec.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kPoll{50};
+constexpr Duration kTick = milliseconds(100);
+constexpr Duration kAllowCheck = std::chrono::seconds(1);
+constexpr int kAsksAtOnce = 64;
+constexpr int kTelemetryAtOnce = 32;
+constexpr std::size_t kMaxTold = 1000;
+
+// Changes with the file; empty: there is none.
+std::string fingerprint(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return {};
+  return std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "/" +
+         std::to_string(info.st_size) + "/" + std::to_string(info.st_ino);
+}
+
+std::function<void(LearningNews)> learning(Trainer* trainer) {
+  return [trainer](LearningNews news) {
+    if (trainer != nullptr) trainer->post(std::move(news));
+  };
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Loop>> Loop::bind(const LoopParts& parts, const transport::KeyPair& key) {
+  transport::ServerOptions options;
+  options.key = key;
+  options.endpoint = parts.config.telemetry_endpoint;
+  WATTLE_TRY(transport::Server telemetry, transport::Server::bind(parts.context, options));
+  options.endpoint = parts.config.ask_endpoint;
+  WATTLE_TRY(transport::Server ask, transport::Server::bind(parts.context, options));
+  options.endpoint = parts.config.feed_endpoint;
+  WATTLE_TRY(transport::Publisher feed, transport::Publisher::bind(parts.context, options));
+  return std::unique_ptr<Loop>(new Loop(parts, std::move(telemetry), std::move(ask), std::move(feed)));
+}
+
+Loop::Loop(const LoopParts& parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed)
+    : parts_(parts),
+      telemetry_socket_(std::move(telemetry)),
+      ask_socket_(std::move(ask)),
+      state_(parts.config.in_flight_expiry),
+      telemetry_(parts.clock, parts.log, *this),
+      decider_(parts.config, state_, parts.networks, parts.clock, learning(parts.trainer),
+               parts.trainer != nullptr ? parts.trainer->last_decision_id() + 1 : 1),
+      feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts.clock.wall()))),
+      epoch_(feed_.epoch()),
+      started_(parts.clock.mono()),
+      allow_fingerprint_(fingerprint(parts.config.allow_file)) {}
+
+Endpoints Loop::endpoints() const {
+  return {telemetry_socket_.endpoint(), feed_.socket().endpoint(), ask_socket_.endpoint(), 0};
+}
+
+Sources Loop::sources() const {
+  return {parts_.config,
+          state_,
+          decider_,
+          telemetry_,
+          parts_.networks,
+          parts_.clock,
+          parts_.trainer,
+          parts_.mode_reason,
+          epoch_,
+          started_,
+          parts_.context.refused_handshakes()};
+}
+
+void Loop::run(const std::atomic<bool>& stop) {
+  const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &telemetry_socket_, &feed_.socket()};
+  const std::array<int, 1> fds = {parts_.mailbox.fd()};
+  bool more = false;
+  while (!stop) {
+    transport::poll(sockets, fds, more ? milliseconds(0) : kPoll);
+    more = receive_asks();
+    more = receive_telemetry() || more;
+    feed_.drain();
+    parts_.mailbox.run_all();
+    const MonoTime now = parts_.clock.mono();
+    if (now - ticked_ >= kTick) tick();
+    feed_.decisions(decider_);
+    feed_.board(decider_, parts_.networks, now);
+  }
+  parts_.mailbox.close();
+}
+
+// True: there may be more.
+bool Loop::receive_asks() {
+  for (int i = 0; i < kAsksAtOnce; ++i) {
+    const auto incoming = ask_socket_.receive();
+    if (!incoming) return false;
+    ask_socket_.send(incoming->route, wire::encode(answer(*incoming)));
+  }
+  return true;
+}
+
+bool Loop::receive_telemetry() {
+  for (int i = 0; i < kTelemetryAtOnce; ++i) {
+    const auto incoming = telemetry_socket_.receive();
+    if (!incoming) return false;
+    for (const wire::Message& message : telemetry_.receive(*incoming))
+      telemetry_socket_.send(incoming->route, wire::encode(message));
+  }
+  return true;
+}
+
+wire::Message Loop::answer(const transport::Incoming& incoming) {
+  using transport::Role;
+  const auto refuse = [&](std::string subject, std::string what, std::string mend) -> wire::Message {
+    if (told_.size() < kMaxTold && told_.insert(incoming.identity.user_id()).second)
+      parts_.log.warn("asking peer refused",
+                      {{"peer", incoming.identity.user_id()}, {"subject", subject}, {"what", what}});
+    return wire::Refusal{std::move(subject), std::move(what), std::move(mend)};
+  };
+  const auto message = wire::decode(incoming.bytes);
+  if (!message) return refuse(message.error().subject, message.error().what, "find who sends it, or upgrade it");
+  const Role role = incoming.identity.role;
+  if (const auto* ask = std::get_if<wire::Ask>(&*message)) {
+    if (role == Role::shim || role == Role::operator_) return decider_.ask(*ask);
+    return refuse(incoming.identity.user_id(), "may not ask for placements",
+                  "allow the key with role shim or operator");
+  }
+  if (const auto* query = std::get_if<wire::Query>(&*message)) return answer_query(incoming.identity, *query);
+  return refuse(std::string(to_string(kind_of(*message))), "is not for the ask endpoint", "send Ask or Query");
+}
+
+wire::Message Loop::answer_query(const transport::Identity& who, const wire::Query& query) {
+  using transport::Role;
+  // Whoever listens to the feed may know where it begins.
+  if (query.what == "snapshot" && who.role != Role::agent) return snapshot();
+  wire::Reply reply;
+  reply.request_id = query.request_id;
+  Result<std::string> body;
+  if (who.role != Role::reader && who.role != Role::operator_) {
+    body = fail(Errc::denied, who.user_id(), "may not query", "allow the key with role reader or operator");
+  } else if (query.what != "confirm") {
+    body = document(sources(), query.what, query.arguments);
+  } else if (who.role == Role::operator_) {
+    body = confirm(query.arguments);
+  } else {
+    body = fail(Errc::denied, who.user_id(), "may not confirm placements", "allow the key with role operator");
+  }
+  reply.ok = body.has_value();
+  (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();
+  return reply;
+}
+
+wire::Snapshot Loop::snapshot() {
+  const MonoTime now = parts_.clock.mono();
+  wire::Snapshot snapshot;
+  snapshot.epoch = epoch_;
+  snapshot.seq = feed_.state_seq();
+  for (const auto& [name, node] : state_.nodes())
+    snapshot.states.push_back(state_of(name, node, *state_.node_view(name), now));
+  snapshot.board = board_of(decider_, parts_.networks);
+  snapshot.board.epoch = epoch_;
+  snapshot.board.seq = feed_.boards();
+  return snapshot;
+}
+
+Result<std::string> Loop::confirm(const Arguments& arguments) {
+  const auto pod = arguments.find("pod"), node = arguments.find("node");
+  if (pod == arguments.end() || node == arguments.end())
+    return fail(Errc::malformed, "confirm", "needs pod and node", "wattle confirm POD NODE");
+  if (state_.node(node->second) == nullptr)
+    return fail(Errc::not_found, "node " + node->second, "no agent of that name has said Hello",
+                "`wattle nodes` lists them");
+  std::string uid = pod->second;
+  if (state_.pod(uid) == nullptr) {
+    const LoggedDecision* entry = decider_.log().newest(pod->second);
+    if (entry == nullptr)
+      return fail(Errc::not_found, "pod " + pod->second, "nobody asked for it", "ask first, or give the pod's UID");
+    uid = entry->decision.pod_uid;
+  }
+  decider_.placed(uid, node->second, true);
+  return std::string(R"({"confirmed": true})");
+}
+
+void Loop::on_hello(const wire::Hello& hello) {
+  state_.greet(hello);
+  feed_.changed();
+}
+
+void Loop::on_record(const std::string& node, const Record& record) {
+  const RecordNews news = state_.apply(node, record, parts_.clock.mono());
+  for (const std::string& uid : news.appeared) decider_.placed(uid, node, false);
+  decider_.record(node, record, news.at);
+  for (const std::string& uid : news.gone) decider_.gone(uid, node);
+  feed_.state(node, state_, parts_.clock.mono());
+}
+
+void Loop::on_placement(const wire::Placement& placement) {
+  if (placement.gone) {
+    decider_.gone(placement.pod_uid, placement.node);
+  } else {
+    decider_.placed(placement.pod_uid, placement.node, false);
+  }
+}
+
+void Loop::on_lost(const std::string& node) {
+  state_.disconnect(node);
+  feed_.state(node, state_, parts_.clock.mono());
+  feed_.changed();
+}
+
+void Loop::tick() {
+  ticked_ = parts_.clock.mono();
+  telemetry_.expire();
+  decider_.expire();
+  if (ticked_ - allow_checked_ < kAllowCheck) return;
+  allow_checked_ = ticked_;
+  reload_allow_list();
+}
+
+void Loop::reload_allow_list() {
+  const std::string found = fingerprint(parts_.config.allow_file);
+  if (found == allow_fingerprint_) return;
+  allow_fingerprint_ = found;
+  auto list = transport::AllowList::load(parts_.config.allow_file);
+  if (!list) {
+    parts_.log.error("allow list not read, the old one stays", {{"error", list.error()}});
+    return;
+  }
+  parts_.log.info("allow list read again", {{"keys", static_cast<std::uint64_t>(list->size())}});
+  parts_.context.set_allow_list(std::move(*list));
+}
+
+}  // namespace wattle::controller

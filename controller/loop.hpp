@@ -1,0 +1,84 @@
+// loop: the one thread that owns sockets, state and decisions. Asks go before telemetry.
+// Rules    shim and operator keys may ask, reader and operator keys may query, an operator may confirm; the allow list is
+//          read again when its file changes
+// Errors   a peer that makes no sense is refused, counted and logged once; the loop goes on
+// Threads  made by one thread, then run() and everything else by the loop's
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/transport/sockets.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/ingest/telemetry.hpp"
+#include "controller/mailbox.hpp"
+#include "controller/publish/feed.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/trainer/trainer.hpp"
+#include "controller/web/documents.hpp"
+#include "controller/web/sources.hpp"
+
+namespace wattle::controller {
+
+// With the ports that the system picked.
+struct Endpoints {
+  std::string telemetry, feed, ask;
+  std::uint16_t http_port = 0;
+};
+
+struct LoopParts {
+  const ControllerConfig& config;
+  transport::Context& context;
+  Mailbox& mailbox;
+  const NetworkSlot& networks;
+  Trainer* trainer = nullptr;  // null: learning is off
+  std::string mode_reason;
+  const Clock& clock;
+  const Log& log;
+};
+
+class Loop final : private TelemetrySink {
+ public:
+  static Result<std::unique_ptr<Loop>> bind(const LoopParts& parts, const transport::KeyPair& key);
+  void run(const std::atomic<bool>& stop);
+  Endpoints endpoints() const;  // without http
+  // For work in the mailbox, on the loop's thread.
+  Sources sources() const;
+
+ private:
+  Loop(const LoopParts& parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
+  void on_hello(const wire::Hello& hello) override;
+  void on_record(const std::string& node, const Record& record) override;
+  void on_placement(const wire::Placement& placement) override;
+  void on_lost(const std::string& node) override;
+
+  bool receive_asks();
+  bool receive_telemetry();
+  wire::Message answer(const transport::Incoming& incoming);
+  wire::Message answer_query(const transport::Identity& who, const wire::Query& query);
+  wire::Snapshot snapshot();
+  Result<std::string> confirm(const Arguments& arguments);
+  void tick();
+  void reload_allow_list();
+
+  const LoopParts parts_;
+  transport::Server telemetry_socket_, ask_socket_;
+  ClusterState state_;
+  Telemetry telemetry_;
+  Decider decider_;
+  Feed feed_;
+  const std::uint64_t epoch_;
+  const MonoTime started_;
+  MonoTime ticked_{}, allow_checked_{};
+  std::string allow_fingerprint_;
+  std::set<std::string> told_;  // peers of the ask socket whose nonsense has been logged
+};
+
+}  // namespace wattle::controller

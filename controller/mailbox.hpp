@@ -1,0 +1,47 @@
+// mailbox: lets other threads have something done on the thread that owns the state, and wait for the answer.
+// Bounds   `capacity` calls wait at most
+// Errors   unavailable (the owner stops or is full), timeout (it did not come to it)
+// Threads  call() from any but the owner; run_all() and close() from the owner
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "common/dir.hpp"
+#include "common/result.hpp"
+
+namespace wattle::controller {
+
+class Mailbox {
+ public:
+  using Work = std::function<Result<std::string>()>;
+  static Result<std::unique_ptr<Mailbox>> open_(std::size_t capacity);
+  Result<std::string> call(Work work, std::chrono::milliseconds timeout);
+  // Readable when there is something to do, or after wake().
+  int fd() const { return fd_.get(); }
+  void wake();
+  void run_all();
+  // Answers whoever waits with unavailable, and everybody who comes.
+  void close();
+
+ private:
+  struct Call {
+    Work work;
+    std::promise<Result<std::string>> answer;
+  };
+  Mailbox(Fd fd, std::size_t capacity) : fd_(std::move(fd)), capacity_(capacity) {}
+  std::deque<std::shared_ptr<Call>> take();
+
+  Fd fd_;
+  std::size_t capacity_;
+  std::mutex mutex_;
+  bool closed_ = false;
+  std::deque<std::shared_ptr<Call>> calls_;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,75 @@
+#include "controller/publish/feed.hpp"
+
+#include "common/wire/codec.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr Duration kBoardEvery = std::chrono::seconds(1);
+constexpr Duration kBoardAtMostEvery = milliseconds(250);
+constexpr Duration kStateAtMostEvery = milliseconds(900);
+constexpr double kBoardTtlMs = 3000;
+
+}  // namespace
+
+wire::NodeState state_of(const std::string& name, const Node& node, const placement::NodeView& view, MonoTime now) {
+  wire::NodeState state;
+  state.node = name;
+  state.connected = node.connected;
+  state.age_ms = node.sampled_at ? seconds(now - *node.sampled_at) * 1e3 : 0.0;
+  state.values = node.values;
+  state.power_w = node.power_w.value_or(0.0);
+  state.pods = view.pods;
+  state.cpu_requested_cores = view.requested.cpu_cores;
+  state.memory_requested_bytes = view.requested.memory_bytes;
+  state.probes = node.probes;
+  return state;
+}
+
+wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
+  wire::Board board;
+  board.ttl_ms = kBoardTtlMs;
+  board.neutral = decider.mode() != Mode::live;
+  board.policy = placement::to_string(decider.options().policy);
+  const auto network = networks.get();
+  board.model_step = network ? network->step() : 0;
+  if (!board.neutral) board.classes = decider.board();
+  return board;
+}
+
+void Feed::drain() {
+  if (!publisher_.drain()) return;
+  subscribed_ = true;
+  changed_ = true;
+}
+
+void Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
+  const bool due = board_seq_ == 0 || now - board_at_ >= kBoardEvery;
+  if (!due && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return;
+  wire::Board board = board_of(decider, networks);
+  board.epoch = epoch_;
+  board.seq = ++board_seq_;
+  publisher_.publish(transport::kTopicBoard, wire::encode(board));
+  board_at_ = now;
+  changed_ = false;
+}
+
+void Feed::state(const std::string& name, const ClusterState& cluster, MonoTime now) {
+  if (!subscribed_) return;
+  const Node* node = cluster.node(name);
+  const auto [at, fresh] = state_at_.try_emplace(name, now);
+  if (node == nullptr || (!fresh && node->connected && now - at->second < kStateAtMostEvery)) return;
+  at->second = now;
+  const wire::StateChange change{epoch_, ++state_seq_, state_of(name, *node, *cluster.node_view(name), now)};
+  publisher_.publish(transport::kTopicState, wire::encode(change));
+}
+
+void Feed::decisions(Decider& decider) {
+  for (const std::uint64_t id : decider.take_changed()) {
+    const LoggedDecision* entry = decider.log().find(id);
+    if (subscribed_ && entry != nullptr) publisher_.publish(transport::kTopicDecision, wire::encode(entry->decision));
+  }
+}
+
+}  // namespace wattle::controller

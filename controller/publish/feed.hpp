@@ -1,0 +1,46 @@
+// feed: boards, node states and decisions for whoever subscribed.
+// Rules    a board every second, and at most every 250 ms when something changed; states as samples come, at most one a
+//          second per node; nothing but boards is encoded before somebody ever subscribed
+// Errors   none: a subscriber with a full queue loses messages and asks for a snapshot
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "common/clock.hpp"
+#include "common/transport/sockets.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/state/cluster_state.hpp"
+
+namespace wattle::controller {
+
+wire::NodeState state_of(const std::string& name, const Node& node, const placement::NodeView& view, MonoTime now);
+wire::Board board_of(Decider& decider, const NetworkSlot& networks);  // without epoch and seq
+
+class Feed {
+ public:
+  Feed(transport::Publisher publisher, std::uint64_t epoch) : publisher_(std::move(publisher)), epoch_(epoch) {}
+  const transport::Publisher& socket() const { return publisher_; }
+  // Reads subscriptions; a new subscriber gets a board at once.
+  void drain();
+  void changed() { changed_ = true; }
+  void board(Decider& decider, const NetworkSlot& networks, MonoTime now);
+  void state(const std::string& name, const ClusterState& cluster, MonoTime now);
+  void decisions(Decider& decider);
+  std::uint64_t epoch() const { return epoch_; }
+  std::uint64_t state_seq() const { return state_seq_; }
+  std::uint64_t boards() const { return board_seq_; }
+
+ private:
+  transport::Publisher publisher_;
+  std::uint64_t epoch_;
+  std::uint64_t board_seq_ = 0, state_seq_ = 0;
+  bool subscribed_ = false;
+  bool changed_ = true;
+  MonoTime board_at_{};
+  std::map<std::string, MonoTime> state_at_;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,37 @@
+// clock_map: a node's monotonic clock on ours.
+// Model    offset = the least of (received - mono) over the last 5 to 10 minutes: the sample that waited least tells best,
+//          and clocks that drift apart are followed
+// Units    nanoseconds
+// Errors   none; a mapped time is never later than the time of receipt
+// Threads  single owner
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "common/clock.hpp"
+
+namespace wattle::controller {
+
+class ClockMap {
+ public:
+  MonoTime map(std::int64_t node_mono_ns, MonoTime received) {
+    const std::int64_t offset_ns = to_ns(received) - node_mono_ns;
+    if (!since_ || received - *since_ >= kHalf) {
+      before_ns_ = since_ ? now_ns_ : offset_ns;
+      now_ns_ = offset_ns;
+      since_ = received;
+    }
+    now_ns_ = std::min(now_ns_, offset_ns);
+    return mono_from_ns(std::min(node_mono_ns + std::min(now_ns_, before_ns_), to_ns(received)));
+  }
+  // The node's clock began anew: it was rebooted.
+  void reset() { since_.reset(); }
+
+ private:
+  static constexpr Duration kHalf = std::chrono::minutes(5);
+  std::optional<MonoTime> since_;
+  std::int64_t now_ns_ = 0, before_ns_ = 0;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,304 @@
+#include "controller/state/cluster_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+constexpr std::uint64_t kMissedRecords = 3;     // a workload that is missing so often has gone
+constexpr Duration kUnseenAfter = seconds(15);  // a bound pod that no record names for that long has gone
+constexpr Duration kForgetAskAfter = minutes(10);
+constexpr Duration kPendingFor = seconds(30);
+
+std::optional<double> mean_w(std::optional<std::uint64_t> energy_uj, std::int64_t interval_ns) {
+  if (!energy_uj || interval_ns <= 0) return std::nullopt;
+  return static_cast<double>(*energy_uj) * 1e3 / static_cast<double>(interval_ns);
+}
+
+void add_joules(std::optional<double>& sum_j, std::optional<std::uint64_t> energy_uj) {
+  if (energy_uj) sum_j = sum_j.value_or(0.0) + static_cast<double>(*energy_uj) * 1e-6;
+}
+
+template <class T>
+void add(std::optional<T>& sum, const std::optional<T>& more) {
+  if (more) sum = sum.value_or(T{}) + *more;
+}
+
+// A pod may have a root cgroup per container: it is one workload.
+void merge(WorkloadValues& into, const WorkloadValues& more) {
+  into.ended = into.ended && more.ended;
+  add(into.cpu_usage_us, more.cpu_usage_us);
+  add(into.energy_uj, more.energy_uj);
+  add(into.memory_bytes, more.memory_bytes);
+  add(into.io_read_bytes, more.io_read_bytes);
+  add(into.io_write_bytes, more.io_write_bytes);
+  add(into.pids, more.pids);
+}
+
+}  // namespace
+
+Node* ClusterState::find(const std::string& name) {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+const Node* ClusterState::node(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+const Pod* ClusterState::pod(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  return found == pods_.end() ? nullptr : &found->second;
+}
+const placement::NodeView* ClusterState::node_view(const std::string& name) const {
+  const Node* found = node(name);
+  return found == nullptr ? nullptr : &view_.nodes[found->row];
+}
+
+void ClusterState::greet(const wire::Hello& hello) {
+  const auto [entry, fresh] = nodes_.try_emplace(hello.node);
+  Node& node = entry->second;
+  if (fresh) {
+    node.row = view_.nodes.size();
+    view_.nodes.emplace_back();
+    view_.nodes.back().name = hello.node;
+  }
+  placement::NodeView& seen = view_of(node);
+  if (seen.curve.samples() == 0 && hello.cpu_cores > 0) seen.curve = placement::PowerCurve::prior(hello.cpu_cores);
+  seen.allocatable = {hello.cpu_cores, static_cast<double>(hello.memory_bytes)};
+  seen.pod_capacity = hello.pod_capacity == 0 ? placement::NodeView{}.pod_capacity : hello.pod_capacity;
+  node.hello = hello;
+  node.connected = true;
+  if (node.incarnation != hello.incarnation) node.clock.reset();
+  node.incarnation = hello.incarnation;
+}
+
+void ClusterState::disconnect(const std::string& name) {
+  if (Node* node = find(name)) node->connected = false;
+}
+
+RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received) {
+  RecordNews news;
+  Node& node = *find(name);
+  news.at = node.clock.map(record.mono_ns, received);
+  node.sampled_at = news.at;
+  ++node.samples;
+  node.interval_ns = record.interval_ns;
+  node.values = record.node;
+  node.probes = record.probes;
+  const bool gap = std::any_of(record.node.domains.begin(), record.node.domains.end(),
+                               [](const EnergyDomain& domain) { return domain.gap; });
+  node.power_w = gap ? std::nullopt : mean_w(record.node.energy_uj, record.interval_ns);
+  node.idle_w = mean_w(record.node.idle_energy_uj, record.interval_ns);
+  node.unattributed_w = mean_w(record.node.unattributed_energy_uj, record.interval_ns);
+  add_joules(node.energy_j, record.node.energy_uj);
+
+  placement::NodeView& seen = view_of(node);
+  seen.values = record.node;
+  seen.power_w = node.power_w;
+  seen.latency_ms.clear();
+  for (const ProbeValues& probe : record.probes)
+    if (probe.p50_ms) seen.latency_ms[probe.target] = *probe.p50_ms;
+  const auto utilisation = placement::cpu_utilisation(seen);
+  if (utilisation && node.power_w) seen.curve.observe(*utilisation, *node.power_w);
+
+  apply_workloads(node, record, received);
+  find_news(name, node, record, received, news);
+  count_pods(node);
+  return news;
+}
+
+void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received) {
+  std::map<std::string, WorkloadValues> merged;
+  for (const WorkloadValues& values : record.workloads) {
+    const auto [entry, fresh] = merged.try_emplace(values.name, values);
+    if (!fresh) merge(entry->second, values);
+  }
+  for (auto& [name, values] : merged) {
+    const auto [entry, fresh] = node.workloads.try_emplace(name);
+    Workload& workload = entry->second;
+    if (fresh) workload.first_seen = received;
+    workload.last_seq = record.seq;
+    workload.cpu_cores.reset();
+    if (values.cpu_usage_us && record.interval_ns > 0) {
+      workload.cpu_cores = static_cast<double>(*values.cpu_usage_us) * 1e3 / static_cast<double>(record.interval_ns);
+      node.unsettled.erase(name);
+    }
+    workload.power_w = mean_w(values.energy_uj, record.interval_ns);
+    add_joules(workload.energy_j, values.energy_uj);
+    workload.values = std::move(values);
+  }
+  std::erase_if(node.workloads, [&](const auto& item) {
+    const Workload& workload = item.second;
+    return workload.values.ended || record.seq < workload.last_seq || record.seq - workload.last_seq >= kMissedRecords;
+  });
+}
+
+void ClusterState::find_news(const std::string& name, const Node& node, const Record& record, MonoTime now,
+                             RecordNews& news) {
+  for (const auto& [uid, workload] : node.workloads) {
+    if (workload.values.kind != WorkloadKind::pod || workload.last_seq != record.seq) continue;
+    const auto found = pods_.find(uid);
+    if (found == pods_.end() || found->second.node != name) {
+      news.appeared.push_back(uid);
+      continue;
+    }
+    found->second.seen_at = now;
+    found->second.by_operator = false;
+  }
+  for (const std::string& uid : node.pods) {
+    const Pod& pod = pods_.at(uid);
+    if (!pod.by_operator && !node.workloads.contains(uid) && now - pod.seen_at >= kUnseenAfter)
+      news.gone.push_back(uid);
+  }
+  for (const WorkloadValues& values : record.workloads) {
+    if (values.ended && node.pods.contains(values.name) && !node.workloads.contains(values.name))
+      news.gone.push_back(values.name);
+  }
+  std::sort(news.gone.begin(), news.gone.end());
+  news.gone.erase(std::unique(news.gone.begin(), news.gone.end()), news.gone.end());
+}
+
+void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now) {
+  Pod& pod = pods_[spec.uid];
+  unlist_app(pod);
+  pod.spec = spec;
+  list_app(pod);
+  pod.asked = true;
+  pod.asked_at = now;
+  pod.advised = advised;
+  pod.decision_id = decision_id;
+  if (!pod.node.empty()) count_pods(*find(pod.node));
+}
+
+void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime now) {
+  land(uid);
+  Node* node = find(name);
+  const auto found = pods_.find(uid);
+  if (node == nullptr || found == pods_.end() || !found->second.node.empty()) return;
+  found->second.in_flight_to = name;
+  found->second.in_flight_since = now;
+  node->in_flight.insert(uid);
+  count_pods(*node);
+}
+
+void ClusterState::land(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.in_flight_to.empty()) return;
+  const std::string name = std::exchange(found->second.in_flight_to, {});
+  Node& node = *find(name);
+  node.in_flight.erase(uid);
+  count_pods(node);
+}
+
+bool ClusterState::bind(const std::string& uid, const std::string& name, bool by_operator, MonoTime now) {
+  Node* node = find(name);
+  if (node == nullptr) return false;
+  land(uid);
+  Pod& pod = pods_[uid];
+  if (pod.node == name) {
+    pod.seen_at = now;
+    return false;
+  }
+  if (!pod.node.empty()) unbind(uid, std::string(pod.node));
+  Pod& bound = pods_[uid];  // unbind forgets a pod
+  if (bound.spec.uid.empty()) bound.spec.uid = uid;
+  unlist_app(bound);
+  bound.node = name;
+  list_app(bound);
+  bound.seen_at = now;
+  bound.by_operator = by_operator;
+  node->pods.insert(uid);
+  const auto workload = node->workloads.find(uid);
+  if (workload == node->workloads.end() || !workload->second.cpu_cores) node->unsettled.insert(uid);
+  count_pods(*node);
+  return true;
+}
+
+bool ClusterState::unbind(const std::string& uid, const std::string& name) {
+  Node* node = find(name);
+  if (node == nullptr || node->pods.erase(uid) == 0) return false;
+  node->unsettled.erase(uid);
+  unlist_app(pods_.at(uid));
+  pods_.erase(uid);
+  count_pods(*node);
+  return true;
+}
+
+void ClusterState::expire(MonoTime now) {
+  std::vector<std::string> late;
+  for (const auto& [uid, pod] : pods_)
+    if (!pod.in_flight_to.empty() && now - pod.in_flight_since >= in_flight_expiry_) late.push_back(uid);
+  for (const std::string& uid : late) land(uid);
+  in_flight_expired_ += late.size();
+  std::erase_if(pods_, [&](const auto& item) {
+    const Pod& pod = item.second;
+    const bool forget = pod.node.empty() && pod.in_flight_to.empty() && now - pod.asked_at >= kForgetAskAfter;
+    if (forget) unbound_.erase(item.first);
+    return forget;
+  });
+}
+
+void ClusterState::list_app(const Pod& pod) {
+  if (pod.node.empty()) {
+    unbound_.insert(pod.spec.uid);
+  } else {
+    unbound_.erase(pod.spec.uid);
+    if (!pod.spec.app.empty()) bound_by_app_[pod.spec.app].insert(pod.spec.uid);
+  }
+}
+
+void ClusterState::unlist_app(const Pod& pod) {
+  unbound_.erase(pod.spec.uid);
+  const auto found = bound_by_app_.find(pod.spec.app);
+  if (found == bound_by_app_.end()) return;
+  found->second.erase(pod.spec.uid);
+  if (found->second.empty()) bound_by_app_.erase(found);
+}
+
+void ClusterState::count_pods(const Node& node) {
+  placement::NodeView& seen = view_of(node);
+  seen.pods = 0;
+  seen.requested = {};
+  for (const std::string& uid : node.pods) {
+    const placement::PodSpec& spec = pods_.at(uid).spec;
+    if (!spec.daemonset) ++seen.pods;
+    seen.requested.cpu_cores += spec.request.cpu_cores;
+    seen.requested.memory_bytes += spec.request.memory_bytes;
+  }
+  seen.in_flight = node.in_flight.size();
+  seen.in_flight_request = {};
+  for (const std::string& uid : node.in_flight) {
+    const placement::PodSpec& spec = pods_.at(uid).spec;
+    seen.in_flight_request.cpu_cores += spec.request.cpu_cores;
+    seen.in_flight_request.memory_bytes += spec.request.memory_bytes;
+  }
+  seen.unsettled = node.unsettled.size();
+  seen.unsettled_cpu_cores = 0;
+  for (const std::string& uid : node.unsettled) seen.unsettled_cpu_cores += placement::demand_cores(pods_.at(uid).spec);
+}
+
+const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, MonoTime now) {
+  view_.now = now;
+  for (const auto& [name, node] : nodes_) {
+    placement::NodeView& seen = view_of(node);
+    seen.same_app_pods = 0;
+    seen.telemetry_age.reset();
+    if (node.sampled_at) seen.telemetry_age = std::max(Duration{0}, now - *node.sampled_at);
+  }
+  const auto same = bound_by_app_.find(asked.app);
+  if (same != bound_by_app_.end()) {
+    for (const std::string& uid : same->second)
+      if (uid != asked.uid) ++view_of(nodes_.at(pods_.at(uid).node)).same_app_pods;
+  }
+  view_.pending_pods = 0;
+  for (const std::string& uid : unbound_) {
+    const Pod& pod = pods_.at(uid);
+    if (uid != asked.uid && !pod.advised && now - pod.asked_at < kPendingFor) ++view_.pending_pods;
+  }
+  return view_;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,119 @@
+// cluster_state: the latest of every node, workload and pod; what decisions and documents are made from.
+// Source   Hello, records and placements from agents; pods as asks describe them
+// Gives    the ClusterView that placement/ decides on, kept up to date in place
+// Units    in names; times are the controller's monotonic clock
+// Errors   none: what is unknown is absent. A node that says nothing grows stale, nothing is guessed
+// Threads  single owner
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/wire/messages.hpp"
+#include "controller/state/clock_map.hpp"
+#include "placement/cluster_view.hpp"
+#include "placement/features.hpp"
+
+namespace wattle::controller {
+
+// A workload root, summed over its cgroups.
+struct Workload {
+  WorkloadValues values;  // of the last interval
+  std::optional<double> cpu_cores, power_w;
+  std::optional<double> energy_j;  // since it was first seen
+  MonoTime first_seen{};
+  std::uint64_t last_seq = 0;
+};
+
+struct Node {
+  std::size_t row = 0;  // in the view
+  wire::Hello hello;
+  bool connected = false;
+  std::optional<MonoTime> sampled_at;  // end of the last interval
+  std::uint64_t incarnation = 0;
+  std::uint64_t samples = 0;
+  std::int64_t interval_ns = 0;
+  NodeValues values;
+  std::vector<ProbeValues> probes;
+  std::optional<double> power_w, idle_w, unattributed_w;
+  std::optional<double> energy_j;  // since the controller first saw the node
+  ClockMap clock;
+  std::map<std::string, Workload> workloads;  // by pod UID, unit or VM name
+  std::set<std::string> pods;                 // bound here
+  std::set<std::string> in_flight;            // advised to this node, not seen yet
+  std::set<std::string> unsettled;            // bound here, their use not yet in the telemetry
+};
+
+struct Pod {
+  placement::PodSpec spec;  // from the last ask; only the UID when there was none
+  bool asked = false;
+  MonoTime asked_at{};
+  bool advised = false;  // the last ask gave some node the top score
+  std::uint64_t decision_id = 0;
+  std::string in_flight_to;  // empty: not in flight
+  MonoTime in_flight_since{};
+  std::string node;  // where it is; empty: not seen yet
+  MonoTime seen_at{};
+  bool by_operator = false;  // confirmed by hand, and no agent has seen it since
+};
+
+// What a record told about pods.
+struct RecordNews {
+  MonoTime at{};                      // end of its interval
+  std::vector<std::string> appeared;  // pods that were not known to be here
+  std::vector<std::string> gone;
+};
+
+class ClusterState {
+ public:
+  explicit ClusterState(Duration in_flight_expiry) : in_flight_expiry_(in_flight_expiry) {}
+
+  void greet(const wire::Hello& hello);
+  void disconnect(const std::string& node);
+  // The node must have been greeted. Binds nothing: the caller does, for each pod that appeared or went.
+  RecordNews apply(const std::string& node, const Record& record, MonoTime received);
+
+  // The spec of a pod that asks for a place, and what it was told.
+  void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
+  // The pod is expected on the node soon; an earlier expectation is over.
+  void fly(const std::string& uid, const std::string& node, MonoTime now);
+  void land(const std::string& uid);
+  // True if that is news. An unknown node is greeted by nobody: false.
+  bool bind(const std::string& uid, const std::string& node, bool by_operator, MonoTime now);
+  bool unbind(const std::string& uid, const std::string& node);
+  // Expires what is in flight, and forgets asks that led to nothing.
+  void expire(MonoTime now);
+
+  // Ages and everything that depends on the pod are filled in for `now`; valid until the next call of anything.
+  const placement::ClusterView& view(const placement::PodSpec& pod, MonoTime now);
+  const placement::NodeView* node_view(const std::string& name) const;
+  const std::map<std::string, Node>& nodes() const { return nodes_; }
+  const Node* node(const std::string& name) const;
+  const std::map<std::string, Pod>& pods() const { return pods_; }
+  const Pod* pod(const std::string& uid) const;
+  std::uint64_t in_flight_expired() const { return in_flight_expired_; }
+
+ private:
+  Node* find(const std::string& name);
+  placement::NodeView& view_of(const Node& node) { return view_.nodes[node.row]; }
+  void apply_workloads(Node& node, const Record& record, MonoTime received);
+  void find_news(const std::string& name, const Node& node, const Record& record, MonoTime now, RecordNews& news);
+  void count_pods(const Node& node);
+  void list_app(const Pod& pod);
+  void unlist_app(const Pod& pod);
+
+  Duration in_flight_expiry_;
+  std::map<std::string, Node> nodes_;
+  std::map<std::string, Pod> pods_;
+  std::unordered_map<std::string, std::set<std::string>> bound_by_app_;  // app -> UIDs of bound pods
+  std::set<std::string> unbound_;                                        // UIDs that asked and are nowhere yet
+  placement::ClusterView view_;
+  std::uint64_t in_flight_expired_ = 0;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,16 @@
+// make_network: the trainable network of this build.
+// Errors   unsupported: built without libtorch; else as models/torch
+// Threads  any
+#pragma once
+
+#include <memory>
+
+#include "common/result.hpp"
+#include "controller/config.hpp"
+#include "models/frozen/trainer.hpp"
+
+namespace wattle::controller {
+
+Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config);
+
+}  // namespace wattle::controller

@@ -1,0 +1,10 @@
+#include "controller/trainer/make_network.hpp"
+
+namespace wattle::controller {
+
+Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig&) {
+  return fail(Errc::unsupported, "learning", "this build has no libtorch",
+              "set learn.enabled: false, or build with WATTLE_TORCH=ON");
+}
+
+}  // namespace wattle::controller

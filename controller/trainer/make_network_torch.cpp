@@ -1,0 +1,13 @@
+#include "controller/trainer/make_network.hpp"
+#include "models/torch/torch_trainer.hpp"
+
+namespace wattle::controller {
+
+Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config) {
+  models::TrainerOptions options;
+  options.seed = static_cast<std::uint64_t>(config.seed);
+  options.learning_rate = config.learning_rate;
+  return models::make_torch_trainer(options);
+}
+
+}  // namespace wattle::controller

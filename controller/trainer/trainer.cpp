@@ -1,0 +1,254 @@
+#include "controller/trainer/trainer.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/frozen/frozen_network.hpp"
+#include "placement/features.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr Duration kIdle = milliseconds(250);
+constexpr Duration kRateWindow = std::chrono::seconds(2);
+constexpr std::size_t kRecent = 16;
+constexpr int kNice = 10;
+constexpr std::string_view kNetworkPrefix = "trainer/";
+constexpr std::string_view kLearnerPrefix = "learner/";
+
+void add_prefixed(models::Weights& into, models::Weights from, std::string_view prefix) {
+  for (auto& [name, tensor] : from) into.emplace(std::string(prefix) + name, std::move(tensor));
+}
+
+models::Weights with_prefix(const models::Weights& all, std::string_view prefix) {
+  models::Weights found;
+  for (const auto& [name, tensor] : all)
+    if (name.starts_with(prefix)) found.emplace(name.substr(prefix.size()), tensor);
+  return found;
+}
+
+placement::LearnerOptions options_of(const LearnConfig& config) {
+  placement::LearnerOptions options;
+  options.seed = static_cast<std::uint64_t>(config.seed);
+  options.replay_capacity = static_cast<std::size_t>(config.replay);
+  options.batch = static_cast<std::size_t>(config.batch);
+  options.warmup = static_cast<std::size_t>(config.warmup);
+  options.n_step = static_cast<std::size_t>(config.n_step);
+  options.tau_s = config.tau_s;
+  options.reward_scale = config.reward_scale;
+  return options;
+}
+
+}  // namespace
+
+Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
+                                            const std::deque<models::Observation>& recent) {
+  WATTLE_TRY(auto frozen, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps(), "trained network"));
+  std::vector<float> out;
+  for (const models::Observation& observation : recent) {
+    out.assign(observation.nodes, 0.0F);
+    frozen->residual(observation, out);
+    for (const float residual : out) {
+      if (!std::isfinite(residual) || std::abs(static_cast<double>(residual)) > max_abs_residual)
+        return fail(Errc::out_of_range, "trained network", "says " + std::to_string(residual) + " on a recent decision",
+                    "it does not serve; lower learn.learning_rate or raise learn.max_abs_residual");
+    }
+  }
+  return NetworkSlot::Network(std::move(frozen));
+}
+
+Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
+                 std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const Clock& clock, const Log& log)
+    : config_(config),
+      checkpoints_(std::move(checkpoints)),
+      network_(std::move(network)),
+      learner_(options_of(config), reward, *network_),
+      slot_(slot),
+      clock_(clock),
+      log_(log) {}
+
+Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
+                                                const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
+                                                NetworkSlot& slot, const Clock& clock, const Log& log) {
+  WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
+  std::unique_ptr<Trainer> trainer(
+      new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, clock, log));
+  trainer->resume();
+  trainer->serve();
+  trainer->tell();
+  trainer->thread_ = std::thread([raw = trainer.get()] { raw->run(); });
+  return trainer;
+}
+
+Trainer::~Trainer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Trainer::post(LearningNews news) {
+  {
+    const std::lock_guard lock(mutex_);
+    news_.push_back(std::move(news));
+  }
+  wake_.notify_one();
+}
+
+TrainerFigures Trainer::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+// A checkpoint that cannot be used is told and left alone: learning begins anew.
+void Trainer::resume() {
+  const auto loaded = checkpoints_.load_newest(placement::feature_schema_hash());
+  if (!loaded) {
+    if (loaded.error().code == Errc::not_found) {
+      log_.info("learning begins anew", {{"checkpoints", checkpoints_.path()}, {"why", loaded.error().what}});
+    } else {
+      log_.error("checkpoint not usable, learning begins anew", {{"error", loaded.error()}});
+    }
+    return;
+  }
+  for (const Error& skipped : loaded->skipped) log_.warn("checkpoint skipped", {{"error", skipped}});
+  if (const auto restored = network_->restore(with_prefix(loaded->tensors, kNetworkPrefix)); !restored) {
+    log_.error("checkpoint of another network, learning begins anew", {{"error", restored.error()}});
+    return;
+  }
+  if (const auto restored = learner_.restore(with_prefix(loaded->tensors, kLearnerPrefix)); !restored)
+    log_.error("replay not restored, the network is", {{"error", restored.error()}});
+  const auto last = loaded->manifest.figures.find("last_decision");
+  if (last != loaded->manifest.figures.end() && last->second > 0)
+    last_decision_ = last_decision_at_start_ = static_cast<std::uint64_t>(last->second);
+  own_.resumed_steps = network_->steps();
+  log_.info("learning resumed", {{"file", loaded->file},
+                                 {"step", network_->steps()},
+                                 {"replay", static_cast<std::uint64_t>(learner_.figures().replay)}});
+}
+
+void Trainer::run() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions go first; a refusal changes nothing
+  const MonoTime start = clock_.mono();
+  next_step_ = start;
+  next_save_ = start + config_.checkpoint_every;
+  next_rate_ = start + kRateWindow;
+  steps_at_rate_ = network_->steps();
+  for (;;) {
+    std::vector<LearningNews> news;
+    bool stop = false;
+    {
+      std::unique_lock lock(mutex_);
+      const Duration pause = std::clamp(next_step_ - clock_.mono(), Duration{0}, kIdle);
+      if (pause > Duration{0}) wake_.wait_for(lock, pause, [&] { return stop_ || !news_.empty(); });
+      news.swap(news_);
+      stop = stop_;
+    }
+    for (LearningNews& item : news) take(std::move(item));
+    const MonoTime now = clock_.mono();
+    if (!stop && now >= next_step_) step();
+    if (now >= next_rate_) {
+      learner_.expire(now);
+      const double passed_s = seconds(now - next_rate_ + kRateWindow);
+      own_.steps_per_s = static_cast<double>(network_->steps() - steps_at_rate_) / passed_s;
+      steps_at_rate_ = network_->steps();
+      next_rate_ = now + kRateWindow;
+    }
+    if (unsaved_ && (stop || now >= next_save_)) save();
+    tell();
+    if (stop) return;
+  }
+}
+
+void Trainer::take(LearningNews news) {
+  unsaved_ = true;
+  if (auto* placed = std::get_if<PlacedNews>(&news)) {
+    recent_.push_back(placed->observation);
+    if (recent_.size() > kRecent) recent_.pop_front();
+    last_decision_ = std::max(last_decision_, placed->decision_id);
+    learner_.placed(placed->decision_id, std::move(placed->observation), placed->action, placed->when);
+    return;
+  }
+  auto& settled = std::get<SettledNews>(news);
+  if (!learner_.settled(settled.decision_id, std::move(settled.outcome))) ++own_.unmatched;
+}
+
+void Trainer::step() {
+  const MonoTime begin = clock_.mono();
+  const auto stats = learner_.step();
+  const MonoTime end = clock_.mono();
+  const Duration by_rate = from_seconds(1 / config_.steps_per_s);
+  const Duration by_duty = from_seconds(seconds(end - begin) / config_.duty_ratio);
+  next_step_ = begin + std::max(by_rate, by_duty);
+  if (!stats) {
+    ++own_.failed_steps;
+    next_step_ = end + kIdle;
+    if (own_.problem != stats.error().message()) log_.error("gradient step failed", {{"error", stats.error()}});
+    own_.problem = stats.error().message();
+    return;
+  }
+  if (!*stats) {
+    next_step_ = end + kIdle;  // not enough replay yet
+    return;
+  }
+  unsaved_ = true;
+  if (network_->steps() - frozen_at_ >= static_cast<std::uint64_t>(config_.freeze_every_steps)) serve();
+}
+
+void Trainer::serve() {
+  frozen_at_ = network_->steps();
+  auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_);
+  if (!frozen) {
+    ++own_.networks_refused;
+    own_.problem = frozen.error().message();
+    log_.error("new network refused, the old one goes on serving", {{"error", frozen.error()}});
+    return;
+  }
+  ++own_.networks;
+  slot_.set(std::move(*frozen));
+}
+
+void Trainer::save() {
+  next_save_ = clock_.mono() + config_.checkpoint_every;
+  models::Weights all;
+  add_prefixed(all, network_->checkpoint(), kNetworkPrefix);
+  add_prefixed(all, learner_.save(), kLearnerPrefix);
+  models::Manifest manifest;
+  manifest.schema = placement::feature_schema_hash();
+  manifest.step = network_->steps();
+  manifest.wall = clock_.wall();
+  manifest.figures = {{"last_decision", static_cast<double>(last_decision_)},
+                      {"loss", learner_.figures().loss},
+                      {"mean_reward", learner_.figures().mean_reward}};
+  if (const auto saved = checkpoints_.save(all, manifest); !saved) {
+    ++own_.failed_checkpoints;
+    own_.problem = saved.error().message();
+    log_.error("checkpoint not written", {{"error", saved.error()}});
+    return;
+  }
+  unsaved_ = false;
+  ++own_.checkpoints;
+}
+
+void Trainer::tell() {
+  const placement::LearnerFigures& learned = learner_.figures();
+  own_.steps = network_->steps();
+  own_.replay = learned.replay;
+  own_.placed = learned.placed;
+  own_.settled = learned.settled;
+  own_.expired = learned.expired;
+  if (learned.steps > 0) {
+    own_.loss = learned.loss;
+    own_.mean_q = learned.mean_q;
+  }
+  const std::lock_guard lock(mutex_);
+  figures_ = own_;
+}
+
+}  // namespace wattle::controller

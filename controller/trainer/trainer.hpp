@@ -1,0 +1,91 @@
+// trainer: the one thread that learns. It owns the learner and the trainable network.
+// Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network into
+//          the slot -> checkpoints: network, optimiser and replay together, resumed at start
+// Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
+// Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
+// Threads  post() and figures() from any; the rest runs on its own thread
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/news.hpp"
+#include "controller/trainer/network_slot.hpp"
+#include "models/frozen/checkpoint.hpp"
+#include "models/frozen/trainer.hpp"
+#include "placement/learner.hpp"
+
+namespace wattle::controller {
+
+struct TrainerFigures {
+  std::uint64_t steps = 0;
+  std::uint64_t resumed_steps = 0;  // that the checkpoint brought
+  std::optional<double> steps_per_s, loss, mean_q;
+  std::size_t replay = 0;
+  std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
+  std::uint64_t networks = 0, networks_refused = 0;  // frozen, and kept from serving
+  std::uint64_t failed_steps = 0;
+  std::uint64_t checkpoints = 0, failed_checkpoints = 0;
+  std::string problem;  // the last one, for people
+};
+
+// A network that serving may use: finite, and within the bound on every one of the observations.
+Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
+                                            const std::deque<models::Observation>& recent);
+
+class Trainer {
+ public:
+  static Result<std::unique_ptr<Trainer>> start(const LearnConfig& config, const placement::RewardConfig& reward,
+                                                const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
+                                                NetworkSlot& slot, const Clock& clock, const Log& log);
+  ~Trainer();  // ends the thread and writes a last checkpoint
+  void post(LearningNews news);
+  TrainerFigures figures() const;
+  // Greatest decision id that the checkpoint knows; new ids begin behind it.
+  std::uint64_t last_decision_id() const { return last_decision_at_start_; }
+
+ private:
+  Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
+          std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const Clock& clock, const Log& log);
+  void resume();
+  void run();
+  void take(LearningNews news);
+  void step();
+  void serve();
+  void save();
+  void tell();
+
+  LearnConfig config_;
+  models::CheckpointDir checkpoints_;
+  std::unique_ptr<models::QTrainer> network_;
+  placement::Learner learner_;
+  NetworkSlot& slot_;
+  const Clock& clock_;
+  const Log& log_;
+  std::deque<models::Observation> recent_;
+  std::uint64_t last_decision_ = 0, last_decision_at_start_ = 0;
+  std::uint64_t frozen_at_ = 0;
+  bool unsaved_ = false;
+  MonoTime next_step_{}, next_save_{}, next_rate_{};
+  std::uint64_t steps_at_rate_ = 0;
+  TrainerFigures own_;  // the thread's; figures_ is its copy for others
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<LearningNews> news_;
+  bool stop_ = false;
+  TrainerFigures figures_;
+  std::thread thread_;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,142 @@
+#include "controller/web/cluster_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "controller/web/documents.hpp"
+
+namespace wattle::controller {
+
+using nlohmann::json;
+
+namespace {
+
+json psi_json(const Pressure& pressure) {
+  return {{"cpu_some_ratio", or_null(pressure.cpu_some_ratio)},
+          {"cpu_full_ratio", or_null(pressure.cpu_full_ratio)},
+          {"memory_some_ratio", or_null(pressure.memory_some_ratio)},
+          {"memory_full_ratio", or_null(pressure.memory_full_ratio)},
+          {"io_some_ratio", or_null(pressure.io_some_ratio)},
+          {"io_full_ratio", or_null(pressure.io_full_ratio)}};
+}
+
+json probe_json(const ProbeValues& probe) {
+  return {{"target", probe.target},          {"p50_ms", or_null(probe.p50_ms)},
+          {"p95_ms", or_null(probe.p95_ms)}, {"jitter_ms", or_null(probe.jitter_ms)},
+          {"loss_ratio", probe.loss_ratio},  {"sent", probe.sent}};
+}
+
+json curve_json(const placement::PowerCurve& curve) {
+  return {{"idle_w", number(curve.idle_w())},
+          {"max_w", number(curve.max_w())},
+          {"samples", curve.samples()},
+          {"source", curve.samples() > 0 ? "fitted" : "prior"}};
+}
+
+}  // namespace
+
+json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+json text_or_null(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+json node_json(const Sources& from, const std::string& name, const Node& node) {
+  const placement::NodeView& view = *from.state.node_view(name);
+  const NodeValues& values = node.values;
+  const auto pods = std::count_if(node.workloads.begin(), node.workloads.end(),
+                                  [](const auto& item) { return item.second.values.kind == WorkloadKind::pod; });
+  json latency = json::array();
+  for (const ProbeValues& probe : node.probes) latency.push_back(probe_json(probe));
+  json age_ms = nullptr;
+  if (node.sampled_at) age_ms = std::max(0.0, seconds(from.clock.mono() - *node.sampled_at) * 1e3);
+  const std::uint64_t capacity = node.hello.pod_capacity;
+  return {{"name", name},
+          {"connected", node.connected},
+          {"age_ms", age_ms},
+          {"agent_version", node.hello.agent_version},
+          {"incarnation", node.incarnation},
+          {"cpu_used_cores", or_null(values.cpu_used_cores)},
+          {"cpu_cores", values.cpu_cores           ? json(*values.cpu_cores)
+                        : node.hello.cpu_cores > 0 ? json(node.hello.cpu_cores)
+                                                   : json(nullptr)},
+          {"memory_used_bytes", or_null(values.memory_used_bytes)},
+          {"memory_total_bytes", or_null(values.memory_total_bytes)},
+          {"net_rx_bytes_per_s", or_null(values.net_rx_bytes_per_s)},
+          {"net_tx_bytes_per_s", or_null(values.net_tx_bytes_per_s)},
+          {"disk_read_bytes_per_s", or_null(values.disk_read_bytes_per_s)},
+          {"disk_write_bytes_per_s", or_null(values.disk_write_bytes_per_s)},
+          {"disk_used_ratio", or_null(values.disk_used_ratio)},
+          {"tcp_established", or_null(values.tcp_established)},
+          {"psi", psi_json(values.pressure)},
+          {"power_w", or_null(node.power_w)},
+          {"energy_source", std::string(to_string(values.energy_source))},
+          {"idle_w", or_null(node.idle_w)},
+          {"energy_j", or_null(node.energy_j)},
+          {"pods", pods},
+          {"pod_capacity", capacity == 0 ? json(nullptr) : json(capacity)},
+          {"cpu_requested_cores", view.requested.cpu_cores},
+          {"memory_requested_bytes", view.requested.memory_bytes},
+          {"in_flight", view.in_flight},
+          {"latency", std::move(latency)},
+          {"curve", curve_json(view.curve)}};
+}
+
+json workload_json(const Sources& from, const std::string& node, const std::string& uid, const Workload& workload) {
+  const Pod* pod = workload.values.kind == WorkloadKind::pod ? from.state.pod(uid) : nullptr;
+  const bool asked = pod != nullptr && pod->asked;
+  return {{"uid", uid},
+          {"name", asked ? text_or_null(pod->spec.name) : json(nullptr)},
+          {"namespace", asked ? text_or_null(pod->spec.pod_namespace) : json(nullptr)},
+          {"kind", std::string(to_string(workload.values.kind))},
+          {"node", node},
+          {"cgroup_id", workload.values.cgroup_id},
+          {"cpu_cores", or_null(workload.cpu_cores)},
+          {"memory_bytes", or_null(workload.values.memory_bytes)},
+          {"power_w", or_null(workload.power_w)},
+          {"energy_j", or_null(workload.energy_j)},
+          {"psi", psi_json(workload.values.pressure)},
+          {"age_s", seconds(from.clock.mono() - workload.first_seen)},
+          {"decision_id", asked && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)}};
+}
+
+void sort_workloads(std::vector<json>& workloads) {
+  const auto cores = [](const json& workload) {
+    const json& value = workload.at("cpu_cores");
+    return value.is_null() ? -1.0 : value.get<double>();
+  };
+  std::sort(workloads.begin(), workloads.end(), [&](const json& a, const json& b) {
+    const double left = cores(a), right = cores(b);
+    return left != right ? left > right : a.at("uid").get<std::string>() < b.at("uid").get<std::string>();
+  });
+}
+
+json findings_json(const Node& node) {
+  json findings = json::array();
+  for (const std::string& text : node.hello.findings) {
+    const Finding finding = parse_finding(text);
+    findings.push_back(
+        {{"name", finding.name}, {"state", finding.state}, {"detail", finding.detail}, {"mend", finding.mend}});
+  }
+  return findings;
+}
+
+json node_details_json(const Sources& from, const std::string& name, const Node& node) {
+  json object = node_json(from, name, node);
+  object["labels"] = node.hello.labels;
+  object["features"] = node.hello.features;
+  object["findings"] = findings_json(node);
+  object["unattributed_w"] = or_null(node.unattributed_w);
+  json domains = json::array();
+  for (const EnergyDomain& domain : node.values.domains) {
+    json power_w = nullptr;
+    if (node.interval_ns > 0)
+      power_w = static_cast<double>(domain.energy_uj) * 1e3 / static_cast<double>(node.interval_ns);
+    domains.push_back({{"name", domain.name}, {"power_w", power_w}, {"gap", domain.gap}});
+  }
+  object["domains"] = std::move(domains);
+  std::vector<json> workloads;
+  for (const auto& [uid, workload] : node.workloads) workloads.push_back(workload_json(from, name, uid, workload));
+  sort_workloads(workloads);
+  object["workloads"] = std::move(workloads);
+  return object;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,289 @@
+#include "controller/web/documents.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/parse.hpp"
+#include "common/version.hpp"
+#include "controller/web/cluster_json.hpp"
+#include "placement/features.hpp"
+
+namespace wattle::controller {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr Duration kRateWindow = std::chrono::seconds(10);
+
+std::optional<double> mean(const std::deque<double>& values) {
+  if (values.empty()) return std::nullopt;
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+Result<std::string> status(const Sources& from) {
+  const MonoTime now = from.clock.mono();
+  const DeciderFigures& decided = from.decider.figures();
+  const TrainerFigures learned = from.trainer != nullptr ? from.trainer->figures() : TrainerFigures{};
+  std::uint64_t connected = 0, workloads = 0;
+  std::optional<double> power_w;
+  for (const auto& [name, node] : from.state.nodes()) {
+    connected += node.connected ? 1 : 0;
+    workloads += node.workloads.size();
+    if (node.connected && node.power_w) power_w = power_w.value_or(0.0) + *node.power_w;
+  }
+  const double uptime_s = seconds(now - from.started);
+  const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
+                                    [&](MonoTime at) { return now - at < kRateWindow; });
+  const bool explores = from.config.decide.policy == placement::Policy::dqn ||
+                        from.config.decide.policy == placement::Policy::model_greedy;
+  const auto network = from.networks.get();
+  return dump({{"version", kVersion},
+               {"epoch", from.epoch},
+               {"uptime_s", uptime_s},
+               {"mode", to_string(from.config.mode)},
+               {"policy", placement::to_string(from.config.decide.policy)},
+               {"reward", placement::to_string(from.config.decide.reward.preset)},
+               {"mode_reason", from.mode_reason},
+               {"nodes", from.state.nodes().size()},
+               {"nodes_connected", connected},
+               {"workloads", workloads},
+               {"power_w", or_null(power_w)},
+               {"decisions", decided.decisions},
+               {"placements", decided.placements},
+               {"outcomes", decided.outcomes},
+               {"neutral", decided.neutral},
+               {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kRateWindow))},
+               {"decide_p50_us", or_null(quantile(decided.decide_us, 0.5))},
+               {"decide_p99_us", or_null(quantile(decided.decide_us, 0.99))},
+               {"model_step", network ? network->step() : 0},
+               {"gradient_steps", learned.steps},
+               {"gradient_steps_per_s", or_null(learned.steps_per_s)},
+               {"replay", learned.replay},
+               {"loss", or_null(learned.loss)},
+               {"mean_reward", or_null(mean(decided.rewards))},
+               {"epsilon", explores ? json(from.config.decide.epsilon) : json(nullptr)},
+               {"samples", from.telemetry.figures().records},
+               {"samples_refused", from.telemetry.figures().refused}});
+}
+
+json nodes(const Sources& from) {
+  json list = json::array();
+  for (const auto& [name, node] : from.state.nodes()) list.push_back(node_json(from, name, node));
+  return list;
+}
+
+Result<const Node*> named_node(const Sources& from, const std::string& name) {
+  if (const Node* node = from.state.node(name)) return node;
+  return fail(Errc::not_found, "node " + name, "no agent of that name has said Hello", "`wattle nodes` lists them");
+}
+
+Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
+  const auto name = arguments.find("name");
+  if (name == arguments.end()) return fail(Errc::malformed, "argument name", "is missing", "name the node");
+  WATTLE_TRY(const Node* node, named_node(from, name->second));
+  return dump({{"node", node_details_json(from, name->second, *node)}});
+}
+
+Result<std::string> pods(const Sources& from, const Arguments& arguments) {
+  const auto only = arguments.find("node");
+  if (only != arguments.end()) WATTLE_CHECK(named_node(from, only->second));
+  std::vector<json> list;
+  for (const auto& [name, node] : from.state.nodes()) {
+    if (only != arguments.end() && name != only->second) continue;
+    for (const auto& [uid, workload] : node.workloads)
+      if (workload.values.kind == WorkloadKind::pod) list.push_back(workload_json(from, name, uid, workload));
+  }
+  sort_workloads(list);
+  return dump({{"pods", std::move(list)}});
+}
+
+json decision_json(const wire::Decision& decision) {
+  json outcome = nullptr;
+  if (decision.outcome) {
+    outcome = {{"node", decision.outcome->node},
+               {"reward", number(decision.outcome->reward)},
+               {"end_of_episode", decision.outcome->end_of_episode},
+               {"terms", decision.outcome->terms}};
+  }
+  const auto masked = std::count_if(decision.candidates.begin(), decision.candidates.end(),
+                                    [](const wire::Candidate& candidate) { return !candidate.masked.empty(); });
+  return {{"id", decision.id},
+          {"wall_ns", decision.wall_ns},
+          {"pod_uid", decision.pod_uid},
+          {"pod_name", decision.pod_name},
+          {"pod_namespace", decision.pod_namespace},
+          {"policy", decision.policy},
+          {"mode", decision.mode},
+          {"model_step", decision.model_step},
+          {"advice", text_or_null(decision.advice)},
+          {"propensity", number(decision.propensity)},
+          {"explored", decision.explored},
+          {"reason", decision.reason},
+          {"candidates", decision.candidates.size()},
+          {"masked", masked},
+          {"problems", decision.problems},
+          {"placed_on", text_or_null(decision.placed_on)},
+          {"decide_us", number(decision.decide_us)},
+          {"outcome", std::move(outcome)}};
+}
+
+Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
+  std::size_t limit = 20;
+  if (const auto given = arguments.find("limit"); given != arguments.end()) {
+    const auto value = parse::u64(given->second);
+    if (!value || *value < 1 || *value > 1000)
+      return fail(Errc::malformed, "argument limit", "is '" + given->second + "'", "a number from 1 to 1000");
+    limit = *value;
+  }
+  json list = json::array();
+  const auto& entries = from.decider.log().entries();
+  for (auto entry = entries.rbegin(); entry != entries.rend() && list.size() < limit; ++entry)
+    list.push_back(decision_json(entry->decision));
+  return dump({{"decisions", std::move(list)}});
+}
+
+json candidates_json(std::vector<wire::Candidate> candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(), [](const wire::Candidate& a, const wire::Candidate& b) {
+    if (a.masked.empty() != b.masked.empty()) return a.masked.empty();
+    return a.masked.empty() && a.q > b.q;
+  });
+  json list = json::array();
+  for (const wire::Candidate& candidate : candidates) {
+    const bool open = candidate.masked.empty();
+    const auto known = [&](double value) { return open ? number(value) : json(nullptr); };
+    list.push_back({{"node", candidate.node},
+                    {"masked", text_or_null(candidate.masked)},
+                    {"score", candidate.score},
+                    {"q", known(candidate.q)},
+                    {"prior", known(candidate.prior)},
+                    {"residual", known(candidate.residual)},
+                    {"marginal_w", known(candidate.marginal_w)}});
+  }
+  return list;
+}
+
+template <class Specs, class Values>
+void add_features(json& names, json& values, const Specs& specs, const Values& from) {
+  names = json::array();
+  values = json::array();
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].name == "reserved") continue;
+    names.push_back(std::string(specs[i].name));
+    values.push_back(number(static_cast<double>(from[i])));
+  }
+}
+
+json features_json(const LoggedDecision& entry) {
+  if (!entry.features) return nullptr;
+  json features;
+  add_features(features["names"], features["winner"], placement::kNodeFeatureSpecs, entry.features->winner);
+  features["runner_up"] = nullptr;
+  if (entry.features->runner_up)
+    add_features(features["names"], features["runner_up"], placement::kNodeFeatureSpecs, *entry.features->runner_up);
+  add_features(features["pod_names"], features["pod"], placement::kPodFeatureSpecs, entry.features->pod);
+  return features;
+}
+
+Result<std::string> explain(const Sources& from, const Arguments& arguments) {
+  const auto pod = arguments.find("pod");
+  if (pod == arguments.end())
+    return fail(Errc::malformed, "argument pod", "is missing", "name the pod, its UID or a decision id");
+  const LoggedDecision* entry = from.decider.log().newest(pod->second);
+  if (entry == nullptr)
+    return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
+                "`wattle decisions` lists what is kept");
+  json decision = decision_json(entry->decision);
+  decision["candidates"] = candidates_json(entry->decision.candidates);
+  decision["winner"] = text_or_null(entry->winner);
+  decision["runner_up"] = text_or_null(entry->runner_up);
+  decision["features"] = features_json(*entry);
+  return dump({{"decision", std::move(decision)}});
+}
+
+json controller_findings(const Sources& from) {
+  json findings = json::array();
+  const auto add = [&](const char* name, const char* state, std::string detail, std::string mend) {
+    findings.push_back({{"name", name}, {"state", state}, {"detail", std::move(detail)}, {"mend", std::move(mend)}});
+  };
+  if (from.trainer == nullptr) {
+    add("learning", from.config.learn.enabled ? "lost" : "ok", from.mode_reason.empty() ? "off" : from.mode_reason, "");
+  } else {
+    const TrainerFigures figures = from.trainer->figures();
+    const bool well = figures.problem.empty();
+    add("learning", well ? "ok" : "lost", well ? std::to_string(figures.steps) + " gradient steps" : figures.problem,
+        "");
+    add("checkpoints", figures.failed_checkpoints > 0 ? "failed" : "ok",
+        std::to_string(figures.checkpoints) + " written", figures.failed_checkpoints > 0 ? "see data_dir" : "");
+  }
+  const TelemetryFigures& telemetry = from.telemetry.figures();
+  add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
+      std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
+  add("keys", from.refused_handshakes > 0 ? "lost" : "ok",
+      std::to_string(from.refused_handshakes) + " handshakes with unknown keys",
+      from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find who knocks" : "");
+  return findings;
+}
+
+Result<std::string> doctor(const Sources& from) {
+  json list = json::array();
+  for (const auto& [name, node] : from.state.nodes()) {
+    json age_ms = nullptr;
+    if (node.sampled_at) age_ms = seconds(from.clock.mono() - *node.sampled_at) * 1e3;
+    list.push_back(
+        {{"name", name}, {"connected", node.connected}, {"age_ms", age_ms}, {"findings", findings_json(node)}});
+  }
+  json findings = controller_findings(from);
+  const bool ok = std::none_of(findings.begin(), findings.end(),
+                               [](const json& finding) { return finding.at("state") == "failed"; });
+  return dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(list)}});
+}
+
+}  // namespace
+
+std::optional<double> quantile(const std::deque<double>& values, double share) {
+  if (values.empty()) return std::nullopt;
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto rank = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1));
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank), sorted.end());
+  return sorted[rank];
+}
+
+Finding parse_finding(const std::string& text) {
+  const auto name_end = text.find(": ");
+  if (name_end == std::string::npos) return {"", "lost", text, ""};
+  Finding finding{text.substr(0, name_end), "lost", text.substr(name_end + 2), ""};
+  for (const char* state : {"ok", "lost", "failed"}) {
+    const std::string opening(state);
+    if (finding.detail != opening && !finding.detail.starts_with(opening + ":")) continue;
+    finding.state = opening;
+    finding.detail =
+        parse::trim(std::string_view(finding.detail).substr(std::min(finding.detail.size(), opening.size() + 1)));
+    break;
+  }
+  const auto mend = finding.detail.rfind(" (");
+  if (mend != std::string::npos && finding.detail.ends_with(")")) {
+    finding.mend = finding.detail.substr(mend + 2, finding.detail.size() - mend - 3);
+    finding.detail.resize(mend);
+  }
+  return finding;
+}
+
+Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments) {
+  if (what == "status") return status(from);
+  if (what == "nodes") return dump({{"nodes", nodes(from)}});
+  if (what == "node") return one_node(from, arguments);
+  if (what == "pods") return pods(from, arguments);
+  if (what == "decisions") return decisions(from, arguments);
+  if (what == "explain") return explain(from, arguments);
+  if (what == "doctor") return doctor(from);
+  return fail(Errc::not_found, what, "there is no such document",
+              "one of status, nodes, node, pods, decisions, explain, doctor");
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,161 @@
+#include "controller/web/metrics.hpp"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <utility>
+#include <vector>
+
+namespace wattle::controller {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+class Families {
+ public:
+  void counter(const char* name, const char* help, double value) { one(name, help, MetricType::Counter, value); }
+  void counter(const char* name, const char* help, std::uint64_t value) {
+    counter(name, help, static_cast<double>(value));
+  }
+  void gauge(const char* name, const char* help, double value) { one(name, help, MetricType::Gauge, value); }
+  void gauge(const char* name, const char* help, std::optional<double> value) {
+    if (value) gauge(name, help, *value);
+  }
+  MetricFamily& family(const char* name, const char* help, MetricType type) {
+    families_.push_back({name, help, type, {}});
+    return families_.back();
+  }
+  static void add(MetricFamily& family, std::vector<ClientMetric::Label> labels, double value) {
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+    family.metric.push_back(std::move(metric));
+  }
+  std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
+
+ private:
+  void one(const char* name, const char* help, MetricType type, double value) {
+    add(family(name, help, type), {}, value);
+  }
+  std::vector<MetricFamily> families_;
+};
+
+template <class Value>
+void per_node(Families& families, const Sources& from, const char* name, const char* help, MetricType type,
+              Value value) {
+  MetricFamily& family = families.family(name, help, type);
+  for (const auto& [node_name, node] : from.state.nodes()) {
+    const std::optional<double> found = value(node_name, node);
+    if (!found) continue;
+    std::vector<ClientMetric::Label> labels{{"node", node_name}};
+    if (std::string_view(name).find("power") != std::string_view::npos ||
+        std::string_view(name).find("energy") != std::string_view::npos)
+      labels.push_back({"source", std::string(to_string(node.values.energy_source))});
+    Families::add(family, std::move(labels), *found);
+  }
+}
+
+void add_telemetry(Families& families, const Sources& from) {
+  const TelemetryFigures& figures = from.telemetry.figures();
+  families.counter("wattle_controller_records_total", "Records taken from agents.", figures.records);
+  families.counter("wattle_controller_records_duplicate_total", "Records that had been taken before.",
+                   figures.duplicates);
+  families.counter("wattle_controller_records_refused_total", "Records refused for values out of range.",
+                   figures.refused);
+  families.counter("wattle_controller_records_missing_total", "Record numbers that never came.", figures.missing);
+  families.counter("wattle_controller_garbage_total", "Messages that made no sense or came from the wrong role.",
+                   figures.garbage);
+  families.counter("wattle_controller_refusals_total", "Telemetry sessions refused.", figures.refusals);
+  families.counter("wattle_controller_takeovers_total", "Sessions that another one of the same node took over.",
+                   figures.takeovers);
+  families.counter("wattle_controller_handshakes_refused_total", "Handshakes with keys that are not allowed.",
+                   from.refused_handshakes);
+  families.gauge("wattle_controller_sessions", "Agents connected.", static_cast<double>(from.telemetry.sessions()));
+}
+
+void add_decisions(Families& families, const Sources& from) {
+  const DeciderFigures& figures = from.decider.figures();
+  families.counter("wattle_controller_asks_total", "Asks answered.", figures.asks);
+  families.counter("wattle_controller_asks_repeated_total", "Asks answered as a moment before.", figures.repeated);
+  families.counter("wattle_controller_decisions_total", "Decisions made.", figures.decisions);
+  families.counter("wattle_controller_decisions_neutral_total", "Asks and decisions that advise nobody.",
+                   figures.neutral);
+  families.counter("wattle_controller_placements_total", "Pods seen on a node.", figures.placements);
+  families.counter("wattle_controller_placements_unasked_total", "Of which nobody had asked.",
+                   figures.placements_unasked);
+  families.counter("wattle_controller_placements_masked_total", "On a node that the masks had excluded.",
+                   figures.placements_masked);
+  families.counter("wattle_controller_outcomes_total", "Placements whose outcome was measured.", figures.outcomes);
+  families.counter("wattle_controller_outcomes_lost_total", "Placements that no telemetry told of.",
+                   figures.outcomes_lost);
+  families.counter("wattle_controller_in_flight_expired_total", "Advised pods that were never seen.",
+                   from.state.in_flight_expired());
+  for (const double share : {0.5, 0.99}) {
+    const auto us = quantile(figures.decide_us, share);
+    if (us)
+      families.gauge(share < 0.9 ? "wattle_controller_decide_p50_seconds" : "wattle_controller_decide_p99_seconds",
+                     "Time to decide, over the last 1024 decisions.", *us * 1e-6);
+  }
+  if (!figures.rewards.empty())
+    families.gauge("wattle_controller_last_reward", "Reward of the last outcome.", figures.rewards.back());
+}
+
+void add_learning(Families& families, const Sources& from) {
+  if (from.trainer == nullptr) return;
+  const TrainerFigures figures = from.trainer->figures();
+  families.counter("wattle_controller_gradient_steps_total", "Gradient steps, resumed ones included.", figures.steps);
+  families.gauge("wattle_controller_gradient_steps_per_second", "Gradient steps a second, lately.",
+                 figures.steps_per_s);
+  families.gauge("wattle_controller_loss", "Loss, running mean.", figures.loss);
+  families.gauge("wattle_controller_mean_q", "Q of the actions taken, running mean.", figures.mean_q);
+  families.gauge("wattle_controller_replay", "Transitions kept.", static_cast<double>(figures.replay));
+  families.counter("wattle_controller_networks_total", "Networks put into service.", figures.networks);
+  families.counter("wattle_controller_networks_refused_total", "Networks that were not fit to serve.",
+                   figures.networks_refused);
+  families.counter("wattle_controller_checkpoints_total", "Checkpoints written.", figures.checkpoints);
+  families.counter("wattle_controller_checkpoints_failed_total", "Checkpoints that could not be written.",
+                   figures.failed_checkpoints);
+}
+
+void add_nodes(Families& families, const Sources& from) {
+  using Found = std::optional<double>;
+  per_node(families, from, "wattle_node_up", "1: the node's agent is connected.", MetricType::Gauge,
+           [](const std::string&, const Node& node) -> Found { return node.connected ? 1.0 : 0.0; });
+  per_node(families, from, "wattle_node_telemetry_age_seconds", "Since the last sample.", MetricType::Gauge,
+           [&](const std::string&, const Node& node) -> Found {
+             if (!node.sampled_at) return std::nullopt;
+             return seconds(from.clock.mono() - *node.sampled_at);
+           });
+  per_node(families, from, "wattle_node_power_watts", "Mean over the last interval.", MetricType::Gauge,
+           [](const std::string&, const Node& node) -> Found { return node.power_w; });
+  per_node(families, from, "wattle_node_energy_joules_total", "Since the controller first saw the node.",
+           MetricType::Counter, [](const std::string&, const Node& node) -> Found { return node.energy_j; });
+  per_node(families, from, "wattle_node_cpu_used_cores", "Mean over the last interval.", MetricType::Gauge,
+           [](const std::string&, const Node& node) -> Found { return node.values.cpu_used_cores; });
+  per_node(families, from, "wattle_node_pods", "Pods on the node.", MetricType::Gauge,
+           [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.pods.size()); });
+  per_node(families, from, "wattle_node_in_flight_pods", "Pods advised to the node and not seen yet.",
+           MetricType::Gauge,
+           [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); });
+}
+
+}  // namespace
+
+std::string metrics_text(const Sources& from) {
+  Families families;
+  MetricFamily& info = families.family("wattle_controller_info", "Mode and policy.", MetricType::Gauge);
+  Families::add(info,
+                {{"mode", std::string(to_string(from.config.mode))},
+                 {"policy", std::string(placement::to_string(from.config.decide.policy))},
+                 {"reward", std::string(placement::to_string(from.config.decide.reward.preset))}},
+                1);
+  add_telemetry(families, from);
+  add_decisions(families, from);
+  add_learning(families, from);
+  add_nodes(families, from);
+  return families.text();
+}
+
+}  // namespace wattle::controller

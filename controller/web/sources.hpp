@@ -1,0 +1,37 @@
+// sources: what documents and metrics are made from, on the thread that owns it.
+// Threads  the owner's
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "common/clock.hpp"
+#include "controller/config.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/ingest/telemetry.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/trainer/network_slot.hpp"
+#include "controller/trainer/trainer.hpp"
+
+namespace wattle::controller {
+
+struct Sources {
+  const ControllerConfig& config;
+  const ClusterState& state;
+  const Decider& decider;
+  const Telemetry& telemetry;
+  const NetworkSlot& networks;
+  const Clock& clock;
+  const Trainer* trainer = nullptr;  // null: learning is off
+  std::string mode_reason;
+  std::uint64_t epoch = 0;
+  MonoTime started{};
+  std::uint64_t refused_handshakes = 0;
+};
+
+// Middle and tail of the last values, by rank; absent when there are none.
+std::optional<double> quantile(const std::deque<double>& values, double share);
+
+}  // namespace wattle::controller

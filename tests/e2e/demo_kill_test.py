@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""kill -9 of each part in turn, once: the loop goes on, and the shim answers (neutral at worst) whenever it is there.
+
+Usage: demo_kill_test.py FOLDER-OF-BINARIES"""
+import json
+import os
+import signal
+import sys
+import threading
+import urllib.error
+
+from demo_run import Claims, Demo
+from house import binaries_from, extender_args, fetch, wait_until
+
+
+class Asker:
+    """Asks the shim without a pause and keeps every answer."""
+
+    def __init__(self, url, nodes):
+        self.url, self.nodes, self.answers, self.failures = url, nodes, [], []
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self.ask, daemon=True)
+        self.thread.start()
+
+    def ask(self):
+        turn = 0
+        while not self.ending.wait(0.2):
+            turn += 1
+            try:
+                status, body = fetch(f"{self.url}/prioritize", extender_args(f"asker-{turn}", self.nodes), timeout=5)
+                scores = json.loads(body)
+                good = status == 200 and sorted(s["Host"] for s in scores) == sorted(self.nodes) and all(
+                    isinstance(s["Score"], int) and 0 <= s["Score"] <= 10 for s in scores)
+                (self.answers if good else self.failures).append(f"{status} {body[:200]}")
+            except (OSError, urllib.error.URLError, ValueError) as error:
+                self.failures.append(str(error))
+
+    def end(self):
+        self.ending.set()
+        self.thread.join()
+
+
+def kill_and_wait(demo, part):
+    before = demo.pid(part)
+    os.kill(before, signal.SIGKILL)
+    demo.wait_for(rf"{part} has ended \(status 137\); starting it again")
+    wait_until(f"{part} has another process", lambda: demo.pid(part) != before, 30)
+
+
+def placed(demo):
+    lines = demo.find(r"placed=(\d+)")
+    return int(lines[-1]) if lines else 0
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    claims = Claims()
+    # Longer than all that is waited for below; it is ended early.
+    with Demo(binaries, seconds=200, DEMO_PERIOD="0.4") as demo:
+        nodes = sorted(wait_until("eight nodes are connected", demo.all_connected, 60))
+        wait_until("outcomes are learned from", lambda: demo.get("controller", "/api/v1/status")["outcomes"] > 5, 60)
+        asker = Asker(demo.url("shim"), nodes)
+
+        kill_and_wait(demo, "controller")
+        wait_until("eight nodes are connected to the new controller", demo.all_connected, 60)
+        wait_until("the new controller joins outcomes", lambda: demo.get("controller", "/api/v1/status")["outcomes"] > 0, 60)
+        claims.check("the controller's death is survived", True)
+
+        kill_and_wait(demo, "agent")
+        here = os.uname().nodename
+        wait_until("this machine is connected again", lambda: demo.nodes()[here]["connected"] and demo.nodes()[here]["age_ms"] < 3000, 60)
+        claims.check("the agent's death is survived", True)
+
+        kill_and_wait(demo, "swarm")
+        wait_until("eight nodes are connected again", demo.all_connected, 60)
+        wait_until("the pods run again", lambda: len(demo.get("swarm", "/pods")["pods"]) > 10, 30)
+        claims.check("the swarm's death is survived", True)
+
+        asker.end()
+        claims.check("the shim answered every time while others died", len(asker.answers) > 20 and not asker.failures, asker.failures[:3])
+
+        kill_and_wait(demo, "shim")
+        asker = Asker(demo.url("shim"), nodes)
+        wait_until("the new shim answers", lambda: len(asker.answers) > 10, 30)
+        asker.end()
+        claims.check("the shim's death is survived", True)
+
+        kill_and_wait(demo, "drive")
+        wait_until("pods are placed again", lambda: placed(demo) > 5, 60)
+        claims.check("the driver's death is survived", True)
+
+        before = placed(demo)
+        wait_until("the loop goes on", lambda: placed(demo) > before + 5, 60)
+        demo.process.send_signal(signal.SIGTERM)
+        code = demo.end()
+        claims.check("the demo ends with 0", code == 0, code)
+        claims.check("it prints its summary after all that", "Summary:" in demo.output())
+        summary = demo.kept("summary.json")
+        claims.check("no answer was malformed", summary["answers"]["malformed"] == 0, summary["answers"])
+        claims.nothing_left(demo)
+        if claims.failed:
+            print(demo.output()[-8000:])
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""demo_run: runs scripts/demo on built programs and reads what it says while it runs.
+
+Source   scripts/demo of this tree with DEMO_BIN; its lines, the HTTP ports they name, and what DEMO_LOGS keeps
+Ends     the demo is ended with SIGTERM and waited for when the `with` block ends; its logs are removed
+"""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+
+from house import HouseError, fetch, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MARKER = "kubepods-burstable-pod77617474_6c65_"  # of pods that drive makes
+
+
+def cgroup2_mount():
+    for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
+        columns = line.split()
+        if columns[2] == "cgroup2":
+            return pathlib.Path(columns[1])
+    return None
+
+
+def pods_of_demos():
+    mount = cgroup2_mount()
+    folder = mount / "kubepods.slice" / "kubepods-burstable.slice" if mount else None
+    return [p for p in folder.iterdir() if p.name.startswith(MARKER)] if folder and folder.exists() else []
+
+
+class Demo:
+    def __init__(self, binaries, seconds, **environment):
+        self.logs = pathlib.Path(tempfile.mkdtemp(prefix="wattle-demo-test-"))
+        self.temporary = self.logs / "tmp"
+        self.temporary.mkdir()
+        self.lines = []
+        self.process = subprocess.Popen(
+            [str(ROOT / "scripts" / "demo")], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "DEMO_BIN": str(binaries), "DEMO_SECONDS": str(seconds), "DEMO_LOGS": str(self.logs / "kept"),
+                 "TMPDIR": str(self.temporary), **environment})
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def output(self):
+        return "\n".join(self.lines)
+
+    def find(self, pattern):
+        return re.findall(pattern, self.output())
+
+    def wait_for(self, pattern, seconds=60):
+        def look():
+            found = self.find(pattern)
+            if not found and self.process.poll() is not None:
+                raise HouseError(f"the demo ended with {self.process.returncode}:\n{self.output()[-3000:]}")
+            return found
+        return wait_until(f"the demo says '{pattern}'", look, seconds)
+
+    def pid(self, part):
+        return int(self.wait_for(rf"started {part} \(pid (\d+)\)")[-1])
+
+    def pids(self):
+        return [int(pid) for pid in self.find(r"started \w+ \(pid (\d+)\)")]
+
+    def url(self, part):
+        return self.wait_for({"controller": r"controller (http://[\d.:]+)", "shim": r"shim (http://[\d.:]+)",
+                              "swarm": r"simulated nodes (http://[\d.:]+)"}[part])[0]
+
+    def get(self, part, path):
+        status, body = fetch(self.url(part) + path)
+        if status != 200:
+            raise HouseError(f"{part}{path}: status {status}: {body}")
+        return json.loads(body)
+
+    def nodes(self):
+        return {node["name"]: node for node in self.get("controller", "/api/v1/nodes")["nodes"]}
+
+    def all_connected(self):
+        nodes = self.nodes()
+        return nodes if len(nodes) == 8 and all(n["connected"] for n in nodes.values()) else None
+
+    def kept(self, name):
+        return json.loads((self.logs / "kept" / name).read_text())
+
+    def end(self, seconds=120):
+        code = self.process.wait(timeout=seconds)
+        self.reader.join(timeout=10)
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.end(60)
+            self.process.kill()
+        if kind is not None:
+            print(self.output()[-6000:])
+        shutil.rmtree(self.logs, ignore_errors=True)
+
+
+class Claims:
+    def __init__(self):
+        self.failed = 0
+
+    def check(self, claim, truth, told=""):
+        print(("ok   " if truth else "FAIL ") + claim + (f": {told}" if told != "" and not truth else ""), flush=True)
+        self.failed += not truth
+
+    def nothing_left(self, demo):
+        self.check("the demo says that nothing is left behind", "nothing is left behind" in demo.output())
+        self.check("no process of the demo is left", not [p for p in demo.pids() if pathlib.Path(f"/proc/{p}").exists()])
+        self.check("no cgroup of its pods is left", not pods_of_demos(), [str(p) for p in pods_of_demos()])
+        self.check("no temporary file is left", not list(demo.temporary.iterdir()), list(demo.temporary.iterdir()))

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""The whole loop, undisturbed: telemetry, decision, placement, outcome, learning, on eight nodes, through scripts/demo.
+
+Usage: demo_test.py FOLDER-OF-BINARIES     without root, pods on this machine are left out and the rest is checked"""
+import os
+import sys
+
+from demo_run import Claims, Demo
+from house import binaries_from, wait_until
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    claims = Claims()
+    with Demo(binaries, seconds=40, DEMO_PERIOD="0.4") as demo:
+        wait_until("eight nodes are connected", demo.all_connected, 60)
+        here = os.uname().nodename
+        mine = wait_until("this machine tells watts", lambda: (n := demo.nodes()[here])["power_w"] is not None and n, 30)
+        claims.check("this machine tells CPU", mine["cpu_used_cores"] is not None and mine["cpu_used_cores"] <= mine["cpu_cores"])
+        claims.check("this machine tells memory", 0 < mine["memory_used_bytes"] < mine["memory_total_bytes"])
+        claims.check("this machine names the source of its watts", mine["energy_source"] in ("rapl", "perf", "pcm", "hwmon", "estimated"),
+                     mine["energy_source"])
+        claims.check("this machine has latency", bool(mine["latency"]) and mine["latency"][0]["p50_ms"] is not None)
+        code = demo.end()
+        claims.check("the demo ends with 0", code == 0, code)
+        claims.check("it prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())
+        claims.check("it says how the summary is computed", "How it is computed." in demo.output())
+        claims.check("it prints the nodes, this machine among them", bool(demo.find(rf"(?m)^\s*{here}\b")))
+        summary = demo.kept("summary.json")
+        answers = summary["answers"]
+        claims.check("pods were placed", summary["placements"] >= 50, summary["placements"])
+        claims.check("the window turned", summary["removed"] > 10, summary["removed"])
+        claims.check("advice was given and well formed", answers["advised"] > 20 and answers["malformed"] == 0, answers)
+        claims.check("the controller itself answered", answers["by_source"].get("controller", 0) > 20, answers["by_source"])
+        claims.check("both accounts cover the same nodes and time",
+                     abs(summary["wattle"]["idle_energy_j"] - summary["default"]["idle_energy_j"]) < 1e-6 * summary["default"]["idle_energy_j"])
+        controller = summary["controller"] or {}
+        claims.check("decisions were joined to placements", controller.get("placements", 0) > 20, controller)
+        claims.check("placements were joined to outcomes", controller.get("outcomes", 0) > 10, controller)
+        claims.check("the network learned", controller.get("gradient_steps", 0) > 0, controller)
+        claims.check("an explanation was printed", "wattle explain" not in demo.output() and bool(demo.find(r"(?i)marginal|prior")))
+        claims.nothing_left(demo)
+        if claims.failed:
+            print(demo.output()[-8000:])
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+#include "controller/config.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace wattle;
+using namespace wattle::controller;
+
+TEST_CASE("a full configuration is read") {
+  const auto config = parse_config(R"(
+mode: live
+policy: model-greedy
+key: k
+allow_list: a
+telemetry: {endpoint: "tcp://127.0.0.1:0"}
+http: {port: 0}
+reward: {preset: weighted, weights: {energy: 2, latency: 0.5}, reference_w: 10, horizon: 30m}
+decide: {epsilon: 0.1, settle_window: 3s, stale_after: 4s}
+learn: {steps_per_s: 100, batch: 32, warmup: 40, checkpoint_every: 5s}
+)",
+                                   "test");
+  REQUIRE(config);
+  CHECK(config->mode == Mode::live);
+  CHECK(config->decide.policy == placement::Policy::model_greedy);
+  CHECK(config->decide.reward.weights.energy == 2);
+  CHECK(config->decide.reward.horizon_s == 1800);
+  CHECK(config->settle_window == std::chrono::seconds(3));
+  CHECK(config->learn.batch == 32);
+}
+
+TEST_CASE("every mistake is told at once, with its key") {
+  const auto config = parse_config(R"(
+mode: sometimes
+policy: clairvoyant
+decide: {epsilon: 3, epsilom: 1}
+learn: {replay: 100, warmup: 200}
+)",
+                                   "test");
+  REQUIRE(!config);
+  const std::string text = config.error().message();
+  for (const char* key : {"mode", "clairvoyant", "epsilon", "epsilom", "warmup", "key", "allow_list"})
+    CHECK_MESSAGE(text.find(key) != std::string::npos, key, " in ", text);
+}

@@ -1,0 +1,207 @@
+#include "controller/decisions/decider.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "controller/web/documents.hpp"
+#include "controller/web/metrics.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+struct NoSink final : TelemetrySink {
+  void on_hello(const wire::Hello&) override {}
+  void on_record(const std::string&, const Record&) override {}
+  void on_placement(const wire::Placement&) override {}
+  void on_lost(const std::string&) override {}
+};
+
+struct Rig {
+  ControllerConfig config;
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  ClusterState state{30s};
+  NetworkSlot networks;
+  std::vector<LearningNews> news;
+  std::optional<Decider> decider;
+  NoSink sink;
+  Log log = Log::silent();
+  Telemetry telemetry{clock, log, sink};
+  std::uint64_t seq = 0;
+
+  explicit Rig(Mode mode = Mode::live) {
+    config.mode = mode;
+    config.settle_window = 3s;
+    config.decide.epsilon = 0;
+    decider.emplace(
+        config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
+    state.greet(hello_of("n1"));
+    state.greet(hello_of("n2"));
+    tick({});
+  }
+  // A second passes; n1 runs these pods with 0.8 cores each.
+  void tick(const std::vector<std::string>& pods) {
+    clock.advance(1s);
+    ++seq;
+    Record record = record_at(seq);
+    for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
+    const RecordNews told = state.apply("n1", record, clock.mono());
+    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
+    decider->record("n1", record, told.at);
+    state.apply("n2", record_at(seq), clock.mono());
+  }
+  Result<json> get(const std::string& what, const Arguments& arguments = {}) {
+    const Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
+    auto body = document(sources, what, arguments);
+    if (!body) return forward_error(body);
+    return json::parse(*body);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("live answers with real scores, shadow with zeros but a decision, off with nothing") {
+  Rig live;
+  const auto answer = live.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
+  CHECK(!answer.neutral);
+  CHECK(std::max(answer.scores[0], answer.scores[1]) == 10);
+  CHECK(answer.scores[2] == 0);
+  CHECK(answer.decision_id == 1);
+  Rig shadow(Mode::shadow);
+  const auto quiet = shadow.decider->ask(ask_for("p1", {"n1", "n2"}));
+  CHECK(quiet.neutral);
+  CHECK(quiet.scores == std::vector<std::int64_t>{0, 0});
+  CHECK(!shadow.decider->log().newest("p1")->decision.advice.empty());
+  CHECK(shadow.state.node_view("n1")->in_flight + shadow.state.node_view("n2")->in_flight == 0);
+  Rig off(Mode::off);
+  CHECK(off.decider->ask(ask_for("p1", {"n1"})).decision_id == 0);
+  CHECK(off.decider->log().entries().empty());
+}
+
+TEST_CASE("no candidates is a neutral answer, not a decision") {
+  Rig rig;
+  const auto answer = rig.decider->ask(ask_for("p1", {}));
+  CHECK(answer.neutral);
+  CHECK(answer.scores.empty());
+  CHECK(answer.decision_id == 0);
+}
+
+TEST_CASE("the same pod and candidates within 2 s get the same answer, in the order asked") {
+  Rig rig;
+  const auto first = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  auto turned = rig.decider->ask(ask_for("p1", {"n2", "n1"}));
+  CHECK(turned.decision_id == first.decision_id);
+  std::reverse(turned.scores.begin(), turned.scores.end());
+  CHECK(turned.scores == first.scores);
+  CHECK(rig.decider->ask(ask_for("p1", {"n1"})).decision_id == 2);
+  rig.clock.advance(3s);
+  CHECK(rig.decider->ask(ask_for("p1", {"n1", "n2"})).decision_id == 3);
+}
+
+TEST_CASE("advised pods are in flight until seen, and a burst spreads") {
+  Rig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  const auto flying = [&] { return rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight; };
+  CHECK(flying() == 1);
+  rig.decider->placed("p1", "n1", false);
+  CHECK(flying() == 0);
+}
+
+TEST_CASE("a placement and its outcome reach the decision and the learner") {
+  Rig rig;
+  const auto answer = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.tick({"p1"});  // the record shows the pod: that is its placement
+  REQUIRE(rig.news.size() == 1);
+  const auto& placed = std::get<PlacedNews>(rig.news[0]);
+  CHECK(placed.decision_id == answer.decision_id);
+  CHECK(placed.observation.nodes == 2);
+  for (int i = 0; i < 4; ++i) rig.tick({"p1"});
+  REQUIRE(rig.news.size() == 2);
+  CHECK(std::get<SettledNews>(rig.news[1]).outcome.before.size() == 2);
+  const LoggedDecision& entry = *rig.decider->log().newest("default/p1-name");
+  CHECK(entry.decision.placed_on == "n1");
+  REQUIRE(entry.decision.outcome);
+  CHECK(entry.decision.outcome->terms.contains("marginal_w"));
+  CHECK(rig.decider->figures().outcomes == 1);
+  CHECK(!rig.decider->take_changed().empty());
+  CHECK(rig.decider->take_changed().empty());
+}
+
+TEST_CASE("a pod that nobody asked for is counted, and teaches nothing") {
+  Rig rig;
+  rig.tick({"stranger"});
+  CHECK(rig.decider->figures().placements_unasked == 1);
+  CHECK(rig.news.empty());
+}
+
+TEST_CASE("documents have the shapes of docs/api.md") {
+  Rig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
+  for (int i = 0; i < 6; ++i) rig.tick({"p1"});
+
+  const auto status = rig.get("status");
+  REQUIRE(status);
+  CHECK((*status)["mode"] == "live");
+  CHECK((*status)["decisions"] == 1);
+  CHECK((*status)["loss"].is_null());
+  CHECK((*status)["power_w"] == doctest::Approx(200));
+
+  const auto nodes = rig.get("nodes");
+  REQUIRE(nodes);
+  const json& node = (*nodes)["nodes"][0];
+  CHECK(node["name"] == "n1");
+  CHECK(node["power_w"] == doctest::Approx(100));
+  CHECK(node["idle_w"].is_null());
+  CHECK(node["psi"]["cpu_some_ratio"].is_null());
+  CHECK(node["pods"] == 1);
+  CHECK(node["pod_capacity"].is_null());
+  CHECK(node["curve"]["source"] == "fitted");
+
+  const auto one = rig.get("node", {{"name", "n1"}});
+  REQUIRE(one);
+  CHECK((*one)["node"]["findings"][0] ==
+        json{{"name", "rapl"}, {"state", "lost"}, {"detail", "no powercap zones"}, {"mend", "load intel_rapl_common"}});
+  CHECK((*one)["node"]["findings"][1]["state"] == "ok");
+  CHECK((*one)["node"]["workloads"].size() == 1);
+
+  const auto pods = rig.get("pods", {{"node", "n1"}});
+  REQUIRE(pods);
+  CHECK((*pods)["pods"][0]["name"] == "p1-name");
+  CHECK((*pods)["pods"][0]["decision_id"] == 1);
+  CHECK((*pods)["pods"][0]["cpu_cores"] == doctest::Approx(0.8));
+
+  const auto decisions = rig.get("decisions", {{"limit", "5"}});
+  REQUIRE(decisions);
+  CHECK((*decisions)["decisions"][0]["candidates"] == 3);
+  CHECK((*decisions)["decisions"][0]["masked"] == 1);
+  CHECK((*decisions)["decisions"][0]["outcome"]["node"] == "n1");
+
+  const auto explained = rig.get("explain", {{"pod", "p1"}});
+  REQUIRE(explained);
+  const json& decision = (*explained)["decision"];
+  CHECK(decision["candidates"][2]["masked"] == "unknown node");
+  CHECK(decision["candidates"][2]["q"].is_null());
+  CHECK(decision["features"]["names"].size() == decision["features"]["winner"].size());
+
+  CHECK((*rig.get("doctor"))["controller"]["ok"] == true);
+  CHECK(rig.get("node", {{"name", "nope"}}).error().code == Errc::not_found);
+  CHECK(rig.get("node").error().code == Errc::malformed);
+  CHECK(rig.get("decisions", {{"limit", "0"}}).error().code == Errc::malformed);
+  CHECK(rig.get("nonsense").error().code == Errc::not_found);
+}
+
+TEST_CASE("metrics are Prometheus text with one sample per node") {
+  Rig rig;
+  const Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
+                        {},         0};
+  const std::string text = metrics_text(sources);
+  CHECK(text.find("# TYPE wattle_node_power_watts gauge") != std::string::npos);
+  CHECK(text.find("wattle_node_power_watts{node=\"n2\",source=\"rapl\"} 100") != std::string::npos);
+  CHECK(text.find("wattle_controller_decisions_total 0") != std::string::npos);
+}

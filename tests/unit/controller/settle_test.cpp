@@ -1,0 +1,104 @@
+#include "controller/decisions/settle.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// 50 W idle, 100 W more at full load, straight.
+placement::PowerCurve straight() {
+  std::array<double, placement::kCurvePoints> watts{};
+  for (std::size_t i = 0; i < watts.size(); ++i) watts[i] = 50 + 10 * static_cast<double>(i);
+  return placement::PowerCurve::known(watts);
+}
+
+MonoTime at_s(std::int64_t s) { return mono_from_ns(s * kSecondNs); }
+
+placement::PodSpec spec() {
+  placement::PodSpec pod;
+  pod.uid = "p1";
+  return pod;
+}
+
+placement::ClusterView two_nodes() {
+  placement::ClusterView view;
+  for (const char* name : {"n1", "n2"}) {
+    placement::NodeView node;
+    node.name = name;
+    node.allocatable = {8, 8e9};
+    node.curve = straight();
+    node.values = record_at(1).node;
+    view.nodes.push_back(node);
+  }
+  return view;
+}
+
+SettleWindow window_of(const placement::ClusterView& view) {
+  return SettleWindow(3, spec(), "n1", 0, at_s(10), 3s, placement::begin_outcome(view, spec(), 0, {}));
+}
+
+Record with_pod(std::uint64_t seq) {
+  Record record = record_at(seq);
+  record.workloads = {pod_values("p1", 800'000)};  // 0.8 of 8 cores: 10%
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("marginal watts are what was measured less the curve without the pod's own share") {
+  WindowSums sums;
+  for (int i = 0; i < 3; ++i) sums.add(with_pod(1), "p1");
+  // 100 W at 50%; without the pod 40%: 90 W
+  CHECK(*marginal_w(sums, 8, straight()) == doctest::Approx(10));
+}
+
+TEST_CASE("without the pod's own use, or without watts, there are no marginal watts") {
+  WindowSums unseen;
+  unseen.add(record_at(1), "p1");
+  CHECK(!marginal_w(unseen, 8, straight()));
+  WindowSums dark;
+  Record record = with_pod(1);
+  record.node.energy_uj.reset();
+  dark.add(record, "p1");
+  CHECK(!marginal_w(dark, 8, straight()));
+  Record gap = with_pod(1);
+  gap.node.domains.push_back({"package-0", 1, true});
+  WindowSums wrapped;
+  wrapped.add(gap, "p1");
+  CHECK(!marginal_w(wrapped, 8, straight()));
+}
+
+TEST_CASE("only intervals that begin after the placement count, and the window ends by itself") {
+  const auto view = two_nodes();
+  SettleWindow window = window_of(view);
+  window.add(with_pod(1), at_s(10));  // began before
+  CHECK(window.sums().records == 0);
+  window.add(with_pod(2), at_s(11));
+  window.add(with_pod(3), at_s(12));
+  CHECK(!window.over(at_s(12)));
+  window.add(with_pod(4), at_s(13));
+  CHECK(window.over(at_s(13)));
+  window.add(with_pod(5), at_s(14));
+  CHECK(window.sums().records == 3);
+  const auto outcome = window.finish(view);
+  REQUIRE(outcome);
+  CHECK(*outcome->marginal_w == doctest::Approx(10));
+  CHECK(*outcome->mean_power_w == doctest::Approx(100));
+  REQUIRE(outcome->after.size() == 2);
+  CHECK(outcome->after[1].cpu_pct == doctest::Approx(50));
+  CHECK(outcome->after[1].memory_pct == doctest::Approx(12.5));
+}
+
+TEST_CASE("a node that tells nothing gives no outcome, after a grace") {
+  const auto view = two_nodes();
+  const SettleWindow window = window_of(view);
+  CHECK(!window.over(at_s(14)));
+  CHECK(window.over(at_s(23)));
+  CHECK(!window.finish(view));
+}

@@ -1,0 +1,126 @@
+#include "controller/state/cluster_state.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+MonoTime at_s(std::int64_t s) { return mono_from_ns(s * kSecondNs); }
+
+placement::PodSpec spec(const std::string& uid, double cores = 2) {
+  placement::PodSpec pod;
+  pod.uid = uid;
+  pod.app = "web";
+  pod.request = {cores, 1e9};
+  return pod;
+}
+
+struct Rig {
+  ClusterState state{30s};
+  Rig() {
+    state.greet(hello_of("n1"));
+    state.greet(hello_of("n2"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a record becomes watts, utilisation, latency and a reading of the power curve") {
+  Rig rig;
+  Record record = record_at(1);
+  record.probes.push_back({"default", 4.5, 9.0, 1.0, 0.0, 10});
+  record.node.idle_energy_uj = 40'000'000;
+  rig.state.apply("n1", record, at_s(1000));
+  rig.state.apply("n1", record_at(2), at_s(1001));
+  const Node& node = *rig.state.node("n1");
+  CHECK(*node.power_w == doctest::Approx(100));
+  CHECK(*node.energy_j == doctest::Approx(200));
+  const placement::NodeView& view = *rig.state.node_view("n1");
+  CHECK(view.curve.samples() == 2);
+  CHECK(view.latency_ms.empty());  // the second record had no probes: nothing is guessed
+  CHECK(*placement::cpu_utilisation(view) == doctest::Approx(0.5));
+}
+
+TEST_CASE("a node that says nothing grows old, one never heard of has no age") {
+  Rig rig;
+  rig.state.apply("n1", record_at(1), at_s(1000));
+  const auto& view = rig.state.view(spec("p"), at_s(1007));
+  CHECK(seconds(*view.nodes[0].telemetry_age) == doctest::Approx(7));
+  CHECK(!view.nodes[1].telemetry_age);
+}
+
+TEST_CASE("node clocks map by the sample that waited least, never into the future") {
+  ClockMap clock;
+  CHECK(clock.map(1 * kSecondNs, at_s(103)) == at_s(103));
+  CHECK(clock.map(2 * kSecondNs, at_s(102)) == at_s(102));  // waited 2 s less
+  CHECK(clock.map(3 * kSecondNs, at_s(110)) == at_s(103));  // came late: belongs to its own time
+}
+
+TEST_CASE("a pod is bound where a record shows it, with the request that it asked with") {
+  Rig rig;
+  rig.state.ask(spec("p1"), 5, true, at_s(1));
+  Record record = record_at(1);
+  record.workloads = {pod_values("p1", 500'000), pod_values("p1", 250'000)};  // two containers, one pod
+  const RecordNews news = rig.state.apply("n1", record, at_s(2));
+  REQUIRE(news.appeared == std::vector<std::string>{"p1"});
+  CHECK(rig.state.bind("p1", "n1", false, at_s(2)));
+  CHECK(!rig.state.bind("p1", "n1", false, at_s(3)));
+  const placement::NodeView& view = *rig.state.node_view("n1");
+  CHECK(view.pods == 1);
+  CHECK(view.requested.cpu_cores == doctest::Approx(2));
+  CHECK(view.unsettled == 0);  // its use is in the record already
+  CHECK(*rig.state.node("n1")->workloads.at("p1").cpu_cores == doctest::Approx(0.75));
+  CHECK(rig.state.view(spec("p2"), at_s(3)).nodes[0].same_app_pods == 1);
+}
+
+TEST_CASE("a pod goes when its cgroup ended, or when no record has named it for long") {
+  Rig rig;
+  Record record = record_at(1);
+  record.workloads = {pod_values("p1", 1)};
+  rig.state.apply("n1", record, at_s(1));
+  rig.state.bind("p1", "n1", false, at_s(1));
+  rig.state.bind("p2", "n1", false, at_s(1));
+  Record ended = record_at(2);
+  ended.workloads = {pod_values("p1", 1)};
+  ended.workloads[0].ended = true;
+  CHECK(rig.state.apply("n1", ended, at_s(2)).gone == std::vector<std::string>{"p1"});
+  CHECK(rig.state.unbind("p1", "n1"));
+  CHECK(rig.state.apply("n1", record_at(3), at_s(3)).gone.empty());
+  CHECK(rig.state.apply("n1", record_at(20), at_s(20)).gone == std::vector<std::string>{"p2"});
+}
+
+TEST_CASE("a bound pod is unsettled until telemetry shows its use") {
+  Rig rig;
+  rig.state.ask(spec("p1"), 1, true, at_s(1));
+  rig.state.bind("p1", "n1", false, at_s(1));
+  CHECK(rig.state.node_view("n1")->unsettled == 1);
+  CHECK(rig.state.node_view("n1")->unsettled_cpu_cores == doctest::Approx(placement::demand_cores(spec("p1"))));
+  Record record = record_at(1);
+  record.workloads = {pod_values("p1", 100'000)};
+  rig.state.apply("n1", record, at_s(2));
+  CHECK(rig.state.node_view("n1")->unsettled == 0);
+}
+
+TEST_CASE("in flight is counted by UID, ends with the binding, and expires after 30 s") {
+  Rig rig;
+  rig.state.ask(spec("p1"), 1, true, at_s(0));
+  rig.state.ask(spec("p2"), 2, true, at_s(0));
+  rig.state.fly("p1", "n1", at_s(0));
+  rig.state.fly("p2", "n1", at_s(0));
+  rig.state.fly("p2", "n2", at_s(1));  // asked again: the earlier expectation is over
+  CHECK(rig.state.node_view("n1")->in_flight == 1);
+  CHECK(rig.state.node_view("n2")->in_flight_request.cpu_cores == doctest::Approx(2));
+  rig.state.bind("p2", "n1", false, at_s(2));
+  CHECK(rig.state.node_view("n2")->in_flight == 0);
+  rig.state.expire(at_s(29));
+  CHECK(rig.state.node_view("n1")->in_flight == 1);
+  rig.state.expire(at_s(30));
+  CHECK(rig.state.node_view("n1")->in_flight == 0);
+  CHECK(rig.state.in_flight_expired() == 1);
+}

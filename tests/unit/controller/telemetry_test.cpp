@@ -1,0 +1,169 @@
+#include "controller/ingest/telemetry.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "common/wire/codec.hpp"
+#include "controller/ingest/validate.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using transport::Identity;
+using transport::Role;
+
+namespace {
+
+struct Sink final : TelemetrySink {
+  std::vector<std::uint64_t> seqs;
+  std::vector<std::string> lost;
+  std::size_t hellos = 0, placements = 0;
+  void on_hello(const wire::Hello&) override { ++hellos; }
+  void on_record(const std::string&, const Record& record) override { seqs.push_back(record.seq); }
+  void on_placement(const wire::Placement&) override { ++placements; }
+  void on_lost(const std::string& node) override { lost.push_back(node); }
+};
+
+struct Rig {
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  Log log = Log::silent();
+  Sink sink;
+  Telemetry telemetry{clock, log, sink};
+
+  std::vector<wire::Message> say(const std::string& route, const wire::Message& message, const std::string& name = "n1",
+                                 Role role = Role::agent) {
+    return telemetry.receive({route, {role, name}, wire::encode(message)});
+  }
+  std::vector<wire::Message> samples(const std::string& route, std::vector<Record> records) {
+    return say(route, wire::Samples{std::move(records)});
+  }
+};
+
+template <class T>
+const T& only(const std::vector<wire::Message>& messages) {
+  REQUIRE(messages.size() == 1);
+  REQUIRE(std::holds_alternative<T>(messages.front()));
+  return std::get<T>(messages.front());
+}
+
+}  // namespace
+
+TEST_CASE("records are taken once and acknowledged cumulatively") {
+  Rig rig;
+  only<wire::Welcome>(rig.say("a", hello_of("n1")));
+  CHECK(only<wire::Ack>(rig.samples("a", {record_at(1), record_at(2)})).seq == 2);
+  CHECK(only<wire::Ack>(rig.samples("a", {record_at(2), record_at(3)})).seq == 3);
+  CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 2, 3});
+  CHECK(rig.telemetry.figures().duplicates == 1);
+}
+
+TEST_CASE("numbers that were skipped are counted, exactly") {
+  Rig rig;
+  rig.say("a", hello_of("n1"));
+  rig.samples("a", {record_at(5)});
+  CHECK(rig.telemetry.figures().missing == 0);  // nobody knows what was before the first contact
+  rig.samples("a", {record_at(9)});
+  CHECK(rig.telemetry.figures().missing == 3);
+  rig.say("b", hello_of("n1", 2));
+  rig.samples("b", {record_at(3, 2)});
+  CHECK(rig.telemetry.figures().missing == 5);
+}
+
+TEST_CASE("a higher incarnation takes over at once, a lower one is refused while the higher lives") {
+  Rig rig;
+  rig.say("a", hello_of("n1", 2));
+  rig.samples("a", {record_at(1, 2)});
+  const auto welcome = only<wire::Welcome>(rig.say("b", hello_of("n1", 3)));
+  CHECK(welcome.acked_incarnation == 2);
+  CHECK(welcome.acked_seq == 1);
+  CHECK(only<wire::Refusal>(rig.say("c", hello_of("n1", 1))).what.find("later incarnation") != std::string::npos);
+  CHECK(only<wire::Refusal>(rig.samples("a", {record_at(2, 2)})).what.find("taken over") != std::string::npos);
+  rig.clock.advance(std::chrono::seconds(6));
+  rig.telemetry.expire();
+  CHECK(rig.sink.lost == std::vector<std::string>{"n1"});
+  only<wire::Welcome>(rig.say("c", hello_of("n1", 1)));
+  rig.samples("c", {record_at(1, 1)});
+  CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 1});
+}
+
+TEST_CASE("two agents with one key that keep taking over from each other are both cut for a while") {
+  Rig rig;
+  rig.say("first", hello_of("n1"));
+  bool cut = false;
+  for (int i = 0; i < 20 && !cut; ++i)
+    cut = std::holds_alternative<wire::Refusal>(rig.say("r" + std::to_string(i), hello_of("n1")).front());
+  CHECK(cut);
+  only<wire::Refusal>(rig.say("later", hello_of("n1")));
+  CHECK(rig.telemetry.sessions() == 0);
+  rig.clock.advance(std::chrono::seconds(61));
+  only<wire::Welcome>(rig.say("alone", hello_of("n1")));
+}
+
+TEST_CASE("an agent speaks only for its own node, in a version that both know, and after Hello") {
+  Rig rig;
+  CHECK(only<wire::Refusal>(rig.say("a", hello_of("n2"))).mend.find("n1") != std::string::npos);
+  wire::Hello newer = hello_of("n1");
+  newer.version_min = newer.version_max = wire::kVersionMax + 1;
+  CHECK(only<wire::Refusal>(rig.say("b", newer)).what.find("wire versions") != std::string::npos);
+  CHECK(only<wire::Refusal>(rig.samples("c", {record_at(1)})).what.find("Hello") != std::string::npos);
+  CHECK(only<wire::Refusal>(rig.say("d", hello_of("n1"), "n1", Role::shim)).mend.find("agent") != std::string::npos);
+  CHECK(rig.sink.hellos == 0);
+  rig.say("e", hello_of("n1"));
+  CHECK(only<wire::Refusal>(rig.say("e", wire::Placement{"uid", "n2", false, 1, 0})).what.find("own agent") !=
+        std::string::npos);
+}
+
+TEST_CASE("whoever sends garbage is told once and then ignored until the next Hello") {
+  Rig rig;
+  rig.say("a", hello_of("n1"));
+  const transport::Incoming garbage{"a", {Role::agent, "n1"}, "\xc1 nonsense"};
+  only<wire::Refusal>(rig.telemetry.receive(garbage));
+  CHECK(rig.telemetry.receive(garbage).empty());
+  CHECK(rig.samples("a", {record_at(1)}).empty());
+  CHECK(rig.sink.seqs.empty());
+  CHECK(rig.telemetry.figures().garbage == 2);
+  only<wire::Welcome>(rig.say("a", hello_of("n1")));
+  rig.samples("a", {record_at(1)});
+  CHECK(rig.sink.seqs.size() == 1);
+}
+
+TEST_CASE("a record that is out of range is refused but acknowledged") {
+  Rig rig;
+  rig.say("a", hello_of("n1"));
+  Record absurd = record_at(1);
+  absurd.node.energy_uj = 30'000'000'000;  // 30 kW
+  CHECK(only<wire::Ack>(rig.samples("a", {absurd, record_at(2)})).seq == 2);
+  CHECK(rig.sink.seqs == std::vector<std::uint64_t>{2});
+  CHECK(rig.telemetry.figures().refused == 1);
+}
+
+TEST_CASE("a Ping is answered with both clocks") {
+  Rig rig;
+  rig.say("a", hello_of("n1"));
+  const auto pong = only<wire::Pong>(rig.say("a", wire::Ping{9, 5}));
+  CHECK(pong.nonce == 9);
+  CHECK(pong.mono_ns == 5);
+  CHECK(pong.peer_mono_ns == 100 * kSecondNs);
+}
+
+TEST_CASE("validation cuts rounding and refuses nonsense, naming the field") {
+  Record rounding = record_at(1);
+  rounding.node.cpu_used_cores = 8.2;
+  rounding.node.pressure.cpu_some_ratio = 1.01;
+  REQUIRE(validate(rounding));
+  CHECK(*rounding.node.cpu_used_cores == 8);
+  CHECK(*rounding.node.pressure.cpu_some_ratio == 1);
+  Record busy = record_at(1);
+  busy.node.cpu_used_cores = 13;
+  const auto refused = validate(busy);
+  REQUIRE(!refused);
+  CHECK(refused.error().subject == "record.node.cpu_used_cores");
+  Record negative = record_at(1);
+  negative.node.net_rx_bytes_per_s = -1;
+  CHECK(!validate(negative));
+  Record nameless = record_at(1);
+  nameless.workloads.push_back(pod_values("", 1));
+  CHECK(!validate(nameless));
+}
