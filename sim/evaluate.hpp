@@ -65,7 +65,7 @@ Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contest
                             const std::vector<std::uint64_t>& seeds);
 
 // Held-out seeds: training never uses seeds from here on.
-inline constexpr std::uint64_t kFirstHeldOutSeed = 1'000'000;
+inline constexpr std::uint64_t kFirstHeldOutSeed = 2'000'000;
 std::vector<std::uint64_t> held_out_seeds(std::size_t n);
 
 // The first contestant against each of the others, as people and as programs read it.
