@@ -38,7 +38,8 @@ Json node_example() {
 
 Json explain_example() {
   Json document = example("explain");
-  for (const auto& [key, value] : example("decisions")["decisions"][0].items())
+  const Json decision = example("decisions")["decisions"][0];
+  for (const auto& [key, value] : decision.items())
     if (!document["decision"].contains(key)) document["decision"][key] = value;
   return document;
 }
