@@ -84,6 +84,8 @@ TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list 
   CHECK(outside.complains_of("'boss' is none"));
   CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "no name", "--allow-list", list}) == 2);
   CHECK(outside.complains_of("no name: is no name"));
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "x #y", "--allow-list", list}) == 2);
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "x\ny", "--allow-list", list}) == 2);
   CHECK(outside.run({"keys", "allow", folder / "a", "agent", "x", "--allow-list", list}) == 2);
   CHECK(outside.complains_of("a.pub"));
   CHECK(outside.run({"keys", "allow", folder / "none", "agent", "x", "--allow-list", list}) == 2);
