@@ -133,7 +133,7 @@ int allow(const Invocation& invocation) {
   if (!key) return complain(invocation, key.error(), kUsage);
   const std::string line = *key + " " + words[1] + " " + words[2];
   const auto fine = AllowList::parse(line, "keys allow");
-  if (!fine) {
+  if (!fine || line.find_first_of("#\r\n", key->size()) != std::string::npos) {
     if (const auto role = transport::parse_role(words[1]); !role) return complain(invocation, role.error(), kUsage);
     return complain(invocation, {Errc::malformed, words[2], "is no name", "use letters, digits, '.', '-', '_'"},
                     kUsage);

@@ -43,8 +43,8 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& node) {
           {"pressure cpu", pressures_of(node["psi"], "cpu")},
           {"pressure memory", pressures_of(node["psi"], "memory")},
           {"pressure io", pressures_of(node["psi"], "io")},
-          {"power", watts(node["power_w"].number(), source) + ", idle " + watts(node["idle_w"].number()) +
-                        ", unattributed " + watts(node["unattributed_w"].number())},
+          {"power", watts(node["power_w"].number(), source) + ", idle " + watts(node["idle_w"].number(), source) +
+                        ", unattributed " + watts(node["unattributed_w"].number(), source)},
           {"energy", joules(node["energy_j"].number()) + " since first seen"},
           {"power curve", curve.present()
                               ? number(curve["idle_w"].number(), 1) + " to " + watts(curve["max_w"].number()) + ", " +

@@ -8,8 +8,10 @@
 namespace wattle::cli {
 
 int complain(const Invocation& invocation, const Error& error, int exit_code) {
-  std::string text =
-      error.what.find(error.subject) != std::string::npos ? error.what : error.subject + ": " + error.what;
+  // What the transport tells about a link names its endpoint already.
+  const bool named =
+      error.subject.find("://") != std::string::npos && error.what.find(error.subject) != std::string::npos;
+  std::string text = named ? error.what : error.subject + ": " + error.what;
   if (!error.mend.empty()) text += " (" + error.mend + ")";
   invocation.around.err << "wattle: " << text << "\n";
   return exit_code;

@@ -1,0 +1,108 @@
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "common/transport/keys.hpp"
+#include "surroundings.hpp"
+
+using namespace wattle;
+using namespace wattle::cli::test;
+
+namespace {
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+}  // namespace
+
+TEST_CASE("keys new writes a pair that only its owner reads, and its public half beside it") {
+  const Folder folder;
+  Outside outside;
+  const std::string file = folder / "me";
+  REQUIRE(outside.run({"keys", "new", file}) == 0);
+  const auto pair = transport::KeyPair::load(file);
+  REQUIRE(pair);
+  CHECK(transport::load_public_key(file + ".pub").value() == pair->public_key);
+  struct stat info {};
+  REQUIRE(::stat(file.c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777U) == 0400U);
+  CHECK(outside.out.str().find(pair->secret_key) == std::string::npos);
+}
+
+TEST_CASE("keys new overwrites neither half") {
+  const Folder folder;
+  Outside outside;
+  const std::string file = folder / "me";
+  REQUIRE(outside.run({"keys", "new", file}) == 0);
+  const std::string before = text_of(file);
+  CHECK(outside.run({"keys", "new", file}) == 1);
+  CHECK(outside.complains_of(file + ": is there already"));
+  CHECK(text_of(file) == before);
+  std::filesystem::remove(file);
+  CHECK(outside.run({"keys", "new", file}) == 1);
+  CHECK(outside.complains_of(file + ".pub"));
+  CHECK_FALSE(std::filesystem::exists(file));
+}
+
+TEST_CASE("keys allow and revoke keep the rest of the allow list, comments included") {
+  const Folder folder;
+  Outside outside;
+  const std::string list = folder / "allow";
+  REQUIRE(outside.run({"keys", "new", folder / "a", folder / "b"}) == 0);
+  const auto key = transport::load_public_key(folder / "b.pub").value();
+  std::ofstream(list) << "# who may\n";
+  REQUIRE(outside.run({"keys", "allow", folder / "a.pub", "agent", "worker-1", "--allow-list", list}) == 0);
+  REQUIRE(outside.run({"keys", "allow", key, "reader", "ops", "--allow-list", list}) == 0);
+  CHECK(outside.run({"keys", "allow", key, "reader", "ops", "--allow-list", list}) == 0);  // again changes nothing
+  auto loaded = transport::AllowList::load(list);
+  REQUIRE(loaded);
+  CHECK(loaded->size() == 2);
+  CHECK(loaded->find(key)->user_id() == "reader/ops");
+
+  REQUIRE(outside.run({"keys", "list", "--allow-list", list, "-o", "json"}) == 0);
+  const auto listed = nlohmann::json::parse(outside.out.str());
+  REQUIRE(listed["keys"].size() == 2);
+  CHECK(listed["keys"][1]["name"] == "ops");
+
+  REQUIRE(outside.run({"keys", "revoke", "worker-1", "--allow-list", list}) == 0);
+  CHECK(text_of(list) == "# who may\n" + key + " reader ops\n");
+  REQUIRE(outside.run({"keys", "revoke", key, "--allow-list", list}) == 0);
+  CHECK(text_of(list) == "# who may\n");
+  CHECK(outside.run({"keys", "revoke", key, "--allow-list", list}) == 1);
+}
+
+TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list alone") {
+  const Folder folder;
+  Outside outside;
+  const std::string list = folder / "allow";
+  REQUIRE(outside.run({"keys", "new", folder / "a"}) == 0);
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "boss", "x", "--allow-list", list}) == 2);
+  CHECK(outside.complains_of("'boss' is none"));
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "no name", "--allow-list", list}) == 2);
+  CHECK(outside.complains_of("no name: is no name"));
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "x #y", "--allow-list", list}) == 2);
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "x\ny", "--allow-list", list}) == 2);
+  CHECK(outside.run({"keys", "allow", folder / "a", "agent", "x", "--allow-list", list}) == 2);
+  CHECK(outside.complains_of("a.pub"));
+  CHECK(outside.run({"keys", "allow", folder / "none", "agent", "x", "--allow-list", list}) == 2);
+  CHECK(outside.complains_of(folder / "none"));
+  CHECK_FALSE(std::filesystem::exists(list));
+  std::ofstream(list) << "garbage\n";
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "agent", "x", "--allow-list", list}) == 2);
+  CHECK(outside.complains_of("allow:1"));
+  CHECK(text_of(list) == "garbage\n");
+}
+
+TEST_CASE("a key that is somebody else's already must be revoked first") {
+  const Folder folder;
+  Outside outside;
+  const std::string list = folder / "allow";
+  REQUIRE(outside.run({"keys", "new", folder / "a"}) == 0);
+  REQUIRE(outside.run({"keys", "allow", folder / "a.pub", "agent", "x", "--allow-list", list}) == 0);
+  CHECK(outside.run({"keys", "allow", folder / "a.pub", "operator", "y", "--allow-list", list}) == 1);
+  CHECK(outside.complains_of("revoke it first"));
+}

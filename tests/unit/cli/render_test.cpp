@@ -1,0 +1,233 @@
+// Renderers over the documents of docs/api.md as the page has them, and over what is left when parts of them are
+// null, missing or of another type.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.hpp"
+
+using namespace wattle;
+using namespace wattle::cli;
+
+namespace {
+// The first JSON block of a section of docs/api.md.
+Json example(const std::string& section) {
+  std::ifstream in(WATTLE_SOURCE_DIR "/docs/api.md");
+  std::stringstream all;
+  all << in.rdbuf();
+  const std::string page = all.str();
+  const auto heading = page.find("\n## " + section + "\n");
+  REQUIRE(heading != std::string::npos);
+  const auto begin = page.find("```json\n", heading) + 8;
+  return Json::parse(page.substr(begin, page.find("```", begin) - begin));
+}
+
+Json node_example() {
+  Json node = example("nodes")["nodes"][0];
+  node["labels"] = {{"zone", "a"}};
+  node["features"] = {"psi", "rapl"};
+  node["findings"] = example("doctor")["nodes"][0]["findings"];
+  node["domains"] = Json::parse(R"([{"name":"package-0","power_w":58.0,"gap":false}])");
+  node["unattributed_w"] = 1.5;
+  node["workloads"] = example("pods")["pods"];
+  return {{"node", node}};
+}
+
+Json explain_example() {
+  Json document = example("explain");
+  const Json decision = example("decisions")["decisions"][0];
+  for (const auto& [key, value] : decision.items())
+    if (!document["decision"].contains(key)) document["decision"][key] = value;
+  return document;
+}
+
+Json top_example() {
+  return {{"status", example("status")}, {"nodes", example("nodes")["nodes"]}, {"pods", example("pods")["pods"]}};
+}
+
+struct Page {
+  const char* name;
+  Json document;
+  std::function<Result<std::string>(const Json&, const Style&)> render;
+};
+
+std::vector<Page> pages() {
+  return {{"nodes", example("nodes"), render_nodes},
+          {"node", node_example(), render_node},
+          {"pods", example("pods"),
+           [](const Json& document, const Style& style) {
+             return render_pods(document, {{"worker-1", "estimated"}}, style);
+           }},
+          {"top", top_example(), render_top},
+          {"decisions", example("decisions"), render_decisions},
+          {"explain", explain_example(), render_explain},
+          {"doctor", example("doctor"), render_doctor},
+          {"status", example("status"), render_status}};
+}
+
+// Calls `look` with the document changed at each of its values in turn.
+void with_each_changed(Json& document, const std::function<void()>& look, const Json& other, bool erase) {
+  std::vector<Json::json_pointer> where;
+  const std::function<void(const Json&, const Json::json_pointer&)> walk = [&](const Json& value,
+                                                                               const Json::json_pointer& path) {
+    if (value.is_object())
+      for (const auto& [key, item] : value.items()) {
+        where.push_back(path / key);
+        walk(item, path / key);
+      }
+    if (value.is_array())
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        where.push_back(path / i);
+        walk(value[i], path / i);
+      }
+  };
+  walk(document, Json::json_pointer());
+  const Json whole = document;
+  for (const auto& path : where) {
+    document = whole;
+    if (erase) {
+      Json& parent = document[path.parent_pointer()];
+      if (parent.is_object())
+        parent.erase(path.back());
+      else
+        parent.erase(std::stoul(path.back()));
+    } else {
+      document[path] = other;
+    }
+    look();
+  }
+  document = whole;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+}  // namespace
+
+TEST_CASE("no null, missing or mistyped value breaks a page: it is a dash, or an error that names the key") {
+  for (Page& page : pages()) {
+    CAPTURE(page.name);
+    int refused = 0;
+    const auto look = [&] {
+      for (const bool wide : {false, true}) {
+        const auto text = page.render(page.document, {.wide = wide, .colour = wide});
+        if (text) {
+          CHECK(text->back() == '\n');
+        } else {
+          ++refused;
+          CHECK(text.error().code == Errc::malformed);
+          CHECK(has(text.error().what, "'"));
+        }
+      }
+    };
+    look();
+    CHECK(refused == 0);
+    for (const Json& other : {Json(nullptr), Json("text"), Json(-1.5e300), Json(true), Json::array(), Json::object(),
+                              Json::array({nullptr, 1, "x"})})
+      with_each_changed(page.document, look, other, false);
+    with_each_changed(page.document, look, {}, true);
+    for (Json nothing : {Json(nullptr), Json::object(), Json::array(), Json("x")}) {
+      const auto text = page.render(nothing, {});
+      REQUIRE_FALSE(text);
+      CHECK(has(text.error().what, "'"));
+    }
+  }
+}
+
+TEST_CASE("nodes show use, pressure, watts with their source, and latency") {
+  Json document = example("nodes");
+  CHECK(render_nodes(document, {}).value() ==
+        "NODE      STATE    AGE       CPU  MEM  PSI-CPU  PSI-MEM  PSI-IO  POWER        PODS  LATENCY\n"
+        "worker-1  up     410ms  1.25 / 8  13%     2.0%       0%    1.0%  61.2 W rapl     6  users 4.1 ms\n");
+  document["nodes"][0]["energy_source"] = "estimated";
+  CHECK(has(render_nodes(document, {}).value(), "61.2 W est"));
+  const std::string wide = render_nodes(document, {.wide = true}).value();
+  CHECK(has(wide, "38.0 W est"));
+  CHECK(has(wide, "38..142 W fitted (90)"));
+  CHECK(has(wide, "6 / 110"));
+  CHECK(has(render_nodes({{"nodes", Json::array()}}, {}).value(), "no nodes yet"));
+}
+
+TEST_CASE("stale and disconnected nodes are red, pressure yellow, and only with colours") {
+  Json document = example("nodes");
+  document["nodes"][0]["psi"]["io_some_ratio"] = 0.35;
+  CHECK(has(render_nodes(document, {.colour = true}).value(), "\x1b[33m35%\x1b[0m"));
+  document["nodes"][0]["age_ms"] = 60000;
+  CHECK(has(render_nodes(document, {.colour = true}).value(), "\x1b[31mstale\x1b[0m"));
+  document["nodes"][0]["connected"] = false;
+  CHECK(has(render_nodes(document, {.colour = true}).value(), "\x1b[31maway\x1b[0m"));
+  CHECK_FALSE(has(render_nodes(document, {}).value(), "\x1b"));
+}
+
+TEST_CASE("pods carry the energy source of their node") {
+  const auto sources = energy_sources(example("nodes"));
+  const std::string text = render_pods(example("pods"), sources, {}).value();
+  CHECK(has(text, "default/web-5d9-x2x"));
+  CHECK(has(text, "5.1 W rapl"));
+  CHECK(has(text, "70.0 MiB"));
+  CHECK(has(text, "1m02s"));
+}
+
+TEST_CASE("a pod whose name nobody told is shown by its UID") {
+  Json document = example("pods");
+  document["pods"][0]["name"] = nullptr;
+  document["pods"][0]["namespace"] = nullptr;
+  CHECK(has(render_pods(document, {}, {}).value(), "0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11"));
+}
+
+TEST_CASE("explain tells winner, runner-up, masks, features and what became of it") {
+  Json document = explain_example();
+  auto& candidates = document["decision"]["candidates"];
+  candidates.push_back(Json::parse(
+      R"({"node":"worker-3","masked":null,"score":3,"q":-0.4,"prior":-0.3,"residual":-0.1,"marginal_w":6.0})"));
+  const std::string text = render_explain(document, {}).value();
+  CHECK(has(text, "Decision 17 for pod default/web-5d9-x2x at 2024-11-21 05:20:31Z"));
+  CHECK(has(text, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, marginal 4.2 W predicted."));
+  CHECK(has(text, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, marginal 6.0 W predicted."));
+  CHECK(has(text, "hard latency 20 ms, measured 35.0 ms"));
+  CHECK(has(text, "cpu_used_ratio"));
+  CHECK(has(text, "cpu_request_cores"));
+  CHECK(has(text, "placed on worker-1; reward -0.310 on worker-1."));
+  CHECK(has(text, "marginal_w"));
+}
+
+TEST_CASE("explain says that a neutral decision advised nothing, and that an outcome is open") {
+  Json document = explain_example();
+  document["decision"]["advice"] = nullptr;
+  document["decision"]["placed_on"] = nullptr;
+  document["decision"]["outcome"] = nullptr;
+  document["decision"]["features"] = nullptr;
+  const std::string text = render_explain(document, {}).value();
+  CHECK(has(text, "No advice was given"));
+  CHECK(has(text, "not been seen on any node yet; the outcome is not settled yet."));
+  CHECK(has(text, "Features: not kept"));
+}
+
+TEST_CASE("doctor is well unless something has failed or a node is away") {
+  Json document = example("doctor");
+  CHECK(doctor_is_well(document));
+  CHECK(has(render_doctor(document, {}).value(), "load intel_rapl_common"));
+  document["nodes"][0]["findings"][0]["state"] = "failed";
+  CHECK_FALSE(doctor_is_well(document));
+  document = example("doctor");
+  document["nodes"][0]["connected"] = false;
+  CHECK_FALSE(doctor_is_well(document));
+  CHECK(has(render_doctor(document, {}).value(), "0 of 1 nodes connected"));
+  document = example("doctor");
+  document["controller"]["ok"] = false;
+  CHECK_FALSE(doctor_is_well(document));
+}
+
+TEST_CASE("names cannot send control sequences to the terminal") {
+  for (Page& page : pages()) {
+    CAPTURE(page.name);
+    with_each_changed(
+        page.document,
+        [&] {
+          const auto text = page.render(page.document, {.wide = true});
+          if (text) CHECK_FALSE(has(*text, "\x1b"));
+        },
+        Json("\x1b[2J"), false);
+  }
+}

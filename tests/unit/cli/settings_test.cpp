@@ -1,0 +1,76 @@
+#include "cli/settings.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "surroundings.hpp"
+
+using namespace wattle;
+using namespace wattle::cli;
+using namespace wattle::cli::test;
+
+namespace {
+Result<Settings> settings_of(Outside& outside, const Arguments& arguments) {
+  Surroundings around{outside.out, outside.err, false, [&](const char* name) -> std::optional<std::string> {
+                        const auto found = outside.variables.find(name);
+                        return found == outside.variables.end() ? std::nullopt : std::optional(found->second);
+                      }};
+  return load_settings({arguments, around});
+}
+}  // namespace
+
+TEST_CASE("the command line goes before the file, and the file before the defaults") {
+  const Folder folder;
+  Outside outside;
+  outside.variables["HOME"] = "/nobody";
+  auto plain = settings_of(outside, {});
+  REQUIRE(plain);
+  CHECK(plain->server == "tcp://127.0.0.1:7462");
+  CHECK(plain->key_file == "/nobody/.config/wattle/cli.key");
+  CHECK(plain->timeout.count() == 5000);
+
+  outside.variables["WATTLE_CONFIG"] = folder / "cli.yaml";
+  std::ofstream(folder / "cli.yaml") << "server: tcp://a:1\nkey: ~/k\ntimeout: 250ms\n";
+  Arguments said;
+  said.server = "tcp://b:2";
+  auto both = settings_of(outside, said);
+  REQUIRE(both);
+  CHECK(both->server == "tcp://b:2");
+  CHECK(both->key_file == "/nobody/k");
+  CHECK(both->timeout.count() == 250);
+}
+
+TEST_CASE("a configuration mistake exits 2 and names file and key") {
+  const Folder folder;
+  Outside outside;
+  outside.variables["WATTLE_CONFIG"] = folder / "cli.yaml";
+  CHECK(outside.run({"nodes"}) == 2);
+  CHECK(outside.complains_of(folder / "cli.yaml"));
+  std::ofstream(folder / "cli.yaml") << "sever: tcp://a:1\ntimeout: soon\n";
+  CHECK(outside.run({"nodes"}) == 2);
+  CHECK(outside.complains_of("sever"));
+  CHECK(outside.complains_of("timeout"));
+}
+
+TEST_CASE("usage mistakes exit 2") {
+  Outside outside;
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{},
+                                             {"nonsense"},
+                                             {"nodes", "-o", "xml"},
+                                             {"node"},
+                                             {"decisions", "--limit", "0"},
+                                             {"keys"},
+                                             {"keys", "new"},
+                                             {"nodes", "--timeout", "never"},
+                                             {"nodes", "--key", "/nowhere/key", "--server-key", "/nowhere/pub"},
+                                             {"nodes"}}) {
+    CHECK(outside.run(words) == 2);
+    CHECK_FALSE(outside.err.str().empty());
+  }
+  CHECK(outside.run({"--help"}) == 0);
+  CHECK(outside.run({"completion", "bash"}) == 0);
+  CHECK(outside.out.str().find("nodes node pods top decisions explain doctor status keys completion") !=
+        std::string::npos);
+}
