@@ -17,18 +17,19 @@ Finding lost(std::string source, const Error& error, bool optional, std::string 
           mend.empty() ? error.mend : std::move(mend)};
 }
 
-void examine_procfs(const Dir& proc, std::vector<Finding>& out) {
+void examine_procfs(const Dir& proc, bool own_proc, std::vector<Finding>& out) {
   struct Source {
     const char* name;
-    const char* file;
+    std::string file;
     bool optional;
   };
-  static constexpr std::array<Source, 5> kSources{{{"cpu", "stat", false},
-                                                   {"memory", "meminfo", false},
-                                                   {"net", "net/dev", true},
-                                                   {"disk", "diskstats", true},
-                                                   {"tcp", "net/snmp", true}}};
-  for (const auto& source : kSources) {
+  const std::string net = net_folder(proc, own_proc);
+  const std::array<Source, 5> sources{{{"cpu", "stat", false},
+                                       {"memory", "meminfo", false},
+                                       {"net", net + "/dev", true},
+                                       {"disk", "diskstats", true},
+                                       {"tcp", net + "/snmp", true}}};
+  for (const auto& source : sources) {
     const auto text = proc.read_file(source.file);
     if (text)
       out.push_back({source.name, true, source.optional, proc.path() + "/" + source.file, ""});
@@ -78,7 +79,7 @@ std::vector<Finding> examine(const Roots& roots) {
     out.push_back(lost("proc", proc.error(), false, "mount the host's /proc and name it in roots.proc"));
     return out;
   }
-  examine_procfs(*proc, out);
+  examine_procfs(*proc, roots.own_proc(), out);
   examine_psi(*proc, out);
   examine_cgroup(roots, out);
   if (auto rapl = Rapl::open_(roots))

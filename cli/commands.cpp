@@ -7,6 +7,13 @@ namespace wattle::cli {
 namespace {
 constexpr std::array kCommands{
     Command{"nodes", "Show every node: use, pressure, watts, pods, latency", nullptr, run_nodes},
+    Command{"node", "Show one node with its findings, energy domains and workloads", declare_node, run_node},
+    Command{"pods", "Show pods, the busiest first", declare_pods, run_pods},
+    Command{"top", "Show the controller's state, the nodes and the busiest pods", declare_top, run_top},
+    Command{"decisions", "Show the newest decisions and what became of them", declare_decisions, run_decisions},
+    Command{"explain", "Tell why a pod was placed where it was", declare_explain, run_explain},
+    Command{"doctor", "Tell what does not work, and the mend; exit 1 if anything must be mended", nullptr, run_doctor},
+    Command{"status", "Show what the controller does", nullptr, run_status},
     Command{"keys", "Make key pairs and say whose key may do what", declare_keys, run_keys},
     Command{"completion", "Print a completion script for a shell", declare_completion, run_completion},
 };

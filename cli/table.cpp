@@ -35,7 +35,7 @@ std::string to_text(const Table& table, bool colour) {
   const std::size_t count = table.columns.size();
   std::vector<std::vector<Cell>> lines;
   std::vector<Cell> titles;
-  for (const Column& column : table.columns) titles.emplace_back(column.title);
+  for (const Column& column : table.columns) titles.emplace_back(printable(column.title));
   lines.push_back(std::move(titles));
   for (const auto& row : table.rows) {
     std::vector<Cell> line;

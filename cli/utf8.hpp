@@ -16,5 +16,7 @@ void append_utf8(std::string& out, char32_t code_point);
 std::size_t display_width(std::string_view text);
 // Control characters become '?', so that nobody's pod name moves the cursor.
 std::string printable(std::string_view text);
+// As printable, and keeps the ends of lines.
+std::string printable_lines(std::string_view text);
 
 }  // namespace wattle::cli

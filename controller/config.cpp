@@ -87,8 +87,8 @@ Result<ControllerConfig> read(config::Document document) {
   out.decide.epsilon = 0.05;
   read_name(root, "policy", out.decide.policy, placement::parse_policy);
   root.read("data_dir", out.data_dir);
-  root.read("key_file", out.key_file, true);
-  root.read("allow_file", out.allow_file, true);
+  root.read("key", out.key_file, true);
+  root.read("allow_list", out.allow_file, true);
   root.section("telemetry").read("endpoint", out.telemetry_endpoint);
   root.section("feed").read("endpoint", out.feed_endpoint);
   root.section("ask").read("endpoint", out.ask_endpoint);

@@ -1,5 +1,5 @@
 // config: what a shim is told by its configuration file.
-// Source   a strict YAML file (systemd/shim.yaml shows every key)
+// Source   a strict YAML file (systemd/etc/shim.yaml shows every key)
 // Errors   malformed, all mistakes at once, each with file, line, key and mend
 // Threads  values
 #pragma once

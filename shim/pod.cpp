@@ -15,6 +15,7 @@ using nlohmann::json;
 constexpr std::size_t kMaxAppBytes = 512;   // the wire takes 4096 in one text
 constexpr std::size_t kMaxShownBytes = 64;  // of a value in a problem
 constexpr std::size_t kMaxNameBytes = 256;
+constexpr double kMaxQuantity = 1e18;  // an exabyte; far beyond it sums are no longer finite
 
 std::string shortened(std::string text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
@@ -44,7 +45,7 @@ double quantity_of(const json& resources, const char* resource, const std::strin
   std::optional<double> amount;
   if (value.is_string()) amount = parse::quantity(value.get_ref<const std::string&>());
   if (value.is_number() && value.get<double>() >= 0) amount = value.get<double>();
-  if (amount) return *amount;
+  if (amount && *amount <= kMaxQuantity) return *amount;
   problem(ask, where + "." + resource + ": " + shortened(value.dump(), kMaxShownBytes) +
                    " is no quantity; counted as 0 (as in 250m or 64Mi)");
   return 0;

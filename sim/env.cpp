@@ -14,9 +14,11 @@ constexpr double kAftermath_s = 180;
 Env::Env(EnvOptions options) : options_(std::move(options)) {}
 
 void Env::begin(std::uint64_t seed) {
-  const WorldOptions world = make_world(options_.scenario, options_.measured, seed);
+  const std::uint64_t cluster_seed = options_.cluster_seed.value_or(seed);
+  WorldOptions world = make_world(options_.scenario, options_.measured, cluster_seed);
+  world.seed = seed;
   world_ = std::make_unique<World>(world);
-  arrivals_.emplace(options_.scenario, world, seed);
+  arrivals_.emplace(options_.scenario, world, cluster_seed, seed);
   names_.clear();
   for (const NodeSpec& node : world.nodes) names_.push_back(node.server.name);
   decision_id_ = turned_away_ = 0;

@@ -31,6 +31,9 @@ struct EnvOptions {
   placement::RewardConfig reward;
   placement::MaskOptions mask;
   std::vector<ServerModel> measured;  // empty: synthetic servers
+  // The same cluster and applications in every episode, as a live controller has them; only the pods differ. Absent:
+  // another cluster each episode.
+  std::optional<std::uint64_t> cluster_seed;
 };
 
 struct EnvStep {

@@ -88,9 +88,9 @@ WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>
   return options;
 }
 
-Arrivals::Arrivals(const Scenario& scenario, const WorldOptions& world, std::uint64_t seed)
+Arrivals::Arrivals(const Scenario& scenario, const WorldOptions& world, std::uint64_t apps_seed, std::uint64_t seed)
     : scenario_(scenario),
-      workload_(profiles_of(scenario, seed), workload_options(scenario), seed),
+      workload_(profiles_of(scenario, apps_seed), workload_options(scenario), seed),
       random_(mix(seed, 0x617272697665ULL)),
       interval_s_(scenario.interval_s) {
   double cores = 0;

@@ -60,7 +60,7 @@ WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>
 // The pods of an episode, and when they come; the same for every policy.
 class Arrivals {
  public:
-  Arrivals(const Scenario& scenario, const WorldOptions& world, std::uint64_t seed);
+  Arrivals(const Scenario& scenario, const WorldOptions& world, std::uint64_t apps_seed, std::uint64_t seed);
   struct Arrival {
     double at_s = 0;
     SimPod pod;

@@ -184,6 +184,10 @@ Result<Procfs> Procfs::open_(const Roots& roots, std::uint64_t user_hz) {
   return Procfs(std::move(proc), std::move(sys), roots.captured ? "" : "/", roots.own_proc(), user_hz);
 }
 
+std::string net_folder(const Dir& proc, bool own_proc) {
+  return !own_proc && proc.exists("1/net/dev") ? "1/net" : "net";
+}
+
 Procfs::Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own_proc, std::uint64_t user_hz)
     : proc_(std::move(proc)),
       sys_(std::move(sys)),
@@ -192,8 +196,7 @@ Procfs::Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own
       stat_("stat"),
       meminfo_("meminfo"),
       diskstats_("diskstats", Render::whole) {
-  // In a container `net` is the container's network; process 1 of the host's /proc has the host's.
-  const std::string net = !own_proc && proc_.exists("1/net/dev") ? "1/net" : "net";
+  const std::string net = net_folder(proc_, own_proc);
   net_dev_ = KeptFile(net + "/dev", Render::whole);
   snmp_ = KeptFile(net + "/snmp");
 }

@@ -79,6 +79,9 @@ std::optional<IoRate> mean_rate(const std::vector<IoCounters>& prev, const std::
 bool looks_virtual_interface(std::string_view name);
 bool looks_whole_disk(std::string_view name);
 
+// Where the machine's network is: "net", or "1/net" below a host's /proc, whose own "net" is the reader's network.
+std::string net_folder(const Dir& proc, bool own_proc);
+
 class Procfs {
  public:
   static Result<Procfs> open_(const Roots& roots, std::uint64_t user_hz);

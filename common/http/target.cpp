@@ -16,6 +16,7 @@ std::optional<std::string> decode(std::string_view text, bool plus_is_space) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\0') return std::nullopt;
     if (text[i] == '+' && plus_is_space) {
       out += ' ';
     } else if (text[i] == '%') {

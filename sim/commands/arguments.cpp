@@ -47,6 +47,7 @@ Result<EnvOptions> env_options(const WorldArguments& arguments) {
   WATTLE_TRY(options.scenario, find_scenario(arguments.scenario));
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
+  options.cluster_seed = arguments.cluster_seed;
   if (arguments.nodes > 0) options.scenario.nodes = arguments.nodes;
   if (arguments.placements > 0) options.scenario.placements = arguments.placements;
   if (!arguments.trace_dir.empty()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct WorldArguments {
   std::string preset = "weighted";
   std::vector<std::string> weights;  // "energy=1", of the preset `weighted`
   std::string trace_dir;
+  std::optional<std::uint64_t> cluster_seed;
   std::size_t nodes = 0;       // 0: as the scenario says
   std::size_t placements = 0;  // likewise
 };

@@ -69,6 +69,7 @@ int train(int argc, char** argv) {
   app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
   app.add_option("--reward", arguments.world.preset, "reward preset")->capture_default_str();
   app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
+  app.add_option("--cluster-seed", arguments.world.cluster_seed, "one cluster for all episodes; default: another each");
   app.add_option("--nodes", arguments.world.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
   app.add_option("--placements", arguments.world.placements, "of an episode, instead of the scenario's")
       ->check(CLI::Range(1, 1'000'000));

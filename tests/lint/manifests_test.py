@@ -31,7 +31,7 @@ KINDS = {
     "policy/v1": [("PodDisruptionBudget", "poddisruptionbudgets", True)],
 }
 # Not made by the manifests: the operator does (docs/operations.md), or the cluster has them.
-EXPECTED = {("Secret", "wattle", "wattle-controller"), ("Secret", "wattle", "wattle-shim"),
+EXPECTED = {("Secret", "wattle", "wattle-controller"), ("Secret", "wattle", "wattle-shim"), ("ConfigMap", "wattle", "wattle-allow"),
             ("ConfigMap", "wattle", "wattle-controller-public"), ("ConfigMap", "wattle-agent", "wattle-controller-public"),
             ("ConfigMap", "wattle", "kube-root-ca.crt")}
 

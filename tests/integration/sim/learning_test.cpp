@@ -14,13 +14,15 @@ using namespace wattle::sim;
 
 namespace {
 
-constexpr std::uint64_t kDecisions = 10'000;
+constexpr std::uint64_t kDecisions = 6'000;
 constexpr std::uint64_t kSeed = 1;
+constexpr std::uint64_t kClusterSeed = 1;
 constexpr std::size_t kHeldOut = 10;
 
 EnvOptions proof_environment() {
   EnvOptions options;
   options.scenario = find_scenario("churn_sleep").value();
+  options.cluster_seed = kClusterSeed;
   options.reward.weights.contention = 4;  // an operator who minds tenants that wait; the prior predicts no contention
   return options;
 }

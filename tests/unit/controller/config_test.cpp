@@ -9,8 +9,8 @@ TEST_CASE("a full configuration is read") {
   const auto config = parse_config(R"(
 mode: live
 policy: model-greedy
-key_file: k
-allow_file: a
+key: k
+allow_list: a
 telemetry: {endpoint: "tcp://127.0.0.1:0"}
 http: {port: 0}
 reward: {preset: weighted, weights: {energy: 2, latency: 0.5}, reference_w: 10, horizon: 30m}
@@ -37,6 +37,6 @@ learn: {replay: 100, warmup: 200}
                                    "test");
   REQUIRE(!config);
   const std::string text = config.error().message();
-  for (const char* key : {"mode", "clairvoyant", "epsilon", "epsilom", "warmup", "key_file", "allow_file"})
+  for (const char* key : {"mode", "clairvoyant", "epsilon", "epsilom", "warmup", "key", "allow_list"})
     CHECK_MESSAGE(text.find(key) != std::string::npos, key, " in ", text);
 }

@@ -21,6 +21,7 @@ TEST_CASE("a plus in a path stays a plus") { CHECK(parse_target("/a+b")->path ==
 TEST_CASE("a broken escape, a NUL and a target without a slash are refused") {
   for (const char* text : {"/%", "/%2", "/%zz", "/%00", "/a?b=%4", "/a?%g1=1", "", "*", "http://host/", "?a=b"})
     CHECK_FALSE(parse_target(text));
+  CHECK_FALSE(parse_target(std::string("/a\0b", 4)));
 }
 
 TEST_CASE("what percent_encode writes parse_target reads back") {

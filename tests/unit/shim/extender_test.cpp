@@ -145,6 +145,9 @@ TEST_CASE("a quantity that is none is told and counts as 0") {
   CHECK(ask.cpu_request_cores == doctest::Approx(0.5));
   REQUIRE(ask.problems.size() == 1);
   CHECK(ask.problems[0].starts_with("spec.containers[0].resources.requests.cpu: "));
+  args["Pod"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1e300P";
+  CHECK(ask_of(args).cpu_request_cores == doctest::Approx(0.5));
+  CHECK(ask_of(args).problems.size() == 1);
 }
 
 TEST_CASE("fields of another type than the API's are as if absent") {

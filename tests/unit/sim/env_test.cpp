@@ -90,28 +90,20 @@ TEST_CASE("an episode ends after its placements, and then all outcomes are in") 
 }
 
 TEST_CASE("a masked action is refused with its reason and changes nothing") {
-  EnvOptions options = small("thesis_test2", 40);
-  Env env(options);
-  env.begin(1);
-  // Hard latency is 30 ms: make one node too far, and let that be told.
-  WorldOptions world = make_world(options.scenario, {}, 1);
+  Env env(small("fill", 400));
   EnvStep step = env.reset(1);
   CHECK(env.step(99).error().code == Errc::out_of_range);
   // Fill node 0 until it is masked; the other nodes stay valid.
   std::size_t placed = 0;
-  while (!step.done && step.observation.valid[0]) {
-    step = env.step(0).value();
-    ++placed;
-  }
-  if (!step.done) {
-    const double before_s = env.world().now_s();
-    const auto refused = env.step(0);
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == Errc::out_of_range);
-    CHECK(refused.error().what.find("masked") != std::string::npos);
-    CHECK(env.world().now_s() == before_s);
-    CHECK(env.world().running().size() == placed);
-  }
+  for (; !step.done && step.observation.valid[0]; ++placed) step = env.step(0).value();
+  REQUIRE_FALSE(step.done);
+  const double before_s = env.world().now_s();
+  const auto refused = env.step(0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::out_of_range);
+  CHECK(refused.error().what.find("masked") != std::string::npos);
+  CHECK(env.world().now_s() == before_s);
+  CHECK(env.world().running().size() == placed);
 }
 
 TEST_CASE("permuting the nodes of a view permutes the decision") {

@@ -1,0 +1,73 @@
+// `wattle doctor`: what does not work on the controller and on every node, and the mend.
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+
+namespace wattle::cli {
+
+namespace {
+bool has_failed(const View& owner) {
+  for (const View& finding : owner["findings"].items())
+    if (finding["state"].text() == "failed") return true;
+  return false;
+}
+
+void add(Table& table, const std::string& where, const std::vector<View>& findings, bool all) {
+  const Table theirs = findings_table(findings);
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (!all && findings[i]["state"].text() == "ok") continue;
+    std::vector<Cell> row{where};
+    row.insert(row.end(), theirs.rows[i].begin(), theirs.rows[i].end());
+    table.rows.push_back(std::move(row));
+  }
+}
+}  // namespace
+
+bool doctor_is_well(const Json& document) {
+  const View controller = View(document)["controller"];
+  if (controller["ok"].flag() == false || has_failed(controller)) return false;
+  for (const View& node : View(document)["nodes"].items())
+    if (node["connected"].flag() == false || has_failed(node)) return false;
+  return true;
+}
+
+Result<std::string> render_doctor(const Json& document, const Style& style) {
+  WATTLE_TRY(const View controller, View(document).object("controller"));
+  WATTLE_TRY(const std::vector<View> nodes, View(document).list("nodes"));
+  Table table{{{"WHERE"}, {"FINDING"}, {"STATE"}, {"DETAIL"}, {"MEND"}}, {}};
+  std::size_t connected = 0;
+  add(table, "controller", controller["findings"].items(), style.wide);
+  for (const View& node : nodes) {
+    const std::string name = node["name"].text_or();
+    if (node["connected"].flag() == false)
+      table.rows.push_back({name,
+                            "connection",
+                            {"failed", Tone::bad},
+                            "last sample " + age(node["age_ms"].number()) + " ago",
+                            "see the agent's log there: systemctl status wattle-agent"});
+    else
+      ++connected;
+    add(table, name, node["findings"].items(), style.wide);
+  }
+  const bool well = doctor_is_well(document);
+  std::string out =
+      std::string("controller ") +
+      (controller["ok"].flag() == false ? toned("not ok", Tone::bad, style.colour) : "ok") + ", " +
+      std::to_string(connected) + " of " + std::to_string(nodes.size()) + " nodes connected: " +
+      (well ? toned("well", Tone::good, style.colour) : toned("something must be mended", Tone::bad, style.colour)) +
+      "\n";
+  if (!table.rows.empty()) out += "\n" + to_text(table, style.colour);
+  return out;
+}
+
+int run_doctor(const Invocation& invocation) {
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    WATTLE_TRY(const Json document, controller.ask("doctor", {}));
+    WATTLE_CHECK(print(invocation, document, render_doctor));
+    return doctor_is_well(document) ? kOk : kProblem;
+  });
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,46 @@
+// `wattle status`: what the controller does.
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+
+namespace wattle::cli {
+
+Result<std::string> render_status(const Json& document, const Style& style) {
+  const View status(document);
+  if (!status["mode"].present() && !status["version"].present())
+    return fail(Errc::malformed, "the controller's answer", "has neither 'version' nor 'mode'",
+                "do controller and wattle have the same version?");
+  const auto uptime_s = status["uptime_s"].number();
+  const auto nodes = status["nodes"].number();
+  const auto connected = status["nodes_connected"].number();
+  const std::string why = status["mode_reason"].text_or("");
+  const auto integer = [&](const char* key) { return count(status[key].number()); };
+  std::vector<std::pair<std::string, Cell>> pairs{
+      {"version", status["version"].text_or() + ", epoch " + integer("epoch")},
+      {"up for", age(uptime_s ? std::optional(*uptime_s * 1000) : std::nullopt)},
+      {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
+      {"policy", status["policy"].text_or()},
+      {"nodes",
+       {count(connected) + " of " + count(nodes) + " connected",
+        nodes && connected && *connected < *nodes ? Tone::bad : Tone::plain}},
+      {"workloads", integer("workloads")},
+      {"power", watts(status["power_w"].number())},
+      {"decisions", integer("decisions") + ", " + number(status["decisions_per_s"].number(), 1) + "/s, " +
+                        integer("neutral") + " neutral"},
+      {"decided in", microseconds(status["decide_p50_us"].number()) + " p50, " +
+                         microseconds(status["decide_p99_us"].number()) + " p99"},
+      {"placements", integer("placements")},
+      {"outcomes", integer("outcomes") + ", mean reward " + number(status["mean_reward"].number(), 3)},
+      {"learning", integer("gradient_steps") + " gradient steps, " +
+                       number(status["gradient_steps_per_s"].number(), 1) + "/s, " + integer("replay") +
+                       " in replay, loss " + number(status["loss"].number(), 4)},
+      {"serving", "network of step " + integer("model_step") + ", epsilon " + number(status["epsilon"].number(), 3)},
+      {"samples", integer("samples") + ", " + integer("samples_refused") + " refused"}};
+  return pairs_text(pairs, style.colour);
+}
+
+int run_status(const Invocation& invocation) { return show(invocation, "status", {}, render_status); }
+
+}  // namespace wattle::cli
