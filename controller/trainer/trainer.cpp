@@ -124,6 +124,8 @@ void Trainer::resume() {
   }
   if (const auto restored = learner_.restore(with_prefix(loaded->tensors, kLearnerPrefix)); !restored)
     log_.error("replay not restored, the network is", {{"error", restored.error()}});
+  // Outcomes that were awaited died with the process that awaited them; the chain must not wait for them.
+  learner_.expire(clock_.mono() + std::chrono::hours(24));
   const auto last = loaded->manifest.figures.find("last_decision");
   if (last != loaded->manifest.figures.end() && last->second > 0)
     last_decision_ = last_decision_at_start_ = static_cast<std::uint64_t>(last->second);

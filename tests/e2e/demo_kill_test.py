@@ -76,6 +76,9 @@ def main():
         wait_until("the pods run again", lambda: len(demo.get("swarm", "/pods")["pods"]) > 10, 30)
         claims.check("the swarm's death is survived", True)
 
+        wait_until("the new controller learns", lambda: demo.get("controller", "/api/v1/status")["gradient_steps"] > 0, 60)
+        claims.check("learning goes on after the controller's death", True)
+
         asker.end()
         claims.check("the shim answered every time while others died", len(asker.answers) > 20 and not asker.failures, asker.failures[:3])
 
