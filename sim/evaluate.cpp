@@ -113,10 +113,15 @@ Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contest
   return evaluation;
 }
 
-std::vector<std::uint64_t> held_out_seeds(std::size_t n) {
+namespace {
+std::vector<std::uint64_t> seeds_from(std::uint64_t first, std::size_t n) {
   std::vector<std::uint64_t> seeds;
-  for (std::size_t i = 0; i < n; ++i) seeds.push_back(kFirstHeldOutSeed + i);
+  for (std::size_t i = 0; i < n; ++i) seeds.push_back(first + i);
   return seeds;
 }
+}  // namespace
+
+std::vector<std::uint64_t> validation_seeds(std::size_t n) { return seeds_from(kFirstValidationSeed, n); }
+std::vector<std::uint64_t> held_out_seeds(std::size_t n) { return seeds_from(kFirstHeldOutSeed, n); }
 
 }  // namespace wattle::sim

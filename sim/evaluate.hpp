@@ -64,8 +64,11 @@ struct Evaluation {
 Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contestant>& contestants,
                             const std::vector<std::uint64_t>& seeds);
 
-// Held-out seeds: training never uses seeds from here on.
+// Training uses seeds below the first of these; choices (which restart, which option) are made on validation seeds; what is
+// reported comes from held-out seeds, on which nothing was ever chosen.
+inline constexpr std::uint64_t kFirstValidationSeed = 1'000'000;
 inline constexpr std::uint64_t kFirstHeldOutSeed = 2'000'000;
+std::vector<std::uint64_t> validation_seeds(std::size_t n);
 std::vector<std::uint64_t> held_out_seeds(std::size_t n);
 
 // The first contestant against each of the others, as people and as programs read it.

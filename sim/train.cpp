@@ -1,6 +1,8 @@
 #include "sim/train.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 
 #include "models/frozen/frozen_network.hpp"
 
@@ -52,9 +54,9 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
   double base_s = 0;
   while (progress.decisions < options.decisions) {
     const std::uint64_t seed = options.seed + progress.episodes;
-    if (seed >= kFirstHeldOutSeed)
-      return fail(Errc::out_of_range, "seed " + std::to_string(seed), "is held out for evaluation",
-                  "train on seeds below " + std::to_string(kFirstHeldOutSeed));
+    if (seed >= kFirstValidationSeed)
+      return fail(Errc::out_of_range, "seed " + std::to_string(seed), "is kept for validation and evaluation",
+                  "train on seeds below " + std::to_string(kFirstValidationSeed));
     env.begin(seed);
     double reward_sum = 0, rewards = 0;
     const auto learn_outcomes = [&]() -> Status {
@@ -109,6 +111,26 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
   }
   result.weights = trainer.weights();
   return result;
+}
+
+Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer* const> trainers,
+                               std::size_t validation_episodes,
+                               const std::function<void(const TrainProgress&)>& on_episode) {
+  std::optional<TrainResult> best;
+  for (models::QTrainer* trainer : trainers) {
+    WATTLE_TRY(TrainResult result, train(options, *trainer, on_episode));
+    WATTLE_TRY(const auto network, models::FrozenNetwork::from_weights(result.weights, trainer->steps()));
+    const Contestant contestant{"restart", Rule::decide, placement::Policy::dqn, network.get()};
+    WATTLE_TRY(const Evaluation evaluation, evaluate(options.env, {contestant}, validation_seeds(validation_episodes)));
+    const auto rewards = evaluation.of("restart").column(&EpisodeFigures::mean_reward);
+    result.validation_reward =
+        std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());
+    result.seed = options.seed;
+    if (!best || result.validation_reward > best->validation_reward) best = std::move(result);
+    options.seed += kSeedsPerRestart;
+  }
+  if (!best) return fail(Errc::out_of_range, "restarts", "there is none to train", "use at least 1");
+  return std::move(*best);
 }
 
 }  // namespace wattle::sim

@@ -1,14 +1,15 @@
 // train: online learning in the simulated loop, by the code that learns live: decide -> bind -> outcome -> learner ->
 // step.
-// Flow     episodes on seeds seed, seed + 1, ... (all below kFirstHeldOutSeed), one experience chain through all of
+// Flow     episodes on seeds seed, seed + 1, ... (all below kFirstValidationSeed), one experience chain through all of
 //          them
 // Units    in names; seconds of the run
-// Errors   forwards the trainer's and the world's; out_of_range for seeds in the held-out range
+// Errors   forwards the trainer's and the world's; out_of_range for seeds beyond the training range
 // Threads  single owner
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 
 #include "common/result.hpp"
 #include "models/frozen/trainer.hpp"
@@ -42,9 +43,18 @@ struct TrainProgress {
 struct TrainResult {
   models::Weights weights;
   TrainProgress last;
+  std::uint64_t seed = 0;        // train_best: of the restart that was kept
+  double validation_reward = 0;  // train_best: its greedy mean reward on validation seeds
 };
 
 Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer,
                           const std::function<void(const TrainProgress&)>& on_episode = {});
+
+// Trains once per trainer, each from training seeds of its own, and keeps the restart whose greedy mean reward over the
+// first validation seeds is highest: what one run reaches depends much on its seed.
+inline constexpr std::uint64_t kSeedsPerRestart = 1000;
+Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer* const> trainers,
+                               std::size_t validation_episodes,
+                               const std::function<void(const TrainProgress&)>& on_episode = {});
 
 }  // namespace wattle::sim

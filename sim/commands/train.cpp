@@ -23,7 +23,10 @@ struct TrainArguments {
   double reward_scale = 1;
   std::size_t n_step = 10;
   double horizon_decisions = 100;
+  std::size_t restarts = 1;
 };
+
+constexpr std::size_t kValidationEpisodes = 10;
 
 Status run(const TrainArguments& arguments) {
   TrainOptions options;
@@ -35,26 +38,35 @@ Status run(const TrainArguments& arguments) {
   options.learner = working_learner_options(options.env, arguments.horizon_decisions);
   options.learner.reward_scale = arguments.reward_scale;
   options.learner.n_step = arguments.n_step;
-  WATTLE_TRY(auto trainer, models::make_torch_trainer(arguments.trainer));
+  std::vector<std::unique_ptr<models::QTrainer>> trainers;
+  std::vector<models::QTrainer*> borrowed;
+  models::TrainerOptions trainer_options = arguments.trainer;
+  for (std::size_t i = 0; i < arguments.restarts; ++i) {
+    WATTLE_TRY(auto trainer, models::make_torch_trainer(trainer_options));
+    borrowed.push_back(trainer.get());
+    trainers.push_back(std::move(trainer));
+    trainer_options.seed += kSeedsPerRestart;
+  }
   const bool terminal = isatty(STDERR_FILENO) != 0;
-  WATTLE_TRY(const TrainResult result, train(options, *trainer, [&](const TrainProgress& progress) {
-               std::fprintf(
-                   stderr, "%s%8llu/%llu decisions  %6llu steps  epsilon %.3f  reward %.4f  loss %.5f  Q %.3f%s",
-                   terminal ? "\r" : "", static_cast<unsigned long long>(progress.decisions),
-                   static_cast<unsigned long long>(options.decisions),
-                   static_cast<unsigned long long>(progress.learner.steps), progress.epsilon, progress.episode_reward,
-                   progress.learner.loss, progress.learner.mean_q, terminal ? "   " : "\n");
-             }));
+  WATTLE_TRY(
+      const TrainResult result, train_best(options, borrowed, kValidationEpisodes, [&](const TrainProgress& progress) {
+        std::fprintf(stderr, "%s%8llu/%llu decisions  %6llu steps  epsilon %.3f  reward %.4f  loss %.5f  Q %.3f%s",
+                     terminal ? "\r" : "", static_cast<unsigned long long>(progress.decisions),
+                     static_cast<unsigned long long>(options.decisions),
+                     static_cast<unsigned long long>(progress.learner.steps), progress.epsilon, progress.episode_reward,
+                     progress.learner.loss, progress.learner.mean_q, terminal ? "   " : "\n");
+      }));
   if (terminal) std::fputc('\n', stderr);
   models::Safetensors model{result.weights, {}};
   model.metadata["scenario"] = arguments.world.scenario;
   model.metadata["reward"] = arguments.world.preset;
-  model.metadata["seed"] = std::to_string(arguments.seed);
+  model.metadata["seed"] = std::to_string(result.seed);
   model.metadata["decisions"] = std::to_string(result.last.decisions);
   model.metadata["gradient_steps"] = std::to_string(result.last.learner.steps);
   model.metadata["feature_schema"] = placement::feature_schema_hash();
   WATTLE_CHECK(write_model(arguments.out_file, model));
-  std::printf("%s: %llu decisions, %llu gradient steps\n", arguments.out_file.c_str(),
+  std::printf("%s: seed %llu, validation reward %.4f, %llu decisions, %llu gradient steps\n",
+              arguments.out_file.c_str(), static_cast<unsigned long long>(result.seed), result.validation_reward,
               static_cast<unsigned long long>(result.last.decisions),
               static_cast<unsigned long long>(result.last.learner.steps));
   return {};
@@ -80,6 +92,8 @@ int train(int argc, char** argv) {
   app.add_option("--seed", arguments.seed, "of the first episode")
       ->check(CLI::Range(1, 900'000))
       ->capture_default_str();
+  app.add_option("--restarts", arguments.restarts, "trainings from other seeds; the best on validation seeds is kept")
+      ->check(CLI::Range(1, 20));
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();

@@ -18,6 +18,8 @@ constexpr std::uint64_t kDecisions = 6'000;
 constexpr std::uint64_t kSeed = 1;
 constexpr std::uint64_t kClusterSeed = 1;
 constexpr std::size_t kHeldOut = 10;
+constexpr std::size_t kValidation = 10;
+constexpr std::uint64_t kRestarts = 3;
 
 EnvOptions proof_environment() {
   EnvOptions options;
@@ -70,17 +72,20 @@ struct Proof {
 };
 
 // The one check that the real learner must pass and the crippled ones must fail.
-Proof prove(models::QTrainer& trainer, std::uint64_t decisions, const char* what) {
+Proof prove(const std::vector<std::unique_ptr<models::QTrainer>>& trainers, std::uint64_t decisions, const char* what) {
   TrainOptions options;
   options.env = proof_environment();
   options.seed = kSeed;
   options.decisions = decisions;
   options.learner = working_learner_options(options.env, 4);
   options.learner.n_step = 1;
-  const auto initial = models::FrozenNetwork::from_weights(trainer.weights(), 0).value();
-  const auto result = train(options, trainer);
+  std::vector<models::QTrainer*> borrowed;
+  for (const auto& trainer : trainers) borrowed.push_back(trainer.get());
+  // All restarts begin as the prior alone: their initial residual is 0.
+  const auto initial = models::FrozenNetwork::from_weights(borrowed.front()->weights(), 0).value();
+  const auto result = train_best(options, borrowed, kValidation);
   REQUIRE_MESSAGE(result, result.error().message());
-  const auto trained = models::FrozenNetwork::from_weights(result->weights, trainer.steps()).value();
+  const auto trained = models::FrozenNetwork::from_weights(result->weights, 1).value();
   const auto evaluation = evaluate(options.env,
                                    {{"trained", Rule::decide, placement::Policy::dqn, trained.get()},
                                     {"initial", Rule::decide, placement::Policy::dqn, initial.get()},
@@ -94,29 +99,34 @@ Proof prove(models::QTrainer& trainer, std::uint64_t decisions, const char* what
           paired_difference(rewards("trained"), rewards("kube_default"))};
 }
 
-std::unique_ptr<models::QTrainer> new_trainer() {
-  models::TrainerOptions options;
-  options.seed = kSeed;
-  options.huber_delta = 2;
-  return models::make_torch_trainer(options).value();
+// One per restart, each behind `wrap`.
+template <class Wrap>
+std::vector<std::unique_ptr<models::QTrainer>> new_trainers(Wrap wrap) {
+  std::vector<std::unique_ptr<models::QTrainer>> trainers;
+  for (std::uint64_t i = 0; i < kRestarts; ++i) {
+    models::TrainerOptions options;
+    options.seed = kSeed + i * kSeedsPerRestart;
+    options.huber_delta = 2;
+    trainers.push_back(wrap(models::make_torch_trainer(options).value()));
+  }
+  return trainers;
 }
 
 }  // namespace
 
 TEST_CASE("trained online, the network beats its own initial weights and default scoring on held-out seeds") {
-  const auto trainer = new_trainer();
-  const Proof proof = prove(*trainer, kDecisions, "learner");
+  const Proof proof = prove(new_trainers([](auto inner) { return inner; }), kDecisions, "learner");
   CHECK(proof.over_initial.low > 0);
   CHECK(proof.over_default.low > 0);
   CHECK(proof.learned());
 }
 
 TEST_CASE("with the learner frozen the same check fails") {
-  FrozenTrainer trainer(new_trainer());
-  CHECK_FALSE(prove(trainer, kDecisions / 10, "frozen learner").learned());
+  const auto trainers = new_trainers([](auto inner) { return std::make_unique<FrozenTrainer>(std::move(inner)); });
+  CHECK_FALSE(prove(trainers, kDecisions / 10, "frozen learner").learned());
 }
 
 TEST_CASE("with the reward negated the same check fails") {
-  NegatedTrainer trainer(new_trainer());
-  CHECK_FALSE(prove(trainer, kDecisions / 2, "negated reward").learned());
+  const auto trainers = new_trainers([](auto inner) { return std::make_unique<NegatedTrainer>(std::move(inner)); });
+  CHECK_FALSE(prove(trainers, kDecisions / 2, "negated reward").learned());
 }
