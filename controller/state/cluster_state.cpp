@@ -71,7 +71,6 @@ void ClusterState::greet(const wire::Hello& hello) {
   seen.pod_capacity = hello.pod_capacity == 0 ? placement::NodeView{}.pod_capacity : hello.pod_capacity;
   node.hello = hello;
   node.connected = true;
-  if (node.incarnation != hello.incarnation) node.clock.reset();
   node.incarnation = hello.incarnation;
 }
 
@@ -82,6 +81,8 @@ void ClusterState::disconnect(const std::string& name) {
 RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received) {
   RecordNews news;
   Node& node = *find(name);
+  // Another incarnation may be another boot, whose clock began anew.
+  if (std::exchange(node.record_incarnation, record.incarnation) != record.incarnation) node.clock.reset();
   news.at = node.clock.map(record.mono_ns, received);
   node.sampled_at = news.at;
   ++node.samples;

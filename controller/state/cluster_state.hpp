@@ -34,8 +34,9 @@ struct Node {
   std::size_t row = 0;  // in the view
   wire::Hello hello;
   bool connected = false;
-  std::optional<MonoTime> sampled_at;  // end of the last interval
-  std::uint64_t incarnation = 0;
+  std::optional<MonoTime> sampled_at;    // end of the last interval
+  std::uint64_t incarnation = 0;         // of the session
+  std::uint64_t record_incarnation = 0;  // of the last record: a spool brings older ones
   std::uint64_t samples = 0;
   std::int64_t interval_ns = 0;
   NodeValues values;
