@@ -19,13 +19,18 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
   if (values.size() > most) values.pop_front();
 }
 
+// Beyond any machine; sums of such requests stay finite, as the wire demands.
+constexpr double kMaxRequestCores = 1e6;
+constexpr double kMaxRequestBytes = 1e18;
+
 placement::PodSpec spec_of(const wire::Ask& ask) {
   placement::PodSpec spec;
   spec.uid = ask.pod_uid;
   spec.name = ask.pod_name;
   spec.pod_namespace = ask.pod_namespace;
   spec.app = ask.app;
-  spec.request = {std::max(0.0, ask.cpu_request_cores), std::max(0.0, ask.memory_request_bytes)};
+  spec.request = {std::clamp(ask.cpu_request_cores, 0.0, kMaxRequestCores),
+                  std::clamp(ask.memory_request_bytes, 0.0, kMaxRequestBytes)};
   spec.daemonset = ask.daemonset;
   spec.latency_soft_ms = ask.latency_soft_ms;
   spec.latency_hard_ms = ask.latency_hard_ms;

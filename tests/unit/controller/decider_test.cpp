@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "controller/web/documents.hpp"
@@ -138,6 +139,17 @@ TEST_CASE("a pod that nobody asked for is counted, and teaches nothing") {
   rig.tick({"stranger"});
   CHECK(rig.decider->figures().placements_unasked == 1);
   CHECK(rig.news.empty());
+}
+
+TEST_CASE("a request beyond any machine fits nowhere and leaves every number finite") {
+  Rig rig;
+  wire::Ask ask = ask_for("p1", {"n1", "n2"});
+  ask.cpu_request_cores = ask.memory_request_bytes = 1e308;
+  CHECK(rig.decider->ask(ask).neutral);
+  rig.decider->placed("p1", "n1", true);
+  CHECK(std::isfinite(rig.state.node_view("n1")->requested.cpu_cores));
+  for (const wire::Candidate& candidate : rig.decider->log().newest("p1")->decision.candidates)
+    CHECK(std::isfinite(candidate.marginal_w));
 }
 
 TEST_CASE("documents have the shapes of docs/api.md") {
