@@ -112,7 +112,7 @@ class ClusterState {
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
   std::unordered_map<std::string, std::set<std::string>> bound_by_app_;  // app -> UIDs of bound pods
-  std::set<std::string> unbound_;                                        // UIDs that asked and are nowhere yet
+  std::set<std::string> pending_;  // UIDs that asked of late and were advised nowhere
   placement::ClusterView view_;
   std::uint64_t in_flight_expired_ = 0;
 };

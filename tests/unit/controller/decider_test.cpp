@@ -152,6 +152,41 @@ TEST_CASE("a request beyond any machine fits nowhere and leaves every number fin
     CHECK(std::isfinite(candidate.marginal_w));
 }
 
+TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window ends") {
+  Rig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.tick({"p1"});
+  rig.tick({"p1"});
+  CHECK(rig.decider->placed("p1", "n2", false));
+  CHECK(rig.state.node_view("n1")->pods == 0);
+  CHECK(rig.state.node_view("n2")->requested.cpu_cores == doctest::Approx(1));
+  rig.decider->expire();
+  CHECK(rig.decider->figures().outcomes == 1);  // what was measured before it went, nothing of afterwards
+}
+
+TEST_CASE("only the newest decision of a pod becomes its placement") {
+  Rig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.clock.advance(3s);
+  const auto second = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.tick({"p1"});
+  REQUIRE(rig.news.size() == 1);
+  CHECK(std::get<PlacedNews>(rig.news[0]).decision_id == second.decision_id);
+}
+
+TEST_CASE("decisions over many candidates are kept in smaller number") {
+  DecisionLog log(100);
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    LoggedDecision entry;
+    entry.decision.id = id;
+    entry.decision.candidates.resize(DecisionLog::kMaxCandidates / 4);
+    log.add(std::move(entry));
+  }
+  CHECK(log.entries().size() == 4);
+  CHECK(log.find(2) == nullptr);
+  CHECK(log.find(6) != nullptr);
+}
+
 TEST_CASE("documents have the shapes of docs/api.md") {
   Rig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));

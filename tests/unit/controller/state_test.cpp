@@ -62,6 +62,18 @@ TEST_CASE("node clocks map by the sample that waited least, never into the futur
   CHECK(clock.map(3 * kSecondNs, at_s(110)) == at_s(103));  // came late: belongs to its own time
 }
 
+TEST_CASE("pods that asked of late and were advised nowhere are pending") {
+  Rig rig;
+  rig.state.ask(spec("advised"), 1, true, at_s(0));
+  rig.state.ask(spec("masked"), 2, false, at_s(0));
+  CHECK(rig.state.view(spec("p"), at_s(1)).pending_pods == 1);
+  CHECK(rig.state.view(spec("masked"), at_s(1)).pending_pods == 0);
+  rig.state.expire(at_s(31));
+  CHECK(rig.state.view(spec("p"), at_s(31)).pending_pods == 0);
+  rig.state.bind("masked", "n1", false, at_s(32));
+  CHECK(rig.state.view(spec("p"), at_s(32)).pending_pods == 0);
+}
+
 TEST_CASE("records of an older boot do not make the present ones old") {
   Rig rig;
   rig.state.greet(hello_of("n1", 2));
