@@ -167,7 +167,7 @@ Decider::OpenDecisions::iterator Decider::forget(OpenDecisions::iterator open) {
 bool Decider::placed(const std::string& pod_uid, const std::string& node, bool by_operator) {
   const MonoTime now = clock_.mono();
   const Node* known = state_.node(node);
-  if (known == nullptr) return false;
+  if (known == nullptr || pod_uid.empty()) return false;
   const std::size_t row = known->row;
   const Pod* before = state_.pod(pod_uid);
   if (before != nullptr && before->node == node) {

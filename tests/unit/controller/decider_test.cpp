@@ -164,6 +164,13 @@ TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window e
   CHECK(rig.decider->figures().outcomes == 1);  // what was measured before it went, nothing of afterwards
 }
 
+TEST_CASE("a placement without a UID, or on an unknown node, is no news") {
+  Rig rig;
+  CHECK(!rig.decider->placed("", "n1", true));
+  CHECK(!rig.decider->placed("p1", "ghost", true));
+  CHECK(rig.state.pods().empty());
+}
+
 TEST_CASE("only the newest decision of a pod becomes its placement") {
   Rig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2"}));
