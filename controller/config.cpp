@@ -1,5 +1,6 @@
 #include "controller/config.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "common/config.hpp"
@@ -104,6 +105,8 @@ Result<ControllerConfig> read(config::Document document) {
   read_name(log, "level", out.log_level, parse_log_level);
   read_name(log, "format", out.log_format, parse_log_format);
   WATTLE_CHECK(document.finish());
+  // The learner must not give up on outcomes that the settle window still waits for.
+  out.learn.settle_expiry = std::max(out.learn.settle_expiry, out.settle_window + std::chrono::minutes(1));
   return out;
 }
 

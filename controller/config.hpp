@@ -34,6 +34,7 @@ struct LearnConfig {
   int n_step = 3;
   double tau_s = 300;
   double reward_scale = 1.0;
+  Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
   double learning_rate = 5e-4;
   std::int64_t seed = 1;
 };

@@ -17,7 +17,8 @@ http::Response failed(const Error& error) {
   int status = 503;
   if (error.code == Errc::not_found) status = 404;
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
-  return {status, "application/json", nlohmann::json{{"error", error.message()}}.dump()};
+  return {status, "application/json",
+          nlohmann::json{{"error", error.message()}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
 }
 
 }  // namespace

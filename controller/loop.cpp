@@ -182,6 +182,8 @@ Result<std::string> Loop::confirm(const Arguments& arguments) {
       return fail(Errc::not_found, "pod " + pod->second, "nobody asked for it", "ask first, or give the pod's UID");
     uid = entry->decision.pod_uid;
   }
+  if (uid.empty())
+    return fail(Errc::malformed, "confirm", "the pod has no UID", "ask with a UID: placements are told apart by it");
   decider_.placed(uid, node->second, true);
   return std::string(R"({"confirmed": true})");
 }

@@ -20,23 +20,6 @@ constexpr std::array<std::pair<Policy, std::string_view>, 6> kPolicies = {{
     {Policy::random, "random"},
 }};
 
-// Limits that contradict each other are told and the soft one ignored: a hard limit is never loosened.
-PodSpec checked(const PodSpec& pod, std::vector<std::string>& problems) {
-  PodSpec copy = pod;
-  const auto drop_if_senseless = [&problems](std::optional<double>& limit_ms, const char* name) {
-    if (!limit_ms || (std::isfinite(*limit_ms) && *limit_ms >= 0)) return;
-    problems.push_back(std::string(name) + " latency limit is not a time: ignored");
-    limit_ms.reset();
-  };
-  drop_if_senseless(copy.latency_soft_ms, "soft");
-  drop_if_senseless(copy.latency_hard_ms, "hard");
-  if (copy.latency_soft_ms && copy.latency_hard_ms && *copy.latency_soft_ms > *copy.latency_hard_ms) {
-    problems.push_back("soft latency limit is above the hard one: soft limit ignored");
-    copy.latency_soft_ms.reset();
-  }
-  return copy;
-}
-
 double requested_ratio(const NodeView& node, const PodSpec& pod) {
   const auto share = [](double allocatable, double requested) {
     return allocatable > 0 ? std::min(requested / allocatable, 1.0) : 1.0;
@@ -214,6 +197,22 @@ void record_candidates(Advice& advice, const Rows& rows, const std::vector<Predi
 
 }  // namespace
 
+PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems) {
+  PodSpec copy = pod;
+  const auto drop_if_senseless = [&problems](std::optional<double>& limit_ms, const char* name) {
+    if (!limit_ms || (std::isfinite(*limit_ms) && *limit_ms >= 0)) return;
+    problems.push_back(std::string(name) + " latency limit is not a time: ignored");
+    limit_ms.reset();
+  };
+  drop_if_senseless(copy.latency_soft_ms, "soft");
+  drop_if_senseless(copy.latency_hard_ms, "hard");
+  if (copy.latency_soft_ms && copy.latency_hard_ms && *copy.latency_soft_ms > *copy.latency_hard_ms) {
+    problems.push_back("soft latency limit is above the hard one: soft limit ignored");
+    copy.latency_soft_ms.reset();
+  }
+  return copy;
+}
+
 std::string_view to_string(Policy policy) {
   for (const auto& [value, name] : kPolicies)
     if (value == policy) return name;
@@ -237,7 +236,7 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
   record.pod_name = pod.name;
   record.pod_namespace = pod.pod_namespace;
   record.policy = to_string(options.policy);
-  const PodSpec asked = checked(pod, record.problems);
+  const PodSpec asked = with_sane_limits(pod, record.problems);
   const Rows rows = find_rows(view, asked, options.mask, advice);
   const std::vector<Prediction> predictions = predict(options.reward, view, rows.node, asked, demand_cores(asked));
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, options.reward);

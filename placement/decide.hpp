@@ -42,12 +42,16 @@ struct Advice {
   wire::Decision record;  // without id, wall_ns, mode, model_step, decide_us
 };
 
+// Latency limits that are no times go, and a soft one above the hard one: a hard limit is never loosened. Says what went.
+PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems);
+
 // `candidates` may name nodes that the view does not know. `network` may be null: then dqn acts as model_greedy.
 Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
               const models::QNetwork* network, const DecideOptions& options, std::uint64_t turn,
               std::mt19937_64& random);
 
-// The snapshot behind RawOutcome::before and the rest that is known when the pod is placed.
+// The snapshot behind RawOutcome::before and the rest that is known when the pod is placed. Limits are those that
+// decide() went by.
 RawOutcome begin_outcome(const ClusterView& view, const PodSpec& pod, std::size_t node, const RewardConfig& reward);
 
 }  // namespace wattle::placement

@@ -17,7 +17,9 @@ NamedValues named(const Specs& specs, const float* values) {
 
 }  // namespace
 
-Explanation explain(const Advice& advice, const ClusterView& view, const PodSpec& pod, const RewardConfig& reward) {
+Explanation explain(const Advice& advice, const ClusterView& view, const PodSpec& asked, const RewardConfig& reward) {
+  std::vector<std::string> problems;  // told in the decision
+  const PodSpec pod = with_sane_limits(asked, problems);
   Explanation explanation;
   explanation.reason = advice.record.reason;
   explanation.pod = named(kPodFeatureSpecs, advice.observation.pod.data());

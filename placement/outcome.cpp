@@ -21,7 +21,9 @@ bool fits(const NodeView& node, const PodSpec& pod, std::uint64_t more_pods, dou
 
 }  // namespace
 
-RawOutcome begin_outcome(const ClusterView& view, const PodSpec& pod, std::size_t node, const RewardConfig& reward) {
+RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::size_t node, const RewardConfig& reward) {
+  std::vector<std::string> problems;  // told when it was decided
+  const PodSpec pod = with_sane_limits(asked, problems);
   RawOutcome outcome;
   outcome.before.reserve(view.nodes.size());
   std::vector<std::size_t> rows(view.nodes.size());

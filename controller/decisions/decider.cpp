@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kKeptTimes = 1024;
 constexpr std::size_t kKeptRewards = 100;
-constexpr std::size_t kMaxOpen = 512;  // decisions whose observation waits for a placement
+constexpr std::size_t kMaxOpen = 512;          // decisions whose observation waits for a placement
+constexpr std::size_t kMaxOpenRows = 500'000;  // nodes in all of their observations
 constexpr Duration kForgetOpenAfter = std::chrono::minutes(5);
 
 template <class T>
@@ -19,13 +20,18 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
   if (values.size() > most) values.pop_front();
 }
 
+// Beyond any machine; sums of such requests stay finite, as the wire demands.
+constexpr double kMaxRequestCores = 1e6;
+constexpr double kMaxRequestBytes = 1e18;
+
 placement::PodSpec spec_of(const wire::Ask& ask) {
   placement::PodSpec spec;
   spec.uid = ask.pod_uid;
   spec.name = ask.pod_name;
   spec.pod_namespace = ask.pod_namespace;
   spec.app = ask.app;
-  spec.request = {std::max(0.0, ask.cpu_request_cores), std::max(0.0, ask.memory_request_bytes)};
+  spec.request = {std::clamp(ask.cpu_request_cores, 0.0, kMaxRequestCores),
+                  std::clamp(ask.memory_request_bytes, 0.0, kMaxRequestBytes)};
   spec.daemonset = ask.daemonset;
   spec.latency_soft_ms = ask.latency_soft_ms;
   spec.latency_hard_ms = ask.latency_hard_ms;
@@ -100,6 +106,10 @@ std::optional<wire::Suggestion> Decider::repeat(const wire::Ask& ask, MonoTime n
 wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   const placement::PodSpec spec = spec_of(ask);
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
+  if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
+    // Only the newest decision of a pod can become its placement.
+    if (const auto open = open_.find(before->decision_id); open != open_.end()) forget(open);
+  }
   const auto network = networks_.get();
   const std::uint64_t id = next_id_++;
   const placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, network.get(),
@@ -144,14 +154,20 @@ void Decider::remember(std::uint64_t id, const placement::Advice& advice, const 
   for (std::size_t i = 0; i < advice.candidates.size(); ++i)
     if (advice.row_of[i] < advice.observation.nodes)
       open.row_of.emplace(advice.candidates[i], static_cast<std::uint32_t>(advice.row_of[i]));
+  open_rows_ += open.row_of.size();
   open_.emplace(id, std::move(open));
-  if (open_.size() > kMaxOpen) open_.erase(open_.begin());
+  while (open_.size() > kMaxOpen || (open_rows_ > kMaxOpenRows && open_.size() > 1)) forget(open_.begin());
+}
+
+Decider::OpenDecisions::iterator Decider::forget(OpenDecisions::iterator open) {
+  open_rows_ -= open->second.row_of.size();
+  return open_.erase(open);
 }
 
 bool Decider::placed(const std::string& pod_uid, const std::string& node, bool by_operator) {
   const MonoTime now = clock_.mono();
   const Node* known = state_.node(node);
-  if (known == nullptr) return false;
+  if (known == nullptr || pod_uid.empty()) return false;
   const std::size_t row = known->row;
   const Pod* before = state_.pod(pod_uid);
   if (before != nullptr && before->node == node) {
@@ -163,6 +179,7 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
   const bool asked = before != nullptr && before->asked && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
   const std::uint64_t id = asked ? before->decision_id : 0;
+  if (before != nullptr && !before->node.empty()) end_windows(pod_uid, before->node);  // it runs elsewhere now
   std::optional<placement::RawOutcome> begun;
   if (asked) begun = placement::begin_outcome(state_.view(spec, now), spec, row, config_.decide.reward);
   state_.bind(pod_uid, node, by_operator, now);
@@ -182,7 +199,7 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
     } else {
       ++figures_.placements_masked;
     }
-    open_.erase(open);
+    forget(open);
   }
   repeatable_.erase(pod_uid);
   windows_.emplace_back(id, spec, node, row, now, config_.settle_window, std::move(*begun));
@@ -190,7 +207,10 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
 }
 
 void Decider::gone(const std::string& pod_uid, const std::string& node) {
-  if (!state_.unbind(pod_uid, node)) return;
+  if (state_.unbind(pod_uid, node)) end_windows(pod_uid, node);
+}
+
+void Decider::end_windows(const std::string& pod_uid, const std::string& node) {
   for (SettleWindow& window : windows_)
     if (window.pod_uid() == pod_uid && window.node() == node) window.pod_gone();
 }
@@ -235,7 +255,8 @@ void Decider::expire() {
   state_.expire(now);
   settle(now);
   std::erase_if(repeatable_, [&](const auto& item) { return now - item.second.at > config_.repeat_within; });
-  std::erase_if(open_, [&](const auto& item) { return now - item.second.at > kForgetOpenAfter; });
+  for (auto open = open_.begin(); open != open_.end();)
+    open = now - open->second.at > kForgetOpenAfter ? forget(open) : std::next(open);
 }
 
 std::vector<wire::BoardClass> Decider::board() {

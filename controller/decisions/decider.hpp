@@ -74,9 +74,13 @@ class Decider {
     MonoTime at{};
   };
 
+  using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
+
   std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
   wire::Suggestion decide(const wire::Ask& ask, MonoTime now);
   void remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, MonoTime now);
+  OpenDecisions::iterator forget(OpenDecisions::iterator open);
+  void end_windows(const std::string& pod_uid, const std::string& node);
   void settle(MonoTime now);
 
   const ControllerConfig& config_;
@@ -89,7 +93,8 @@ class Decider {
   DeciderFigures figures_;
   std::uint64_t next_id_;
   std::map<std::string, Repeatable> repeatable_;  // by pod UID
-  std::map<std::uint64_t, Open> open_;            // by decision
+  OpenDecisions open_;
+  std::size_t open_rows_ = 0;
   std::vector<SettleWindow> windows_;
   std::set<std::uint64_t> changed_;
 };

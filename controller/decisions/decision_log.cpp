@@ -44,8 +44,12 @@ LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decisio
 }
 
 void DecisionLog::add(LoggedDecision entry) {
+  candidates_ += entry.decision.candidates.size();
   entries_.push_back(std::move(entry));
-  if (entries_.size() > capacity_) entries_.pop_front();
+  while (entries_.size() > capacity_ || (candidates_ > kMaxCandidates && entries_.size() > 1)) {
+    candidates_ -= entries_.front().decision.candidates.size();
+    entries_.pop_front();
+  }
 }
 
 const LoggedDecision* DecisionLog::find(std::uint64_t id) const {

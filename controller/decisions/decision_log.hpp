@@ -1,5 +1,5 @@
 // decision_log: the newest decisions, each joined to where the pod really went and what became of it.
-// Bounds   `capacity` decisions; the oldest go first
+// Bounds   `capacity` decisions, and kMaxCandidates of them together; the oldest go first
 // Errors   none: an id that is not kept is not found
 // Threads  single owner
 #pragma once
@@ -37,6 +37,7 @@ LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decisio
 
 class DecisionLog {
  public:
+  static constexpr std::size_t kMaxCandidates = 500'000;  // about 100 MB: large clusters keep fewer decisions
   explicit DecisionLog(std::size_t capacity) : capacity_(capacity) {}
   void add(LoggedDecision entry);
   LoggedDecision* find(std::uint64_t id);
@@ -47,6 +48,7 @@ class DecisionLog {
 
  private:
   std::size_t capacity_;
+  std::size_t candidates_ = 0;          // in entries_
   std::deque<LoggedDecision> entries_;  // ids ascend
 };
 

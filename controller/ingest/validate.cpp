@@ -7,6 +7,7 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::int64_t kMaxIntervalNs = 3'600'000'000'000;
+constexpr std::int64_t kMaxMonoNs = std::int64_t{1} << 60;  // 36 years of uptime
 constexpr double kRatioSlack = 1.05;
 constexpr double kCoresSlack = 1.5;  // a tick of /proc/stat is 10 ms: much of a short interval
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;
@@ -110,6 +111,8 @@ Status check_probe(ProbeValues& probe) {
 
 Status validate(Record& record) {
   if (record.seq == 0) return refuse("record.seq", "is 0; the first is 1");
+  if (record.mono_ns < 0 || record.mono_ns > kMaxMonoNs)
+    return refuse("record.mono_ns", "is " + std::to_string(record.mono_ns));
   if (record.interval_ns < 0 || record.interval_ns > kMaxIntervalNs)
     return refuse("record.interval_ns", "is " + std::to_string(record.interval_ns));
   WATTLE_CHECK(check_node(record.node, record.interval_ns));

@@ -71,7 +71,6 @@ void ClusterState::greet(const wire::Hello& hello) {
   seen.pod_capacity = hello.pod_capacity == 0 ? placement::NodeView{}.pod_capacity : hello.pod_capacity;
   node.hello = hello;
   node.connected = true;
-  if (node.incarnation != hello.incarnation) node.clock.reset();
   node.incarnation = hello.incarnation;
 }
 
@@ -82,6 +81,8 @@ void ClusterState::disconnect(const std::string& name) {
 RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received) {
   RecordNews news;
   Node& node = *find(name);
+  // Another incarnation may be another boot, whose clock began anew.
+  if (std::exchange(node.record_incarnation, record.incarnation) != record.incarnation) node.clock.reset();
   news.at = node.clock.map(record.mono_ns, received);
   node.sampled_at = news.at;
   ++node.samples;
@@ -165,11 +166,11 @@ void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id
   Pod& pod = pods_[spec.uid];
   unlist_app(pod);
   pod.spec = spec;
-  list_app(pod);
   pod.asked = true;
   pod.asked_at = now;
   pod.advised = advised;
   pod.decision_id = decision_id;
+  list_app(pod);
   if (!pod.node.empty()) count_pods(*find(pod.node));
 }
 
@@ -202,8 +203,12 @@ bool ClusterState::bind(const std::string& uid, const std::string& name, bool by
     pod.seen_at = now;
     return false;
   }
-  if (!pod.node.empty()) unbind(uid, std::string(pod.node));
-  Pod& bound = pods_[uid];  // unbind forgets a pod
+  if (!pod.node.empty()) {
+    placement::PodSpec spec = pod.spec;
+    unbind(uid, std::string(pod.node));  // forgets the pod
+    pods_[uid].spec = std::move(spec);
+  }
+  Pod& bound = pods_[uid];
   if (bound.spec.uid.empty()) bound.spec.uid = uid;
   unlist_app(bound);
   bound.node = name;
@@ -233,25 +238,26 @@ void ClusterState::expire(MonoTime now) {
     if (!pod.in_flight_to.empty() && now - pod.in_flight_since >= in_flight_expiry_) late.push_back(uid);
   for (const std::string& uid : late) land(uid);
   in_flight_expired_ += late.size();
+  std::erase_if(pending_, [&](const std::string& uid) { return now - pods_.at(uid).asked_at >= kPendingFor; });
   std::erase_if(pods_, [&](const auto& item) {
     const Pod& pod = item.second;
     const bool forget = pod.node.empty() && pod.in_flight_to.empty() && now - pod.asked_at >= kForgetAskAfter;
-    if (forget) unbound_.erase(item.first);
+    if (forget) pending_.erase(item.first);
     return forget;
   });
 }
 
 void ClusterState::list_app(const Pod& pod) {
   if (pod.node.empty()) {
-    unbound_.insert(pod.spec.uid);
+    if (!pod.advised) pending_.insert(pod.spec.uid);
   } else {
-    unbound_.erase(pod.spec.uid);
+    pending_.erase(pod.spec.uid);
     if (!pod.spec.app.empty()) bound_by_app_[pod.spec.app].insert(pod.spec.uid);
   }
 }
 
 void ClusterState::unlist_app(const Pod& pod) {
-  unbound_.erase(pod.spec.uid);
+  pending_.erase(pod.spec.uid);
   const auto found = bound_by_app_.find(pod.spec.app);
   if (found == bound_by_app_.end()) return;
   found->second.erase(pod.spec.uid);
@@ -294,9 +300,9 @@ const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked
       if (uid != asked.uid) ++view_of(nodes_.at(pods_.at(uid).node)).same_app_pods;
   }
   view_.pending_pods = 0;
-  for (const std::string& uid : unbound_) {
+  for (const std::string& uid : pending_) {
     const Pod& pod = pods_.at(uid);
-    if (uid != asked.uid && !pod.advised && now - pod.asked_at < kPendingFor) ++view_.pending_pods;
+    if (uid != asked.uid && now - pod.asked_at < kPendingFor) ++view_.pending_pods;
   }
   return view_;
 }

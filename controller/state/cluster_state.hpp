@@ -34,8 +34,9 @@ struct Node {
   std::size_t row = 0;  // in the view
   wire::Hello hello;
   bool connected = false;
-  std::optional<MonoTime> sampled_at;  // end of the last interval
-  std::uint64_t incarnation = 0;
+  std::optional<MonoTime> sampled_at;    // end of the last interval
+  std::uint64_t incarnation = 0;         // of the session
+  std::uint64_t record_incarnation = 0;  // of the last record: a spool brings older ones
   std::uint64_t samples = 0;
   std::int64_t interval_ns = 0;
   NodeValues values;
@@ -111,7 +112,7 @@ class ClusterState {
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
   std::unordered_map<std::string, std::set<std::string>> bound_by_app_;  // app -> UIDs of bound pods
-  std::set<std::string> unbound_;                                        // UIDs that asked and are nowhere yet
+  std::set<std::string> pending_;  // UIDs that asked of late and were advised nowhere
   placement::ClusterView view_;
   std::uint64_t in_flight_expired_ = 0;
 };

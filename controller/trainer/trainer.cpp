@@ -40,6 +40,7 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
   options.n_step = static_cast<std::size_t>(config.n_step);
   options.tau_s = config.tau_s;
   options.reward_scale = config.reward_scale;
+  options.settle_expiry_s = seconds(config.settle_expiry);
   return options;
 }
 

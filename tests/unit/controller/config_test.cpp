@@ -24,7 +24,14 @@ learn: {steps_per_s: 100, batch: 32, warmup: 40, checkpoint_every: 5s}
   CHECK(config->decide.reward.weights.energy == 2);
   CHECK(config->decide.reward.horizon_s == 1800);
   CHECK(config->settle_window == std::chrono::seconds(3));
+  CHECK(config->learn.settle_expiry == std::chrono::seconds(120));
   CHECK(config->learn.batch == 32);
+}
+
+TEST_CASE("outcomes are awaited longer than any settle window") {
+  const auto config = parse_config("{key: k, allow_list: a, decide: {settle_window: 5m}}", "test");
+  REQUIRE(config);
+  CHECK(config->learn.settle_expiry == std::chrono::minutes(6));
 }
 
 TEST_CASE("every mistake is told at once, with its key") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "controller/web/documents.hpp"
@@ -138,6 +139,59 @@ TEST_CASE("a pod that nobody asked for is counted, and teaches nothing") {
   rig.tick({"stranger"});
   CHECK(rig.decider->figures().placements_unasked == 1);
   CHECK(rig.news.empty());
+}
+
+TEST_CASE("a request beyond any machine fits nowhere and leaves every number finite") {
+  Rig rig;
+  wire::Ask ask = ask_for("p1", {"n1", "n2"});
+  ask.cpu_request_cores = ask.memory_request_bytes = 1e308;
+  CHECK(rig.decider->ask(ask).neutral);
+  rig.decider->placed("p1", "n1", true);
+  CHECK(std::isfinite(rig.state.node_view("n1")->requested.cpu_cores));
+  for (const wire::Candidate& candidate : rig.decider->log().newest("p1")->decision.candidates)
+    CHECK(std::isfinite(candidate.marginal_w));
+}
+
+TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window ends") {
+  Rig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.tick({"p1"});
+  rig.tick({"p1"});
+  CHECK(rig.decider->placed("p1", "n2", false));
+  CHECK(rig.state.node_view("n1")->pods == 0);
+  CHECK(rig.state.node_view("n2")->requested.cpu_cores == doctest::Approx(1));
+  rig.decider->expire();
+  CHECK(rig.decider->figures().outcomes == 1);  // what was measured before it went, nothing of afterwards
+}
+
+TEST_CASE("a placement without a UID, or on an unknown node, is no news") {
+  Rig rig;
+  CHECK(!rig.decider->placed("", "n1", true));
+  CHECK(!rig.decider->placed("p1", "ghost", true));
+  CHECK(rig.state.pods().empty());
+}
+
+TEST_CASE("only the newest decision of a pod becomes its placement") {
+  Rig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.clock.advance(3s);
+  const auto second = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.tick({"p1"});
+  REQUIRE(rig.news.size() == 1);
+  CHECK(std::get<PlacedNews>(rig.news[0]).decision_id == second.decision_id);
+}
+
+TEST_CASE("decisions over many candidates are kept in smaller number") {
+  DecisionLog log(100);
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    LoggedDecision entry;
+    entry.decision.id = id;
+    entry.decision.candidates.resize(DecisionLog::kMaxCandidates / 4);
+    log.add(std::move(entry));
+  }
+  CHECK(log.entries().size() == 4);
+  CHECK(log.find(2) == nullptr);
+  CHECK(log.find(6) != nullptr);
 }
 
 TEST_CASE("documents have the shapes of docs/api.md") {

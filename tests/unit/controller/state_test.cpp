@@ -62,6 +62,27 @@ TEST_CASE("node clocks map by the sample that waited least, never into the futur
   CHECK(clock.map(3 * kSecondNs, at_s(110)) == at_s(103));  // came late: belongs to its own time
 }
 
+TEST_CASE("pods that asked of late and were advised nowhere are pending") {
+  Rig rig;
+  rig.state.ask(spec("advised"), 1, true, at_s(0));
+  rig.state.ask(spec("masked"), 2, false, at_s(0));
+  CHECK(rig.state.view(spec("p"), at_s(1)).pending_pods == 1);
+  CHECK(rig.state.view(spec("masked"), at_s(1)).pending_pods == 0);
+  rig.state.expire(at_s(31));
+  CHECK(rig.state.view(spec("p"), at_s(31)).pending_pods == 0);
+  rig.state.bind("masked", "n1", false, at_s(32));
+  CHECK(rig.state.view(spec("p"), at_s(32)).pending_pods == 0);
+}
+
+TEST_CASE("records of an older boot do not make the present ones old") {
+  Rig rig;
+  rig.state.greet(hello_of("n1", 2));
+  Record spooled = record_at(9'000'000, 1);  // from before the reboot: its clock stood high
+  rig.state.apply("n1", spooled, at_s(1000));
+  rig.state.apply("n1", record_at(1, 2), at_s(1000));
+  CHECK(seconds(*rig.state.view(spec("p"), at_s(1001)).nodes[0].telemetry_age) == doctest::Approx(1));
+}
+
 TEST_CASE("a pod is bound where a record shows it, with the request that it asked with") {
   Rig rig;
   rig.state.ask(spec("p1"), 5, true, at_s(1));

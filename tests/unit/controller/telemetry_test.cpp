@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include <limits>
+
 #include "common/wire/codec.hpp"
 #include "controller/ingest/validate.hpp"
 #include "tests/unit/controller/helpers.hpp"
@@ -163,6 +165,11 @@ TEST_CASE("validation cuts rounding and refuses nonsense, naming the field") {
   Record negative = record_at(1);
   negative.node.net_rx_bytes_per_s = -1;
   CHECK(!validate(negative));
+  for (const std::int64_t senseless : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    Record clock = record_at(1);
+    clock.mono_ns = senseless;
+    CHECK(!validate(clock));
+  }
   Record nameless = record_at(1);
   nameless.workloads.push_back(pod_values("", 1));
   CHECK(!validate(nameless));

@@ -77,6 +77,21 @@ TEST_CASE("el-rl adds switched-off share, density and latency, with exact border
   CHECK(judge(Preset::el_rl, pods({0, 0}, 0)).value == doctest::Approx(1));  // on = 0: density is 0
 }
 
+TEST_CASE("an outcome is judged by the limits that the decision went by") {
+  ClusterView view;
+  view.nodes = {testing::healthy_node("n0")};
+  view.nodes[0].latency_ms["default"] = 150;
+  PodSpec pod = testing::small_pod();
+  pod.latency_soft_ms = 200;  // above the hard limit: ignored
+  pod.latency_hard_ms = 100;
+  RewardConfig config;
+  config.preset = Preset::el_rl;
+  const RawOutcome outcome = begin_outcome(view, pod, 0, config);
+  CHECK_FALSE(outcome.latency_soft_ms);
+  CHECK(evaluate(config, outcome).terms.at("latency") == 0);
+  CHECK(evaluate(config, outcome).end_of_episode);
+}
+
 TEST_CASE("drs is minus the sum of six population deviations") {
   RawOutcome outcome = pods({1, 1}, 0);
   outcome.after.resize(2);
