@@ -82,7 +82,7 @@ TEST_CASE("the request is the most that starting or running needs, sidecars and 
   auto& spec = args["Pod"]["spec"];
   spec["containers"] = {container("500m", "1Gi"), container("500m", "1Gi")};
   CHECK(ask_of(args).cpu_request_cores == doctest::Approx(1.0));
-  spec["initContainers"] = {container("3", "1Mi")};
+  spec["initContainers"] = json::array({container("3", "1Mi")});
   CHECK(ask_of(args).cpu_request_cores == doctest::Approx(3.0));
   CHECK(ask_of(args).memory_request_bytes == doctest::Approx(2.0 * 1073741824));
   spec["initContainers"] = {sidecar, container("3", "1Mi")};
