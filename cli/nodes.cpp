@@ -8,7 +8,7 @@
 namespace wattle::cli {
 
 namespace {
-std::string used_of(std::string used, std::string all) {
+std::string used_of(const std::string& used, const std::string& all) {
   return used == kAbsent && all == kAbsent ? used : used + " / " + all;
 }
 

@@ -35,7 +35,7 @@ struct LearnerOptions {
       0;  // taken from every reward before scaling: about its mean, so that Q stays small at long horizons
   double settle_expiry_s = 120;  // an outcome later than this is lost, and counted
   std::size_t max_rows = 64;     // of one kept observation: the action, and others drawn at random, feasible ones first
-  std::size_t max_bytes = 512 * 1024 * 1024;  // of experience; the oldest goes first
+  std::size_t max_bytes = std::size_t{512} << 20;  // of experience; the oldest goes first
 };
 
 // One placement in the chain, with what it became. Kept raw so that another reward relabels it.
