@@ -35,6 +35,7 @@ Result<AgentConfig> config_of(const std::string& file, const std::string& root) 
 int sample(const AgentConfig& config, std::uint64_t count, bool json) {
   const SystemClock clock;
   const Log log("wattle-agent", LogLevel::warn, LogFormat::automatic);
+  raise_descriptor_limit();
   auto stop = stop_signals();
   if (!stop) return complain(stop.error());
   auto sampler = Sampler::open_(config, clock, 0);

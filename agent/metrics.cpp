@@ -173,11 +173,13 @@ std::string Metrics::page(const std::vector<ProbeCounts>& probes) const {
   for (const auto& probe : probes)
     for (std::size_t end = 0; end < probe.by_end.size(); ++end)
       page.value(probe.by_end[end], {{"target", probe.target}, {"end", to_string(static_cast<ProbeEnd>(end))}});
-  page.begin("wattle_probe_round_trip_seconds", "gauge", "Round trips of the last 60 s");
-  for (const auto& p : record_.probes) {
-    if (p.p50_ms) page.value(*p.p50_ms / 1e3, {{"target", p.target}, {"quantile", "0.5"}});
-    if (p.p95_ms) page.value(*p.p95_ms / 1e3, {{"target", p.target}, {"quantile", "0.95"}});
-  }
+  // Not one summary: it would need the count and sum of all round trips, and only the last 60 s are kept.
+  page.begin("wattle_probe_round_trip_p50_seconds", "gauge", "Median round trip of the last 60 s");
+  for (const auto& p : record_.probes)
+    if (p.p50_ms) page.value(*p.p50_ms / 1e3, {{"target", p.target}});
+  page.begin("wattle_probe_round_trip_p95_seconds", "gauge", "95th percentile of the round trips of the last 60 s");
+  for (const auto& p : record_.probes)
+    if (p.p95_ms) page.value(*p.p95_ms / 1e3, {{"target", p.target}});
   page.begin("wattle_probe_jitter_seconds", "gauge", "Mean difference of consecutive round trips");
   for (const auto& p : record_.probes)
     if (p.jitter_ms) page.value(*p.jitter_ms / 1e3, {{"target", p.target}});

@@ -134,6 +134,8 @@ std::string sample_json(const std::string& node, const Sample& sample) {
   Json out = {{"node_name", node},        {"incarnation", r.incarnation}, {"seq", r.seq},
               {"mono_ns", r.mono_ns},     {"wall_ns", r.wall_ns},         {"interval_ns", r.interval_ns},
               {"node", node_json(r.node)}};
+  if (r.node.energy_uj && r.interval_ns > 0)
+    out["node"]["power_w"] = static_cast<double>(*r.node.energy_uj) * 1e3 / static_cast<double>(r.interval_ns);
   out["raw"] = raw_node_json(sample);
   out["workloads"] = Json::array();
   for (std::size_t i = 0; i < r.workloads.size(); ++i)

@@ -23,14 +23,6 @@ constexpr std::uint64_t kMaxBatch = 64;
 constexpr std::chrono::milliseconds kPump{100};  // the session wants to be called 10 times a second
 constexpr std::chrono::milliseconds kNoPump{60'000};
 
-// Kept descriptors: one per cgroup and some per workload.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first) {
   wire::Hello hello;
   hello.node = config.node;
@@ -143,6 +135,13 @@ Result<http::Server> serve(const AgentConfig& config, const Metrics& metrics, Pr
       log);
 }
 }  // namespace
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (config.controller.endpoint.empty() && !config.http_port)

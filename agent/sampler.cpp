@@ -54,7 +54,13 @@ const Sample& Sampler::tick() {
 
   read_node();
   const double cores = record.node.cpu_cores.value_or(1);
-  if (cgroups_) cgroups_->read(cgroup_readings_, *clock_, cores, scratch_);
+  if (cgroups_) {
+    cgroups_->read(cgroup_readings_, *clock_, cores, scratch_);
+    if (cgroups_->tree().truncated())
+      sample_.errors.emplace_back(
+          "cgroup", Error{Errc::exhausted, "cgroup tree", "is not seen whole: too many, too deep, or no descriptors",
+                          "raise the limit of open files (LimitNOFILE, ulimit -n)"});
+  }
   read_energy(cores);
 
   sample_.cgroup_usage_us = cgroup_readings_.total_usage_us;

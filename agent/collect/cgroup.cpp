@@ -88,6 +88,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent, const Cloc
   if (node.gone) {
     parent->relist = true;
     if (node.is_root) parent->dead.push_back(node.id);
+    parent->dead.insert(parent->dead.end(), node.dead.begin(), node.dead.end());  // a whole slice went
     return;
   }
   if (node.is_root) read_root(node, clock, scratch);

@@ -28,6 +28,7 @@ CgroupTree CgroupTree::open_(Dir root, CgroupTreeOptions options) {
 
 bool CgroupTree::refresh() {
   full_ = refreshes_ % options_.full_every == 0;
+  if (full_) truncated_ = false;
   changed_ = false;
   visit(*top_, 0);
   ++refreshes_;
@@ -62,7 +63,14 @@ void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
 
 void CgroupTree::reconcile(CgroupNode& node) {
   std::vector<DirEntry> entries;
-  if (auto listed = node.dir.list()) entries = std::move(*listed);
+  if (auto listed = node.dir.list()) {
+    entries = std::move(*listed);
+  } else if (listed.error().code != Errc::not_found) {
+    // Out of descriptors, say. What could not be looked at has not ended.
+    truncated_ = node.relist = true;
+    for (auto& child : node.children) child->born = false;
+    return;
+  }
   std::vector<std::unique_ptr<CgroupNode>> kept;
   auto old = node.children.begin();
   const auto drop = [&](CgroupNode& gone) {
@@ -87,7 +95,10 @@ void CgroupTree::reconcile(CgroupNode& node) {
       continue;
     }
     auto dir = node.dir.open_dir(entry.name);
-    if (!dir) continue;  // went between the listing and now
+    if (!dir) {
+      if (dir.error().code != Errc::not_found) truncated_ = node.relist = true;
+      continue;  // else it went between the listing and now
+    }
     const auto id = dir->inode();
     if (!id) continue;
     auto child = std::make_unique<CgroupNode>(std::move(*dir), *id, node.path + "/" + entry.name);
@@ -101,6 +112,7 @@ void CgroupTree::reconcile(CgroupNode& node) {
     if (child->identity && name_of(node) == "qemu.slice" && child->identity->kind == WorkloadKind::other &&
         entry.name.size() > 6)
       child->identity = Identity{WorkloadKind::vm, entry.name.substr(0, entry.name.rfind('.')), ""};
+    if (child->identity) child->identity->name = as_utf8(std::move(child->identity->name));
     ++size_;
     changed_ = true;
     kept.push_back(std::move(child));

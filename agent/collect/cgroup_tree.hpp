@@ -65,7 +65,7 @@ class CgroupTree {
   bool refresh();
   CgroupNode& top() { return *top_; }
   std::size_t size() const { return size_; }
-  // Cgroups beyond max_cgroups or max_depth were left out.
+  // Cgroups beyond max_cgroups or max_depth were left out, or some could not be opened (descriptors run out).
   bool truncated() const { return truncated_; }
 
  private:

@@ -68,6 +68,13 @@ std::optional<std::string> vm_of(std::string_view name) {
 bool is_conmon(std::string_view name) { return name.find("conmon-") != std::string_view::npos; }
 }  // namespace
 
+std::string as_utf8(std::string name) {
+  if (parse::is_utf8(name)) return name;
+  for (char& c : name)
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  return name;
+}
+
 std::string unescape_unit(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());

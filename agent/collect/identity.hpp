@@ -23,6 +23,9 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
+// A directory's name may be any bytes; the controller takes UTF-8 and refuses a whole batch for less.
+std::string as_utf8(std::string name);
+
 // "\x2d" to "-", as systemd escapes names.
 std::string unescape_unit(std::string_view text);
 

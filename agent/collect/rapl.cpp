@@ -11,6 +11,8 @@ namespace {
 // More than any package or dram zone draws; it bounds how long an interval may be before a second wrap is possible.
 constexpr double kMaxZonePower_w = 1000;
 constexpr double kMaxPlatformPower_w = 4000;
+// The clock is read beside the counter, not with it.
+constexpr double kSlack_s = 1;
 
 RaplKind kind_of(std::string_view base) {
   if (base == "package") return RaplKind::package;
@@ -64,7 +66,10 @@ std::optional<ZoneEnergy> delta_energy(const ZoneSample& prev, const ZoneSample&
   ZoneEnergy energy;
   energy.energy_uj =
       now.energy_uj >= prev.energy_uj ? now.energy_uj - prev.energy_uj : max_energy_uj - prev.energy_uj + now.energy_uj;
-  energy.gap = seconds(now.at - prev.at) * max_power_w * 1e6 >= static_cast<double>(max_energy_uj);
+  const double elapsed_s = seconds(now.at - prev.at);
+  energy.gap = elapsed_s * max_power_w * 1e6 >= static_cast<double>(max_energy_uj);
+  // A counter that began anew (after suspend, firmware) looks like a wrap of nearly the whole range.
+  if (static_cast<double>(energy.energy_uj) > (elapsed_s + kSlack_s) * max_power_w * 1e6) return std::nullopt;
   return energy;
 }
 

@@ -58,7 +58,8 @@ struct ZoneEnergy {
   bool operator==(const ZoneEnergy&) const = default;
 };
 
-// Corrects one wrap at the zone's own range. Absent when a reading is beyond the range, or time did not pass.
+// Corrects one wrap at the zone's own range. Absent when a reading is beyond the range, time did not pass, or it would
+// be more than `max_power_w` gives: the counter began anew.
 std::optional<ZoneEnergy> delta_energy(const ZoneSample& prev, const ZoneSample& now, std::uint64_t max_energy_uj,
                                        double max_power_w);
 

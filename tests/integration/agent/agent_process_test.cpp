@@ -50,6 +50,40 @@ TEST_CASE("one sample of this machine has its counters") {
   CHECK(sample["node"]["memory_total_bytes"].get<std::uint64_t>() > 0);
 }
 
+TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters raw") {
+  const TempDir dir;
+  std::filesystem::copy(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server", dir.path,
+                        std::filesystem::copy_options::recursive);
+  Child child({agent_binary(), "sample", "--count", "600", "--interval", "100ms", "--root", dir.path, "-o", "json"});
+  const auto counter = [](const nlohmann::json& sample) {
+    for (const auto& zone : sample["raw"]["rapl"])
+      if (zone["name"] == "package-0") return zone["energy_uj"].get<std::uint64_t>();
+    return std::uint64_t{0};
+  };
+  auto line = child.line();
+  REQUIRE(line);
+  auto sample = nlohmann::json::parse(*line);
+  CHECK(sample["node"]["energy_source"] == "rapl");
+  CHECK_FALSE(sample["node"].contains("power_w"));  // one reading is no power
+  const std::uint64_t before_uj = counter(sample);
+  REQUIRE(before_uj > 0);
+
+  const std::string file = dir.path + "/sys/class/powercap/intel-rapl:0/energy_uj";
+  std::fstream(file, std::ios::in | std::ios::out) << before_uj + 5'000'000 << "\n";  // in place, as the kernel does
+  std::uint64_t energy_uj = 0;
+  do {
+    line = child.line();
+    REQUIRE(line);
+    sample = nlohmann::json::parse(*line);
+    energy_uj = sample["node"]["energy_uj"];
+  } while (energy_uj == 0);
+  CHECK(energy_uj == 5'000'000);  // psys stands still: it is not to be believed
+  CHECK(sample["node"]["energy_source"] == "rapl");
+  const double expected_w = 5e9 / sample["interval_ns"].get<double>();
+  CHECK(sample["node"]["power_w"].get<double>() == doctest::Approx(expected_w));
+  CHECK(counter(sample) == before_uj + 5'000'000);
+}
+
 TEST_CASE("wrong usage, a wrong interval and a missing tree are refused with what is wrong") {
   CHECK(run({"sample", "--count", "0"}).status == 2);
   CHECK(run({"frobnicate"}).status == 2);

@@ -58,7 +58,7 @@ TEST_CASE("sum of shares + idle + unattributed is what was measured, to the micr
       const auto used = *rc::gen::inRange<std::uint64_t>(0, kRange);
       // What the register does: up to its range, then on from 0.
       const std::uint64_t next = used <= kRange - counter ? counter + used : used - (kRange - counter);
-      const auto energy = delta_energy({at, counter}, {at + std::chrono::seconds(1), next}, kRange, 1000);
+      const auto energy = delta_energy({at, counter}, {at + std::chrono::seconds(1), next}, kRange, 250e3);
       RC_ASSERT(energy.has_value());
       RC_ASSERT(energy->energy_uj == used);
       RC_ASSERT(!energy->gap);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -197,6 +198,43 @@ TEST_CASE("children of a configured path are pods by their names") {
   c.tick();
   REQUIRE(c.find("render-7") != nullptr);
   CHECK(c.find("render-7")->values.kind == WorkloadKind::pod);
+}
+
+TEST_CASE("running out of descriptors ends no workload, is told, and is over when they are back") {
+  const Tree tree;
+  use(tree, pod_dir(1), 100);
+  CgroupTreeOptions options;
+  options.full_every = 1;  // lists every directory at every tick
+  Collector c(tree, options);
+  c.tick();
+  REQUIRE(c.find(uid(1)) != nullptr);
+  CHECK_FALSE(c.collector.tree().truncated());
+  use(tree, pod_dir(1), 300);
+  tree.put(pod_dir(2) + "/cpu.stat", "usage_usec 7\n");
+  {
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    c.tick();
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  }
+  CHECK(c.collector.tree().truncated());
+  CHECK(c.find(uid(1), true) == nullptr);
+  REQUIRE(c.find(uid(1)) != nullptr);
+  CHECK(c.find(uid(1))->values.cpu_usage_us == 200);  // kept descriptors still read
+  c.tick();
+  CHECK_FALSE(c.collector.tree().truncated());
+  CHECK(c.find(uid(2)) != nullptr);
+}
+
+TEST_CASE("a name that is not UTF-8 is made so, or the controller would refuse every batch with it") {
+  const Tree tree;
+  use(tree, "app-\xff\xfe.scope", 100);
+  Collector c(tree);
+  c.tick();
+  CHECK(c.find("app-??.scope") != nullptr);
 }
 
 TEST_CASE("a tree beyond its bound is cut and says so") {

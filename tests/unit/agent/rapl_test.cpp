@@ -67,6 +67,13 @@ TEST_CASE("readings that cannot be are absent") {
   CHECK_FALSE(delta_energy({t0, 1}, {t0 + 1s, kRange + 1}, kRange, 1000).has_value());
 }
 
+TEST_CASE("a counter that began anew is no wrap: what no zone can draw is absent, and the next interval counts again") {
+  const MonoTime t0{};
+  CHECK_FALSE(delta_energy({t0, 100'000'000}, {t0 + 1s, 5}, kRange, 1000).has_value());
+  CHECK(delta_energy({t0 + 1s, 5}, {t0 + 2s, 80'000'005}, kRange, 1000)->energy_uj == 80'000'000);
+  CHECK(delta_energy({t0, kRange - 400'000'000}, {t0 + 1s, 5}, kRange, 1000)->energy_uj == 400'000'005);
+}
+
 TEST_CASE("any sequence of readings adds up to the energy that went through the counter") {
   CHECK(rc::check([] {
     const auto range = *rc::gen::inRange<std::uint64_t>(1'000'000, kRange);
@@ -74,7 +81,7 @@ TEST_CASE("any sequence of readings adds up to the energy that went through the 
     for (int i = 0; i < 50; ++i) {
       const auto used = *rc::gen::inRange<std::uint64_t>(0, range);
       const auto next = used <= range - counter ? counter + used : used - (range - counter);
-      told += delta_energy({MonoTime{}, counter}, {MonoTime{} + 1s, next}, range, 1)->energy_uj;
+      told += delta_energy({MonoTime{}, counter}, {MonoTime{} + 1s, next}, range, 1e6)->energy_uj;
       spent += used;
       counter = next;
     }
