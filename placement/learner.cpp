@@ -96,10 +96,15 @@ void Learner::judge(Experience& experience) const {
   experience.end_of_episode = reward.end_of_episode;
 }
 
-Result<Reward> Learner::settled(std::uint64_t decision_id, RawOutcome outcome) {
+Experience* Learner::waiting(std::uint64_t decision_id) {
   const auto found = std::find_if(chain_.rbegin(), chain_.rend(),
                                   [&](const Experience& experience) { return experience.decision_id == decision_id; });
-  if (found == chain_.rend() || found->expired || found->outcome) {
+  return found == chain_.rend() || found->expired || found->outcome ? nullptr : &*found;
+}
+
+Result<Reward> Learner::settled(std::uint64_t decision_id, RawOutcome outcome) {
+  Experience* found = waiting(decision_id);
+  if (found == nullptr) {
     return fail(Errc::not_found, "decision " + std::to_string(decision_id), "waits for no outcome",
                 "it is unknown, settled already, or its outcome came too late");
   }
@@ -111,6 +116,14 @@ Result<Reward> Learner::settled(std::uint64_t decision_id, RawOutcome outcome) {
   figures_.mean_reward = running(figures_.mean_reward, found->reward, figures_.settled);
   grow_transitions();
   return reward;
+}
+
+void Learner::lost(std::uint64_t decision_id) {
+  Experience* found = waiting(decision_id);
+  if (found == nullptr) return;
+  found->expired = true;
+  ++figures_.expired;
+  grow_transitions();
 }
 
 void Learner::expire(MonoTime now) {

@@ -70,6 +70,9 @@ class Learner {
   void placed(std::uint64_t decision_id, models::Observation observation, std::uint32_t action, MonoTime when);
   // What became of it; gives the reward. Unknown or expired ids are not found.
   Result<Reward> settled(std::uint64_t decision_id, RawOutcome outcome);
+  // No outcome will come (the pod went before a sample told of it): what waits behind it need not wait for the expiry.
+  // Ids that wait for none are left alone.
+  void lost(std::uint64_t decision_id);
   // Gives up on outcomes that are too late.
   void expire(MonoTime now);
   // One gradient step, once there is enough replay; nullopt before.
@@ -95,6 +98,7 @@ class Learner {
   void judge(Experience& experience) const;
   void grow_transitions();
   void rebuild_transitions();
+  Experience* waiting(std::uint64_t decision_id);
   Growth make_link(std::size_t first, Link& link) const;
   void drop_oldest();
   void trim();

@@ -236,6 +236,7 @@ void Decider::settle(MonoTime now) {
     auto raw = window.finish(state_.view({}, now));
     if (!raw) {
       ++figures_.outcomes_lost;
+      learn_(LostNews{window.decision_id()});
       continue;
     }
     const placement::Reward reward = placement::evaluate(config_.decide.reward, *raw);

@@ -22,6 +22,10 @@ struct SettledNews {
   std::uint64_t decision_id = 0;
   placement::RawOutcome outcome;
 };
-using LearningNews = std::variant<PlacedNews, SettledNews>;
+// No telemetry told what became of it.
+struct LostNews {
+  std::uint64_t decision_id = 0;
+};
+using LearningNews = std::variant<PlacedNews, SettledNews, LostNews>;
 
 }  // namespace wattle::controller

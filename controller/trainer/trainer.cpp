@@ -178,6 +178,10 @@ void Trainer::take(LearningNews news) {
     learner_.placed(placed->decision_id, std::move(placed->observation), placed->action, placed->when);
     return;
   }
+  if (const auto* lost = std::get_if<LostNews>(&news)) {
+    learner_.lost(lost->decision_id);
+    return;
+  }
   auto& settled = std::get<SettledNews>(news);
   if (!learner_.settled(settled.decision_id, std::move(settled.outcome))) ++own_.unmatched;
 }

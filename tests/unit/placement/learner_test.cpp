@@ -136,6 +136,23 @@ TEST_CASE("a late outcome is lost, counted, and the chain bootstraps where it br
   CHECK(from(trainer, 1) == nullptr);
 }
 
+TEST_CASE("an outcome that is told to be lost holds nothing up") {
+  KeepingTrainer trainer;
+  Learner learner(options(1), lb(), trainer);
+  for (std::uint64_t id = 1; id <= 3; ++id)
+    learner.placed(id, marked(static_cast<float>(id)), 0, at(static_cast<double>(id)));
+  REQUIRE(learner.settled(2, outcome(0)));
+  CHECK(learner.figures().replay == 0);  // the first may still come
+  learner.lost(1);
+  CHECK(learner.figures().expired == 1);
+  CHECK(learner.figures().replay == 1);
+  learner.lost(1);  // again, settled, or never heard of: nothing happens
+  learner.lost(2);
+  learner.lost(9);
+  CHECK(learner.figures().expired == 1);
+  CHECK_FALSE(learner.settled(1, outcome(0)));
+}
+
 TEST_CASE("another reward relabels what was seen") {
   KeepingTrainer trainer;
   Learner learner(options(1), lb(), trainer);
