@@ -65,7 +65,7 @@ Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contest
                             const std::vector<std::uint64_t>& seeds);
 
 // Training uses seeds below the first of these; choices (which restart, which option) are made on validation seeds; what is
-// reported comes from held-out seeds, on which nothing was ever chosen.
+// reported comes from held-out seeds, on which no run chooses anything.
 inline constexpr std::uint64_t kFirstValidationSeed = 1'000'000;
 inline constexpr std::uint64_t kFirstHeldOutSeed = 2'000'000;
 std::vector<std::uint64_t> validation_seeds(std::size_t n);
