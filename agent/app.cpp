@@ -1,16 +1,14 @@
 #include "agent/app.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <iostream>
-#include <memory>
 #include <string>
 
+#include "agent/collect/probe.hpp"
 #include "agent/config.hpp"
+#include "agent/recorder.hpp"
 #include "agent/render.hpp"
 #include "agent/run.hpp"
-#include "agent/sampler.hpp"
-#include "agent/ticker.hpp"
 #include "common/parse.hpp"
 #include "common/version.hpp"
 
@@ -32,35 +30,15 @@ Result<AgentConfig> config_of(const std::string& file, const std::string& root) 
   return config;
 }
 
-int sample(const AgentConfig& config, std::uint64_t count, bool json) {
+int sample(const AgentConfig& config, const RecorderOptions& options) {
   const SystemClock clock;
   const Log log("wattle-agent", LogLevel::warn, LogFormat::automatic);
-  raise_descriptor_limit();
-  auto stop = stop_signals();
-  if (!stop) return complain(stop.error());
-  auto sampler = Sampler::open_(config, clock, 0);
-  if (!sampler) return complain(sampler.error());
-  auto ticker = Ticker::start(config.tick);
-  if (!ticker) return complain(ticker.error());
-  Prober prober(config.probes, clock, log);
-  if (count == 1)
-    prober.round();
-  else
-    prober.start();
-  if (!json) std::fputs(csv_header().c_str(), stdout);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    if (i > 0 && !ticker->wait(stop->get())) break;
-    sampler->tick();
-    const Sample& taken = sampler->with_probes(prober.values());
-    const std::string text = json ? sample_json(config.node, taken) + "\n" : sample_csv(config.node, taken);
-    if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-      return complain({Errc::io, "stdout", "cannot be written", ""});
-  }
+  if (auto done = record_samples(config, options, clock, log); !done) return complain(done.error());
   return 0;
 }
 
 int doctor(const AgentConfig& config, bool json) {
-  const auto findings = examine(config.roots);
+  const auto findings = examine(config);
   std::cout << (json ? doctor_json(config.node, findings) + "\n" : doctor_text(findings));
   return healthy(findings) ? 0 : 1;
 }
@@ -71,7 +49,7 @@ int run_app(int argc, char** argv) {
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   std::string config_file, root, output = "json", doctor_output = "text", interval;
-  std::uint64_t count = 1;
+  RecorderOptions recorder;
   bool check = false;
 
   auto* run = app.add_subcommand("run", "Sample at every tick and send the samples to the controller");
@@ -79,12 +57,15 @@ int run_app(int argc, char** argv) {
   run->add_flag("--check-config", check, "Only tell whether the configuration is right");
 
   auto* sampling = app.add_subcommand("sample", "Print samples; no controller is needed");
-  sampling->add_option("--count", count, "How many samples")
+  sampling->add_option("--count", recorder.count, "How many samples")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   sampling->add_option("--interval", interval,
                        "Time between samples, 100ms to 60s; default 1s or the configuration's tick");
   sampling->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's");
   sampling->add_option("--config", config_file, "Configuration (YAML)");
+  sampling->add_option("--output-file", recorder.file, "Write to this file instead of stdout; what was in it is lost");
+  auto* pod = sampling->add_option("--pod", recorder.filter.pod, "Of the workloads only the pod with this UID");
+  sampling->add_option("--workload", recorder.filter.name, "Of the workloads only those of this name")->excludes(pod);
   sampling->add_option("-o,--output", output, "json (one object a line) or csv")->check(CLI::IsMember({"json", "csv"}));
 
   auto* examining =
@@ -109,7 +90,8 @@ int run_app(int argc, char** argv) {
     }
     config->tick = from_seconds(*tick_s);
   }
-  if (*sampling) return sample(*config, count, output == "json");
+  recorder.json = output == "json";
+  if (*sampling) return sample(*config, recorder);
   if (*examining) return doctor(*config, doctor_output == "json");
   if (check) {
     std::cout << config_file << ": ok\n";

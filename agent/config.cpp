@@ -2,29 +2,66 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
+#include "agent/collect/probe_http.hpp"
 #include "common/config.hpp"
 
 namespace wattle::agent {
 
 namespace {
+ProbeTarget read_probe(config::Section& section) {
+  static const std::vector<std::string_view> kKinds{"tcp", "http", "icmp"};
+  ProbeTarget target;
+  section.read("name", target.name, true);
+  section.read("host", target.host, true);
+  if (target.host.find_first_of("[]/ ") != std::string::npos)
+    section.mistake("host", "'" + target.host + "' is no host", "a name or an address, without scheme and brackets");
+  std::size_t kind = 0;
+  section.read_choice("kind", kind, kKinds);
+  target.kind = static_cast<ProbeKind>(kind);
+  if (target.kind == ProbeKind::icmp && section.has("port")) section.mistake("port", "ICMP has no ports", "remove it");
+  int port = 0;
+  section.read("port", port, {.min = 1, .max = 65535, .required = target.kind != ProbeKind::icmp});
+  target.port = static_cast<std::uint16_t>(port);
+  if (section.has("path") && target.kind != ProbeKind::http)
+    section.mistake("path", "only for kind http", "remove it, or set kind: http");
+  section.read("path", target.path);
+  if (!valid_http_path(target.path))
+    section.mistake("path", "'" + target.path + "' is no path", "as in /healthz; blanks and the like as %20");
+  double interval_s = seconds(target.interval);
+  section.read("interval", interval_s,
+               {.min = seconds(kMinProbeInterval), .max = seconds(kMaxProbeInterval), .unit = config::Unit::seconds});
+  target.interval = from_seconds(interval_s);
+  double timeout_s = std::min(seconds(target.timeout), interval_s);
+  section.read("timeout", timeout_s,
+               {.min = seconds(kMinProbeTimeout), .max = seconds(kMaxProbeInterval), .unit = config::Unit::seconds});
+  target.timeout = from_seconds(timeout_s);
+  if (target.timeout > target.interval)
+    section.mistake("timeout", "longer than the interval", "one probe has to end before the next begins");
+  return target;
+}
+
 void read_probes(config::Section& root, AgentConfig& out) {
   std::set<std::string> names;
   for (auto& section : root.sections("probes")) {
-    ProbeTarget target;
-    section.read("name", target.name, true);
-    section.read("host", target.host, true);
-    int port = 0;
-    section.read("port", port, {.min = 1, .max = 65535, .required = true});
-    target.port = static_cast<std::uint16_t>(port);
+    ProbeTarget target = read_probe(section);
     if (!target.name.empty() && !names.insert(target.name).second)
       section.mistake("name", "'" + target.name + "' is there twice", "give each probe its own name");
     out.probes.push_back(std::move(target));
   }
   if (out.probes.size() > kMaxProbeTargets)
     root.mistake("probes", "more than " + std::to_string(kMaxProbeTargets), "remove some");
+}
+
+void read_pcm(config::Section pcm, std::optional<PcmEndpoint>& out) {
+  std::string endpoint;
+  pcm.read("endpoint", endpoint);
+  if (endpoint.empty()) return;
+  out = parse_pcm_endpoint(endpoint);
+  if (!out) pcm.mistake("endpoint", "'" + endpoint + "' is no address", "as in http://127.0.0.1:9738");
 }
 
 void read_estimate(config::Section estimate, EstimateConfig& out) {
@@ -41,6 +78,22 @@ void read_estimate(config::Section estimate, EstimateConfig& out) {
     out.idle_w = idle_w;
     out.max_w = max_w;
   }
+}
+
+void read_bpf(config::Section& root, AgentConfig& out) {
+  config::Section bpf = root.section("bpf");
+  bpf.read("enabled", out.bpf.enabled);
+  bpf.read("run_queue_histogram", out.bpf.run_queue_histogram);
+  std::vector<std::string> networks;
+  root.read("cluster_networks", networks);
+  for (const auto& text : networks) {
+    if (auto network = parse_network(text))
+      out.cluster_networks.push_back(*network);
+    else
+      root.mistake("cluster_networks", network.error().subject + " " + network.error().what, network.error().mend);
+  }
+  if (networks.size() > kMaxNetworks)
+    root.mistake("cluster_networks", "more than " + std::to_string(kMaxNetworks), "write larger networks");
 }
 
 Result<AgentConfig> read(config::Document document) {
@@ -68,6 +121,13 @@ Result<AgentConfig> read(config::Document document) {
   controller.read("server_key", out.controller.server_key_file, !out.controller.endpoint.empty());
   controller.read("key", out.controller.key_file, !out.controller.endpoint.empty());
 
+  config::Section spool = root.section("spool");
+  auto spool_bytes = static_cast<std::int64_t>(out.spool_max_bytes);
+  spool.read("max_bytes", spool_bytes, {.min = 0, .max = 1e12});
+  if (spool_bytes > 0 && spool_bytes < kMinSpoolBytes)
+    spool.mistake("max_bytes", "less than " + std::to_string(kMinSpoolBytes), "give more, or 0 for no spool");
+  out.spool_max_bytes = static_cast<std::uint64_t>(spool_bytes);
+
   config::Section http = root.section("http");
   http.read("address", out.http_address);
   if (http.has("port")) {
@@ -75,12 +135,31 @@ Result<AgentConfig> read(config::Document document) {
     http.read("port", port, {.min = 0, .max = 65535});
     out.http_port = static_cast<std::uint16_t>(port);
   }
+  http.read("token_file", out.http_token_file);
+  std::int64_t max_workloads = static_cast<std::int64_t>(out.http_max_workloads);
+  http.read("max_workloads", max_workloads, {.min = 0, .max = 100'000});
+  out.http_max_workloads = static_cast<std::size_t>(max_workloads);
+  double energy_floor_s = seconds(out.http_energy_floor);
+  http.read("energy_floor", energy_floor_s, {.min = 1, .max = 3600, .unit = config::Unit::seconds});
+  out.http_energy_floor = from_seconds(energy_floor_s);
+
+  config::Section echo = root.section("echo");
+  echo.read("address", out.echo.address);
+  if (echo.has("port")) {
+    int port = 0;
+    echo.read("port", port, {.min = 0, .max = 65535});
+    out.echo.port = static_cast<std::uint16_t>(port);
+  } else if (echo.has("address")) {
+    echo.mistake("port", "missing", "an echo with an address of its own has a port of its own");
+  }
 
   config::Section roots = root.section("roots");
   roots.read("proc", out.roots.proc);
   roots.read("sys", out.roots.sys);
   read_probes(root, out);
   read_estimate(root.section("estimate"), out.estimate);
+  read_pcm(root.section("pcm"), out.pcm);
+  read_bpf(root, out);
 
   config::Section log = root.section("log");
   static const std::vector<std::string_view> kLevels{"debug", "info", "warn", "error", "off"};

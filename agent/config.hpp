@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "agent/bpf/networks.hpp"
 #include "agent/collect/estimate.hpp"
-#include "agent/collect/probe.hpp"
+#include "agent/collect/pcm_answer.hpp"
+#include "agent/collect/probe_window.hpp"
+#include "agent/echo.hpp"
 #include "agent/roots.hpp"
 #include "common/clock.hpp"
 #include "common/log.hpp"
@@ -30,26 +33,40 @@ struct EstimateConfig {
   std::vector<double> curve;  // share of (max - idle) at evenly spaced utilisations
 };
 
+struct BpfConfig {
+  bool enabled = true;
+  bool run_queue_histogram = false;  // waits by length; costs a little at every switch of tasks
+};
+
 struct AgentConfig {
   std::string node;  // default: the host's name
   Duration tick = std::chrono::seconds(1);
   std::string state_dir = "/var/lib/wattle";
-  std::size_t outbox_records = 600;
+  std::uint64_t spool_max_bytes = std::uint64_t{64} << 20;  // on disk, below state_dir; 0: records wait in memory only
+  std::size_t outbox_records = 600;                         // then
   std::uint64_t pod_capacity = 0;
   std::map<std::string, std::string> labels;
   ControllerConfig controller;
   std::string http_address = "127.0.0.1";
   std::optional<std::uint16_t> http_port;
+  std::string http_token_file;  // empty: /metrics asks for no token
+  std::size_t http_max_workloads = 1000;
+  Duration http_energy_floor = std::chrono::seconds(1);  // energy on /metrics moves at most once in this time
+  EchoConfig echo;
   Roots roots;
   std::vector<std::string> pod_parents;  // cgroup paths whose children are pods by their name
   std::vector<ProbeTarget> probes;
   EstimateConfig estimate;
+  std::optional<PcmEndpoint> pcm;  // absent: PCM is not asked
+  BpfConfig bpf;
+  std::vector<IpNetwork> cluster_networks;  // round trips to peers there are not the users'
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };
 
 inline constexpr Duration kMinTick = std::chrono::milliseconds(100);
 inline constexpr Duration kMaxTick = std::chrono::seconds(60);
+inline constexpr std::int64_t kMinSpoolBytes = 8 << 20;
 
 Result<AgentConfig> load_config(const std::string& path);
 Result<AgentConfig> parse_config(const std::string& text, const std::string& name);

@@ -3,27 +3,30 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/bpf/cgroup_lifecycle.hpp"
+#include "agent/bpf/cgroup_sweep.hpp"
+#include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup_mount.hpp"
+#include "agent/collect/energy.hpp"
+#include "agent/collect/probe_icmp.hpp"
 #include "agent/collect/procfs.hpp"
 #include "agent/collect/psi.hpp"
-#include "agent/collect/rapl.hpp"
 #include "common/dir.hpp"
 
 namespace wattle::agent {
 
 namespace {
-Finding lost(std::string source, const Error& error, bool optional, std::string mend = {}) {
-  return {std::move(source), false, optional, error.subject + ": " + error.what,
-          mend.empty() ? error.mend : std::move(mend)};
-}
-
-void examine_procfs(const Dir& proc, bool own_proc, std::vector<Finding>& out) {
+std::vector<Finding> examine_procfs(const AgentConfig& config) {
+  const auto opened = Dir::open_(config.roots.proc);
+  if (!opened) return {lost("proc", opened.error(), false, "mount the host's /proc and name it in roots.proc")};
+  const Dir& proc = *opened;
+  std::vector<Finding> out;
   struct Source {
     const char* name;
     std::string file;
     bool optional;
   };
-  const std::string net = net_folder(proc, own_proc);
+  const std::string net = net_folder(proc, config.roots.own_proc());
   const std::array<Source, 5> sources{{{"cpu", "stat", false},
                                        {"memory", "meminfo", false},
                                        {"net", net + "/dev", true},
@@ -32,29 +35,27 @@ void examine_procfs(const Dir& proc, bool own_proc, std::vector<Finding>& out) {
   for (const auto& source : sources) {
     const auto text = proc.read_file(source.file);
     if (text)
-      out.push_back({source.name, true, source.optional, proc.path() + "/" + source.file, ""});
+      out.push_back(usable(source.name, proc.path() + "/" + source.file, source.optional));
     else
       out.push_back(lost(source.name, text.error(), source.optional));
   }
+  return out;
 }
 
-void examine_psi(const Dir& proc, std::vector<Finding>& out) {
-  const auto text = proc.read_file("pressure/cpu");
-  if (text && parse_psi(*text).some_us)
-    out.push_back({"psi", true, true, proc.path() + "/pressure", ""});
-  else if (text)
-    out.push_back({"psi", false, true, proc.path() + "/pressure/cpu: no totals", "boot with psi=1"});
-  else
-    out.push_back(lost("psi", text.error(), true, "needs a kernel with CONFIG_PSI; boot with psi=1"));
+std::vector<Finding> examine_psi(const AgentConfig& config) {
+  const auto proc = Dir::open_(config.roots.proc);
+  if (!proc) return {};  // told as "proc"
+  const auto text = proc->read_file("pressure/cpu");
+  if (!text) return {lost("psi", text.error(), true, "needs a kernel with CONFIG_PSI; boot with psi=1")};
+  if (!parse_psi(*text).some_us)
+    return {{"psi", false, true, proc->path() + "/pressure/cpu: no totals", "boot with psi=1"}};
+  return {usable("psi", proc->path() + "/pressure")};
 }
 
-void examine_cgroup(const Roots& roots, std::vector<Finding>& out) {
-  auto root = open_cgroup_root(roots);
-  if (!root) {
-    out.push_back(lost("cgroup", root.error(), true));
-    return;
-  }
-  out.push_back({"cgroup", true, true, root->path(), ""});
+std::vector<Finding> examine_cgroup(const AgentConfig& config) {
+  const auto root = open_cgroup_root(config.roots);
+  if (!root) return {lost("cgroup", root.error())};
+  std::vector<Finding> out{usable("cgroup", root->path())};
   const auto controllers = root->read_file("cgroup.controllers");
   for (const std::string_view name : {"memory", "io", "pids"}) {
     const bool on = controllers && (" " + *controllers).find(" " + std::string(name)) != std::string::npos;
@@ -63,31 +64,47 @@ void examine_cgroup(const Roots& roots, std::vector<Finding>& out) {
          on ? root->path() + "/cgroup.controllers" : root->path() + "/cgroup.controllers: no " + std::string(name),
          on ? "" : "the controller is on cgroup v1; boot with systemd.unified_cgroup_hierarchy=1"});
   }
+  return out;
+}
+
+std::vector<Finding> examine_cgroup_sweep(const AgentConfig& config) {
+  const auto root = open_cgroup_root(config.roots);
+  if (!root || config.roots.captured) return {};  // told as "cgroup"
+  std::vector<Finding> out{finding_of(CgroupSweep::open_(*root))};
+  if (config.bpf.enabled) out.push_back(finding_of(CgroupLifecycle::open_()));
+  return out;
+}
+
+std::vector<Finding> examine_icmp(const AgentConfig& config) {
+  const auto wants = [](const ProbeTarget& target) { return target.kind == ProbeKind::icmp; };
+  if (std::none_of(config.probes.begin(), config.probes.end(), wants)) return {};
+  const auto pinger = Pinger::open_(0);
+  if (!pinger) return {lost("icmp", pinger.error())};
+  return {usable("icmp", pinger->raw() ? "raw sockets" : "ping sockets")};
+}
+
+struct Examiner {
+  std::vector<Finding> (*examine)(const AgentConfig&);
+  bool at_start;
+};
+constexpr Examiner kExaminers[]{
+    {examine_procfs, true},          {examine_psi, true},     {examine_cgroup, true}, {examine_cgroup_sweep, false},
+    {examine_kernel_signals, false}, {examine_energy, false}, {examine_icmp, true},   {examine_machine, false},
+    {examine_setup, false},
+};
+
+std::vector<Finding> ask(const AgentConfig& config, bool whole) {
+  std::vector<Finding> all;
+  for (const auto& examiner : kExaminers) {
+    if (!whole && !examiner.at_start) continue;
+    for (auto& finding : examiner.examine(config)) all.push_back(std::move(finding));
+  }
+  return all;
 }
 }  // namespace
 
-std::string Finding::text() const {
-  std::string text = source + ": " + (ok ? "ok" : "lost") + ": " + why;
-  if (!mend.empty()) text += " (" + mend + ")";
-  return text;
-}
-
-std::vector<Finding> examine(const Roots& roots) {
-  std::vector<Finding> out;
-  auto proc = Dir::open_(roots.proc);
-  if (!proc) {
-    out.push_back(lost("proc", proc.error(), false, "mount the host's /proc and name it in roots.proc"));
-    return out;
-  }
-  examine_procfs(*proc, roots.own_proc(), out);
-  examine_psi(*proc, out);
-  examine_cgroup(roots, out);
-  if (auto rapl = Rapl::open_(roots))
-    out.push_back({"rapl", true, true, std::to_string(rapl->zone_count()) + " zones", ""});
-  else
-    out.push_back(lost("rapl", rapl.error(), true));
-  return out;
-}
+std::vector<Finding> examine(const AgentConfig& config) { return ask(config, true); }
+std::vector<Finding> examine_at_start(const AgentConfig& config) { return ask(config, false); }
 
 bool healthy(const std::vector<Finding>& findings) {
   return std::all_of(findings.begin(), findings.end(),

@@ -1,7 +1,10 @@
 // incarnation: a number that rises at each start of the agent on this node, so that its records are never taken for
-// older ones. Source   <state_dir>/incarnation, one decimal number, written atomically Gives    the larger of the last
-// one + 1 and the Unix time in seconds: a lost file, or a clock that was set back, still rises Errors   malformed
-// (names the file); denied or io when it cannot be kept Threads  single owner
+// older ones.
+// Source   <state_dir>/incarnation, one decimal number, written atomically
+// Gives    the largest of the last one + 1, the Unix time in seconds and `at_least`: a lost file, or a clock that was set
+//          back, still rises
+// Errors   malformed (names the file); denied or io when it cannot be kept
+// Threads  single owner
 #pragma once
 
 #include <cstdint>
@@ -12,6 +15,9 @@
 
 namespace wattle::agent {
 
-Result<std::uint64_t> next_incarnation(const std::string& state_dir, WallTime now);
+// The directory for what outlives the agent, made if it is not there.
+Status make_state_dir(const std::string& state_dir);
+
+Result<std::uint64_t> next_incarnation(const std::string& state_dir, WallTime now, std::uint64_t at_least = 0);
 
 }  // namespace wattle::agent

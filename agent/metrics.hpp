@@ -1,18 +1,22 @@
 // metrics: the agent's page for Prometheus (docs/metrics.md lists every name).
-// Source   the sampler's last sample; energy is summed up here, since Prometheus wants counters
+// Source   the sampler's samples; what a record tells as a difference is summed up here, since Prometheus wants counters
 // Gives    text exposition format 0.0.4, base units (joules, seconds, bytes)
-// Cost     nothing per tick but the sums; a page per scrape;  Threads  any
+// Secrets  energy readings at short distances tell what a processor computes (CVE-2020-8694), so energy on the page moves
+//          at most once per `energy_floor`, however short the tick and however often somebody asks
+// Cost     additions per tick, nothing is copied but names that are new; a page per scrape;  Threads  any
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "agent/collect/probe.hpp"
+#include "agent/metrics_text.hpp"
 #include "agent/sampler.hpp"
+#include "agent/workload_sums.hpp"
 
 namespace wattle::agent {
 
@@ -24,27 +28,66 @@ struct LinkValues {
   std::uint64_t reconnects = 0;
   std::uint64_t outbox_records = 0;
   std::uint64_t dropped_records = 0;
+  bool spool = false;          // records wait on disk
+  bool spool_durable = false;  // and the disk takes them
+  std::uint64_t spool_bytes = 0;
+  std::uint64_t spool_gap_records = 0;  // dropped, and nothing newer has been acknowledged yet
+  std::uint64_t spool_commits = 0;
+  std::uint64_t spool_written_bytes = 0;
+};
+
+struct MetricsOptions {
+  std::size_t max_workloads = 1000;
+  Duration energy_floor = std::chrono::seconds(1);
 };
 
 class Metrics {
  public:
-  explicit Metrics(std::vector<Finding> findings) : findings_(std::move(findings)) {}
+  Metrics(const std::vector<Finding>& findings, const MetricsOptions& options);
   void observe(const Sample& sample, std::uint64_t late_ticks);
   void observe(const LinkValues& link);
-  std::string page(const std::vector<ProbeCounts>& probes) const;
+  std::string page(const std::vector<ProbeCounts>& probes);
 
  private:
+  struct DomainSums {
+    Energy energy;
+    std::map<EnergySource, std::uint64_t> gaps;
+  };
+  struct SocketSums {
+    double read_bytes = 0, write_bytes = 0;
+    bool read_told = false, write_told = false;
+    std::vector<double> c_state_s;
+    std::optional<double> frequency_hz;
+  };
+
+  void add_node(const NodeValues& node, std::int64_t interval_ns);
+  void show_energy();
+  void write_agent(MetricsText& text) const;
+  void write_node(MetricsText& text) const;
+  void write_sockets(MetricsText& text) const;
+  void write_energy(MetricsText& text) const;
+  void write_workloads(MetricsText& text) const;
+  void write_probes(MetricsText& text, const std::vector<ProbeCounts>& probes) const;
+  void write_link(MetricsText& text) const;
+
+  const MetricsOptions options_;
   mutable std::mutex mutex_;  // guards all below
-  std::vector<Finding> findings_;
-  Record record_;
-  std::vector<WorkloadCounters> raw_;
+  std::map<std::string, bool, std::less<>> source_ok_;
+  NodeValues last_;  // without what is a list
   NodeCounters node_;
   PressureTotals pressure_;
   LinkValues link_;
-  std::uint64_t energy_uj_ = 0, idle_uj_ = 0, unattributed_uj_ = 0, late_ticks_ = 0;
-  std::map<std::string, std::uint64_t, std::less<>> domain_uj_;
+  std::vector<ProbeValues> probes_;
+  std::uint64_t ticks_ = 0, late_ticks_ = 0, energy_gaps_ = 0;
+  std::int64_t now_ns_ = 0, shown_at_ns_ = 0;
+  bool shown_ = false;
+  Energy energy_, idle_, unattributed_;
+  Counters kernel_;
+  std::map<std::string, DomainSums, std::less<>> domains_;
+  std::map<std::uint64_t, SocketSums> sockets_;
   std::map<std::string, std::uint64_t, std::less<>> errors_;
-  std::unordered_map<std::uint64_t, std::uint64_t> workload_uj_;  // by cgroup id
+  WorkloadSums workloads_;
+  std::size_t page_bytes_ = 0;  // a little more than the last page had
 };
 
 }  // namespace wattle::agent

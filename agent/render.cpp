@@ -40,6 +40,28 @@ Json io_json(const std::vector<IoCounters>& all, const char* in, const char* out
   return out;
 }
 
+Json kernel_json(const KernelValues& k) {
+  Json out = Json::object();
+  put(out, "on_cpu_us", k.on_cpu_us);
+  put(out, "cpu_cycles", k.cpu_cycles);
+  put(out, "run_queue_us", k.run_queue_us);
+  put(out, "run_queue_waits", k.run_queue_waits);
+  put(out, "tcp_srtt_us", k.tcp_srtt_us);
+  put(out, "tcp_srtt_samples", k.tcp_srtt_samples);
+  put(out, "block_io_us", k.block_io_us);
+  put(out, "block_ios", k.block_ios);
+  return out;
+}
+
+Json socket_json(const SocketValues& s) {
+  Json out = {{"socket", s.socket}};
+  put(out, "dram_read_bytes_per_s", s.dram_read_bytes_per_s);
+  put(out, "dram_write_bytes_per_s", s.dram_write_bytes_per_s);
+  put(out, "frequency_hz", s.frequency_hz);
+  out["package_c_state_ratios"] = s.package_c_state_ratios;
+  return out;
+}
+
 Json node_json(const NodeValues& n) {
   Json out = Json::object();
   put(out, "cpu_used_cores", n.cpu_used_cores);
@@ -59,7 +81,14 @@ Json node_json(const NodeValues& n) {
   put(out, "unattributed_energy_uj", n.unattributed_energy_uj);
   out["domains"] = Json::array();
   for (const auto& domain : n.domains)
-    out["domains"].push_back({{"name", domain.name}, {"energy_uj", domain.energy_uj}, {"gap", domain.gap}});
+    out["domains"].push_back({{"name", domain.name},
+                              {"energy_uj", domain.energy_uj},
+                              {"gap", domain.gap},
+                              {"source", to_string(domain.source)}});
+  out["energy_gap"] = n.energy_gap;
+  out["sockets"] = Json::array();
+  for (const auto& socket : n.sockets) out["sockets"].push_back(socket_json(socket));
+  out["kernel"] = kernel_json(n.kernel);
   return out;
 }
 
@@ -89,6 +118,12 @@ Json workload_json(const WorkloadValues& w, const WorkloadCounters& raw, const s
   put(out, "io_write_bytes", w.io_write_bytes);
   put(out, "pids", w.pids);
   out["pressure"] = pressure_json(w.pressure);
+  put(out, "cpu_throttled_us", w.cpu_throttled_us);
+  put(out, "memory_anon_bytes", w.memory_anon_bytes);
+  put(out, "memory_file_bytes", w.memory_file_bytes);
+  put(out, "memory_high_events", w.memory_high_events);
+  put(out, "memory_oom_kills", w.memory_oom_kills);
+  out["kernel"] = kernel_json(w.kernel);
   Json counters = Json::object();
   put(counters, "cpu_usage_us", raw.cpu_usage_us);
   if (raw.io) {
@@ -101,45 +136,37 @@ Json workload_json(const WorkloadValues& w, const WorkloadCounters& raw, const s
 }
 
 Json probe_json(const ProbeValues& p) {
-  Json out = {{"target", p.target}};
+  Json out = {{"target", p.target}, {"kind", to_string(p.kind)}};
   put(out, "p50_ms", p.p50_ms);
   put(out, "p95_ms", p.p95_ms);
   put(out, "jitter_ms", p.jitter_ms);
   out["loss_ratio"] = p.loss_ratio;
   out["sent"] = p.sent;
+  out["dns_failures"] = p.dns_failures;
+  out["refusals"] = p.refusals;
+  out["timeouts"] = p.timeouts;
+  out["unreachables"] = p.unreachables;
+  out["bad_answers"] = p.bad_answers;
   return out;
 }
 
 // Names come from directories: bytes that are not UTF-8 are replaced, not thrown at.
 std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-template <class T>
-std::string cell(const std::optional<T>& value) {
-  return value ? Json(*value).dump() : "";
-}
-
-std::string csv_text(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
 }  // namespace
 
-std::string sample_json(const std::string& node, const Sample& sample) {
+std::string sample_json(const std::string& node, const Sample& sample, const WorkloadFilter& filter) {
   const Record& r = sample.record;
-  Json out = {{"node_name", node},        {"incarnation", r.incarnation}, {"seq", r.seq},
-              {"mono_ns", r.mono_ns},     {"wall_ns", r.wall_ns},         {"interval_ns", r.interval_ns},
-              {"node", node_json(r.node)}};
+  Json out = {{"node_name", node},         {"incarnation", r.incarnation}, {"seq", r.seq},
+              {"mono_ns", r.mono_ns},      {"wall_ns", r.wall_ns},         {"interval_ns", r.interval_ns},
+              {"node", node_json(r.node)}, {"partial", r.partial}};
   if (r.node.energy_uj && r.interval_ns > 0)
     out["node"]["power_w"] = static_cast<double>(*r.node.energy_uj) * 1e3 / static_cast<double>(r.interval_ns);
   out["raw"] = raw_node_json(sample);
   out["workloads"] = Json::array();
   for (std::size_t i = 0; i < r.workloads.size(); ++i)
-    out["workloads"].push_back(workload_json(r.workloads[i], sample.workloads[i], sample.paths[i]));
+    if (filter.takes(r.workloads[i]))
+      out["workloads"].push_back(workload_json(r.workloads[i], sample.workloads[i], sample.paths[i]));
   out["probes"] = Json::array();
   for (const auto& probe : r.probes) out["probes"].push_back(probe_json(probe));
   if (!sample.errors.empty()) {
@@ -147,131 +174,6 @@ std::string sample_json(const std::string& node, const Sample& sample) {
     for (const auto& [part, error] : sample.errors) out["errors"][part] = error.message();
   }
   return line_of(out);
-}
-
-std::string csv_header() {
-  return "node_name,seq,wall_ns,mono_ns,interval_ns,scope,kind,name,ended,cpu_used_cores,cpu_cores,cpu_usage_us,cpu_"
-         "usage_total_us,"
-         "memory_bytes,memory_total_bytes,net_rx_bytes_per_s,net_tx_bytes_per_s,disk_read_bytes_per_s,disk_write_bytes_"
-         "per_s,"
-         "disk_used_ratio,tcp_established,io_read_bytes,io_write_bytes,pids,cpu_some_ratio,memory_some_ratio,io_some_"
-         "ratio,"
-         "energy_source,energy_uj,idle_energy_uj,unattributed_energy_uj,p50_ms,p95_ms,jitter_ms,loss_ratio\n";
-}
-
-std::string sample_csv(const std::string& node, const Sample& sample) {
-  const Record& r = sample.record;
-  const NodeValues& n = r.node;
-  const std::string start = csv_text(node) + "," + std::to_string(r.seq) + "," + std::to_string(r.wall_ns) + "," +
-                            std::to_string(r.mono_ns) + "," + std::to_string(r.interval_ns) + ",";
-  const auto row = [&](std::initializer_list<std::string> cells) {
-    std::string line = start;
-    bool first = true;
-    for (const auto& text : cells) {
-      if (!first) line += ',';
-      line += text;
-      first = false;
-    }
-    return line + "\n";
-  };
-  const auto total_us = sample.cgroup_usage_us ? sample.cgroup_usage_us
-                        : sample.node.cpu      ? std::optional(sample.node.cpu->busy_us)
-                                               : std::nullopt;
-  std::string out = row({"node",
-                         "",
-                         csv_text(node),
-                         "",
-                         cell(n.cpu_used_cores),
-                         cell(n.cpu_cores),
-                         "",
-                         cell(total_us),
-                         cell(n.memory_used_bytes),
-                         cell(n.memory_total_bytes),
-                         cell(n.net_rx_bytes_per_s),
-                         cell(n.net_tx_bytes_per_s),
-                         cell(n.disk_read_bytes_per_s),
-                         cell(n.disk_write_bytes_per_s),
-                         cell(n.disk_used_ratio),
-                         cell(n.tcp_established),
-                         "",
-                         "",
-                         "",
-                         cell(n.pressure.cpu_some_ratio),
-                         cell(n.pressure.memory_some_ratio),
-                         cell(n.pressure.io_some_ratio),
-                         std::string(to_string(n.energy_source)),
-                         cell(n.energy_uj),
-                         cell(n.idle_energy_uj),
-                         cell(n.unattributed_energy_uj),
-                         "",
-                         "",
-                         "",
-                         ""});
-  for (std::size_t i = 0; i < r.workloads.size(); ++i) {
-    const WorkloadValues& w = r.workloads[i];
-    out += row({"workload",
-                std::string(to_string(w.kind)),
-                csv_text(w.name),
-                w.ended ? "true" : "false",
-                "",
-                "",
-                cell(w.cpu_usage_us),
-                cell(sample.workloads[i].cpu_usage_us),
-                cell(w.memory_bytes),
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                cell(w.io_read_bytes),
-                cell(w.io_write_bytes),
-                cell(w.pids),
-                cell(w.pressure.cpu_some_ratio),
-                cell(w.pressure.memory_some_ratio),
-                cell(w.pressure.io_some_ratio),
-                std::string(to_string(n.energy_source)),
-                cell(w.energy_uj),
-                "",
-                "",
-                "",
-                "",
-                "",
-                ""});
-  }
-  for (const auto& p : r.probes)
-    out += row({"probe",
-                "",
-                csv_text(p.target),
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                "",
-                cell(p.p50_ms),
-                cell(p.p95_ms),
-                cell(p.jitter_ms),
-                Json(p.loss_ratio).dump()});
-  return out;
 }
 
 std::string doctor_json(const std::string& node, const std::vector<Finding>& findings) {

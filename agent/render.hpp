@@ -1,5 +1,6 @@
-// render: samples as text for `wattle-agent sample` and `doctor`.
-// Gives    one JSON object a line, or CSV with one row for the node and one for each workload and probe
+// render: samples as text for `wattle-agent sample` and `doctor`. docs/operations.md lists the columns.
+// Gives    one JSON object a line, or CSV with one row for the node and one for each domain, socket, workload and probe;
+//          absent is left out, or an empty cell
 // Units    in every key; "raw" holds the kernel's cumulative counters
 // Threads  pure
 #pragma once
@@ -12,9 +13,21 @@
 
 namespace wattle::agent {
 
-std::string sample_json(const std::string& node, const Sample& sample);
+// Of all workloads one pod, or those of one name.
+struct WorkloadFilter {
+  std::string pod, name;
+  bool any() const { return !pod.empty() || !name.empty(); }
+  bool takes(const WorkloadValues& workload) const {
+    if (!pod.empty()) return workload.kind == WorkloadKind::pod && workload.name == pod;
+    return name.empty() || workload.name == name;
+  }
+  std::string text() const { return pod.empty() ? "workload " + name : "pod " + pod; }
+};
+
+std::string sample_json(const std::string& node, const Sample& sample, const WorkloadFilter& filter = {});
+// New columns come last.
 std::string csv_header();
-std::string sample_csv(const std::string& node, const Sample& sample);
+std::string sample_csv(const std::string& node, const Sample& sample, const WorkloadFilter& filter = {});
 
 std::string doctor_json(const std::string& node, const std::vector<Finding>& findings);
 std::string doctor_text(const std::vector<Finding>& findings);

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "agent/collect/cgroup_mount.hpp"
 
@@ -12,39 +11,60 @@ namespace wattle::agent {
 namespace {
 // One buffer for all reads; only the pages that files fill are ever touched.
 constexpr std::size_t kScratch_bytes = 1 << 20;
+
+void index_below(const CgroupNode& node, std::uint64_t root, RootIndex& out) {
+  if (node.is_root) root = node.id;
+  out.add(node.id, root);
+  for (const auto& child : node.children) index_below(*child, root, out);
+}
+
+// True when it differs from what it was.
+bool index_roots(const CgroupCollector& cgroups, RootIndex& out) {
+  out.begin();
+  index_below(cgroups.tree().top(), RootIndex::kNobody, out);
+  for (const ShortLived& root : cgroups.short_lived())
+    for (const auto id : root.members) out.add(id, root.id);
+  return out.finish();
+}
 }  // namespace
 
 Result<Sampler> Sampler::open_(const AgentConfig& config, const Clock& clock, std::uint64_t incarnation) {
   const long user_hz = ::sysconf(_SC_CLK_TCK);
   WATTLE_TRY(auto procfs, Procfs::open_(config.roots, user_hz > 0 ? static_cast<std::uint64_t>(user_hz) : 100));
   WATTLE_TRY(auto proc, Dir::open_(config.roots.proc));
-  Sampler sampler(clock, std::move(procfs), std::move(proc));
-  sampler.findings_ = examine(config.roots);
-  if (auto root = open_cgroup_root(config.roots)) {
+  Sampler sampler(clock, std::move(procfs), std::move(proc), EnergyMeter::open_(config));
+  sampler.findings_ = examine_at_start(config);
+  auto root = open_cgroup_root(config.roots);
+  if (config.bpf.enabled && !config.roots.captured)
+    sampler.signals_.emplace(KernelSignals::load_(signal_options(config, root ? &*root : nullptr), sampler.findings_));
+  if (root) {
     CgroupTreeOptions options;
     options.pod_parents = config.pod_parents;
-    sampler.cgroups_.emplace(CgroupTree::open_(std::move(*root), std::move(options)));
+    std::optional<CgroupSweep> sweep;
+    if (config.bpf.enabled && !config.roots.captured) {
+      auto opened = CgroupSweep::open_(*root);
+      sampler.findings_.push_back(finding_of(opened));
+      if (opened) sweep.emplace(std::move(*opened));
+      auto lifecycle = CgroupLifecycle::open_();
+      sampler.findings_.push_back(finding_of(lifecycle));
+      if (lifecycle) sampler.lifecycle_.emplace(std::move(*lifecycle));
+    }
+    sampler.cgroups_.emplace(CgroupTree::open_(std::move(*root), std::move(options)), std::move(sweep));
+    if (const auto devices = sampler.proc_.read_file("devices"))
+      sampler.cgroups_->leave_out(parse_stacked_majors(*devices));
   }
-  if (auto rapl = Rapl::open_(config.roots)) sampler.rapl_.emplace(std::move(*rapl));
-
-  const auto stat = sampler.proc_.read_file("stat", 16 << 20);
-  const auto cpu = stat ? parse_stat(*stat, 100) : std::nullopt;
-  const auto cpuinfo = sampler.proc_.read_file("cpuinfo", 16 << 20);
-  sampler.power_model_ = table_model(cpuinfo ? parse_cpuinfo(*cpuinfo) : std::nullopt, cpu ? cpu->cores : 1);
-  if (config.estimate.idle_w) {
-    sampler.power_model_ = {*config.estimate.idle_w, *config.estimate.max_w, config.estimate.curve, "configuration"};
-    sampler.configured_idle_w_ = config.estimate.idle_w;
-  }
-  sampler.idle_power_ = IdlePower(sampler.power_model_);
-  if (!sampler.rapl_)
-    sampler.findings_.push_back(
-        {"energy", true, true, "estimated from utilisation, " + sampler.power_model_.origin, ""});
+  for (const auto& finding : sampler.energy_.findings()) sampler.findings_.push_back(finding);
   sampler.sample_.record.incarnation = incarnation;
   return sampler;
 }
 
-Sampler::Sampler(const Clock& clock, Procfs procfs, Dir proc)
-    : clock_(&clock), procfs_(std::move(procfs)), proc_(std::move(proc)), scratch_(kScratch_bytes) {}
+Sampler::Sampler(const Clock& clock, Procfs procfs, Dir proc, EnergyMeter energy)
+    : clock_(&clock),
+      procfs_(std::move(procfs)),
+      proc_(std::move(proc)),
+      energy_(std::move(energy)),
+      memory_(new char[kScratch_bytes]),  // a vector would touch each page
+      scratch_(memory_.get(), kScratch_bytes) {}
 
 const Sample& Sampler::tick() {
   Record& record = sample_.record;
@@ -54,25 +74,11 @@ const Sample& Sampler::tick() {
 
   read_node();
   const double cores = record.node.cpu_cores.value_or(1);
-  if (cgroups_) {
-    cgroups_->read(cgroup_readings_, *clock_, cores, scratch_);
-    if (cgroups_->tree().truncated())
-      sample_.errors.emplace_back(
-          "cgroup", Error{Errc::exhausted, "cgroup tree", "is not seen whole: too many, too deep, or no descriptors",
-                          "raise the limit of open files (LimitNOFILE, ulimit -n)"});
-  }
+  if (cgroups_) read_cgroups(cores);
   read_energy(cores);
 
   sample_.cgroup_usage_us = cgroup_readings_.total_usage_us;
-  const auto& readings = cgroup_readings_.workloads;
-  record.workloads.resize(readings.size());
-  sample_.workloads.resize(readings.size());
-  sample_.paths.resize(readings.size());
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    record.workloads[i] = readings[i].values;
-    sample_.workloads[i] = readings[i].raw;
-    sample_.paths[i] = readings[i].path;
-  }
+  read_kernel_signals();
   attribute();
   note_changes();
 
@@ -82,6 +88,32 @@ const Sample& Sampler::tick() {
   record.mono_ns = to_ns(now);
   record.wall_ns = to_ns(clock_->wall());
   return sample_;
+}
+
+void Sampler::read_cgroups(double cores) {
+  Record& record = sample_.record;
+  ShortLivedSources sources;
+  if (lifecycle_) sources.ended = [this] { return lifecycle_->read(); };
+  if (signals_) sources.on_cpu_ns = [this](std::uint64_t id) { return signals_->unread_on_cpu_ns(id); };
+  // The collector writes where the record keeps them: nothing is copied.
+  const auto exchange = [&] {
+    std::swap(record.workloads, cgroup_readings_.workloads);
+    std::swap(sample_.workloads, cgroup_readings_.counters);
+    std::swap(sample_.paths, cgroup_readings_.paths);
+  };
+  exchange();
+  cgroups_->read(cgroup_readings_, *clock_, cores, scratch_, sources);
+  exchange();
+  if (cgroups_->sweep_lost()) sample_.errors.emplace_back("cgroup-sweep", *cgroups_->sweep_lost());
+  if (cgroups_->tree().truncated())
+    sample_.errors.emplace_back(
+        "cgroup", Error{Errc::exhausted, "cgroup tree", "is not seen whole: too many, too deep, or no descriptors",
+                        "raise the limit of open files (LimitNOFILE, ulimit -n)"});
+  const auto lost_before = lifecycle_lost_;
+  if (lifecycle_) lifecycle_lost_ = lifecycle_->lost();
+  if (lifecycle_lost_ != lost_before)
+    sample_.errors.emplace_back("bpf-lifecycle", Error{Errc::exhausted, "ring of removed cgroups",
+                                                       "was full: some that came and went have no name", ""});
 }
 
 void Sampler::read_node() {
@@ -125,37 +157,29 @@ void Sampler::read_node() {
 
 void Sampler::read_energy(double cores) {
   NodeValues& node = sample_.record.node;
-  node.energy_uj.reset();
+  std::optional<double> utilisation_ratio;
+  if (node.cpu_used_cores) utilisation_ratio = *node.cpu_used_cores / cores;
+  const EnergyInterval& energy = energy_.read(*clock_, utilisation_ratio, scratch_, sample_.errors);
+  node.energy_source = energy.source;
+  node.energy_uj = energy.energy_uj;
+  node.energy_gap = sample_.energy_gap = energy.gap;
+  node.domains = energy.domains;
+  node.sockets = energy.sockets;
   node.idle_energy_uj.reset();
   node.unattributed_energy_uj.reset();
-  node.domains.clear();
-  energy_idle_uj_.reset();
-  sample_.energy_gap = false;
-  const double utilisation_ratio = node.cpu_used_cores ? *node.cpu_used_cores / cores : 1;
+  sample_.rapl_uj = energy.rapl_uj;
+  pools_ = energy.pools;
+}
 
-  if (rapl_) {
-    node.energy_source = EnergySource::rapl;
-    rapl_->read(rapl_reading_, *clock_, scratch_, sample_.errors);
-    const MonoTime at = clock_->mono();
-    const Duration interval = at - rapl_at_;
-    rapl_at_ = at;
-    sample_.rapl_uj = rapl_reading_.raw_uj;
-    node.domains = rapl_reading_.domains;
-    if (!rapl_reading_.total) return;
-    node.energy_uj = rapl_reading_.total->energy_uj;
-    sample_.energy_gap = rapl_reading_.total->gap;
-    if (!sample_.energy_gap)
-      idle_power_.observe(static_cast<double>(*node.energy_uj) / (seconds(interval) * 1e6), utilisation_ratio);
-    const double idle_w = configured_idle_w_ ? *configured_idle_w_ : idle_power_.idle_w().value_or(0);
-    energy_idle_uj_ = static_cast<std::uint64_t>(std::llround(idle_w * seconds(interval) * 1e6));
-    return;
-  }
-  node.energy_source = EnergySource::estimated;
-  if (!node.cpu_used_cores) return;
-  const auto energy = estimate_energy(power_model_, utilisation_ratio, sample_.node.cpu_at - prev_node_.cpu_at);
-  node.energy_uj = energy.energy_uj;
-  energy_idle_uj_ = energy.idle_uj;
-  node.domains.push_back({"estimated", energy.energy_uj, false});
+void Sampler::read_kernel_signals() {
+  if (!signals_) return;
+  bool changed = false;
+  if (cgroups_) changed = index_roots(*cgroups_, root_index_);
+  signals_->read(*clock_, root_index_, changed, sample_.record.node, sample_.record.workloads);
+  if (signals_->overflows() > 0)
+    sample_.errors.emplace_back("bpf",
+                                Error{Errc::exhausted, "BPF table", "is full: some cgroups count for the node alone",
+                                      "start the agent anew; it sizes the table by the cgroups there are"});
 }
 
 void Sampler::attribute() {
@@ -167,9 +191,14 @@ void Sampler::attribute() {
     total_us = *cgroup_readings_.total_usage_delta_us;
   else if (prev_node_.cpu && sample_.node.cpu && sample_.node.cpu->busy_us >= prev_node_.cpu->busy_us)
     total_us = sample_.node.cpu->busy_us - prev_node_.cpu->busy_us;
-  usage_us_.clear();
-  for (const auto& workload : record.workloads) usage_us_.push_back(workload.cpu_usage_us.value_or(0));
-  const auto& result = attributor_.attribute(*record.node.energy_uj, energy_idle_uj_.value_or(0), usage_us_, total_us);
+  uses_.clear();
+  for (const auto& workload : record.workloads) uses_.push_back({workload.cpu_usage_us.value_or(0), {}});
+  CpuUse total{total_us, {}};
+  if (signals_ && signals_->package_use().size() == uses_.size()) {
+    for (std::size_t i = 0; i < uses_.size(); ++i) uses_[i].by_package = signals_->package_use()[i].weights();
+    total.by_package = signals_->node_package_use().weights();
+  }
+  const auto& result = attributor_.attribute(pools_, uses_, total);
   record.node.idle_energy_uj = result.idle_uj;
   record.node.unattributed_energy_uj = result.unattributed_uj;
   for (std::size_t i = 0; i < record.workloads.size(); ++i) record.workloads[i].energy_uj = result.shares_uj[i];
@@ -186,8 +215,11 @@ void Sampler::note_changes() {
     pods_.emplace(workload.cgroup_id, workload.name);
   }
   for (const auto& workload : sample_.record.workloads) {
-    if (!workload.ended || pods_.erase(workload.cgroup_id) == 0) continue;
-    if (!known(workload.name)) sample_.changes.push_back({workload.name, workload.cgroup_id, true});
+    if (!workload.ended || workload.kind != WorkloadKind::pod) continue;
+    const bool came_and_went = pods_.erase(workload.cgroup_id) == 0;
+    if (known(workload.name)) continue;
+    if (came_and_went) sample_.changes.push_back({workload.name, workload.cgroup_id, false});
+    sample_.changes.push_back({workload.name, workload.cgroup_id, true});
   }
 }
 

@@ -8,16 +8,18 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agent/attribute/attribute.hpp"
+#include "agent/bpf/cgroup_lifecycle.hpp"
+#include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup.hpp"
-#include "agent/collect/estimate.hpp"
+#include "agent/collect/energy.hpp"
 #include "agent/collect/procfs.hpp"
 #include "agent/collect/psi.hpp"
-#include "agent/collect/rapl.hpp"
 #include "agent/config.hpp"
 #include "agent/doctor.hpp"
 #include "common/clock.hpp"
@@ -50,6 +52,8 @@ class Sampler {
   static Result<Sampler> open_(const AgentConfig& config, const Clock& clock, std::uint64_t incarnation);
   Sampler(Sampler&&) noexcept = default;
 
+  // Leaves Sample::workloads and paths empty: megabytes on a large node, which only `sample` shows.
+  void leave_out_raw() { cgroup_readings_.with_raw = false; }
   // The value lives until the next tick.
   const Sample& tick();
   // The last sample, with what the probes have found until now.
@@ -60,13 +64,19 @@ class Sampler {
   // Living pods, for telling them all again.
   std::vector<PodChange> pods() const;
   const std::vector<Finding>& findings() const { return findings_; }
-  const PowerModel& power_model() const { return power_model_; }
+  // What was found beside the sources.
+  void note(Finding finding) { findings_.push_back(std::move(finding)); }
+  // Null where no BPF program could be loaded, or none was asked for.
+  const KernelSignals* kernel_signals() const { return signals_ ? &*signals_ : nullptr; }
+  const PowerModel& power_model() const { return energy_.power_model(); }
 
  private:
-  Sampler(const Clock& clock, Procfs procfs, Dir proc);
+  Sampler(const Clock& clock, Procfs procfs, Dir proc, EnergyMeter energy);
   void read_node();
   void read_energy(double cores);
+  void read_kernel_signals();
   void attribute();
+  void read_cgroups(double cores);
   void note_changes();
 
   const Clock* clock_;
@@ -74,23 +84,24 @@ class Sampler {
   Dir proc_;
   PsiFiles psi_ = PsiFiles::of_node();
   std::optional<CgroupCollector> cgroups_;
-  std::optional<Rapl> rapl_;
-  PowerModel power_model_;
-  std::optional<double> configured_idle_w_;
-  IdlePower idle_power_{PowerModel{}};
+  std::optional<CgroupLifecycle> lifecycle_;
+  std::uint64_t lifecycle_lost_ = 0;
+  EnergyMeter energy_;
+  std::optional<KernelSignals> signals_;
+  RootIndex root_index_;
   Attributor attributor_;
   std::vector<Finding> findings_;
 
-  std::vector<char> scratch_;
+  std::unique_ptr<char[]> memory_;
+  std::span<char> scratch_;  // all of it
   Sample sample_;
   NodeCounters prev_node_;
   PressureTotals prev_pressure_;
-  MonoTime pressure_at_, rapl_at_, tick_at_;
+  MonoTime pressure_at_, tick_at_;
   CgroupReadings cgroup_readings_;
-  RaplReading rapl_reading_;
-  std::vector<std::uint64_t> usage_us_;
+  std::vector<CpuUse> uses_;
   std::map<std::uint64_t, std::string> pods_;  // cgroup id -> pod UID
-  std::optional<std::uint64_t> energy_idle_uj_;
+  std::vector<EnergyPool> pools_;              // of the interval
 };
 
 }  // namespace wattle::agent

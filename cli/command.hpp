@@ -40,6 +40,7 @@ struct Arguments {
   std::string action;              // of `keys`
   std::vector<std::string> words;  // its operands
   std::string allow_list;          // empty: as configured
+  bool switch_over = false;        // of `keys rotate`
   std::string shell;
 };
 

@@ -11,12 +11,11 @@ Result<Controller> Controller::open_(const Settings& settings) {
     return fail(Errc::not_found, "--server-key", "no file with the controller's public key is named",
                 "give --server-key FILE");
   WATTLE_TRY(transport::KeyPair key, transport::KeyPair::load(settings.key_file));
-  WATTLE_TRY(std::string server_key, transport::load_public_key(settings.server_key_file));
   auto context = std::make_unique<transport::Context>();
   transport::ClientOptions options;
   options.endpoint = settings.server;
   options.key = std::move(key);
-  options.server_key = std::move(server_key);
+  WATTLE_CHECK(options.read_server_keys(settings.server_key_file));
   WATTLE_TRY(transport::AskClient client, transport::AskClient::connect(*context, options));
   return Controller(settings, std::move(context), std::move(client));
 }

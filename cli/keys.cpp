@@ -1,10 +1,13 @@
 // `wattle keys`: key pairs and the allow list, as files on this machine.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -114,10 +117,16 @@ int list(const Invocation& invocation) {
   const auto text = list_text(*path, false);
   if (!text) return complain(invocation, text.error(), kUsage);
   Json document{{"keys", Json::array()}};
-  Table table{{{"KEY"}, {"ROLE"}, {"NAME"}}, {}};
-  for (const Entry& entry : entries_of(*text)) {
-    document["keys"].push_back({{"key", entry.key}, {"role", entry.role}, {"name", entry.name}});
-    table.rows.push_back({entry.key, entry.role, entry.name});
+  Table table{{{"KEY"}, {"ROLE"}, {"NAME"}, {"NOTE"}}, {}};
+  const auto entries = entries_of(*text);
+  std::map<std::string, int> keys_of;
+  for (const Entry& entry : entries) ++keys_of[entry.role + "/" + entry.name];
+  for (const Entry& entry : entries) {
+    const int same = keys_of[entry.role + "/" + entry.name];
+    document["keys"].push_back(
+        {{"key", entry.key}, {"role", entry.role}, {"name", entry.name}, {"keys_of_this_name", same}});
+    table.rows.push_back(
+        {entry.key, entry.role, entry.name, same > 1 ? "one of " + std::to_string(same) + " keys of this name" : ""});
   }
   const auto printed = print(invocation, document, [&](const Json&, const Style& style) -> Result<std::string> {
     return to_text(table, style.colour);
@@ -187,6 +196,61 @@ int revoke(const Invocation& invocation) {
   return kOk;
 }
 
+// Readable by whoever reads the other: a key that root makes is the program's to read.
+Status give_owner_of(const std::string& model, const std::string& path) {
+  struct stat info {};
+  if (::geteuid() != 0) return {};
+  if (::stat(model.c_str(), &info) != 0) return fail_errno(errno, model);
+  if (::chown(path.c_str(), info.st_uid, info.st_gid) != 0) return fail_errno(errno, path);
+  return {};
+}
+
+Status make_next(const std::string& path, std::ostream& out) {
+  WATTLE_TRY(const KeyPair current, KeyPair::load(path));
+  const std::string next_path = path + ".next", public_path = path + ".pub";
+  std::error_code ignored;
+  if (!std::filesystem::exists(next_path, ignored)) {
+    WATTLE_CHECK(KeyPair::generate().save(next_path));
+    WATTLE_CHECK(give_owner_of(path, next_path));
+  }
+  WATTLE_TRY(const KeyPair next, KeyPair::load(next_path));
+  WATTLE_CHECK(write_file_atomically(public_path, current.public_key + "\n" + next.public_key + "\n", 0644));
+  out << next_path << ": next secret key pair, mode 0400\n"
+      << public_path << ": present and next public key\n"
+      << "Now copy " << public_path
+      << " to every client as its server_key file (a running client reads it again when a\n"
+      << "handshake fails); then: wattle keys rotate --switch " << path << "\n";
+  return {};
+}
+
+// In an order in which a crash leaves a pair that clients know.
+Status switch_to_next(const std::string& path, std::ostream& out) {
+  const std::string next_path = path + ".next", previous_path = path + ".previous";
+  WATTLE_TRY(const KeyPair current, KeyPair::load(path));
+  auto next = KeyPair::load(next_path);
+  if (!next && next.error().code == Errc::not_found)
+    return fail(Errc::not_found, next_path, "no next pair is there", "make it with: wattle keys rotate " + path);
+  if (!next) return forward_error(next);
+  WATTLE_CHECK(current.save(previous_path));
+  WATTLE_CHECK(give_owner_of(path, previous_path));
+  WATTLE_CHECK(next->save(path));
+  WATTLE_CHECK(write_file_atomically(path + ".pub", next->public_key + "\n", 0644));
+  if (::unlink(next_path.c_str()) != 0) return fail_errno(errno, next_path);
+  out << path << ": is the next pair now\n"
+      << previous_path << ": the pair until now; remove it when every client is back\n"
+      << "Now restart the controller.\n";
+  return {};
+}
+
+int rotate(const Invocation& invocation) {
+  const std::string& path = invocation.arguments.words[0];
+  const auto held = lock(path);
+  if (!held) return complain(invocation, held.error(), kProblem);
+  std::ostream& out = invocation.around.out;
+  const auto done = invocation.arguments.switch_over ? switch_to_next(path, out) : make_next(path, out);
+  return done ? kOk : complain(invocation, done.error(), kProblem);
+}
+
 struct Action {
   std::string_view name;
   std::string_view help;
@@ -197,7 +261,8 @@ constexpr std::array kActions{
     Action{"list", "Show whose key may do what", list},
     Action{"allow", "Allow a public key: KEY or its FILE, then a role (agent, shim, reader, operator) and a name",
            allow},
-    Action{"revoke", "Take a key, or every key of a name, off the allow list", revoke}};
+    Action{"revoke", "Take a key, or every key of a name, off the allow list", revoke},
+    Action{"rotate", "Make the controller's next key pair beside FILE; with --switch, put it in FILE's place", rotate}};
 }  // namespace
 
 void declare_keys(CLI::App& command, Arguments& arguments) {
@@ -208,6 +273,11 @@ void declare_keys(CLI::App& command, Arguments& arguments) {
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
     if (action.name == "new") {
       sub->add_option("FILE", arguments.words, "Where to write")->required();
+      continue;
+    }
+    if (action.name == "rotate") {
+      sub->add_option("FILE", arguments.words, "The controller's key file")->required()->expected(1);
+      sub->add_flag("--switch", arguments.switch_over, "Put the next pair in place");
       continue;
     }
     sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list (default: as configured)");

@@ -14,7 +14,9 @@ find_package(OpenSSL REQUIRED)                                        # common/h
 find_package(Boost 1.74 REQUIRED)                                     # common/http (Beast, header only)
 pkg_check_modules(PrometheusCore REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # /metrics pages, in .cpp files
 find_package(SQLite3 REQUIRED)                                        # common/sqlite
+find_package(ZLIB REQUIRED)                                           # sim/x8/gzip
 find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
+pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges
 pkg_check_modules(Systemd IMPORTED_TARGET libsystemd)
 
 # msgpack-cxx without its optional Boost parts.

@@ -33,20 +33,22 @@ std::string join(const std::string& base, const std::string& relative) {
 }
 
 // openat takes an absolute path as it is, which would leave the root.
-const char* below(const std::string& relative) {
-  const char* path = relative.c_str();
+const char* below(const char* path) {
   while (*path == '/') ++path;
   return *path == '\0' ? "." : path;
 }
-}  // namespace
+const char* below(const std::string& relative) { return below(relative.c_str()); }
 
-Result<std::string_view> File::read_into(std::span<char> buffer) const {
+// `path` is called for the text of an error only.
+template <class Path>
+Result<std::string_view> read_whole(int fd, std::span<char> buffer, const Path& path) {
   std::size_t used = 0;
   while (used < buffer.size()) {
-    const ssize_t n = ::pread(fd_.get(), buffer.data() + used, buffer.size() - used, static_cast<off_t>(used));
+    const ssize_t n = ::pread(fd, buffer.data() + used, buffer.size() - used, static_cast<off_t>(used));
     if (n < 0) {
-      if (errno == EINTR) continue;
-      return fail_errno(errno, path_);
+      const int why = errno;
+      if (why == EINTR) continue;
+      return fail_errno(why, path());
     }
     if (n == 0) break;
     used += static_cast<std::size_t>(n);
@@ -54,12 +56,22 @@ Result<std::string_view> File::read_into(std::span<char> buffer) const {
   return std::string_view(buffer.data(), used);
 }
 
-Result<std::string_view> File::read_once_into(std::span<char> buffer) const {
+template <class Path>
+Result<std::string_view> read_once(int fd, std::span<char> buffer, const Path& path) {
   for (;;) {
-    const ssize_t n = ::pread(fd_.get(), buffer.data(), buffer.size(), 0);
+    const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), 0);
     if (n >= 0) return std::string_view(buffer.data(), static_cast<std::size_t>(n));
-    if (errno != EINTR) return fail_errno(errno, path_);
+    if (const int why = errno; why != EINTR) return fail_errno(why, path());
   }
+}
+}  // namespace
+
+Result<std::string_view> File::read_into(std::span<char> buffer) const {
+  return read_whole(fd_.get(), buffer, [&] { return path_; });
+}
+
+Result<std::string_view> File::read_once_into(std::span<char> buffer) const {
+  return read_once(fd_.get(), buffer, [&] { return path_; });
 }
 
 Result<std::string> File::read_all(std::size_t max_bytes) const {
@@ -96,6 +108,20 @@ Result<File> Dir::open_file(const std::string& relative) const {
   return File(std::move(fd), join(path_, relative));
 }
 
+Result<Fd> Dir::open_fd(const char* relative) const {
+  Fd fd(::openat(fd_.get(), below(relative), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(errno, join(path_, relative));
+  return fd;
+}
+
+Result<std::string_view> Dir::read_into(const Fd& file, const char* relative, std::span<char> buffer) const {
+  return read_whole(file.get(), buffer, [&] { return join(path_, relative); });
+}
+
+Result<std::string_view> Dir::read_once_into(const Fd& file, const char* relative, std::span<char> buffer) const {
+  return read_once(file.get(), buffer, [&] { return join(path_, relative); });
+}
+
 Result<std::string> Dir::read_file(const std::string& relative, std::size_t max_bytes) const {
   WATTLE_TRY(File file, open_file(relative));
   return file.read_all(max_bytes);
@@ -118,7 +144,7 @@ Result<std::vector<DirEntry>> Dir::list() const {
       struct stat info {};
       is_dir = ::fstatat(fd_.get(), name.c_str(), &info, 0) == 0 && S_ISDIR(info.st_mode);
     }
-    entries.push_back({std::move(name), is_dir});
+    entries.push_back({std::move(name), is_dir, static_cast<std::uint64_t>(entry->d_ino)});
     errno = 0;
   }
   if (errno != 0) return fail_errno(errno, path_);
@@ -155,20 +181,26 @@ Result<std::uint64_t> Dir::link_count() const {
 
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
+  const auto give_up = [&](int error_number) {
+    ::unlink(temporary.c_str());
+    return fail_errno(error_number, temporary);
+  };
   {
-    Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+    // Never one that somebody else has made: its mode and its readers would be theirs.
+    ::unlink(temporary.c_str());
+    Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
     if (!fd.valid()) return fail_errno(errno, temporary);
+    struct stat before {};
+    const bool foreign = ::geteuid() == 0 && ::stat(path.c_str(), &before) == 0 && before.st_uid != 0;
+    if (foreign && ::fchown(fd.get(), before.st_uid, before.st_gid) != 0) return give_up(errno);
+    if (::fchmod(fd.get(), mode) != 0) return give_up(errno);
     while (!content.empty()) {
       const ssize_t n = ::write(fd.get(), content.data(), content.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) {
-        const int error_number = errno;
-        ::unlink(temporary.c_str());
-        return fail_errno(error_number, temporary);
-      }
+      if (n < 0) return give_up(errno);
       content.remove_prefix(static_cast<std::size_t>(n));
     }
-    if (::fsync(fd.get()) != 0) return fail_errno(errno, temporary);
+    if (::fsync(fd.get()) != 0) return give_up(errno);
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     const int error_number = errno;

@@ -58,7 +58,8 @@ class File {
 
 struct DirEntry {
   std::string name;
-  bool is_dir = false;  // of what it points at, when it is a symbolic link
+  bool is_dir = false;      // of what it points at, when it is a symbolic link
+  std::uint64_t inode = 0;  // its own
 };
 
 class Dir {
@@ -66,6 +67,10 @@ class Dir {
   static Result<Dir> open_(const std::string& path);
   Result<Dir> open_dir(const std::string& relative) const;
   Result<File> open_file(const std::string& relative) const;
+  // For who keeps many: a descriptor alone. The name is told again with each reading, for the text of its error.
+  Result<Fd> open_fd(const char* relative) const;
+  Result<std::string_view> read_into(const Fd& file, const char* relative, std::span<char> buffer) const;
+  Result<std::string_view> read_once_into(const Fd& file, const char* relative, std::span<char> buffer) const;
   // open, read all, close
   Result<std::string> read_file(const std::string& relative, std::size_t max_bytes = 1 << 20) const;
   // Sorted by name, "." and ".." left out.
@@ -89,6 +94,7 @@ class Dir {
 };
 
 // Writes beside the target, fsyncs, renames over it and fsyncs the directory: either the old or the new content exists.
+// The mode is exactly `mode`; root leaves the owner as it was.
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode = 0644);
 
 // mkdir -p

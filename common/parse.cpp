@@ -1,5 +1,6 @@
 #include "common/parse.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -44,12 +45,13 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 }
 
 std::optional<std::uint64_t> keyed_u64(std::string_view text, std::string_view key) {
-  std::optional<std::uint64_t> found;
-  for_each_line(text, [&](std::string_view line) {
-    if (!found && line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ')
-      found = u64(trim(line.substr(key.size() + 1)));
-  });
-  return found;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.size() > key.size() && line[key.size()] == ' ' && line.starts_with(key))
+      if (const auto value = u64(trim(line.substr(key.size() + 1)))) return value;
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return std::nullopt;
 }
 
 namespace {

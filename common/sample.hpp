@@ -21,6 +21,7 @@ struct EnergyDomain {
   std::string name;  // "package-0", "dram-0", "psys", "estimated"
   std::uint64_t energy_uj = 0;
   bool gap = false;  // the counter may have wrapped more than once: energy_uj is a lower bound
+  EnergySource source = EnergySource::none;
 };
 
 // Pressure stall: share of the interval in which some or all tasks waited.
@@ -28,6 +29,28 @@ struct Pressure {
   std::optional<double> cpu_some_ratio, cpu_full_ratio;
   std::optional<double> memory_some_ratio, memory_full_ratio;
   std::optional<double> io_some_ratio, io_full_ratio;
+  bool operator==(const Pressure&) const = default;
+};
+
+// What PCM tells of one socket beside its energy.
+struct SocketValues {
+  std::uint64_t socket = 0;
+  std::optional<double> dram_read_bytes_per_s, dram_write_bytes_per_s;
+  std::optional<double> frequency_hz;          // mean of its cores while they were awake
+  std::vector<double> package_c_state_ratios;  // share of the interval in package C-state 0, 1, 2, ...
+};
+
+// What the BPF programs saw over the interval, of a node or of one workload root. Absent: the program is not loaded.
+struct KernelValues {
+  std::optional<std::uint64_t> on_cpu_us;         // tasks running, up to the moment of the reading
+  std::optional<std::uint64_t> cpu_cycles;        // while they ran; where the processor's counters may be read
+  std::optional<std::uint64_t> run_queue_us;      // runnable tasks waiting for a CPU, summed
+  std::optional<std::uint64_t> run_queue_waits;   // times that a task came from the queue to a CPU
+  std::optional<double> tcp_srtt_us;              // mean smoothed round trip to peers outside the cluster networks
+  std::optional<std::uint64_t> tcp_srtt_samples;  // behind that mean
+  std::optional<std::uint64_t> block_io_us;       // from issue to completion, summed over requests
+  std::optional<std::uint64_t> block_ios;         // requests completed
+  bool operator==(const KernelValues&) const = default;
 };
 
 struct NodeValues {
@@ -45,6 +68,9 @@ struct NodeValues {
   std::optional<std::uint64_t> idle_energy_uj;
   std::optional<std::uint64_t> unattributed_energy_uj;
   std::vector<EnergyDomain> domains;
+  bool energy_gap = false;  // energy_uj is a lower bound
+  std::vector<SocketValues> sockets;
+  KernelValues kernel;
 };
 
 enum class WorkloadKind : std::uint8_t { pod = 0, service = 1, vm = 2, other = 3 };
@@ -59,10 +85,23 @@ struct WorkloadValues {
   std::optional<std::uint64_t> cpu_usage_us;  // over the interval
   std::optional<std::uint64_t> energy_uj;     // its share over the interval
   std::optional<std::uint64_t> memory_bytes;
-  std::optional<std::uint64_t> io_read_bytes, io_write_bytes;  // over the interval
+  // Since they were told last, every 5 s or so; absent in between.
+  std::optional<std::uint64_t> io_read_bytes, io_write_bytes;
   std::optional<std::uint64_t> pids;
   Pressure pressure;
+  std::optional<std::uint64_t> cpu_throttled_us;                      // over the interval, by cpu.max
+  std::optional<std::uint64_t> memory_anon_bytes, memory_file_bytes;  // as last read, every 5 s or so
+  std::optional<std::uint64_t> memory_high_events, memory_oom_kills;  // since they were told last
+  KernelValues kernel;
+  bool operator==(const WorkloadValues&) const = default;
 };
+
+// What a workload tells when it did nothing since it told `values`: counts over the interval are 0, levels are as before,
+// and what is told only now and then (io, memory events) is absent.
+WorkloadValues at_rest(WorkloadValues values);
+
+enum class ProbeKind : std::uint8_t { tcp = 0, http = 1, icmp = 2 };
+std::string_view to_string(ProbeKind kind);
 
 // Round trips to one target over the probe window.
 struct ProbeValues {
@@ -70,6 +109,8 @@ struct ProbeValues {
   std::optional<double> p50_ms, p95_ms, jitter_ms;  // absent: nothing answered
   double loss_ratio = 0;
   std::uint64_t sent = 0;
+  ProbeKind kind = ProbeKind::tcp;
+  std::uint64_t dns_failures = 0, refusals = 0, timeouts = 0, unreachables = 0, bad_answers = 0;  // of `sent`
 };
 
 // One tick of one node.
@@ -82,6 +123,17 @@ struct Record {
   NodeValues node;
   std::vector<WorkloadValues> workloads;
   std::vector<ProbeValues> probes;
+  bool partial = false;  // workloads that are not listed are still there and at rest since the record before
+  // An interval with too many workloads for one message is told by `parts` records with successive numbers. Node values
+  // and probes are in part 0 only; a workload's roots of one name are in one part.
+  std::uint64_t part = 0, parts = 1;
+};
+
+// Numbers of one incarnation that were given to records which are lost, ends included.
+struct RecordGap {
+  std::uint64_t incarnation = 0;
+  std::uint64_t first_seq = 0, last_seq = 0;
+  bool operator==(const RecordGap&) const = default;
 };
 
 }  // namespace wattle

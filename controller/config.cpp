@@ -79,6 +79,14 @@ void read_learn(config::Section learn, LearnConfig& out) {
     learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));
 }
 
+void read_store(config::Section store, StoreConfig& out) {
+  store.read("path", out.path);
+  store.read("max_bytes", out.max_bytes, {.min = 1 << 20, .max = 1e12});
+  read_time(store, "keep", out.keep, 1, 30 * 86'400);
+  read_time(store, "commit_every", out.commit_every, 0.001, 1);
+  store.read("max_workloads", out.max_workloads, {.min = 100, .max = 10'000'000});
+}
+
 Result<ControllerConfig> read(config::Document document) {
   ControllerConfig out;
   config::Section root = document.root();
@@ -93,14 +101,16 @@ Result<ControllerConfig> read(config::Document document) {
   root.section("telemetry").read("endpoint", out.telemetry_endpoint);
   root.section("feed").read("endpoint", out.feed_endpoint);
   root.section("ask").read("endpoint", out.ask_endpoint);
-  config::Section http = root.section("http");
-  http.read("address", out.http_address);
+  config::Section web = root.section("http");
+  web.read("address", out.http_address);
   int port = out.http_port;
-  http.read("port", port, {.min = 0, .max = 65535});
+  web.read("port", port, {.min = 0, .max = 65535});
   out.http_port = static_cast<std::uint16_t>(port);
+  http::read_access(web, out.http_address, true, out.http_access);
   read_reward(root.section("reward"), out.decide.reward);
   read_decide(root.section("decide"), out);
   read_learn(root.section("learn"), out.learn);
+  read_store(root.section("store"), out.store);
   config::Section log = root.section("log");
   read_name(log, "level", out.log_level, parse_log_level);
   read_name(log, "format", out.log_format, parse_log_format);

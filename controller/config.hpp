@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/clock.hpp"
+#include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
 #include "placement/decide.hpp"
@@ -39,6 +40,14 @@ struct LearnConfig {
   std::int64_t seed = 1;
 };
 
+struct StoreConfig {
+  std::string path;  // empty: nothing outlives the process, and records are acknowledged at once
+  std::int64_t max_bytes = std::int64_t{256} << 20;
+  Duration keep = std::chrono::hours(1);                  // of raw records
+  Duration commit_every = std::chrono::milliseconds(50);  // records of this time share a transaction
+  std::int64_t max_workloads = 100'000;                   // rows of the ledger
+};
+
 struct ControllerConfig {
   Mode mode = Mode::shadow;
   std::string data_dir = "/var/lib/wattle-controller";
@@ -49,6 +58,7 @@ struct ControllerConfig {
   std::string ask_endpoint = "tcp://0.0.0.0:7462";
   std::string http_address = "127.0.0.1";
   std::uint16_t http_port = 8050;
+  http::Access http_access;
   placement::DecideOptions decide;  // policy, reward, masks, exploration
   std::int64_t seed = 1;
   Duration in_flight_expiry = std::chrono::seconds(30);
@@ -56,6 +66,7 @@ struct ControllerConfig {
   Duration settle_window = std::chrono::seconds(10);
   int decision_ring = 1000;  // decisions that are kept to be looked at
   LearnConfig learn;
+  StoreConfig store;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

@@ -37,8 +37,10 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
   WATTLE_TRY(mailbox_, Mailbox::open_(kMailbox));
   std::string mode_reason;
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
-  WATTLE_TRY(loop_,
-             Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), mode_reason, clock, log}, key));
+  WATTLE_CHECK(start_store(clock, log));
+  WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), mode_reason,
+                                clock, log},
+                               key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_http(log));
   thread_ = std::thread([this] { loop_->run(stop_); });
@@ -63,6 +65,23 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
   return {};
 }
 
+Status Controller::start_store(const Clock& clock, const Log& log) {
+  const StoreConfig& config = config_.store;
+  if (config.path.empty()) {
+    log.warn("no store: marks and energy sums end with this process",
+             {{"mend", "set store.path to a file on a local disk"}});
+    return {};
+  }
+  StoreOptions options;
+  options.file.path = config.path;
+  options.file.max_bytes = static_cast<std::uint64_t>(config.max_bytes);
+  options.file.keep_s = std::chrono::duration_cast<std::chrono::seconds>(config.keep).count();
+  options.file.max_ledger_rows = config.max_workloads;
+  options.commit_every = config.commit_every;
+  WATTLE_TRY(store_, Store::start(options, clock, log));
+  return {};
+}
+
 Status Controller::start_http(const Log& log) {
   const auto ask_loop = [this](Mailbox::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
   std::map<std::string, http::Handler> routes;
@@ -72,7 +91,11 @@ Status Controller::start_http(const Log& log) {
   };
   routes["GET /readyz"] = routes["GET /livez"];
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
-    const auto text = ask_loop([this]() -> Result<std::string> { return metrics_text(loop_->sources()); });
+    const auto text = ask_loop([this]() -> Result<std::string> {
+      Sources sources = loop_->sources();
+      sources.http_refusals = http_refusals_.get();
+      return metrics_text(sources);
+    });
     return text ? http::Response{200, "text/plain; version=0.0.4; charset=utf-8", *text} : failed(text.error());
   };
   routes["GET " + std::string(kApi)] = [this, ask_loop](const http::Request& request) -> http::Response {
@@ -85,6 +108,9 @@ Status Controller::start_http(const Log& log) {
   options.address = config_.http_address;
   options.port = config_.http_port;
   options.threads = 2;
+  options.tls = config_.http_access.tls;
+  options.token_file = config_.http_access.token_file;
+  options.refusals = http_refusals_;
   WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
   http_ = std::make_unique<http::Server>(std::move(server));
   endpoints_.http_port = http_->port();
@@ -101,6 +127,7 @@ Controller::~Controller() {
   }
   http_.reset();
   loop_.reset();
+  store_.reset();
   trainer_.reset();
 }
 

@@ -1,7 +1,8 @@
 // controller: the threads of a controller and their lifetime.
-// Threads  one loop owns the three sockets, the state and the decisions; one trainer; HTTP workers that ask the loop.
+// Threads  one loop owns the three sockets, the state and the decisions; one trainer; one
+//          writer of the store; HTTP workers that ask the loop.
 //          start() and the destructor from one thread
-// Errors   start: conflict (port in use), denied and malformed (keys, allow list), io (data_dir)
+// Errors   start: conflict (port in use), denied and malformed (keys, allow list), io (data_dir, store)
 #pragma once
 
 #include <atomic>
@@ -31,6 +32,7 @@ class Controller {
   Controller(const ControllerConfig& config) : config_(config) {}
   Status start_parts(const Clock& clock, const Log& log);
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
+  Status start_store(const Clock& clock, const Log& log);
   Status start_http(const Log& log);
 
   ControllerConfig config_;
@@ -39,9 +41,11 @@ class Controller {
   NetworkSlot networks_;
   std::unique_ptr<Mailbox> mailbox_;
   std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<Store> store_;
   std::unique_ptr<Loop> loop_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
+  std::shared_ptr<http::RefusalCounts> http_refusals_ = std::make_shared<http::RefusalCounts>();
   std::unique_ptr<http::Server> http_;
 };
 

@@ -10,12 +10,12 @@ namespace wattle::controller {
 namespace {
 
 using std::chrono::milliseconds;
+using transport::Channel;
 constexpr milliseconds kPoll{50};
 constexpr Duration kTick = milliseconds(100);
 constexpr Duration kAllowCheck = std::chrono::seconds(1);
 constexpr int kAsksAtOnce = 64;
 constexpr int kTelemetryAtOnce = 32;
-constexpr std::size_t kMaxTold = 1000;
 
 // Changes with the file; empty: there is none.
 std::string fingerprint(const std::string& path) {
@@ -37,8 +37,10 @@ Result<std::unique_ptr<Loop>> Loop::bind(const LoopParts& parts, const transport
   transport::ServerOptions options;
   options.key = key;
   options.endpoint = parts.config.telemetry_endpoint;
+  options.channel = Channel::telemetry;
   WATTLE_TRY(transport::Server telemetry, transport::Server::bind(parts.context, options));
   options.endpoint = parts.config.ask_endpoint;
+  options.channel = Channel::ask;
   WATTLE_TRY(transport::Server ask, transport::Server::bind(parts.context, options));
   options.endpoint = parts.config.feed_endpoint;
   WATTLE_TRY(transport::Publisher feed, transport::Publisher::bind(parts.context, options));
@@ -50,7 +52,8 @@ Loop::Loop(const LoopParts& parts, transport::Server telemetry, transport::Serve
       telemetry_socket_(std::move(telemetry)),
       ask_socket_(std::move(ask)),
       state_(parts.config.in_flight_expiry),
-      telemetry_(parts.clock, parts.log, *this),
+      telemetry_(parts.clock, parts.log, *this, &parts.context.refusals(), parts.store,
+                 parts.store != nullptr ? parts.store->marks() : StoreMarks{}),
       decider_(parts.config, state_, parts.networks, parts.clock, learning(parts.trainer),
                parts.trainer != nullptr ? parts.trainer->last_decision_id() + 1 : 1),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts.clock.wall()))),
@@ -73,18 +76,25 @@ Sources Loop::sources() const {
           parts_.mode_reason,
           epoch_,
           started_,
-          parts_.context.refused_handshakes()};
+          parts_.context.refused_handshakes(),
+          &parts_.context.refusals(),
+          nullptr,
+          revoked_keys_,
+          feed_.rebinds(),
+          parts_.store};
 }
 
 void Loop::run(const std::atomic<bool>& stop) {
   const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &telemetry_socket_, &feed_.socket()};
-  const std::array<int, 1> fds = {parts_.mailbox.fd()};
+  std::vector<int> fds = {parts_.mailbox.fd()};
+  if (parts_.store != nullptr) fds.push_back(parts_.store->fd());
   bool more = false;
   while (!stop) {
     transport::poll(sockets, fds, more ? milliseconds(0) : kPoll);
     more = receive_asks();
     more = receive_telemetry() || more;
-    feed_.drain();
+    send_acks();
+    feed_.drain(parts_.log, parts_.clock.mono());
     parts_.mailbox.run_all();
     const MonoTime now = parts_.clock.mono();
     if (now - ticked_ >= kTick) tick();
@@ -114,50 +124,66 @@ bool Loop::receive_telemetry() {
   return true;
 }
 
-wire::Message Loop::answer(const transport::Incoming& incoming) {
-  using transport::Role;
-  const auto refuse = [&](std::string subject, std::string what, std::string mend) -> wire::Message {
-    if (told_.size() < kMaxTold && told_.insert(incoming.identity.user_id()).second)
-      parts_.log.warn("asking peer refused",
-                      {{"peer", incoming.identity.user_id()}, {"subject", subject}, {"what", what}});
-    return wire::Refusal{std::move(subject), std::move(what), std::move(mend)};
-  };
-  const auto message = wire::decode(incoming.bytes);
-  if (!message) return refuse(message.error().subject, message.error().what, "find who sends it, or upgrade it");
-  const Role role = incoming.identity.role;
-  if (const auto* ask = std::get_if<wire::Ask>(&*message)) {
-    if (role == Role::shim || role == Role::operator_) return decider_.ask(*ask);
-    return refuse(incoming.identity.user_id(), "may not ask for placements",
-                  "allow the key with role shim or operator");
-  }
-  if (const auto* query = std::get_if<wire::Query>(&*message)) return answer_query(incoming.identity, *query);
-  return refuse(std::string(to_string(kind_of(*message))), "is not for the ask endpoint", "send Ask or Query");
+wire::Message Loop::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
+  parts_.context.refusals().add(Channel::ask, reason);
+  if (const auto count = told_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
+    parts_.log.warn("peer refused", {{"endpoint", "ask"},
+                                     {"reason", to_string(reason)},
+                                     {"peer", who.user_id()},
+                                     {"subject", why.subject},
+                                     {"what", why.what},
+                                     {"count", *count}});
+  return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
 }
 
-wire::Message Loop::answer_query(const transport::Identity& who, const wire::Query& query) {
-  using transport::Role;
+// What the store has committed since.
+void Loop::send_acks() {
+  if (parts_.store == nullptr) return;
+  for (const Committed& news : parts_.store->committed())
+    if (const auto answer = telemetry_.committed(news.node, news.last, news.records))
+      telemetry_socket_.send(answer->route, wire::encode(answer->message));
+}
+
+wire::Message Loop::answer(const transport::Incoming& incoming) {
+  using transport::Refused;
+  const transport::Identity& who = incoming.identity;
+  const auto message = wire::decode(incoming.bytes);
+  if (!message)
+    return refuse(who, Refused::malformed,
+                  {Errc::malformed, message.error().subject, message.error().what, "find who sends it, or upgrade it"});
+  const wire::Kind kind = kind_of(*message);
+  const auto* query = std::get_if<wire::Query>(&*message);
+  const std::string_view what = query != nullptr ? std::string_view(query->what) : std::string_view();
+  if (const auto why = refused(Channel::ask, kind, what, who.role)) {
+    if (*why == Refused::kind)
+      return refuse(who, *why,
+                    {Errc::denied, std::string(to_string(kind)), "is not for the ask endpoint", "send Ask or Query"});
+    const Error error{Errc::denied, who.user_id(),
+                      "may not " + (query != nullptr ? "query " + query->what : std::string("ask for placements")),
+                      "allow the key with role " + transport::roles_text(Channel::ask, kind, what)};
+    wire::Message refusal = refuse(who, *why, error);
+    if (query == nullptr) return refusal;
+    return wire::Reply{query->request_id, false, {}, error.message()};
+  }
+  if (const auto* ask = std::get_if<wire::Ask>(&*message)) return decider_.ask(*ask);
+  return answer_query(*query);
+}
+
+wire::Message Loop::answer_query(const wire::Query& query) {
   // Whoever listens to the feed may know where it begins.
-  if (query.what == "snapshot" && who.role != Role::agent) return snapshot();
+  if (query.what == "snapshot") return snapshot(query.request_id);
   wire::Reply reply;
   reply.request_id = query.request_id;
-  Result<std::string> body;
-  if (who.role != Role::reader && who.role != Role::operator_) {
-    body = fail(Errc::denied, who.user_id(), "may not query", "allow the key with role reader or operator");
-  } else if (query.what != "confirm") {
-    body = document(sources(), query.what, query.arguments);
-  } else if (who.role == Role::operator_) {
-    body = confirm(query.arguments);
-  } else {
-    body = fail(Errc::denied, who.user_id(), "may not confirm placements", "allow the key with role operator");
-  }
+  auto body = query.what == "confirm" ? confirm(query.arguments) : document(sources(), query.what, query.arguments);
   reply.ok = body.has_value();
   (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();
   return reply;
 }
 
-wire::Snapshot Loop::snapshot() {
+wire::Snapshot Loop::snapshot(std::uint64_t request_id) {
   const MonoTime now = parts_.clock.mono();
   wire::Snapshot snapshot;
+  snapshot.request_id = request_id;
   snapshot.epoch = epoch_;
   snapshot.seq = feed_.state_seq();
   for (const auto& [name, node] : state_.nodes())
@@ -234,7 +260,22 @@ void Loop::reload_allow_list() {
     return;
   }
   parts_.log.info("allow list read again", {{"keys", static_cast<std::uint64_t>(list->size())}});
-  parts_.context.set_allow_list(std::move(*list));
+  cut(parts_.context.set_allow_list(std::move(*list)));
+}
+
+// What they say is not heard any more as it is; this ends what they would go on to be told.
+void Loop::cut(const std::vector<transport::Revoked>& revoked) {
+  bool listened = false;
+  for (const auto& [key, identity] : revoked) {
+    ++revoked_keys_;
+    parts_.log.warn("key revoked", {{"key", key}, {"peer", identity.user_id()}});
+    listened = listened || !refused(Channel::feed, std::nullopt, {}, identity.role);
+    const auto route = telemetry_.revoke(identity.name, key);
+    if (!route) continue;
+    telemetry_socket_.send(*route, wire::encode(wire::Refusal{"key " + key, "has been revoked",
+                                                              "if it should not be: wattle keys allow"}));
+  }
+  if (listened) feed_.rebind(parts_.log, ticked_);
 }
 
 }  // namespace wattle::controller

@@ -1,7 +1,7 @@
 // loop: the one thread that owns sockets, state and decisions. Asks go before telemetry.
-// Rules    shim and operator keys may ask, reader and operator keys may query, an operator may confirm; the allow list is
-//          read again when its file changes
-// Errors   a peer that makes no sense is refused, counted and logged once; the loop goes on
+// Rules    common/transport/rights.hpp says who may ask, query and confirm; the allow list is read again when its file
+//          changes: who is not on it any more loses session and feed at once
+// Errors   a peer that makes no sense, or may not, is refused, counted and logged once a minute; the loop goes on
 // Threads  made by one thread, then run() and everything else by the loop's
 #pragma once
 
@@ -9,11 +9,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
+#include "common/once_per.hpp"
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
@@ -21,6 +22,7 @@
 #include "controller/mailbox.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/store/store.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "controller/web/documents.hpp"
 #include "controller/web/sources.hpp"
@@ -39,6 +41,7 @@ struct LoopParts {
   Mailbox& mailbox;
   const NetworkSlot& networks;
   Trainer* trainer = nullptr;  // null: learning is off
+  Store* store = nullptr;      // null: nothing outlives the process
   std::string mode_reason;
   const Clock& clock;
   const Log& log;
@@ -61,12 +64,15 @@ class Loop final : private TelemetrySink {
 
   bool receive_asks();
   bool receive_telemetry();
+  void send_acks();
   wire::Message answer(const transport::Incoming& incoming);
-  wire::Message answer_query(const transport::Identity& who, const wire::Query& query);
-  wire::Snapshot snapshot();
+  wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
+  wire::Message answer_query(const wire::Query& query);
+  wire::Snapshot snapshot(std::uint64_t request_id);
   Result<std::string> confirm(const Arguments& arguments);
   void tick();
   void reload_allow_list();
+  void cut(const std::vector<transport::Revoked>& revoked);
 
   const LoopParts parts_;
   transport::Server telemetry_socket_, ask_socket_;
@@ -78,7 +84,8 @@ class Loop final : private TelemetrySink {
   const MonoTime started_;
   MonoTime ticked_{}, allow_checked_{};
   std::string allow_fingerprint_;
-  std::set<std::string> told_;  // peers of the ask socket whose nonsense has been logged
+  OncePer told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
+  std::uint64_t revoked_keys_ = 0;
 };
 
 }  // namespace wattle::controller

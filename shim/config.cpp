@@ -22,6 +22,7 @@ Result<ShimConfig> read(config::Document document) {
   listen.read("threads", threads, {.min = 1, .max = 64});
   out.listen_port = static_cast<std::uint16_t>(port);
   out.threads = static_cast<unsigned>(threads);
+  http::read_access(listen, out.listen_address, false, out.listen_access);
 
   config::Section controller = root.section("controller");
   read_endpoint(controller, "ask", out.ask_endpoint);

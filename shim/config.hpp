@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
 
@@ -16,7 +17,8 @@ namespace wattle::shim {
 struct ShimConfig {
   std::string listen_address = "127.0.0.1";
   std::uint16_t listen_port = 8888;
-  unsigned threads = 4;  // requests answered at the same time
+  http::Access listen_access;  // a token guards /metrics alone: kube-scheduler shows none
+  unsigned threads = 4;        // requests answered at the same time
   std::string ask_endpoint = "tcp://127.0.0.1:7462";
   std::string feed_endpoint = "tcp://127.0.0.1:7461";
   std::string key_file;                    // the shim's own key pair

@@ -6,6 +6,7 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <mutex>
 #include <sstream>
 
 namespace wattle::shim {
@@ -31,6 +32,11 @@ struct Metrics::Impl {
                                                            .Name("wattle_shim_request_duration_seconds")
                                                            .Help("Time from a parsed request to its answer")
                                                            .Register(registry);
+  prometheus::Family<prometheus::Counter>& refusals = prometheus::BuildCounter()
+                                                          .Name("wattle_shim_refused_total")
+                                                          .Help("Connections and requests refused, by reason")
+                                                          .Register(registry);
+  std::mutex refused_mutex;  // of two pages at a time
   prometheus::Histogram& candidates = prometheus::BuildHistogram()
                                           .Name("wattle_shim_candidates")
                                           .Help("Candidate nodes per request")
@@ -66,6 +72,14 @@ void Metrics::answer(const Scores& answer, std::size_t candidates, std::size_t p
       .Increment();
   impl_->candidates.Observe(static_cast<double>(candidates));
   impl_->problems.Increment(static_cast<double>(problems));
+}
+
+void Metrics::refused(const http::RefusalCounts& counts) {
+  for (std::size_t i = 0; i < http::kRefusedNames.size(); ++i) {
+    prometheus::Counter& counter = impl_->refusals.Add({{"reason", std::string(http::kRefusedNames[i])}});
+    const std::lock_guard lock(impl_->refused_mutex);
+    counter.Increment(static_cast<double>(counts.get(static_cast<http::Refused>(i))) - counter.Value());
+  }
 }
 
 void Metrics::board(BoardState state, std::optional<Duration> age) {

@@ -38,6 +38,7 @@ struct Service::Impl {
   transport::AskPool pool;
   BoardKeeper board;
   Metrics metrics;
+  std::shared_ptr<http::RefusalCounts> refusals = std::make_shared<http::RefusalCounts>();
   Prioritizer prioritizer;
   std::atomic<bool> without_controller = false;
   std::unique_ptr<Feed> feed;
@@ -80,7 +81,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   transport::ClientOptions ask;
   ask.endpoint = config.ask_endpoint;
   WATTLE_TRY(ask.key, transport::KeyPair::load(config.key_file));
-  WATTLE_TRY(ask.server_key, transport::load_public_key(config.server_key_file));
+  WATTLE_CHECK(ask.read_server_keys(config.server_key_file));
   transport::ClientOptions feed = ask;
   feed.endpoint = config.feed_endpoint;
   feed.reconnect_max = std::chrono::seconds(2);
@@ -94,6 +95,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   routes["GET /metrics"] = [self](const http::Request&) {
     const MonoTime now = self->clock.mono();
     self->metrics.board(self->board.state(now), self->board.age(now));
+    self->metrics.refused(*self->refusals);
     return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", self->metrics.page()};
   };
   routes["GET /livez"] = [](const http::Request&) { return http::Response{200, std::string(kText), "ok\n"}; };
@@ -107,6 +109,10 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   options.port = config.listen_port;
   options.threads = config.threads;
   options.max_body_bytes = kMaxBodyBytes;
+  options.tls = config.listen_access.tls;
+  options.token_file = config.listen_access.token_file;
+  options.open_paths.insert("/prioritize");
+  options.refusals = impl->refusals;
   WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
   impl->server.emplace(std::move(server));
   return Service(std::move(impl));

@@ -16,6 +16,8 @@ constexpr std::array kSubcommands {
   Subcommand{"scenarios", "list what can be simulated", commands::scenarios},
       Subcommand{"eval", "judge a trained network, its initial weights and fixed rules on held-out seeds",
                  commands::eval},
+      Subcommand{"bench", "judge placement rules on measured servers and demand, by the gap to full knowledge",
+                 commands::bench},
 #if WATTLE_HAS_TORCH
       Subcommand{"train", "train a network online in the simulated loop", commands::train},
 #endif

@@ -48,4 +48,33 @@ Interval paired_ratio(std::span<const double> a, std::span<const double> b) {
   return bootstrap(ratios);
 }
 
+double interquartile_mean(std::span<const double> values) {
+  if (values.empty()) return 0;
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto n = static_cast<double>(sorted.size());
+  const double low = n / 4, high = 3 * n / 4;
+  double sum = 0;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const auto at = static_cast<double>(i);
+    sum += sorted[i] * std::max(0.0, std::min(high, at + 1) - std::max(low, at));
+  }
+  return sum / (high - low);
+}
+
+Interval iqm_interval(std::span<const std::vector<double>> strata) {
+  std::vector<double> all, drawn;
+  for (const auto& stratum : strata) all.insert(all.end(), stratum.begin(), stratum.end());
+  Random random(kBootstrapSeed);
+  std::vector<double> means;
+  for (std::size_t i = 0; i < kResamples; ++i) {
+    drawn.clear();
+    for (const auto& stratum : strata)
+      for (std::size_t k = 0; k < stratum.size(); ++k) drawn.push_back(stratum[pick(random, stratum.size())]);
+    means.push_back(interquartile_mean(drawn));
+  }
+  std::sort(means.begin(), means.end());
+  return {interquartile_mean(all), means[kResamples / 40], means[kResamples - 1 - kResamples / 40]};
+}
+
 }  // namespace wattle::sim

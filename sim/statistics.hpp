@@ -1,11 +1,12 @@
 // statistics: paired comparisons with intervals.
 // Source   percentile bootstrap of the mean of paired differences (Efron and Tibshirani 1993), 10,000 resamples,
-//          fixed seed
+//          fixed seed; likewise of the inter-quartile mean
 // Errors   none; the two series have the same length, at least 1
 // Threads  pure functions
 #pragma once
 
 #include <span>
+#include <vector>
 
 namespace wattle::sim {
 
@@ -23,5 +24,11 @@ Interval paired_difference(std::span<const double> a, std::span<const double> b)
 
 // Of a[i] / b[i] - 1; b is not 0.
 Interval paired_ratio(std::span<const double> a, std::span<const double> b);
+
+// Mean of the middle half; the values at its edges count in part.
+double interquartile_mean(std::span<const double> values);
+
+// Inter-quartile mean of all values, resampled within each stratum (Agarwal et al. 2021); no stratum is empty.
+Interval iqm_interval(std::span<const std::vector<double>> strata);
 
 }  // namespace wattle::sim

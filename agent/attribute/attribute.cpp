@@ -7,21 +7,48 @@
 
 namespace wattle::agent {
 
-const Attribution& Attributor::attribute(std::uint64_t measured_uj, std::uint64_t idle_uj,
-                                         std::span<const std::uint64_t> usage_us, std::uint64_t total_usage_us) {
-  result_.idle_uj = std::min(idle_uj, measured_uj);
-  const std::uint64_t dynamic_uj = measured_uj - result_.idle_uj;
-  weights_.assign(usage_us.begin(), usage_us.end());
-  std::uint64_t rest_us = total_usage_us;
-  for (const auto usage : usage_us) rest_us -= std::min(rest_us, usage);
-  weights_.push_back(rest_us);
-  split_exactly_into(dynamic_uj, weights_, result_.shares_uj, order_, remainders_);
-  result_.unattributed_uj = result_.shares_uj.back();
-  result_.shares_uj.pop_back();
-  // Nothing ran, as far as we can tell: nobody is to blame for the energy.
-  if (std::all_of(weights_.begin(), weights_.end(), [](auto w) { return w == 0; }))
-    result_.unattributed_uj = dynamic_uj;
+namespace {
+__extension__ using U128 = unsigned __int128;
+
+bool told(const CpuUse& use, unsigned package) { return package < use.by_package.size(); }
+
+// Of what ran on the package, as much as the root had of what ran on all.
+std::uint64_t as_the_rest(const CpuUse& root, const CpuUse& total, unsigned package) {
+  if (total.cpu_us == 0) return 0;
+  const U128 part = static_cast<U128>(total.by_package[package]) * std::min(root.cpu_us, total.cpu_us);
+  return static_cast<std::uint64_t>(part / total.cpu_us);
+}
+}  // namespace
+
+const Attribution& Attributor::attribute(std::span<const EnergyPool> pools, std::span<const CpuUse> roots,
+                                         const CpuUse& total) {
+  result_.shares_uj.assign(roots.size(), 0);
+  result_.idle_uj = result_.unattributed_uj = 0;
+  for (const auto& pool : pools) share(pool, roots, total);
   return result_;
+}
+
+void Attributor::share(const EnergyPool& pool, std::span<const CpuUse> roots, const CpuUse& total) {
+  const std::uint64_t idle_uj = std::min(pool.idle_uj, pool.energy_uj);
+  const std::uint64_t dynamic_uj = pool.energy_uj - idle_uj;
+  result_.idle_uj += idle_uj;
+  const bool by_package = pool.package && told(total, *pool.package);
+  weights_.clear();
+  std::uint64_t rest = by_package ? total.by_package[*pool.package] : total.cpu_us;
+  for (const auto& root : roots) {
+    if (!by_package)
+      weights_.push_back(root.cpu_us);
+    else
+      weights_.push_back(told(root, *pool.package) ? root.by_package[*pool.package]
+                                                   : as_the_rest(root, total, *pool.package));
+    rest -= std::min(rest, weights_.back());
+  }
+  weights_.push_back(rest);
+  split_exactly_into(dynamic_uj, weights_, shares_, order_, remainders_);
+  // Nothing ran, as far as we can tell: nobody is to blame for the energy.
+  const bool nothing_ran = std::all_of(weights_.begin(), weights_.end(), [](auto weight) { return weight == 0; });
+  result_.unattributed_uj += nothing_ran ? dynamic_uj : shares_.back();
+  for (std::size_t i = 0; i < roots.size(); ++i) result_.shares_uj[i] += shares_[i];
 }
 
 void IdlePower::observe(double power_w, double utilisation_ratio) {

@@ -1,5 +1,7 @@
 #include "agent/collect/cgroup.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "agent/attribute/shares.hpp"
@@ -12,164 +14,238 @@ std::optional<std::uint64_t> gain(std::optional<std::uint64_t> prev, std::option
   if (!prev || !now || *now < *prev) return std::nullopt;
   return *now - *prev;
 }
-
-// Reads a file whose absence only means that its controller is off here.
-std::optional<std::string_view> read_optional(KeptFile& file, bool& absent, const Dir& dir, std::span<char> scratch) {
-  if (absent) return std::nullopt;
-  auto text = file.read_from(dir, scratch);
-  if (text) return *text;
-  absent = true;
-  return std::nullopt;
-}
 }  // namespace
 
-IoTotals parse_io_stat(std::string_view text) {
-  IoTotals totals;
-  parse::for_each_line(text, [&](std::string_view line) {
-    const auto value = [&](std::string_view key) -> std::optional<std::uint64_t> {
-      const auto at = line.find(key);
-      if (at == std::string_view::npos) return std::nullopt;
-      const auto rest = line.substr(at + key.size());
-      return parse::u64(rest.substr(0, rest.find(' ')));
-    };
-    const auto read = value(" rbytes="), write = value(" wbytes=");
-    if (!read || !write) return;
-    totals.read_bytes += *read;
-    totals.write_bytes += *write;
-  });
-  return totals;
+CgroupCollector::CgroupCollector(CgroupTree tree, std::optional<CgroupSweep> sweep)
+    : tree_(std::move(tree)), sweep_(std::move(sweep)) {
+  const long bytes = ::sysconf(_SC_PAGESIZE);
+  page_bytes_ = bytes > 0 ? static_cast<std::uint64_t>(bytes) : 4096;
 }
 
-void CgroupCollector::read(CgroupReadings& out, const Clock& clock, double cores, std::span<char> scratch) {
+void CgroupCollector::read(CgroupReadings& out, const Clock& clock, double cores, std::span<char> scratch,
+                           const ShortLivedSources& short_sources) {
   out_ = &out;
+  if (!out.with_raw) {
+    out.counters.clear();
+    out.paths.clear();
+  }
+  short_sources_ = &short_sources;
+  clock_ = &clock;
+  scratch_ = scratch;
   used_ = 0;
-  ++tick_;
-  dead_usage_us_.clear();
-  tree_.refresh();
-  const MonoTime now = clock.mono();
+  const MonoTime before = now_;
+  now_ = clock.mono();
   // Twice what the cores could do since the tick before: a counter beyond that did not begin within the interval.
-  newborn_limit_us_ = tick_ > 1 ? 2e6 * cores * seconds(now - last_at_) : 0;
-  last_at_ = now;
+  newborn_limit_us_ = ++ticks_ > 1 ? 2e6 * cores * seconds(now_ - before) : 0;
 
-  read_node(tree_.top(), nullptr, clock, scratch);
-  out.total_usage_us = tree_.top().usage_us;
-  out.total_usage_delta_us = tree_.top().usage_delta_us;
-
-  for (auto it = states_.begin(); it != states_.end();) {
-    State& state = it->second;
-    if (state.tick == tick_) {
-      ++it;
-      continue;
-    }
-    WorkloadReading& ended = used_ < out.workloads.size() ? out.workloads[used_] : out.workloads.emplace_back();
-    ++used_;
-    ended = std::move(state.last);
-    ended.values.ended = true;
-    ended.values.io_read_bytes.reset();
-    ended.values.io_write_bytes.reset();
-    ended.values.cpu_usage_us.reset();
-    if (const auto usage = dead_usage_us_.find(it->first); usage != dead_usage_us_.end())
-      ended.values.cpu_usage_us = usage->second;
-    it = states_.erase(it);
-  }
+  if (sweep())
+    read_swept();
+  else
+    read_kept();
+  CgroupNode& top = tree_.top();
+  out.total_usage_us = top.usage_us;
+  out.total_usage_delta_us = top.usage_delta_us;
+  for (const DeadRoot& root : tree_.unrooted()) tell_ended(root);
+  tell_dead(top);
+  for (const ShortLived& root : short_) tell_short(root);
   out.workloads.resize(used_);
+  if (!out.with_raw) return;
+  out.counters.resize(used_);
+  out.paths.resize(used_);
 }
 
-// Children before their parent: what the parent gained beyond them is then never too little.
-void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent, const Clock& clock, std::span<char> scratch) {
-  if (node.gone) return;
-  if (!node.is_root)
-    for (auto& child : node.children) read_node(*child, &node, clock, scratch);
-  if (!read_usage(node, scratch) && parent != nullptr) {
-    // Either the kernel has no such file here, or the cgroup went: ENODEV from a kept file, ENOENT from its directory.
-    const auto id = parent->dir.inode_of(node.path.substr(node.path.rfind('/') + 1));
-    node.gone = !id || *id != node.id;
-  }
-  if (node.gone) {
-    parent->relist = true;
-    if (node.is_root) parent->dead.push_back(node.id);
-    parent->dead.insert(parent->dead.end(), node.dead.begin(), node.dead.end());  // a whole slice went
-    return;
-  }
-  if (node.is_root) read_root(node, clock, scratch);
-  // The kernel's own threads live in the top: what died below it cannot be told from them.
-  if (!node.dead.empty() && parent != nullptr) settle_dead(node);
+// After the tree was read: what the reading missed has been removed by now.
+void CgroupCollector::find_short() {
+  short_.clear();
+  if (!short_sources_->ended) return;
+  const auto ended = short_sources_->ended();
+  if (ticks_ > 1) short_ = find_short_lived(tree_, ended);
 }
 
-bool CgroupCollector::read_usage(CgroupNode& node, std::span<char> scratch) {
-  const auto prev = node.usage_us;
-  node.usage_delta_us.reset();
-  auto text = node.files.cpu.read_from(node.dir, scratch);
-  if (!text) {
-    node.usage_us.reset();
+std::span<ShortLived> CgroupCollector::short_below(const CgroupNode& node) {
+  struct ByAnchor {
+    bool operator()(const ShortLived& a, const CgroupNode* b) const { return std::less<>{}(a.anchor, b); }
+    bool operator()(const CgroupNode* a, const ShortLived& b) const { return std::less<>{}(a, b.anchor); }
+  };
+  const auto [from, to] = std::equal_range(short_.begin(), short_.end(), &node, ByAnchor{});
+  return {from, to};
+}
+
+void CgroupCollector::tell_short(const ShortLived& root) {
+  WorkloadValues& values = begin(root.id, root.identity);
+  WorkloadCounters raw;
+  values.ended = true;
+  values.cpu_usage_us = raw.cpu_usage_us = root.usage_us;
+  end(raw, root.path);
+}
+
+bool CgroupCollector::sweep() {
+  if (!sweep_) return false;
+  ask_pressure();
+  auto records = sweep_->read();
+  if (!records && records.error().code == Errc::exhausted)
+    if (auto larger = CgroupSweep::open_(tree_.top_dir())) {
+      sweep_.emplace(std::move(*larger));
+      records = sweep_->read();
+    }
+  if (!records) {
+    sweep_lost_ = std::move(records.error());
+    sweep_.reset();
     return false;
   }
-  node.usage_us = parse::keyed_u64(*text, "usage_usec");
-  node.usage_delta_us = gain(prev, node.usage_us);
-  if (!prev && node.born && node.usage_us && static_cast<double>(*node.usage_us) <= newborn_limit_us_)
-    node.usage_delta_us = node.usage_us;
+  records_ = *records;
+  now_ = clock_->mono();
   return true;
 }
 
-void CgroupCollector::read_root(CgroupNode& node, const Clock& clock, std::span<char> scratch) {
-  WorkloadReading& reading = used_ < out_->workloads.size() ? out_->workloads[used_] : out_->workloads.emplace_back();
-  ++used_;
-  State& state = states_[node.id];
-  const bool first = state.tick == 0;
-  const bool newborn = first && node.usage_delta_us.has_value();
-
-  reading.path = node.path;
-  WorkloadValues& values = reading.values;
-  values.cgroup_id = node.id;
-  values.kind = node.identity->kind;
-  values.name = node.identity->name;
-  values.ended = false;
-  values.energy_uj.reset();
-  reading.raw.cpu_usage_us = node.usage_us;
-  values.cpu_usage_us = node.usage_delta_us;
-
-  CgroupFiles& files = node.files;
-  auto text = read_optional(files.memory, files.no_memory, node.dir, scratch);
-  values.memory_bytes = text ? parse::u64(parse::trim(*text)) : std::nullopt;
-  text = read_optional(files.pids, files.no_pids, node.dir, scratch);
-  values.pids = text ? parse::u64(parse::trim(*text)) : std::nullopt;
-
-  text = read_optional(files.io, files.no_io, node.dir, scratch);
-  reading.raw.io.reset();
-  if (text) reading.raw.io = parse_io_stat(*text);
-  const auto& before = state.last.raw.io;
-  values.io_read_bytes.reset();
-  values.io_write_bytes.reset();
-  if (reading.raw.io && (before || newborn)) {
-    const IoTotals zero;
-    const IoTotals& from = before ? *before : zero;
-    values.io_read_bytes = gain(from.read_bytes, reading.raw.io->read_bytes);
-    values.io_write_bytes = gain(from.write_bytes, reading.raw.io->write_bytes);
-  }
-
-  reading.raw.pressure = files.psi.read_from(node.dir, scratch);
-  const MonoTime at = clock.mono();
-  values.pressure = first ? Pressure{} : mean_pressure(state.last.raw.pressure, reading.raw.pressure, at - state.at);
-  state.last_delta_us = values.cpu_usage_us.value_or(0);
-  state.at = at;
-  state.tick = tick_;
-  state.last = reading;
+void CgroupCollector::read_swept() {
+  tree_.refresh(records_);
+  find_short();
+  read_usage(tree_.top());  // the kernel keeps the top's elsewhere
+  const auto order = tree_.order();
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (order[i] != nullptr) take_usage(*order[i], records_[i].usage_ns / 1000);
+  settle(tree_.top());
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (order[i] != nullptr && order[i]->is_root) read_root(*order[i], &records_[i]);
 }
 
-// Dead children = parent - living.
-void CgroupCollector::settle_dead(CgroupNode& node) {
-  if (!node.usage_delta_us) return;
-  std::uint64_t left = *node.usage_delta_us;
-  for (const auto& child : node.children)
-    if (!child->gone) left -= std::min(left, child->usage_delta_us.value_or(0));
-  // Several may have gone at once; what they used together is split as they used it the interval before.
-  std::vector<std::uint64_t> weights;
-  for (const auto id : node.dead) {
-    const auto state = states_.find(id);
-    weights.push_back(state == states_.end() ? 0 : state->second.last_delta_us + 1);
+void CgroupCollector::read_kept() {
+  tree_.refresh();
+  find_short();
+  read_node(tree_.top(), nullptr);
+  settle(tree_.top());
+  read_roots(tree_.top());
+}
+
+void CgroupCollector::take_usage(CgroupNode& node, std::optional<std::uint64_t> usage_us) {
+  const auto prev = node.usage_us;
+  node.usage_us = usage_us;
+  node.usage_delta_us = gain(prev, usage_us);
+  if (!prev && node.born && usage_us && static_cast<double>(*usage_us) <= newborn_limit_us_)
+    node.usage_delta_us = usage_us;
+}
+
+bool CgroupCollector::read_usage(CgroupNode& node) {
+  auto text = node.cpu.read_from(node.dir ? *node.dir : tree_.top_dir(), scratch_);
+  if (!text) {
+    node.usage_us.reset();
+    node.usage_delta_us.reset();
+    return false;
   }
-  const auto shares = split_exactly(left, weights);
-  for (std::size_t i = 0; i < node.dead.size(); ++i) dead_usage_us_[node.dead[i]] += shares[i];
+  const CpuTotals totals = parse_cpu_stat(*text);
+  if (node.root) node.root->throttled_us = totals.throttled_us;
+  take_usage(node, totals.usage_us);
+  return true;
+}
+
+// Children before their parent: what the parent gained beyond them is then never too little.
+void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
+  if (node.gone) return;
+  if (!node.is_root)
+    for (auto& child : node.children) read_node(*child, &node);
+  if (node.is_root && !node.root) node.root = std::make_unique<CgroupRoot>();
+  if (read_usage(node) || parent == nullptr) return;
+  // Either the kernel has no such file here, or the cgroup went: ENODEV from a kept file, ENOENT from its directory.
+  const auto id = parent->dir->inode_of(std::string(node.name()));
+  node.gone = !id || *id != node.id;
+  if (!node.gone) return;
+  parent->relist = true;
+  if (node.is_root) parent->dead.push_back({node.id, node.path, *node.identity, std::move(node.root)});
+  node.is_root = false;
+  for (DeadRoot& dead : node.dead) parent->dead.push_back(std::move(dead));  // a whole slice went
+  node.dead.clear();
+}
+
+void CgroupCollector::read_roots(CgroupNode& node) {
+  if (node.gone) return;
+  if (node.is_root) {
+    read_root(node, nullptr);
+    return;
+  }
+  for (auto& child : node.children) read_roots(*child);
+}
+
+// From the top down: what a parent gained bounds what its children did. A newborn's counter may hold what was told as
+// its dead sibling's the tick before, when the parent was read after the birth.
+void CgroupCollector::settle(CgroupNode& node) {
+  // The kernel's own threads live in the top: what died below it cannot be told from them, unless by its time on CPU.
+  const bool top = &node == &tree_.top();
+  if (node.usage_delta_us) {
+    std::uint64_t left = *node.usage_delta_us;
+    bool newborns = false;
+    for (const auto& child : node.children) {
+      newborns = newborns || child->born;
+      if (!child->born && !child->gone) left -= std::min(left, child->usage_delta_us.value_or(0));
+    }
+    if (newborns && !top)
+      for (auto& child : node.children)
+        if (child->born && !child->gone && child->usage_delta_us) {
+          child->usage_delta_us = std::min(left, *child->usage_delta_us);
+          left -= *child->usage_delta_us;
+        }
+    if (const auto below = short_below(node); !below.empty() && (!top || short_sources_->on_cpu_ns))
+      left -= settle_short_lived(below, left, !top && node.dead.empty(), *short_sources_);
+    if (!top && !node.dead.empty()) settle_dead(node, left);
+  }
+  if (!node.is_root)
+    for (auto& child : node.children) settle(*child);
+}
+
+// Dead children = parent - living. Several may have gone at once; what they used together is split as they used it the
+// interval before.
+void CgroupCollector::settle_dead(CgroupNode& node, std::uint64_t left_us) {
+  std::vector<std::uint64_t> weights;
+  for (const DeadRoot& dead : node.dead) weights.push_back(dead.root ? dead.root->last_delta_us + 1 : 0);
+  const auto shares = split_exactly(left_us, weights);
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    if (node.dead[i].root) node.dead[i].root->ended_usage_us = shares[i];
+}
+
+WorkloadValues& CgroupCollector::begin(std::uint64_t id, const Identity& identity) {
+  auto& all = out_->workloads;
+  // As many as there are and some more: twice as many would be megabytes.
+  if (used_ == all.capacity()) all.reserve(std::max(used_, tree_.size()) * 9 / 8 + 8);
+  if (used_ == all.size()) all.emplace_back();
+  WorkloadValues& values = all[used_++];
+  std::string name = std::move(values.name);  // keeps its memory
+  name = identity.name;
+  values = WorkloadValues{};
+  values.cgroup_id = id;
+  values.kind = identity.kind;
+  values.name = std::move(name);
+  return values;
+}
+
+void CgroupCollector::end(const WorkloadCounters& raw, const std::string& path) {
+  if (!out_->with_raw) return;
+  if (used_ > out_->counters.size()) {
+    out_->counters.emplace_back();
+    out_->paths.emplace_back();
+  }
+  out_->counters[used_ - 1] = raw;
+  out_->paths[used_ - 1] = path;
+}
+
+void CgroupCollector::tell_ended(const DeadRoot& dead) {
+  if (!dead.root || dead.root->fresh) return;  // it was never told
+  const CgroupRoot& root = *dead.root;
+  WorkloadValues& values = begin(dead.id, dead.identity);
+  values.ended = true;
+  values.cpu_usage_us = root.ended_usage_us;
+  values.memory_bytes = root.memory_bytes;
+  values.memory_anon_bytes = root.memory_anon_bytes;
+  values.memory_file_bytes = root.memory_file_bytes;
+  values.pids = root.pids;
+  values.pressure = root.pressure;
+  end(root.raw, dead.path);
+}
+
+void CgroupCollector::tell_dead(CgroupNode& node) {
+  for (const DeadRoot& dead : node.dead) tell_ended(dead);
+  node.dead.clear();
+  if (!node.is_root)
+    for (auto& child : node.children) tell_dead(*child);
 }
 
 }  // namespace wattle::agent

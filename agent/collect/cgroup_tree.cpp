@@ -4,53 +4,57 @@
 
 namespace wattle::agent {
 
-namespace {
-std::string_view name_of(const CgroupNode& node) {
-  return std::string_view(node.path).substr(node.path.rfind('/') + 1);
-}
-
-std::size_t count(const CgroupNode& node) {
-  std::size_t sum = 1;
-  for (const auto& child : node.children) sum += count(*child);
-  return sum;
-}
-
-void collect_roots(const CgroupNode& node, std::vector<std::uint64_t>& ids) {
-  if (node.is_root) ids.push_back(node.id);
-  for (const auto& child : node.children) collect_roots(*child, ids);
-}
-}  // namespace
-
 CgroupTree CgroupTree::open_(Dir root, CgroupTreeOptions options) {
   const auto id = root.inode();
-  return {std::make_unique<CgroupNode>(std::move(root), id ? *id : 0, ""), std::move(options)};
+  auto top = std::make_unique<CgroupNode>(id ? *id : 0, "");
+  return {std::move(root), std::move(top), std::move(options)};
+}
+
+Result<Dir> CgroupTree::open_dir_of(const CgroupNode& node) const {
+  WATTLE_TRY(Dir dir, top_dir_.open_dir(node.path));
+  WATTLE_TRY(const std::uint64_t id, dir.inode());
+  if (id != node.id) return fail(Errc::not_found, dir.path(), "is another cgroup by now");
+  return dir;
+}
+
+void CgroupTree::mark() {
+  if (!changed_) return;
+  find_pods(*top_);
+  mark_roots(*top_, false);
 }
 
 bool CgroupTree::refresh() {
   full_ = refreshes_ % options_.full_every == 0;
   if (full_) truncated_ = false;
   changed_ = false;
+  unrooted_.clear();
+  std::swap(dropped_, dropped_before_);
+  dropped_.clear();
+  order_.clear();
+  ids_.clear();
   visit(*top_, 0);
   ++refreshes_;
-  if (changed_) {
-    find_pods(*top_);
-    mark_roots(*top_, false);
-  }
+  mark();
   return changed_;
 }
 
 void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
   node.dead.clear();
-  const auto links = node.dir.link_count();
+  if (!node.dir) {
+    auto dir = open_dir_of(node);
+    if (!dir) {  // it goes when its parent is listed
+      if (dir.error().code != Errc::not_found) truncated_ = true;
+      return;
+    }
+    node.dir = std::make_unique<Dir>(std::move(*dir));
+    node.relist = true;
+  }
+  const auto links = node.dir->link_count();
   // Some file systems that are no cgroups do not count a directory's children in its links.
   const bool counted = links && *links >= 2;
   if (full_ || node.relist || !counted || *links != node.links) {
     if (links) node.links = *links;
     node.relist = false;
-    if (full_) {
-      node.files.psi.retry();
-      node.files.no_memory = node.files.no_pids = node.files.no_io = false;
-    }
     if (depth < options_.max_depth)
       reconcile(node);
     else
@@ -61,9 +65,47 @@ void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
   for (auto& child : node.children) visit(*child, depth + 1);
 }
 
+// All roots of a subtree that goes, to the nearest parent that stays.
+void CgroupTree::drop(CgroupNode& gone, std::vector<DeadRoot>& into) {
+  dropped_.push_back(gone.id);
+  if (gone.is_root) into.push_back({gone.id, gone.path, *gone.identity, std::move(gone.root)});
+  for (auto& dead : gone.dead) into.push_back(std::move(dead));
+  gone.dead.clear();
+  for (auto& child : gone.children) drop(*child, into);
+  --size_;
+  changed_ = true;
+}
+
+std::optional<Identity> CgroupTree::identity_of(const std::string& parent_path, const std::string& name,
+                                                bool in_kubepods) const {
+  const auto& parents = options_.pod_parents;
+  std::optional<Identity> identity;
+  if (std::find(parents.begin(), parents.end(), parent_path) != parents.end())
+    identity = Identity{WorkloadKind::pod, name, ""};
+  else
+    identity = identify_element(name, in_kubepods, std::string_view(parent_path).substr(parent_path.rfind('/') + 1));
+  if (identity) identity->name = as_utf8(std::move(identity->name));
+  return identity;
+}
+
+bool CgroupTree::dropped(std::uint64_t id) const {
+  const auto in = [&](const auto& ids) { return std::find(ids.begin(), ids.end(), id) != ids.end(); };
+  return in(dropped_) || in(dropped_before_);
+}
+
+CgroupNode& CgroupTree::adopt(CgroupNode& parent, std::string name, std::uint64_t id) {
+  auto child = std::make_unique<CgroupNode>(id, parent.path + "/" + name);
+  child->in_kubepods = parent.in_kubepods || is_kubepods(name);
+  child->born = refreshes_ > 0;
+  child->identity = identity_of(parent.path, name, parent.in_kubepods);
+  ++size_;
+  changed_ = true;
+  return *parent.children.emplace_back(std::move(child));
+}
+
 void CgroupTree::reconcile(CgroupNode& node) {
   std::vector<DirEntry> entries;
-  if (auto listed = node.dir.list()) {
+  if (auto listed = node.dir->list()) {
     entries = std::move(*listed);
   } else if (listed.error().code != Errc::not_found) {
     // Out of descriptors, say. What could not be looked at has not ended.
@@ -71,54 +113,34 @@ void CgroupTree::reconcile(CgroupNode& node) {
     for (auto& child : node.children) child->born = false;
     return;
   }
-  std::vector<std::unique_ptr<CgroupNode>> kept;
-  auto old = node.children.begin();
-  const auto drop = [&](CgroupNode& gone) {
-    collect_roots(gone, node.dead);
-    size_ -= count(gone);
-    changed_ = true;
-  };
+  std::vector<std::unique_ptr<CgroupNode>> before = std::move(node.children);
+  node.children.clear();
+  auto old = before.begin();
   for (auto& entry : entries) {  // both are sorted by name
     if (!entry.is_dir) continue;
-    while (old != node.children.end() && name_of(**old) < entry.name) drop(**old++);
-    if (old != node.children.end() && name_of(**old) == entry.name) {
-      const auto id = node.dir.inode_of(entry.name);
+    while (old != before.end() && (*old)->name() < entry.name) drop(**old++, node.dead);
+    if (old != before.end() && (*old)->name() == entry.name) {
+      const auto id = node.dir->inode_of(entry.name);
       if (id && *id == (*old)->id && !(*old)->gone) {
         (*old)->born = false;
-        kept.push_back(std::move(*old++));
+        node.children.push_back(std::move(*old++));
         continue;
       }
-      drop(**old++);
+      drop(**old++, node.dead);
     }
     if (size_ >= options_.max_cgroups) {
       truncated_ = true;
       continue;
     }
-    auto dir = node.dir.open_dir(entry.name);
+    auto dir = node.dir->open_dir(entry.name);
     if (!dir) {
       if (dir.error().code != Errc::not_found) truncated_ = node.relist = true;
       continue;  // else it went between the listing and now
     }
     const auto id = dir->inode();
-    if (!id) continue;
-    auto child = std::make_unique<CgroupNode>(std::move(*dir), *id, node.path + "/" + entry.name);
-    child->in_kubepods = node.in_kubepods || is_kubepods(entry.name);
-    child->born = refreshes_ > 0;
-    const auto& parents = options_.pod_parents;
-    if (std::find(parents.begin(), parents.end(), node.path) != parents.end())
-      child->identity = Identity{WorkloadKind::pod, entry.name, ""};
-    else
-      child->identity = identify_element(entry.name, node.in_kubepods);
-    if (child->identity && name_of(node) == "qemu.slice" && child->identity->kind == WorkloadKind::other &&
-        entry.name.size() > 6)
-      child->identity = Identity{WorkloadKind::vm, entry.name.substr(0, entry.name.rfind('.')), ""};
-    if (child->identity) child->identity->name = as_utf8(std::move(child->identity->name));
-    ++size_;
-    changed_ = true;
-    kept.push_back(std::move(child));
+    if (id) adopt(node, std::move(entry.name), *id).dir = std::make_unique<Dir>(std::move(*dir));
   }
-  while (old != node.children.end()) drop(**old++);
-  node.children = std::move(kept);
+  while (old != before.end()) drop(**old++, node.dead);
 }
 
 bool CgroupTree::find_pods(CgroupNode& node) {
@@ -132,6 +154,7 @@ bool CgroupTree::find_pods(CgroupNode& node) {
 
 void CgroupTree::mark_roots(CgroupNode& node, bool below_root) {
   node.is_root = !below_root && node.identity && !node.holds_pod;
+  if (!node.is_root && node.root) unrooted_.push_back({node.id, node.path, *node.identity, std::move(node.root)});
   for (auto& child : node.children) mark_roots(*child, below_root || node.is_root);
 }
 

@@ -1,38 +1,42 @@
-// cgroup_tree: the tree of cgroups with its directories kept open, and which of them are workload roots.
-// Source   the cgroup2 mount. A directory's link count tells whether children came or went, so that a tick costs one
-// fstat per
-//          directory; all directories are listed again every `full_every` refreshes
+// cgroup_tree: the tree of cgroups, and which of them are workload roots.
+// Source   either the BPF sweep, whose ids are the tree: only directories with children it did not know are listed, for
+//          their names; or the directories themselves, kept open: a link count tells whether children came or went, at
+//          one fstat each, and all are listed again every `full_every` refreshes
 // Gives    disjoint workload roots: of nested pods (kind) the deepest, else the outermost unit, VM or container. A
-// cgroup is its
-//          64-bit id; one that is recreated under the same path is another
-// Errors   a directory that cannot be read has no children; open_ fails when the root cannot be opened
+//          cgroup is its 64-bit id; one that is recreated under the same path is another. Cgroups of v2 are never
+//          renamed
+// Errors   a directory that cannot be read has no children that are not known yet
 // Threads  single owner
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "agent/bpf/cgroup_record.h"
+#include "agent/collect/cgroup_root.hpp"
 #include "agent/collect/identity.hpp"
 #include "agent/collect/kept_file.hpp"
-#include "agent/collect/psi.hpp"
 #include "common/dir.hpp"
 
 namespace wattle::agent {
 
-struct CgroupFiles {
-  KeptFile cpu{"cpu.stat"}, memory{"memory.current"}, pids{"pids.current"}, io{"io.stat"};
-  bool no_memory = false, no_pids = false, no_io = false;  // the controller is not on here
-  PsiFiles psi = PsiFiles::of_cgroup();
+// A workload root that went, with the last of what is known of it.
+struct DeadRoot {
+  std::uint64_t id = 0;
+  std::string path;
+  Identity identity;
+  std::unique_ptr<CgroupRoot> root;  // absent: it went before it was read
 };
 
 struct CgroupNode {
-  CgroupNode(Dir d, std::uint64_t cgroup_id, std::string cgroup_path)
-      : dir(std::move(d)), id(cgroup_id), path(std::move(cgroup_path)) {}
+  CgroupNode(std::uint64_t cgroup_id, std::string cgroup_path) : id(cgroup_id), path(std::move(cgroup_path)) {}
+  std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
 
-  Dir dir;
   std::uint64_t id;
   std::string path;  // "/kubepods.slice/..." below the root; "" is the root
   std::optional<Identity> identity;
@@ -43,11 +47,14 @@ struct CgroupNode {
   bool gone = false;       // its files said so; it leaves the tree at the next refresh
   bool relist = true;      // list the children at the next refresh
   std::uint64_t links = 0;
+  std::uint64_t refresh = 0;                          // the last that saw it
   std::vector<std::unique_ptr<CgroupNode>> children;  // by name
-  CgroupFiles files;
+  std::unique_ptr<Dir> dir;                           // while there is no sweep
+  KeptFile cpu{"cpu.stat"};
   std::optional<std::uint64_t> usage_us;        // as last read
   std::optional<std::uint64_t> usage_delta_us;  // over the last interval
-  std::vector<std::uint64_t> dead;              // ids of the workload roots at or below children that went
+  std::vector<DeadRoot> dead;                   // at or below children that went in this refresh
+  std::unique_ptr<CgroupRoot> root;             // of a workload root, once it was read
 };
 
 struct CgroupTreeOptions {
@@ -61,26 +68,52 @@ class CgroupTree {
  public:
   static CgroupTree open_(Dir root, CgroupTreeOptions options);
 
-  // Brings the tree up to date; true when the set of roots may have changed.
+  // Brings the tree up to date; true when the set of roots may have changed. Records are those of one sweep from top().
   bool refresh();
+  bool refresh(std::span<const cgroup_record> records);
+
   CgroupNode& top() { return *top_; }
+  const CgroupNode& top() const { return *top_; }
+  const Dir& top_dir() const { return top_dir_; }
+  // The directory of this very cgroup, not of another that came to its path.
+  Result<Dir> open_dir_of(const CgroupNode& node) const;
+  // After refresh(records): the node of each record, or null.
+  std::span<CgroupNode* const> order() const { return order_; }
+  // Roots that live on, but no longer as roots: a pod came to be below.
+  std::vector<DeadRoot>& unrooted() { return unrooted_; }
   std::size_t size() const { return size_; }
   // Cgroups beyond max_cgroups or max_depth were left out, or some could not be opened (descriptors run out).
   bool truncated() const { return truncated_; }
+  // What a child of that name would be.
+  std::optional<Identity> identity_of(const std::string& parent_path, const std::string& name, bool in_kubepods) const;
+  // It was in the tree, and left it in this refresh or the one before.
+  bool dropped(std::uint64_t id) const;
 
  private:
-  CgroupTree(std::unique_ptr<CgroupNode> top, CgroupTreeOptions options)
-      : top_(std::move(top)), options_(std::move(options)) {}
+  CgroupTree(Dir dir, std::unique_ptr<CgroupNode> top, CgroupTreeOptions options)
+      : top_dir_(std::move(dir)), top_(std::move(top)), options_(std::move(options)) {}
   void visit(CgroupNode& node, std::size_t depth);
   void reconcile(CgroupNode& node);
+  void take_swept(std::span<const cgroup_record> records);
+  void drop_unseen(CgroupNode& node);
+  void drop(CgroupNode& gone, std::vector<DeadRoot>& into);
+  CgroupNode& adopt(CgroupNode& parent, std::string name, std::uint64_t id);
+  void mark();
   void mark_roots(CgroupNode& node, bool below_root);
   bool find_pods(CgroupNode& node);
 
+  Dir top_dir_;
   std::unique_ptr<CgroupNode> top_;
   CgroupTreeOptions options_;
   std::uint64_t refreshes_ = 0;
   std::size_t size_ = 1;
   bool changed_ = false, full_ = true, truncated_ = false;
+  std::vector<DeadRoot> unrooted_;
+  std::vector<std::uint64_t> dropped_, dropped_before_;  // ids
+  std::vector<std::uint64_t> ids_;                       // of the last sweep
+  std::vector<CgroupNode*> order_;
+  std::unordered_map<std::uint64_t, CgroupNode*> by_id_;  // while take_swept() runs
+  std::vector<CgroupNode*> marked_;                       // born, or with dead children, in the last refresh
 };
 
 }  // namespace wattle::agent

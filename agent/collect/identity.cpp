@@ -54,18 +54,42 @@ std::optional<std::string> uid_of_slice(std::string_view name) {
   return pod_uid(name.substr(3));
 }
 
-std::optional<std::string> vm_of(std::string_view name) {
-  if (name.size() > 13 && name.ends_with(".libvirt-qemu")) return std::string(name.substr(0, name.size() - 13));
-  if (!name.starts_with("machine-qemu-") || !name.ends_with(".scope")) return std::nullopt;
-  name.remove_prefix(13);
-  name.remove_suffix(6);
-  const auto dash = name.find('-');  // behind libvirt's running number
-  if (dash == std::string_view::npos || dash + 1 == name.size() || !parse::u64(name.substr(0, dash)))
+// What stands behind libvirt's running number, as in "qemu-3-web".
+std::optional<std::string> behind_number(std::string_view text, std::string_view driver) {
+  if (!text.starts_with(driver)) return std::nullopt;
+  text.remove_prefix(driver.size());
+  const auto dash = text.find('-');
+  if (dash == std::string_view::npos || dash + 1 == text.size() || !parse::u64(text.substr(0, dash)))
     return std::nullopt;
-  return std::string(name.substr(dash + 1));
+  return std::string(text.substr(dash + 1));
 }
 
-bool is_conmon(std::string_view name) { return name.find("conmon-") != std::string_view::npos; }
+// Of a VM ("qemu-") or container ("lxc-") of libvirt: "machine-qemu-3-web.scope" with systemd, "qemu-3-web.libvirt-qemu"
+// without, "web.libvirt-qemu" by old versions.
+std::optional<std::string> libvirt_name(std::string_view name, std::string_view driver, std::string_view suffix) {
+  if (name.starts_with("machine-") && name.ends_with(".scope"))
+    return behind_number(name.substr(8, name.size() - 14), driver);
+  if (name.size() <= suffix.size() || !name.ends_with(suffix)) return std::nullopt;
+  name.remove_suffix(suffix.size());
+  const auto plain = behind_number(name, driver);
+  return plain ? *plain : std::string(name);
+}
+
+// Proxmox: /qemu.slice/<vmid>.scope
+std::optional<std::string> proxmox_vm(std::string_view name, std::string_view parent) {
+  if (parent != "qemu.slice" || !name.ends_with(".scope") || name.size() <= 6) return std::nullopt;
+  return std::string(name.substr(0, name.size() - 6));
+}
+
+// LXC and Incus: lxc.payload.NAME; LXC 3: lxc.payload/NAME; Proxmox and LXC before: lxc/NAME.
+std::optional<std::string> lxc_of(std::string_view name, std::string_view parent) {
+  static constexpr std::string_view kPayload = "lxc.payload.";
+  if (name.starts_with(kPayload) && name.size() > kPayload.size()) return std::string(name.substr(kPayload.size()));
+  if ((parent == "lxc" || parent == "lxc.payload") && !name.empty()) return std::string(name);
+  return std::nullopt;
+}
+
+bool is_conmon(std::string_view name) { return name.starts_with("crio-conmon-") || name.starts_with("libpod-conmon-"); }
 }  // namespace
 
 std::string as_utf8(std::string name) {
@@ -80,7 +104,8 @@ std::string unescape_unit(std::string_view text) {
   plain.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 3 < text.size() && text[i + 1] == 'x') {
-      if (const auto value = parse::integer<unsigned char>(text.substr(i + 2, 2), 16)) {
+      const auto value = parse::integer<unsigned char>(text.substr(i + 2, 2), 16);
+      if (value && *value >= ' ' && *value != '/' && *value != 0x7f) {
         plain.push_back(static_cast<char>(*value));
         i += 3;
         continue;
@@ -96,24 +121,27 @@ bool is_kubepods(std::string_view name) {
          name.starts_with("kubepods-");
 }
 
-std::optional<Identity> identify_element(std::string_view name, bool in_kubepods) {
+std::optional<Identity> identify_element(std::string_view name, bool in_kubepods, std::string_view parent) {
   const std::string plain = name.find('\\') == std::string_view::npos ? std::string(name) : unescape_unit(name);
   const std::string_view view = plain;
   if (is_conmon(view)) return std::nullopt;
 
   // containerd told of a slice without the systemd driver: "<slice>:cri-containerd:<id>" is one directory.
-  if (const auto colon = view.find(':'); colon != std::string_view::npos) {
-    const auto parts = parse::split(view, ':');
-    const auto container = container_of(parts.back());
-    if (parts.size() != 3 || !container) return std::nullopt;
-    if (auto uid = uid_of_slice(parts[0])) return Identity{WorkloadKind::pod, *uid, *container};
-    return Identity{WorkloadKind::other, *container, *container};
+  // Units may have colons too: dbus-:1.3-org.freedesktop.problems@0.service.
+  if (const auto parts = parse::split(view, ':'); parts.size() == 3) {
+    if (const auto container = container_of(parts[2])) {
+      if (auto uid = uid_of_slice(parts[0])) return Identity{WorkloadKind::pod, *uid, *container};
+      return Identity{WorkloadKind::other, *container, *container};
+    }
   }
   if (auto uid = uid_of_slice(view)) return Identity{WorkloadKind::pod, *uid, ""};
   if (in_kubepods && view.starts_with("pod"))
     if (auto uid = pod_uid(view.substr(3))) return Identity{WorkloadKind::pod, *uid, ""};
   if (auto container = container_of(view)) return Identity{WorkloadKind::other, *container, *container};
-  if (auto vm = vm_of(view)) return Identity{WorkloadKind::vm, *vm, ""};
+  if (auto vm = libvirt_name(view, "qemu-", ".libvirt-qemu")) return Identity{WorkloadKind::vm, *vm, ""};
+  if (auto vm = proxmox_vm(view, parent)) return Identity{WorkloadKind::vm, *vm, ""};
+  if (auto lxc = libvirt_name(view, "lxc-", ".libvirt-lxc")) return Identity{WorkloadKind::other, *lxc, ""};
+  if (auto lxc = lxc_of(name, parent)) return Identity{WorkloadKind::other, *lxc, ""};
   if (view.ends_with(".service")) return Identity{WorkloadKind::service, std::string(name), ""};
   if (view.ends_with(".scope")) return Identity{WorkloadKind::other, std::string(name), ""};
   return std::nullopt;
@@ -125,11 +153,7 @@ std::optional<Identity> identify(std::string_view path) {
   std::string_view parent;
   for (const auto element : parse::split(path, '/')) {
     if (element.empty()) continue;
-    if (is_conmon(element)) return std::nullopt;
-    auto here = identify_element(element, in_kubepods);
-    // Proxmox: /qemu.slice/<vmid>.scope
-    if (here && parent == "qemu.slice" && here->kind == WorkloadKind::other && here->name.size() > 6)
-      here = Identity{WorkloadKind::vm, here->name.substr(0, here->name.size() - 6), ""};
+    auto here = identify_element(element, in_kubepods, parent);
     if (here && here->kind == WorkloadKind::pod)
       found = here;
     else if (here && found && found->kind == WorkloadKind::pod && !here->container_id.empty())

@@ -1,9 +1,8 @@
 // identity: whose a cgroup is, from its path alone.
 // Source   the path below the cgroup root. Kubelet: systemd and cgroupfs drivers; containerd, CRI-O, Docker, Podman;
-//          kind nesting; libvirt and Proxmox VMs; systemd units
-// Gives    pod UID (with dashes), unit, VM or container id. crio-conmon and libpod-conmon are nobody's, nor are *.mount
-// and other
-//          units that do no work
+//          kind nesting; libvirt and Proxmox VMs; LXC; systemd units. tests/fixtures/agent/cgroup-paths has real ones
+// Gives    pod UID (with dashes), unit, VM or container. crio-conmon and libpod-conmon are nobody's, unless within a pod;
+//          nor are *.mount and other units that do no work, nor lxc.monitor
 // Threads  pure
 #pragma once
 
@@ -17,8 +16,9 @@ namespace wattle::agent {
 
 struct Identity {
   WorkloadKind kind = WorkloadKind::other;
-  std::string name;  // pod UID, unit name as systemd writes it, VM name; container id for a container without a pod
-  std::string container_id;  // empty: the pod, unit or VM as a whole
+  // Pod UID, unit name as systemd writes it, VM or LXC name; container id for a container without a pod.
+  std::string name;
+  std::string container_id;  // 64 hex digits; empty: the pod, unit or VM as a whole
 
   bool operator==(const Identity&) const = default;
 };
@@ -26,11 +26,12 @@ struct Identity {
 // A directory's name may be any bytes; the controller takes UTF-8 and refuses a whole batch for less.
 std::string as_utf8(std::string name);
 
-// "\x2d" to "-", as systemd escapes names.
+// "\x2d" to "-", as systemd escapes names. What would not be part of a name ('/', control characters) stays escaped.
 std::string unescape_unit(std::string_view text);
 
-// What one directory of the tree would be by its own name; `in_kubepods`: some directory above belongs to a kubelet.
-std::optional<Identity> identify_element(std::string_view name, bool in_kubepods);
+// What one directory of the tree would be by its own name and its parent's; `in_kubepods`: some directory above belongs
+// to a kubelet.
+std::optional<Identity> identify_element(std::string_view name, bool in_kubepods, std::string_view parent = {});
 
 bool is_kubepods(std::string_view name);
 

@@ -1,42 +1,42 @@
-// kept_file: one kernel file kept open from tick to tick, and opened again after an error.
-// Errors   those of Dir::open_file and of the read
+// kept_file: one kernel file kept open from tick to tick, and opened again after an error. There is one for each file of each
+// cgroup, so it is small: a name that lives as long as the process, and a descriptor.
+// Errors   those of Dir::open_fd and of the read; their text names the file below the directory of that reading
 // Cost     1 pread per read (2 for `whole`);  Threads  single owner
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/dir.hpp"
 
 namespace wattle::agent {
 
-enum class Render { once, whole };  // once: the kernel renders the file in one go; whole: read on until its end
+// once: the kernel renders the file in one go; whole: read on until its end
+enum class Render : std::uint8_t { once, whole };
 
 class KeptFile {
  public:
-  KeptFile() = default;
-  explicit KeptFile(std::string relative, Render render = Render::once)
-      : relative_(std::move(relative)), render_(render) {}
+  explicit KeptFile(const char* static_name, Render render = Render::once) : name_(static_name), render_(render) {}
 
-  // The text points into `scratch`.
+  // The text points into `scratch`. A file that is open needs `dir` for the text of an error only.
   Result<std::string_view> read_from(const Dir& dir, std::span<char> scratch) {
-    if (!file_) {
-      auto opened = dir.open_file(relative_);
-      if (!opened) return forward_error(opened);
-      file_.emplace(std::move(*opened));
+    if (!is_open()) {
+      WATTLE_TRY(file_, dir.open_fd(name_));
     }
-    auto text = render_ == Render::once ? file_->read_once_into(scratch) : file_->read_into(scratch);
-    if (!text) file_.reset();
+    auto text =
+        render_ == Render::once ? dir.read_once_into(file_, name_, scratch) : dir.read_into(file_, name_, scratch);
+    if (!text) close();
     return text;
   }
-  bool is_open() const { return file_.has_value(); }
+  bool is_open() const { return file_.valid(); }
+  void close() { file_ = Fd(); }
 
  private:
-  std::string relative_;
-  Render render_ = Render::once;
-  std::optional<File> file_;
+  const char* name_;
+  Fd file_;
+  Render render_;
 };
 
 }  // namespace wattle::agent

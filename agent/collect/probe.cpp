@@ -1,54 +1,33 @@
 #include "agent/collect/probe.hpp"
 
-#include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
-#include <condition_variable>
 #include <cstring>
+#include <ctime>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <thread>
 
+#include "agent/collect/names.hpp"
+#include "agent/collect/probe_http.hpp"
+#include "agent/collect/probe_icmp.hpp"
 #include "common/dir.hpp"
 
 namespace wattle::agent {
 
 namespace {
-constexpr Duration kPeriod = std::chrono::seconds(1);
-constexpr Duration kTimeout = std::chrono::seconds(1);
-constexpr Duration kResolveAgain = std::chrono::seconds(60);
-constexpr Duration kResolveRetry = std::chrono::seconds(10);
-
-// The p-th part of sorted values, by nearest rank.
-double quantile(const std::vector<double>& sorted, double p) {
-  const auto rank = static_cast<std::size_t>(std::ceil(p * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
-}
-
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-};
-
-std::optional<Address> resolve(const ProbeTarget& target) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | AI_ADDRCONFIG;
-  const std::string port = std::to_string(target.port);
-  if (::getaddrinfo(target.host.c_str(), port.c_str(), &hints, &found) != 0 || found == nullptr) return std::nullopt;
-  Address address;
-  std::memcpy(&address.storage, found->ai_addr, found->ai_addrlen);
-  address.length = found->ai_addrlen;
-  ::freeaddrinfo(found);
-  return address;
-}
+constexpr Duration kAskAgain = std::chrono::seconds(60);
+constexpr Duration kAskAgainFailed = std::chrono::seconds(10);
+// Between the first probes of two targets, so that they do not wait for one another on our own processor.
+constexpr Duration kSpread = std::chrono::milliseconds(5);
+constexpr MonoTime kNever = MonoTime::max();
 
 ProbeEnd end_of(int error_number) {
   if (error_number == 0) return ProbeEnd::answered;
@@ -56,163 +35,297 @@ ProbeEnd end_of(int error_number) {
   if (error_number == ETIMEDOUT) return ProbeEnd::timeout;
   return ProbeEnd::unreachable;
 }
+
+// The target is not to blame.
+bool our_own_fault(int error_number) {
+  return error_number == EMFILE || error_number == ENFILE || error_number == ENOBUFS || error_number == ENOMEM;
+}
+
+int pending_error(int socket) {
+  int error_number = 0;
+  socklen_t size = sizeof error_number;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error_number, &size) != 0) return errno;
+  return error_number;
+}
+
+enum class Phase : std::uint8_t { idle, naming, connecting, answering, draining };
+
+struct One {
+  ProbeTarget target;
+  ProbeWindow window;
+  std::optional<NetAddress> address;
+  bool in_digits = false, asking = false;
+  MonoTime ask_at{};  // when to ask for the name again
+  Phase phase = Phase::idle;
+  MonoTime due = kNever, began{}, deadline{};
+  Fd socket;                     // tcp, http
+  std::optional<Pinger> pinger;  // icmp
+  Error pinger_lost;             // why there is none
+  std::string answer;
+  std::size_t drained = 0;
+  std::optional<ProbeEnd> told;
+  bool unable = false;
+
+  bool under_way() const { return phase != Phase::idle && phase != Phase::draining; }
+};
 }  // namespace
 
-std::string_view to_string(ProbeEnd end) {
-  switch (end) {
-    case ProbeEnd::answered:
-      return "answered";
-    case ProbeEnd::dns:
-      return "dns";
-    case ProbeEnd::refused:
-      return "refused";
-    case ProbeEnd::timeout:
-      return "timeout";
-    case ProbeEnd::unreachable:
-      return "unreachable";
-  }
-  return "unknown";
-}
-
-void ProbeWindow::add(const ProbeResult& result) {
-  ++counts_[static_cast<std::size_t>(result.end)];
-  results_.push_back(result);
-}
-
-ProbeValues ProbeWindow::values(const std::string& target, MonoTime now) {
-  while (!results_.empty() && now - results_.front().at > span_) results_.pop_front();
-  ProbeValues values;
-  values.target = target;
-  values.sent = results_.size();
-  sorted_.clear();
-  double differences_ms = 0;
-  std::optional<double> before_ms;
-  for (const auto& result : results_) {
-    if (result.end != ProbeEnd::answered) continue;
-    if (before_ms) differences_ms += std::abs(result.round_trip_ms - *before_ms);
-    before_ms = result.round_trip_ms;
-    sorted_.push_back(result.round_trip_ms);
-  }
-  if (values.sent > 0)
-    values.loss_ratio = static_cast<double>(values.sent - sorted_.size()) / static_cast<double>(values.sent);
-  if (sorted_.empty()) return values;
-  if (sorted_.size() > 1) values.jitter_ms = differences_ms / static_cast<double>(sorted_.size() - 1);
-  std::sort(sorted_.begin(), sorted_.end());
-  values.p50_ms = quantile(sorted_, 0.5);
-  values.p95_ms = quantile(sorted_, 0.95);
-  return values;
-}
-
 struct Prober::Impl {
-  struct One {
-    ProbeTarget target;
-    ProbeWindow window;
-    std::optional<Address> address;
-    MonoTime resolve_at{};  // when to ask for the name again
-    std::optional<ProbeEnd> told;
-    Fd socket;
-    MonoTime began{};
-  };
-
-  Impl(std::vector<ProbeTarget> targets, const Clock& c, const Log& l) : clock(c), log(l) {
-    for (auto& target : targets) {
-      One one;
-      one.target = std::move(target);
-      all.push_back(std::move(one));
+  Impl(const Clock& c, const Log& l, Names n, Fd s)
+      : clock(c),
+        log(l),
+        names(std::move(n)),
+        stop(std::move(s)),
+        random(static_cast<std::uint64_t>(to_ns(c.mono()))) {}
+  ~Impl() {
+    if (!thread.joinable()) return;
+    const std::uint64_t one = 1;
+    while (::write(stop.get(), &one, sizeof one) < 0 && errno == EINTR) {
     }
-    if (all.size() > kMaxProbeTargets) all.resize(kMaxProbeTargets);
+    thread.join();
   }
 
-  void end(One& one, ProbeEnd how) {
-    const MonoTime now = clock.mono();
-    one.socket = Fd();
-    if (one.told != how) {  // each change once, not each failure
-      const std::initializer_list<LogField> fields = {
-          {"target", one.target.name}, {"host", one.target.host}, {"port", one.target.port}, {"end", to_string(how)}};
-      how == ProbeEnd::answered ? log.info("probe.end", fields) : log.warn("probe.end", fields);
-      one.told = how;
-    }
-    const std::lock_guard lock(mutex);
-    one.window.add({now, how, seconds(now - one.began) * 1e3});
-  }
-
-  void begin(One& one) {
-    if (!one.address) return end(one, ProbeEnd::dns);
-    one.socket = Fd(::socket(one.address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!one.socket.valid()) return end(one, ProbeEnd::unreachable);
-    one.began = clock.mono();
-    const auto* address = reinterpret_cast<const sockaddr*>(&one.address->storage);
-    if (::connect(one.socket.get(), address, one.address->length) == 0) return end(one, ProbeEnd::answered);
-    if (errno != EINPROGRESS) end(one, end_of(errno));
-  }
+  void add(ProbeTarget target);
+  void begin(One& one);
+  void send_out(One& one);
+  void ping(One& one);
+  void progress(One& one);
+  void connected(One& one);
+  void read_answer(One& one);
+  void drain(One& one);
+  void expire(One& one);
+  void end(One& one, ProbeEnd how);
+  void unable(One& one, const std::string& why);
+  void take_names();
+  Duration about(Duration span);
+  // One turn of the loop: begins and ends what is due, then waits for the next event. False when told to stop.
+  bool turn();
 
   const Clock& clock;
   const Log& log;
+  Names names;
+  Fd stop;
+  std::mt19937_64 random;
   std::vector<One> all;
-  std::mutex mutex;  // guards the windows and `stopping`
-  std::condition_variable wake;
-  bool stopping = false;
+  std::vector<pollfd> waiting;
+  std::vector<One*> whose;
+  bool once = false;
+  std::mutex mutex;  // guards the windows
   std::thread thread;
 };
 
-Prober::Prober(std::vector<ProbeTarget> targets, const Clock& clock, const Log& log)
-    : impl_(std::make_unique<Impl>(std::move(targets), clock, log)) {}
-
-Prober::~Prober() {
-  if (!impl_->thread.joinable()) return;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    impl_->stopping = true;
+void Prober::Impl::add(ProbeTarget target) {
+  One one;
+  one.target = std::move(target);
+  one.address = numeric_address(one.target.host, one.target.port);
+  one.in_digits = one.address.has_value();
+  if (one.target.kind == ProbeKind::icmp) {
+    auto pinger = Pinger::open_(static_cast<std::uint16_t>(random()));
+    if (pinger)
+      one.pinger = std::move(*pinger);
+    else
+      one.pinger_lost = pinger.error();
   }
-  impl_->wake.notify_all();
-  impl_->thread.join();
+  all.push_back(std::move(one));
+}
+
+// A tenth more or less, so that what began together does not stay together.
+Duration Prober::Impl::about(Duration span) {
+  const Duration tenth = span / 10;
+  return span - tenth + Duration(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * tenth.count())));
+}
+
+void Prober::Impl::unable(One& one, const std::string& why) {
+  one.phase = Phase::idle;
+  one.socket = Fd();
+  if (!std::exchange(one.unable, true)) log.error("probe.unable", {{"target", one.target.name}, {"why", why}});
+}
+
+void Prober::Impl::end(One& one, ProbeEnd how) {
+  const ProbeResult result = judge(one.began, clock.mono(), one.target.timeout, how);
+  one.phase = Phase::idle;
+  if (one.told != result.end) {  // each change once, not each failure
+    const std::initializer_list<LogField> fields = {{"target", one.target.name},
+                                                    {"kind", to_string(one.target.kind)},
+                                                    {"host", one.target.host},
+                                                    {"port", one.target.port},
+                                                    {"end", to_string(result.end)}};
+    result.end == ProbeEnd::answered ? log.info("probe.end", fields) : log.warn("probe.end", fields);
+    one.told = result.end;
+  }
+  one.unable = false;
+  if (how == ProbeEnd::answered && one.target.kind == ProbeKind::http) {
+    one.phase = Phase::draining;  // closing upon what was not read would reset the connection
+    one.drained = 0;
+  } else {
+    one.socket = Fd();
+  }
+  const std::lock_guard lock(mutex);
+  one.window.add(result);
+}
+
+void Prober::Impl::begin(One& one) {
+  const MonoTime now = clock.mono();
+  one.due = once ? kNever : next_due(one.due, one.target.interval, now);
+  one.socket = Fd();
+  one.phase = Phase::idle;
+  if (!one.in_digits && !one.asking && now >= one.ask_at) {
+    names.ask(static_cast<std::size_t>(&one - all.data()), one.target.host, one.target.port,
+              !one.address && one.told == ProbeEnd::dns);
+    one.asking = true;
+  }
+  one.began = now;
+  one.deadline = now + one.target.timeout;
+  if (one.address) return send_out(one);
+  one.phase = Phase::naming;
+  if (!one.asking) end(one, ProbeEnd::dns);  // it was asked for lately, and not found
+}
+
+void Prober::Impl::send_out(One& one) {
+  one.began = clock.mono();
+  one.deadline = one.began + one.target.timeout;
+  if (one.target.kind == ProbeKind::icmp) return ping(one);
+  one.socket = Fd(::socket(one.address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!one.socket.valid())
+    return our_own_fault(errno) ? unable(one, std::strerror(errno)) : end(one, ProbeEnd::unreachable);
+  one.phase = Phase::connecting;
+  if (::connect(one.socket.get(), one.address->get(), one.address->length) == 0) return connected(one);
+  if (errno != EINPROGRESS) end(one, end_of(errno));
+}
+
+void Prober::Impl::ping(One& one) {
+  if (!one.pinger) return unable(one, one.pinger_lost.message());
+  one.phase = Phase::answering;
+  const int error_number = one.pinger->send(*one.address, random());
+  if (error_number == 0) return;
+  our_own_fault(error_number) ? unable(one, std::strerror(error_number)) : end(one, end_of(error_number));
+}
+
+void Prober::Impl::connected(One& one) {
+  if (one.target.kind == ProbeKind::tcp) return end(one, ProbeEnd::answered);
+  const std::string request = http_request(one.target.host, one.target.port, one.target.path);
+  // Smaller than the buffer of any new connection: goes in one piece or not at all.
+  if (::send(one.socket.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0)
+    return end(one, errno == ECONNRESET || errno == EPIPE ? ProbeEnd::bad_answer : end_of(errno));
+  one.answer.clear();
+  one.phase = Phase::answering;
+}
+
+void Prober::Impl::read_answer(One& one) {
+  std::array<char, 4096> chunk;
+  const ssize_t n = ::recv(one.socket.get(), chunk.data(), chunk.size(), 0);
+  if (n < 0) {
+    if (errno == EAGAIN || errno == EINTR) return;
+    return end(one, errno == ECONNRESET ? ProbeEnd::bad_answer : end_of(errno));
+  }
+  if (n == 0) return end(one, ProbeEnd::bad_answer);
+  one.answer.append(chunk.data(), static_cast<std::size_t>(n));
+  switch (judge_http_answer(one.answer)) {
+    case HttpAnswer::incomplete:
+      return;
+    case HttpAnswer::good:
+      return end(one, ProbeEnd::answered);
+    case HttpAnswer::bad:
+      return end(one, ProbeEnd::bad_answer);
+  }
+}
+
+void Prober::Impl::drain(One& one) {
+  std::array<char, 4096> chunk;
+  const ssize_t n = ::recv(one.socket.get(), chunk.data(), chunk.size(), 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n > 0 && (one.drained += static_cast<std::size_t>(n)) < kMaxAnswerRead) return;
+  one.socket = Fd();
+  one.phase = Phase::idle;
+}
+
+void Prober::Impl::progress(One& one) {
+  if (one.target.kind == ProbeKind::icmp) {
+    if (const auto told = one.pinger->receive()) end(one, end_of(*told));
+    return;
+  }
+  if (one.phase == Phase::answering) return read_answer(one);
+  if (one.phase == Phase::draining) return drain(one);
+  const int error_number = pending_error(one.socket.get());
+  error_number == 0 ? connected(one) : end(one, end_of(error_number));
+}
+
+void Prober::Impl::expire(One& one) {
+  if (one.phase == Phase::draining) {
+    one.socket = Fd();
+    one.phase = Phase::idle;
+  } else {
+    end(one, one.phase == Phase::naming ? ProbeEnd::dns : ProbeEnd::timeout);
+  }
+}
+
+void Prober::Impl::take_names() {
+  for (auto& answer : names.take()) {
+    One& one = all[answer.id];
+    one.asking = false;
+    // While nobody can tell, an old answer is better than none; a name that is gone is gone.
+    if (answer.address || answer.known) one.address = answer.address;
+    one.ask_at = clock.mono() + about(answer.address ? kAskAgain : kAskAgainFailed);
+    if (one.phase != Phase::naming) continue;
+    one.address ? send_out(one) : end(one, ProbeEnd::dns);
+  }
+}
+
+bool Prober::Impl::turn() {
+  MonoTime now = clock.mono(), next = kNever;
+  waiting.assign({{stop.get(), POLLIN, 0}, {names.fd(), POLLIN, 0}});
+  whose.clear();
+  for (auto& one : all) {
+    if (one.phase != Phase::idle && now >= one.deadline) expire(one);
+    if (!one.under_way() && now >= one.due) begin(one);
+    if (one.phase == Phase::idle || one.phase == Phase::draining) next = std::min(next, one.due);
+    if (one.phase == Phase::idle) continue;
+    next = std::min(next, one.deadline);
+    if (one.phase == Phase::naming) continue;
+    const int socket = one.target.kind == ProbeKind::icmp ? one.pinger->fd() : one.socket.get();
+    waiting.push_back({socket, static_cast<short>(one.phase == Phase::connecting ? POLLOUT : POLLIN), 0});
+    whose.push_back(&one);
+  }
+  if (once && std::none_of(all.begin(), all.end(), [](const One& one) { return one.under_way(); })) return false;
+  now = clock.mono();
+  const Duration left = std::max(next - now, Duration{});
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
+  const timespec span{whole.count(), (left - whole).count()};
+  if (::ppoll(waiting.data(), waiting.size(), next == kNever ? nullptr : &span, nullptr) <= 0) return true;
+  if (waiting[0].revents != 0) return false;
+  for (std::size_t i = 0; i < whose.size(); ++i)
+    if (waiting[i + 2].revents != 0) progress(*whose[i]);
+  if (waiting[1].revents != 0) take_names();
+  return true;
+}
+
+Prober::Prober(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Prober::Prober(Prober&&) noexcept = default;
+Prober::~Prober() = default;
+
+Result<Prober> Prober::open_(std::vector<ProbeTarget> targets, const Clock& clock, const Log& log) {
+  WATTLE_TRY(auto names, Names::start());
+  Fd stop(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!stop.valid()) return fail_errno(errno, "eventfd");
+  auto impl = std::make_unique<Impl>(clock, log, std::move(names), std::move(stop));
+  if (targets.size() > kMaxProbeTargets) targets.resize(kMaxProbeTargets);
+  for (auto& target : targets) impl->add(std::move(target));
+  return Prober(std::move(impl));
 }
 
 void Prober::round() {
-  Impl& impl = *impl_;
-  // Names first, with no connect under way: asking may block, and would be counted as latency.
-  for (auto& one : impl.all) {
-    if (impl.clock.mono() < one.resolve_at) continue;
-    if (auto address = resolve(one.target)) one.address = *address;  // an old answer is better than none
-    one.resolve_at = impl.clock.mono() + (one.address ? kResolveAgain : kResolveRetry);
-  }
-  for (auto& one : impl.all) impl.begin(one);
-  const MonoTime deadline = impl.clock.mono() + kTimeout;
-  std::vector<pollfd> waiting;
-  std::vector<Impl::One*> whose;
-  for (;;) {
-    waiting.clear();
-    whose.clear();
-    for (auto& one : impl.all) {
-      if (!one.socket.valid()) continue;
-      waiting.push_back({one.socket.get(), POLLOUT, 0});
-      whose.push_back(&one);
-    }
-    if (waiting.empty()) return;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - impl.clock.mono());
-    const int ready = left.count() > 0 ? ::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-      if (ready > 0 && waiting[i].revents == 0) continue;
-      int error_number = ETIMEDOUT;
-      socklen_t size = sizeof error_number;
-      if (ready > 0) ::getsockopt(waiting[i].fd, SOL_SOCKET, SO_ERROR, &error_number, &size);
-      impl.end(*whose[i], end_of(error_number));
-    }
+  impl_->once = true;
+  for (auto& one : impl_->all) one.due = impl_->clock.mono();
+  while (impl_->turn()) {
   }
 }
 
 void Prober::start() {
   if (impl_->all.empty()) return;
-  impl_->thread = std::thread([this, impl = impl_.get()] {
-    MonoTime next = impl->clock.mono();
-    for (;;) {
-      round();
-      next += kPeriod;
-      const MonoTime now = impl->clock.mono();
-      if (next < now) next = now;  // a slow name made us late; do not catch up in a burst
-      std::unique_lock lock(impl->mutex);
-      if (impl->wake.wait_for(lock, next - now, [&] { return impl->stopping; })) return;
+  MonoTime due = impl_->clock.mono();
+  for (auto& one : impl_->all) one.due = std::exchange(due, due + kSpread);
+  impl_->thread = std::thread([impl = impl_.get()] {
+    while (impl->turn()) {
     }
   });
 }
@@ -220,7 +333,8 @@ void Prober::start() {
 std::vector<ProbeValues> Prober::values() {
   std::vector<ProbeValues> values;
   const std::lock_guard lock(impl_->mutex);
-  for (auto& one : impl_->all) values.push_back(one.window.values(one.target.name, impl_->clock.mono()));
+  for (auto& one : impl_->all)
+    values.push_back(one.window.values(one.target.name, one.target.kind, impl_->clock.mono()));
   return values;
 }
 

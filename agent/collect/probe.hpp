@@ -1,80 +1,53 @@
-// probe: how long users' first step takes: TCP connects to named targets.
-// Source   non-blocking connect(2) to each target once a second, names resolved again every minute
-// Gives    per target over the last 60 s: p50, p95, jitter (mean |difference of consecutive answers|), share lost
+// probe: how long users' first step takes: TCP connects, HTTP requests and ICMP echoes to named targets.
+// Source   sockets that never block, one poll loop for all targets; names asked for again every minute (names.hpp)
+// Gives    per target over the last 60 s what probe_window.hpp tells. A round trip is, by kind:
+//            tcp   connect(2) to the end of the handshake
+//            http  connect(2) to the end of the status line, on a connection of its own; plain HTTP
+//            icmp  echo request to echo reply
 // Units    ms; loss_ratio 0..1
-// Errors   a name that does not resolve, a refusal, a timeout (1 s) and anything else count as lost, each in its own
-// counter Threads  ProbeWindow single owner; Prober has one thread of its own, values() from any. At most
-// kMaxProbeTargets at once
+// Errors   open_: io. What goes wrong with a target is a result, in its own counter; what goes wrong with ourselves
+//          (no descriptor, no right to ICMP) is logged once and counts as no probe at all
+// Threads  one of its own (and those of names.hpp); values() and counts() from any
+//
+// At most one probe of a target is under way, at most kMaxProbeTargets altogether, and of an HTTP answer at most
+// kMaxAnswerRead bytes are read. Sockets for ICMP are opened in open_: call it before capabilities are dropped.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "agent/collect/probe_window.hpp"
 #include "common/clock.hpp"
 #include "common/log.hpp"
+#include "common/result.hpp"
 #include "common/sample.hpp"
 
 namespace wattle::agent {
 
-inline constexpr std::size_t kMaxProbeTargets = 64;
-
-struct ProbeTarget {
-  std::string name;
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-enum class ProbeEnd : std::uint8_t { answered, dns, refused, timeout, unreachable };
-std::string_view to_string(ProbeEnd end);
-
-struct ProbeResult {
-  MonoTime at;
-  ProbeEnd end = ProbeEnd::answered;
-  double round_trip_ms = 0;  // when answered
-};
-
-// The results of one target within a span of time.
-class ProbeWindow {
- public:
-  explicit ProbeWindow(Duration span = std::chrono::seconds(60)) : span_(span) {}
-  void add(const ProbeResult& result);
-  // Forgets what is older than the span.
-  ProbeValues values(const std::string& target, MonoTime now);
-  // Of all time, by ProbeEnd.
-  const std::array<std::uint64_t, 5>& counts() const { return counts_; }
-
- private:
-  Duration span_;
-  std::deque<ProbeResult> results_;
-  std::array<std::uint64_t, 5> counts_{};
-  std::vector<double> sorted_;
-};
+inline constexpr std::size_t kMaxAnswerRead = 65536;
 
 struct ProbeCounts {
   std::string target;
-  std::array<std::uint64_t, 5> by_end{};
+  ProbeEnds by_end{};
 };
 
 class Prober {
  public:
-  Prober(std::vector<ProbeTarget> targets, const Clock& clock, const Log& log);
-  Prober(const Prober&) = delete;
-  Prober& operator=(const Prober&) = delete;
+  static Result<Prober> open_(std::vector<ProbeTarget> targets, const Clock& clock, const Log& log);
+  Prober(Prober&&) noexcept;
+  Prober& operator=(Prober&&) = delete;
   ~Prober();  // stops the thread
-  // One connect to each target, all at once; returns when all have ended (at most after the timeout and name
-  // resolution).
+  // One probe of each target, all at once; returns when all have ended. Not after start().
   void round();
-  // round() every second on a thread of its own.
+  // Each target at its interval, on a thread of its own.
   void start();
   std::vector<ProbeValues> values();
   std::vector<ProbeCounts> counts();
 
  private:
   struct Impl;
+  explicit Prober(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

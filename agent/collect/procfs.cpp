@@ -165,11 +165,14 @@ bool looks_virtual_interface(std::string_view name) {
 }
 
 bool looks_whole_disk(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> kNever{"loop", "ram", "zram", "dm-", "md", "sr", "fd", "nbd"};
+  static constexpr std::array<std::string_view, 11> kNever{"loop", "ram", "zram", "dm-",    "md", "sr",
+                                                           "fd",   "nbd", "drbd", "bcache", "zd"};
   for (const auto prefix : kNever)
     if (name.starts_with(prefix)) return false;
   const auto digits = [](char c) { return c >= '0' && c <= '9'; };
   if (name.starts_with("nvme") || name.starts_with("mmcblk")) {
+    // nvme0c1n1 is one path to nvme0n1.
+    if (name.starts_with("nvme") && name.find('c', 4) != std::string_view::npos) return false;
     const auto p = name.rfind('p');
     return p == std::string_view::npos || p + 1 == name.size() ||
            !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(p) + 1, name.end(), digits);
@@ -184,9 +187,11 @@ Result<Procfs> Procfs::open_(const Roots& roots, std::uint64_t user_hz) {
   return Procfs(std::move(proc), std::move(sys), roots.captured ? "" : "/", roots.own_proc(), user_hz);
 }
 
-std::string net_folder(const Dir& proc, bool own_proc) {
-  return !own_proc && proc.exists("1/net/dev") ? "1/net" : "net";
-}
+namespace {
+bool net_of_first(const Dir& proc, bool own_proc) { return !own_proc && proc.exists("1/net/dev"); }
+}  // namespace
+
+std::string net_folder(const Dir& proc, bool own_proc) { return net_of_first(proc, own_proc) ? "1/net" : "net"; }
 
 Procfs::Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own_proc, std::uint64_t user_hz)
     : proc_(std::move(proc)),
@@ -195,11 +200,9 @@ Procfs::Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own
       user_hz_(user_hz),
       stat_("stat"),
       meminfo_("meminfo"),
-      diskstats_("diskstats", Render::whole) {
-  const std::string net = net_folder(proc_, own_proc);
-  net_dev_ = KeptFile(net + "/dev", Render::whole);
-  snmp_ = KeptFile(net + "/snmp");
-}
+      net_dev_(net_of_first(proc_, own_proc) ? "1/net/dev" : "net/dev", Render::whole),
+      diskstats_("diskstats", Render::whole),
+      snmp_(net_of_first(proc_, own_proc) ? "1/net/snmp" : "net/snmp") {}
 
 bool Procfs::real_interface(std::string_view name) {
   if (const auto known = interfaces_.find(name); known != interfaces_.end()) return known->second;
@@ -208,7 +211,9 @@ bool Procfs::real_interface(std::string_view name) {
   if (auto net = sys_ ? sys_->open_dir("class/net") : Result<Dir>(fail(Errc::not_found, "class/net", "no /sys")); net) {
     if (auto entries = net->list(); entries) {
       for (const auto& entry : *entries) {
-        const bool device = net->exists(entry.name + "/device");
+        // What goes over a port whose master is a device too (netvsc, net_failover) is in the master's counters. A bond or
+        // a bridge is no device: there the ports count.
+        const bool device = net->exists(entry.name + "/device") && !net->exists(entry.name + "/master/device");
         any_device = any_device || device;
         this_device = this_device || (device && entry.name == name);
       }
@@ -225,12 +230,19 @@ bool Procfs::real_disk(std::string_view name) {
   if (const auto known = disks_.find(name); known != disks_.end()) return known->second;
   std::string in_sys(name);
   std::replace(in_sys.begin(), in_sys.end(), '/', '!');  // as sysfs does: cciss/c0d0
-  static constexpr std::array<std::string_view, 7> kStacked{"loop", "ram", "zram", "dm-", "md", "sr", "fd"};
+  static constexpr std::array<std::string_view, 10> kStacked{"loop", "ram", "zram", "dm-",    "md",
+                                                             "sr",   "fd",  "drbd", "bcache", "zd"};
   bool real = std::none_of(kStacked.begin(), kStacked.end(), [&](auto prefix) { return name.starts_with(prefix); });
-  if (real && sys_ && sys_->exists("block"))
-    real = sys_->exists("block/" + in_sys);
-  else if (real)
+  if (real && sys_ && sys_->exists("block")) {
+    // One path of a disk with several (nvme0c0n1) is hidden; a disk that stands on others has slaves.
+    const auto disk = sys_->open_dir("block/" + in_sys);
+    const auto hidden = disk ? disk->read_file("hidden") : Result<std::string>("");
+    const auto slaves = disk ? disk->open_dir("slaves") : Result<Dir>(fail(Errc::not_found, in_sys, "no such disk"));
+    const auto below = slaves ? slaves->list() : Result<std::vector<DirEntry>>(std::vector<DirEntry>());
+    real = disk && !(hidden && hidden->starts_with('1')) && (!below || below->empty());
+  } else if (real) {
     real = looks_whole_disk(name);
+  }
   disks_.emplace(std::string(name), real);
   return real;
 }

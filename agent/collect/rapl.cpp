@@ -1,6 +1,7 @@
 #include "agent/collect/rapl.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "common/parse.hpp"
@@ -14,13 +15,13 @@ constexpr double kMaxPlatformPower_w = 4000;
 // The clock is read beside the counter, not with it.
 constexpr double kSlack_s = 1;
 
-RaplKind kind_of(std::string_view base) {
-  if (base == "package") return RaplKind::package;
-  if (base == "core") return RaplKind::core;
-  if (base == "uncore") return RaplKind::uncore;
-  if (base == "dram") return RaplKind::dram;
-  if (base == "psys") return RaplKind::psys;
-  return RaplKind::other;
+EnergyKind kind_of(std::string_view base) {
+  if (base == "package") return EnergyKind::package;
+  if (base == "core") return EnergyKind::core;
+  if (base == "uncore") return EnergyKind::uncore;
+  if (base == "dram") return EnergyKind::dram;
+  if (base == "psys") return EnergyKind::psys;
+  return EnergyKind::other;
 }
 
 bool is_mmio(std::string_view id) { return id.starts_with("intel-rapl-mmio"); }
@@ -40,6 +41,13 @@ std::optional<RaplDomain> parse_zone_name(std::string_view name) {
   name = parse::trim(name);
   if (name.empty() || name.size() > 64) return std::nullopt;
   RaplDomain domain;
+  if (name.starts_with("psys-")) {
+    domain.socket = parse::integer<unsigned>(name.substr(5));
+    if (!domain.socket) return std::nullopt;
+    domain.base = "psys";
+    domain.kind = EnergyKind::psys;
+    return domain;
+  }
   if (!name.starts_with("package-")) {
     domain.base.assign(name);
     domain.kind = kind_of(name);
@@ -47,7 +55,7 @@ std::optional<RaplDomain> parse_zone_name(std::string_view name) {
   }
   const auto parts = parse::split(name, '-');
   domain.base = "package";
-  domain.kind = RaplKind::package;
+  domain.kind = EnergyKind::package;
   domain.socket = parse::integer<unsigned>(parts[1]);
   if (parts.size() == 4 && parts[2] == "die") domain.die = parse::integer<unsigned>(parts[3]);
   if (!domain.socket || (parts.size() != 2 && !domain.die)) return std::nullopt;
@@ -73,29 +81,53 @@ std::optional<ZoneEnergy> delta_energy(const ZoneSample& prev, const ZoneSample&
   return energy;
 }
 
+bool dies_show_socket(const Roots& roots) {
+  const auto proc = Dir::open_(roots.proc);
+  const auto file = proc ? proc->open_file("cpuinfo") : Result<File>(fail(Errc::not_found, roots.proc, ""));
+  std::array<char, 1024> scratch{};  // the vendor is in the second line
+  const auto text = file ? file->read_once_into(scratch) : Result<std::string_view>(std::string_view{});
+  if (!text) return false;
+  return text->find("AuthenticAMD") != std::string_view::npos || text->find("HygonGenuine") != std::string_view::npos;
+}
+
 Result<Rapl> Rapl::open_(const Roots& roots) {
   const std::string path = roots.sys + "/class/powercap";
   auto powercap = Dir::open_(path);
   if (!powercap)
     return fail(powercap.error().code, path, powercap.error().what,
                 "virtual machines have no RAPL; on hardware load intel_rapl_msr, in a container mount the host's /sys");
-  WATTLE_TRY(const auto entries, powercap->list());
+  Rapl rapl(std::move(*powercap), agent::dies_show_socket(roots));
+  WATTLE_TRY(rapl.listed_, rapl.list());
+  const auto denied = rapl.take_up(rapl.listed_, false);
+  if (!rapl.zones_.empty()) return rapl;
+  if (denied) return fail(Errc::denied, denied->subject, denied->what, "run as root or with CAP_DAC_READ_SEARCH");
+  return fail(Errc::not_found, path, "no zone counts energy",
+              "virtual machines have no RAPL; on hardware load intel_rapl_msr");
+}
 
+Result<std::vector<std::string>> Rapl::list() const {
+  WATTLE_TRY(const auto entries, powercap_.list());
+  std::vector<std::string> ids;
+  for (const auto& entry : entries)  // "intel-rapl" is the control type
+    if (entry.is_dir && entry.name.find(':') != std::string::npos) ids.push_back(entry.name);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::optional<Error> Rapl::take_up(const std::vector<std::string>& ids, bool keep_denied) {
   std::map<std::string, RaplDomain, std::less<>> named;  // zone id -> domain
-  for (const auto& entry : entries) {
-    if (!entry.is_dir || entry.name.find(':') == std::string::npos) continue;  // "intel-rapl" is the control type
-    const auto name = powercap->read_file(entry.name + "/name", 256);
+  for (const auto& id : ids) {
+    const auto name = powercap_.read_file(id + "/name", 256);
     if (!name) continue;  // zones without a name exist
-    if (auto domain = parse_zone_name(*name)) named.emplace(entry.name, std::move(*domain));
+    if (auto domain = parse_zone_name(*name)) named.emplace(id, std::move(*domain));
   }
   std::optional<Error> denied;
-  std::vector<Zone> zones;
   for (const bool mmio : {false, true}) {  // MSR first: their MMIO twins count the same energy
     for (auto& entry : named) {
       const std::string& id = entry.first;
       RaplDomain& domain = entry.second;
       if (is_mmio(id) != mmio) continue;
-      if (domain.kind != RaplKind::package && domain.kind != RaplKind::psys) {
+      if (domain.kind != EnergyKind::package && domain.kind != EnergyKind::psys) {
         domain.parent.assign(parent_zone(id));
         if (const auto above = named.find(domain.parent); above != named.end()) {
           domain.socket = above->second.socket;
@@ -103,88 +135,87 @@ Result<Rapl> Rapl::open_(const Roots& roots) {
         }
         if (domain.socket) domain.parent.clear();
       }
+      if (dies_show_socket_) domain.die.reset();
       if (mmio && domain.parent.starts_with("intel-rapl-mmio"))  // its twin's parent is named likewise
         domain.parent = "intel-rapl" + domain.parent.substr(15);
-      const bool twin =
-          std::any_of(zones.begin(), zones.end(), [&](const Zone& zone) { return zone.domain == domain; });
-      if (twin) continue;
-      auto dir = powercap->open_dir(id);
-      if (!dir) continue;
-      const auto range_text = dir->read_file("max_energy_range_uj", 64);
+      const auto twin =
+          std::find_if(zones_.begin(), zones_.end(), [&](const Zone& zone) { return zone.domain == domain; });
+      if (twin != zones_.end() && (twin->energy || twin->id != id)) continue;
+      const auto range_text = powercap_.read_file(id + "/max_energy_range_uj", 64);
       const auto range = range_text ? parse::u64(parse::trim(*range_text)) : std::nullopt;
       if (!range || *range == 0) continue;  // a zone that limits power but counts no energy
-      if (auto counter = dir->open_file("energy_uj"); !counter) {
-        if (counter.error().code == Errc::denied) denied = counter.error();
+      auto counter = HeldFile::open_(powercap_, id + "/energy_uj");
+      if (!counter && counter.error().code == Errc::denied) denied = counter.error();
+      if (twin != zones_.end()) {
+        if (counter) twin->energy.emplace(std::move(*counter));
         continue;
       }
-      std::string label = domain.label();
-      zones.push_back(Zone{std::move(*dir), domain, std::move(label), *range});
+      if (!counter && !(keep_denied && counter.error().code == Errc::denied)) continue;
+      Zone zone{id, domain, domain.label(), *range, std::nullopt, std::nullopt};
+      if (counter) zone.energy.emplace(std::move(*counter));
+      zones_.push_back(std::move(zone));
     }
   }
-  if (!zones.empty()) return Rapl(std::move(zones));
-  if (denied) return fail(Errc::denied, denied->subject, denied->what, "run as root or with CAP_DAC_READ_SEARCH");
-  return fail(Errc::not_found, path, "no zone counts energy",
-              "virtual machines have no RAPL; on hardware load intel_rapl_msr");
+  return denied;
 }
 
-void Rapl::read(RaplReading& out, const Clock& clock, std::span<char> scratch,
-                std::vector<std::pair<std::string, Error>>& errors) {
-  out.raw_uj.resize(zones_.size());
-  std::size_t used = 0, domains = 0;
-  for (Zone& zone : zones_) {
-    zone.delta.reset();
-    const auto text = zone.energy.read_from(zone.dir, scratch);
-    const ZoneSample now{clock.mono(), text ? parse::u64(parse::trim(*text)).value_or(0) : 0};
-    const bool good = text && parse::u64(parse::trim(*text));
-    if (!good) {
+void Rapl::look_again(MonoTime now, CollectErrors& errors) {
+  if (!looked_at_) looked_at_ = now;
+  if (now - *looked_at_ < kLookAgain) return;
+  looked_at_ = now;
+  auto ids = list();
+  const bool all_open =
+      std::all_of(zones_.begin(), zones_.end(), [](const Zone& zone) { return zone.energy.has_value(); });
+  if (!ids || (*ids == listed_ && all_open)) return;
+  listed_ = std::move(*ids);
+  std::erase_if(zones_, [&](const Zone& zone) { return !std::binary_search(listed_.begin(), listed_.end(), zone.id); });
+  if (const auto denied = take_up(listed_, true)) errors.emplace_back("rapl", *denied);
+}
+
+std::string Rapl::zone_labels() const {
+  std::string text;
+  for (const auto& zone : zones_) text += (text.empty() ? "" : ", ") + zone.label;
+  return text;
+}
+
+void Rapl::read(EnergyReadings& out, std::vector<std::pair<std::string, std::uint64_t>>& raw_uj, const Clock& clock,
+                std::span<char> scratch, CollectErrors& errors) {
+  look_again(clock.mono(), errors);
+  out.resize(zones_.size());
+  raw_uj.resize(zones_.size());
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < zones_.size(); ++i) {
+    Zone& zone = zones_[i];
+    DomainEnergy& told = out[i];
+    told.label.assign(zone.label);
+    told.kind = zone.domain.kind;
+    told.socket = zone.domain.socket;
+    told.energy_uj.reset();
+    told.gap = false;
+
+    if (!zone.energy) continue;
+    const auto text = zone.energy->read_from(powercap_, scratch);
+    const auto counter = text ? parse::u64(parse::trim(*text)) : std::nullopt;
+    if (!counter) {
       // EINVAL and ENODATA happen. Joules of a longer interval in a shorter one would be wrong watts, so begin anew.
       zone.prev.reset();
-      errors.emplace_back(
-          "rapl", text ? Error{Errc::malformed, zone.dir.path() + "/energy_uj", "not a number", ""} : text.error());
+      errors.emplace_back("rapl",
+                          text ? Error{Errc::malformed, zone.energy->path(), "not a number", ""} : text.error());
       continue;
     }
-    out.raw_uj[used].first.assign(zone.label);
-    out.raw_uj[used++].second = now.energy_uj;
+    const ZoneSample now{clock.mono(), *counter};
+    raw_uj[used].first.assign(zone.label);
+    raw_uj[used++].second = now.energy_uj;
     if (zone.prev) {
-      zone.delta = delta_energy(*zone.prev, now, zone.max_energy_uj,
-                                zone.domain.kind == RaplKind::psys ? kMaxPlatformPower_w : kMaxZonePower_w);
+      const double max_power_w = zone.domain.kind == EnergyKind::psys ? kMaxPlatformPower_w : kMaxZonePower_w;
+      if (const auto energy = delta_energy(*zone.prev, now, zone.max_energy_uj, max_power_w)) {
+        told.energy_uj = energy->energy_uj;
+        told.gap = energy->gap;
+      }
     }
     zone.prev = now;
-    if (!zone.delta) continue;
-    if (domains == out.domains.size()) out.domains.emplace_back();
-    out.domains[domains].name.assign(zone.label);
-    out.domains[domains].energy_uj = zone.delta->energy_uj;
-    out.domains[domains++].gap = zone.delta->gap;
   }
-  out.raw_uj.resize(used);
-  out.domains.resize(domains);
-  out.total = total();
-}
-
-std::optional<RaplTotal> Rapl::total() const {
-  RaplTotal packages, platform;
-  bool have_package = false, have_platform = false, complete = true;
-  const auto add = [](RaplTotal& to, const ZoneEnergy& energy) {
-    to.energy_uj += energy.energy_uj;
-    to.gap = to.gap || energy.gap;
-  };
-  for (const Zone& zone : zones_) {
-    const bool package = zone.domain.kind == RaplKind::package || zone.domain.kind == RaplKind::dram;
-    const bool psys = zone.domain.kind == RaplKind::psys;
-    if (!package && !psys) continue;
-    if (!zone.delta) {
-      complete = complete && !package;
-      continue;
-    }
-    add(psys ? platform : packages, *zone.delta);
-    have_package = have_package || zone.domain.kind == RaplKind::package;
-    have_platform = have_platform || psys;
-  }
-  if (!complete) return std::nullopt;
-  // Some boards have a psys that counts nothing; one below its own packages is not to be believed.
-  if (have_platform && (!have_package || platform.energy_uj >= packages.energy_uj)) return platform;
-  if (have_package) return packages;
-  return std::nullopt;
+  raw_uj.resize(used);
 }
 
 }  // namespace wattle::agent

@@ -3,11 +3,14 @@
 // Gives    one EnergyDomain per (name, socket, die): package, core, uncore, dram, psys; MMIO twins dropped
 // Units    uJ
 // Errors   open_: not_found (no zone), denied (energy_uj is for root since CVE-2020-8694). A zone whose read fails is
-// absent for that
-//          interval and the next
-// Cost     1 pread per zone;  Threads  single owner
+//          absent for that interval and the next. Every kLookAgain zones that came are taken up and zones that went are
+//          dropped; one that came and may not be opened is told as a domain without a reading
+// Cost     1 pread per zone; a listing per kLookAgain;  Threads  single owner
 //
-// psys contains package, package contains core and uncore, dram stands beside the package.
+// psys contains package, package contains core and uncore, dram stands beside the package. A second platform zone is
+// called psys-1 (drivers/powercap/intel_rapl_common.c, rapl_init_domains). AMD's counter is of the socket, whatever die it
+// is read on: kernels that name zones by die show the same one several times (68 W twice beside 125 W at the plug on a
+// Threadripper 1950X, codecarbon's documentation), and only the first is used.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +20,17 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/collect/kept_file.hpp"
+#include "agent/collect/energy_reading.hpp"
+#include "agent/collect/held_file.hpp"
 #include "agent/roots.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
-#include "common/sample.hpp"
 
 namespace wattle::agent {
 
-enum class RaplKind : std::uint8_t { package, core, uncore, dram, psys, other };
-
 // What a zone counts: "core" of socket 0, die 1. `parent` stands for the socket where the parent zone has no name.
 struct RaplDomain {
-  RaplKind kind = RaplKind::other;
+  EnergyKind kind = EnergyKind::other;
   std::string base;  // "package", "core", "psys", or a name that we do not know
   std::optional<unsigned> socket;
   std::optional<unsigned> die;
@@ -63,40 +64,42 @@ struct ZoneEnergy {
 std::optional<ZoneEnergy> delta_energy(const ZoneSample& prev, const ZoneSample& now, std::uint64_t max_energy_uj,
                                        double max_power_w);
 
-// All of a machine's energy, nothing twice: psys where it holds the packages, else packages and dram. Absent when a
-// zone that belongs to the sum is.
-struct RaplTotal {
-  std::uint64_t energy_uj = 0;
-  bool gap = false;
-};
+// AMD and Hygon: the energy of every die is that of its socket.
+bool dies_show_socket(const Roots& roots);
 
-struct RaplReading {
-  std::vector<EnergyDomain> domains;                          // over the interval; empty at the first read
-  std::optional<RaplTotal> total;                             // over the interval
-  std::vector<std::pair<std::string, std::uint64_t>> raw_uj;  // label, counter
-};
+inline constexpr Duration kLookAgain = std::chrono::seconds(60);
 
 class Rapl {
  public:
+  // Opens every counter, so that it can be read when capabilities are gone.
   static Result<Rapl> open_(const Roots& roots);
-  void read(RaplReading& out, const Clock& clock, std::span<char> scratch,
-            std::vector<std::pair<std::string, Error>>& errors);
+  // `raw_uj`: label and counter of the zones that could be read.
+  void read(EnergyReadings& out, std::vector<std::pair<std::string, std::uint64_t>>& raw_uj, const Clock& clock,
+            std::span<char> scratch, CollectErrors& errors);
   std::size_t zone_count() const { return zones_.size(); }
+  // "package-0, core-0, dram-0"
+  std::string zone_labels() const;
 
  private:
   struct Zone {
-    Dir dir;
+    std::string id;
     RaplDomain domain;
     std::string label;
     std::uint64_t max_energy_uj = 0;
-    KeptFile energy{"energy_uj"};
+    std::optional<HeldFile> energy;  // absent: came later, and may not be opened
     std::optional<ZoneSample> prev;
-    std::optional<ZoneEnergy> delta;
   };
-  explicit Rapl(std::vector<Zone> zones) : zones_(std::move(zones)) {}
-  std::optional<RaplTotal> total() const;
+  Rapl(Dir powercap, bool dies_show_socket) : powercap_(std::move(powercap)), dies_show_socket_(dies_show_socket) {}
+  // Takes up zones that are not known yet. Gives why one could not be opened.
+  std::optional<Error> take_up(const std::vector<std::string>& ids, bool keep_denied);
+  Result<std::vector<std::string>> list() const;
+  void look_again(MonoTime now, CollectErrors& errors);
 
+  Dir powercap_;
+  bool dies_show_socket_ = false;
   std::vector<Zone> zones_;
+  std::vector<std::string> listed_;  // ids at the last look, sorted
+  std::optional<MonoTime> looked_at_;
 };
 
 }  // namespace wattle::agent

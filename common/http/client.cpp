@@ -74,6 +74,8 @@ struct Client::Impl {
     request.target(target);
     request.version(11);
     request.set(bhttp::field::host, host + ":" + std::to_string(port));
+    if (!token.empty()) request.set(bhttp::field::authorization, "Bearer " + token);
+    if (!accept.empty()) request.set(bhttp::field::accept, accept);
     if (!body.empty()) request.set(bhttp::field::content_type, "application/json");
     request.body() = body;
     if (!body.empty() || method == "POST" || method == "PUT") request.content_length(body.size());
@@ -118,7 +120,7 @@ struct Client::Impl {
     return fail(Errc::unavailable, subject, error.message(), "is it running, and is the port right?");
   }
 
-  std::string host;
+  std::string host, accept, token;
   std::uint16_t port;
   std::size_t max_body_bytes;
   net::io_context io{1};
@@ -130,6 +132,10 @@ Client::Client(std::string host, std::uint16_t port, std::size_t max_body_bytes)
     : impl_(std::make_unique<Impl>(std::move(host), port, max_body_bytes)) {}
 Client::Client(Client&&) noexcept = default;
 Client::~Client() = default;
+
+void Client::accept(std::string type) { impl_->accept = std::move(type); }
+
+void Client::bearer(std::string token) { impl_->token = std::move(token); }
 
 Result<Answer> Client::request(const std::string& method, const std::string& target, const std::string& body,
                                std::chrono::milliseconds timeout) {

@@ -24,6 +24,10 @@ class Client {
   Client(std::string host, std::uint16_t port, std::size_t max_body_bytes = 64 << 20);
   Client(Client&&) noexcept;
   ~Client();
+  // The media type that is asked for; none: any.
+  void accept(std::string type);
+  // Shown as "Authorization: Bearer" with every request.
+  void bearer(std::string token);
   Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,
                          std::chrono::milliseconds timeout);
 

@@ -1,11 +1,13 @@
 // server: a small HTTP/1.1 server for a handful of endpoints.
 // Source   Boost.Beast; Beast's and OpenSSL's only home is this folder
-// Errors   conflict (address in use), malformed (address)
+// Errors   conflict (address in use), malformed (address), those of tls.hpp and token.hpp
 // Threads  handlers run on `threads` worker threads, several at once; they must be thread safe and may block for
 // milliseconds
 //
-// Always sends Content-Length, keeps connections open for `idle_timeout`, limits header, body and time, answers
-// 400/404/405/408/413/431/500/503 by itself with one line of text that names what is wrong.
+// Always sends Content-Length, keeps connections open for `idle_timeout` (before the first request for
+// `request_timeout`), limits header, body and time, answers 400/401/404/405/408/413/431/500/503 by itself with one line
+// of text that names what is wrong, and counts what it refuses. A 401 gets the header that asks for a bearer token, a
+// handler's too.
 #pragma once
 
 #include <chrono>
@@ -13,8 +15,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
 
@@ -25,6 +29,7 @@ struct Request {
   std::string path;    // decoded, without the query: "/api/v1/nodes"
   std::map<std::string, std::string> query;
   std::string body;
+  std::string authorization;  // that header as it came; empty without
 };
 
 struct Response {
@@ -44,6 +49,10 @@ struct ServerOptions {
   std::chrono::milliseconds idle_timeout{120'000};    // kube-scheduler keeps idle connections for 90 s
   std::chrono::milliseconds request_timeout{10'000};  // from first byte to last
   unsigned threads = 4;
+  TlsFiles tls;                                           // read again when they change
+  std::string token_file;                                 // empty: nobody is asked for a token
+  std::set<std::string> open_paths{"/livez", "/readyz"};  // that ask for no token
+  std::shared_ptr<RefusalCounts> refusals;                // null: nobody looks
 };
 
 class Server {

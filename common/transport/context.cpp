@@ -6,23 +6,26 @@
 #include <cassert>
 #include <cerrno>
 #include <new>
+#include <utility>
 #include <vector>
+
+#include "common/transport/thread_policy.hpp"
 
 namespace wattle::transport {
 
 namespace {
 constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
-constexpr std::size_t kMaxRefusedKeys = 1000;
-
-bool is_power_of_ten(std::uint64_t n) {
-  while (n >= 10 && n % 10 == 0) n /= 10;
-  return n == 1;
-}
 
 std::string to_z85(std::string_view raw) {
   std::array<char, 41> text{};
   zmq_z85_encode(text.data(), reinterpret_cast<const std::uint8_t*>(raw.data()), raw.size());
   return text.data();
+}
+
+std::optional<Channel> channel_of(std::string_view domain) {
+  for (const Channel channel : kChannels)
+    if (domain.starts_with(kZapDomain) && domain.substr(kZapDomain.size()) == to_string(channel)) return channel;
+  return std::nullopt;
 }
 
 // ZMTP metadata: length and name, four bytes of length (big endian) and value.
@@ -37,6 +40,7 @@ std::string metadata(std::string_view name, std::string_view value) {
 
 Context::Impl::Impl() : zmq_(zmq_ctx_new()), allow_(std::make_shared<const AllowList>()) {
   if (zmq_ == nullptr) throw std::bad_alloc();
+  keep_thread_policy();
   zmq_ctx_set(zmq_, ZMQ_MAX_SOCKETS, kMaxSockets);
 }
 
@@ -77,10 +81,20 @@ void Context::Impl::serve(AllowList list, const Log& log_to) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Context::Impl::set_allow_list(AllowList list) {
+std::vector<Revoked> Context::Impl::set_allow_list(AllowList list) {
   auto next = std::make_shared<const AllowList>(std::move(list));
-  const std::lock_guard lock(mutex_);
-  allow_.swap(next);
+  const AllowList& now = *next;
+  std::shared_ptr<const AllowList> before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = std::exchange(allow_, next);
+  }
+  std::vector<Revoked> revoked;
+  for (const auto& [key, identity] : before->entries()) {
+    const Identity* still = now.find(key);
+    if (still == nullptr || *still != identity) revoked.push_back({key, identity});
+  }
+  return revoked;
 }
 
 std::shared_ptr<const Identity> Context::Impl::allowed(std::string_view public_key) const {
@@ -120,20 +134,23 @@ void Context::Impl::answer(void* requests) {
   std::string user_id;
   std::string properties;
   const std::string request_id = frames.size() > 1 ? frames[1] : "";
-  if (frames.size() == 7 && frames[0] == "1.0" && frames[2] == kZapDomain && frames[5] == "CURVE" &&
-      frames[6].size() == 32) {
+  const auto channel = channel_of(frames.size() > 2 ? frames[2] : "");
+  if (channel && frames.size() == 7 && frames[0] == "1.0" && frames[5] == "CURVE" && frames[6].size() == 32) {
     const std::string key = to_z85(frames[6]);
-    if (const auto identity = allowed(key)) {
+    const auto identity = allowed(key);
+    if (!identity) {
+      refuse_key(*channel, Refused::unknown_key, key, nullptr, frames[3]);
+    } else if (*channel == Channel::feed && refused(*channel, std::nullopt, {}, identity->role)) {
+      // The others are told why, in an answer to what they send; a subscriber sends nothing that could be answered.
+      refuse_key(*channel, Refused::role, key, identity.get(), frames[3]);
+    } else {
       status = "200";
       text = "OK";
       user_id = identity->user_id();
       properties = metadata(kKeyProperty, key);
-      refusals_.erase(key);
-    } else {
-      refuse(key, frames[3]);
     }
   } else {
-    refuse("(no CURVE key)", frames.size() > 3 ? frames[3] : "");
+    refuse_handshake(channel.value_or(Channel::ask), Refused::no_key, "the client shows no CURVE key");
   }
   send_frame(requests, "1.0", true);
   send_frame(requests, request_id, true);
@@ -143,23 +160,45 @@ void Context::Impl::answer(void* requests) {
   send_frame(requests, properties, false);
 }
 
-void Context::Impl::refuse(const std::string& public_key, std::string_view address) {
-  refused_.fetch_add(1);
-  // Anybody can make keys: what is kept and logged of them is bounded.
-  if (refusals_.size() >= kMaxRefusedKeys && !refusals_.contains(public_key)) return;
-  const std::uint64_t count = ++refusals_[public_key];
-  if (!is_power_of_ten(count)) return;
-  log_->warn("handshake refused", {{"key", public_key},
-                                   {"address", address},
-                                   {"count", count},
-                                   {"mend", "if it is one of ours: wattle keys allow KEY ROLE NAME"}});
+std::optional<std::uint64_t> Context::Impl::to_tell(const std::string& peer) {
+  const std::lock_guard lock(told_mutex_);
+  return told_.note(peer, clock_.mono());
+}
+
+void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
+                               std::string_view address) {
+  refusals_.add(channel, why);
+  const auto count = to_tell(public_key + std::string(to_string(channel)) + std::string(to_string(why)));
+  if (!count || log_ == nullptr) return;
+  log_->warn("peer refused", {{"endpoint", to_string(channel)},
+                              {"reason", to_string(why)},
+                              {"key", public_key},
+                              {"peer", identity == nullptr ? std::string("unknown") : identity->user_id()},
+                              {"address", address},
+                              {"count", *count},
+                              {"mend", "if it is one of ours: wattle keys allow KEY ROLE NAME"}});
+}
+
+void Context::Impl::refuse_handshake(Channel channel, Refused why, const std::string& detail) {
+  refusals_.add(channel, why);
+  // Who it was is not known: one line a minute for all of them.
+  const auto count = to_tell(std::string(to_string(channel)) + " " + std::string(to_string(why)));
+  if (!count || log_ == nullptr) return;
+  log_->warn("handshake refused",
+             {{"endpoint", to_string(channel)}, {"reason", to_string(why)}, {"what", detail}, {"count", *count}});
 }
 
 Context::Context() : impl_(std::make_unique<Impl>()) {}
 Context::Context(Context&&) noexcept = default;
 Context::~Context() = default;
 void Context::serve(AllowList allow, const Log& log) { impl_->serve(std::move(allow), log); }
-void Context::set_allow_list(AllowList allow) { impl_->set_allow_list(std::move(allow)); }
-std::uint64_t Context::refused_handshakes() const { return impl_->refused(); }
+std::vector<Revoked> Context::set_allow_list(AllowList allow) { return impl_->set_allow_list(std::move(allow)); }
+RefusalCounts& Context::refusals() const { return impl_->refusals(); }
+
+std::uint64_t Context::refused_handshakes() const {
+  std::uint64_t sum = impl_->refusals().get(Channel::feed, Refused::role);
+  for (const Channel channel : kChannels) sum += impl_->refusals().get(channel, Refused::unknown_key);
+  return sum;
+}
 
 }  // namespace wattle::transport

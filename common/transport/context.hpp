@@ -1,5 +1,5 @@
 // context: what Context keeps behind its pointer; private to this folder.
-// Threads  allowed() and next_id() from any
+// Threads  allowed(), next_id(), refusals() and refuse_*() from any
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,17 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "common/clock.hpp"
+#include "common/once_per.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/transport/zmq_handle.hpp"
 
 namespace wattle::transport {
 
-inline constexpr std::string_view kZapDomain = "wattle";
+// ZAP domains are this and the channel: "wattle.telemetry".
+inline constexpr std::string_view kZapDomain = "wattle.";
 // ZAP metadata that tells a connection's key, so that a key taken off the list is not heard any more.
 inline constexpr const char* kKeyProperty = "X-Wattle-Key";
 
@@ -26,27 +30,34 @@ struct Context::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void serve(AllowList list, const Log& log_to);
-  void set_allow_list(AllowList list);
+  std::vector<Revoked> set_allow_list(AllowList list);
   // Whom the list names for the key now; null: nobody.
   std::shared_ptr<const Identity> allowed(std::string_view public_key) const;
   std::uint64_t next_id() { return next_id_.fetch_add(1); }
   void* zmq() const { return zmq_; }
-  std::uint64_t refused() const { return refused_.load(); }
+  RefusalCounts& refusals() { return refusals_; }
+  // Counts, and logs once a minute per key.
+  void refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
+                  std::string_view address);
+  void refuse_handshake(Channel channel, Refused why, const std::string& detail);
 
  private:
   void answer_until_stopped(Handle requests, Handle stop);
   void answer(void* requests);
-  void refuse(const std::string& public_key, std::string_view address);
+  // How often it came, if it is to be logged now.
+  std::optional<std::uint64_t> to_tell(const std::string& peer);
 
   void* zmq_ = nullptr;
   std::atomic<std::uint64_t> next_id_{0};
-  std::atomic<std::uint64_t> refused_{0};
+  RefusalCounts refusals_;
   mutable std::mutex mutex_;
   std::shared_ptr<const AllowList> allow_;
   const Log* log_ = nullptr;
   Handle stop_;
   std::thread zap_;
-  std::map<std::string, std::uint64_t> refusals_;  // the ZAP thread's own
+  std::mutex told_mutex_;
+  SystemClock clock_;  // of the log's interval alone
+  OncePer told_{std::chrono::seconds(60)};
 };
 
 }  // namespace wattle::transport

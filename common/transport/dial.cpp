@@ -1,7 +1,8 @@
 #include "common/transport/dial.hpp"
 
 #include <cerrno>
-#include <cstring>
+
+#include "common/transport/watch.hpp"
 
 namespace wattle::transport {
 
@@ -11,6 +12,14 @@ constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAIL
                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED |
                         ZMQ_EVENT_CLOSED;
 }  // namespace
+
+Status ClientOptions::read_server_keys(const std::string& path) {
+  WATTLE_TRY(ServerKeys keys, load_server_keys(path));
+  server_key = std::move(keys.current);
+  next_server_key = std::move(keys.next);
+  server_key_file = path;
+  return {};
+}
 
 Dial::Dial(Context::Impl& context, int type, ClientOptions options, std::vector<std::string> topics)
     : context_(&context), type_(type), options_(std::move(options)), topics_(std::move(topics)) {}
@@ -27,6 +36,8 @@ Dial& Dial::operator=(Dial&& other) noexcept {
   link_ = other.link_;
   problem_ = std::move(other.problem_);
   times_up_ = other.times_up_;
+  wrong_key_ = other.wrong_key_;
+  tried_both_ = other.tried_both_;
   return *this;
 }
 
@@ -38,7 +49,30 @@ Result<Dial> Dial::open_(Context::Impl& context, int type, ClientOptions options
 
 Status Dial::rebuild() {
   close();
+  read_keys_again();
+  tried_both_ = false;
   return build();
+}
+
+// Whoever rotates the server's keys writes the file of a client that runs. One that cannot be read now changes nothing.
+void Dial::read_keys_again() {
+  if (options_.server_key_file.empty()) return;
+  auto keys = load_server_keys(options_.server_key_file);
+  if (!keys) return;
+  // The key that was tried last stays the first, if it is still one.
+  if (keys->next == options_.server_key) std::swap(keys->current, keys->next);
+  options_.server_key = std::move(keys->current);
+  options_.next_server_key = std::move(keys->next);
+}
+
+void Dial::try_other_key() {
+  tried_both_ = true;
+  std::swap(options_.server_key, options_.next_server_key);
+  close();
+  if (const auto built = build(); !built) {
+    link_ = Link::refused;
+    problem_ = built.error().message();
+  }
 }
 
 void Dial::close() {
@@ -50,6 +84,7 @@ void Dial::close() {
 Status Dial::build() {
   link_ = Link::connecting;
   problem_.clear();
+  wrong_key_ = false;
   WATTLE_TRY(Handle handle, Handle::open_(context_->zmq(), type_));
   WATTLE_CHECK(set_common_options(handle, options_.endpoint, options_.max_message_bytes, options_.queue));
   const int reconnect_max_ms = static_cast<int>(options_.reconnect_max.count());
@@ -65,13 +100,7 @@ Status Dial::build() {
                                    }));
   for (const std::string& topic : topics_) WATTLE_CHECK(set_options(handle, {{ZMQ_SUBSCRIBE, "topic", topic}}));
 
-  const std::string address = "inproc://wattle.monitor." + std::to_string(context_->next_id());
-  if (zmq_socket_monitor(handle.get(), address.c_str(), kEvents) != 0)
-    return fail(Errc::io, options_.endpoint, zmq_strerror(zmq_errno()));
-  WATTLE_TRY(Handle monitor, Handle::open_(context_->zmq(), ZMQ_PAIR));
-  // No bound: libzmq's I/O thread would wait for a reader that is late.
-  WATTLE_CHECK(set_options(monitor, {{ZMQ_LINGER, "linger", 0}, {ZMQ_RCVHWM, "queue", 0}}));
-  WATTLE_CHECK(connect_to(monitor, address));
+  WATTLE_TRY(Handle monitor, open_monitor(*context_, handle, kEvents));
   WATTLE_CHECK(connect_to(handle, options_.endpoint));
   socket_ = std::move(handle);
   monitor_ = std::move(monitor);
@@ -99,18 +128,10 @@ bool Dial::wait(short events, std::chrono::milliseconds timeout) {
 }
 
 void Dial::read_monitor() {
-  if (monitor_.get() == nullptr) return;
-  for (;;) {
-    Frame head;
-    if (!head.receive(monitor_.get())) return;
-    skip_rest(monitor_.get(), head);
-    std::uint16_t event = 0;
-    std::uint32_t value = 0;
-    if (head.bytes().size() != sizeof event + sizeof value) continue;
-    std::memcpy(&event, head.bytes().data(), sizeof event);
-    std::memcpy(&value, head.bytes().data() + sizeof event, sizeof value);
-    note(event, value);
-  }
+  std::uint16_t event = 0;
+  std::uint32_t value = 0;
+  while (read_event(monitor_, event, value)) note(event, value);
+  if (wrong_key_) try_other_key();
 }
 
 void Dial::note(std::uint16_t event, std::uint32_t value) {
@@ -118,6 +139,7 @@ void Dial::note(std::uint16_t event, std::uint32_t value) {
     case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
       link_ = Link::up;
       problem_.clear();
+      wrong_key_ = tried_both_ = false;
       ++times_up_;
       return;
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
@@ -132,7 +154,9 @@ void Dial::note(std::uint16_t event, std::uint32_t value) {
         return;
       }
       link_ = Link::refused;
+      wrong_key_ = !options_.next_server_key.empty() && !tried_both_;
       problem_ = options_.endpoint + " breaks off the handshake: its key is not " + options_.server_key +
+                 (options_.next_server_key.empty() ? "" : " nor " + options_.next_server_key) +
                  ", or it is no Wattle server (compare with the server's public key)";
       return;
     case ZMQ_EVENT_DISCONNECTED:

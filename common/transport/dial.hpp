@@ -39,6 +39,8 @@ class Dial {
   void close();
   void read_monitor();
   void note(std::uint16_t event, std::uint32_t value);
+  void read_keys_again();
+  void try_other_key();
 
   Context::Impl* context_;
   int type_;
@@ -49,6 +51,8 @@ class Dial {
   Link link_ = Link::connecting;
   std::string problem_;
   std::uint64_t times_up_ = 0;
+  bool wrong_key_ = false;   // the handshake broke off, and the other key has not been tried
+  bool tried_both_ = false;  // since the link was last up or its owner called rebuild()
 };
 
 }  // namespace wattle::transport

@@ -129,6 +129,34 @@ Result<std::string> load_public_key(const std::string& path) {
   return key;
 }
 
+Result<ServerKeys> load_server_keys(const std::string& path) {
+  WATTLE_TRY(const File file, open_at(path));
+  WATTLE_TRY(const std::string text, file.read_all(kMaxFileBytes));
+  ServerKeys keys;
+  int number = 0;
+  std::string mistake;
+  parse::for_each_line(text, [&](std::string_view line) {
+    ++number;
+    line = parse::trim(line);
+    if (line.empty() || !mistake.empty()) return;
+    const std::string at = "line " + std::to_string(number);
+    if (!is_key(line)) {
+      mistake = at + " is no Z85 key of 40 characters";
+    } else if (keys.current.empty()) {
+      keys.current = line;
+    } else if (keys.next.empty()) {
+      keys.next = line;
+    } else {
+      mistake = at + " is a third key";
+    }
+  });
+  if (keys.current.empty() && mistake.empty()) mistake = "has no key";
+  if (!mistake.empty())
+    return fail(Errc::malformed, path, mistake, "copy the server's public key into it, and at most its next one");
+  if (keys.next == keys.current) keys.next.clear();
+  return keys;
+}
+
 Result<AllowList> AllowList::load(const std::string& path) {
   auto file = open_at(path);
   if (!file) return fail(file.error().code, path, file.error().what, "allow keys with 'wattle keys allow'");

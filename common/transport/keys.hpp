@@ -25,6 +25,7 @@ struct Identity {
   Role role = Role::reader;
   std::string name;  // of the node for an agent
   std::string user_id() const;
+  bool operator==(const Identity&) const = default;
   static std::optional<Identity> from_user_id(std::string_view user_id);
 };
 
@@ -37,8 +38,16 @@ struct KeyPair {
   Status save(const std::string& path) const;
 };
 
-// The server's public key as clients keep it: one line, Z85.
+// A public key as people pass it on: one line, Z85.
 Result<std::string> load_public_key(const std::string& path);
+
+// The server's public keys as clients keep them: its present one and, on a second line while keys are rotated, the one
+// that it will have.
+struct ServerKeys {
+  std::string current;
+  std::string next;  // empty: none
+};
+Result<ServerKeys> load_server_keys(const std::string& path);
 
 class AllowList {
  public:
@@ -47,6 +56,7 @@ class AllowList {
   void allow(const std::string& public_key, Identity identity);
   const Identity* find(std::string_view public_key) const;
   std::size_t size() const { return by_key_.size(); }
+  const std::map<std::string, Identity, std::less<>>& entries() const { return by_key_; }
   // As the file has it; parse(text()) gives the same list.
   std::string text() const;
 

@@ -1,6 +1,8 @@
 // server: the bound sockets, Server (ROUTER) and Publisher (XPUB).
 #include "common/transport/context.hpp"
 #include "common/transport/sockets.hpp"
+#include "common/transport/watch.hpp"
+#include "common/wire/codec.hpp"
 
 namespace wattle::transport {
 
@@ -9,32 +11,42 @@ namespace {
 // whose context does not answer ZAP would let everybody in.
 constexpr int kZapEnforceDomain = 93;
 
-Result<Handle> open_bound(Context::Impl& context, const ServerOptions& options, int type) {
+std::string refusal_of_revoked(const std::string& key) {
+  return wire::encode(wire::Refusal{"key " + key, "is not on the controller's allow list any more",
+                                    "if it should be: wattle keys allow KEY ROLE NAME"});
+}
+
+Result<Handle> open_server(Context::Impl& context, const ServerOptions& options, int type) {
   WATTLE_TRY(Handle handle, Handle::open_(context.zmq(), type));
   WATTLE_CHECK(set_common_options(handle, options.endpoint, options.max_message_bytes, options.queue));
-  WATTLE_CHECK(set_options(handle, {
-                                       {ZMQ_BACKLOG, "backlog", options.backlog},
-                                       {ZMQ_CURVE_SERVER, "CURVE server", 1},
-                                       {ZMQ_CURVE_SECRETKEY, "secret key", options.key.secret_key},
-                                       {ZMQ_ZAP_DOMAIN, "ZAP domain", std::string(kZapDomain)},
-                                       {kZapEnforceDomain, "ZAP domain enforced", 1},
-                                   }));
+  WATTLE_CHECK(set_options(
+      handle, {
+                  {ZMQ_BACKLOG, "backlog", options.backlog},
+                  {ZMQ_CURVE_SERVER, "CURVE server", 1},
+                  {ZMQ_CURVE_SECRETKEY, "secret key", options.key.secret_key},
+                  {ZMQ_ZAP_DOMAIN, "ZAP domain", std::string(kZapDomain) + std::string(to_string(options.channel))},
+                  {kZapEnforceDomain, "ZAP domain enforced", 1},
+              }));
   return handle;
 }
 }  // namespace
 
 struct Server::Impl {
   Context::Impl& context;
+  Channel channel;
   Handle socket;
+  Watch watch;  // goes before the socket
   std::string endpoint;
 };
 
 Result<Server> Server::bind(Context& context, const ServerOptions& options) {
-  WATTLE_TRY(Handle handle, open_bound(context.impl(), options, ZMQ_ROUTER));
+  WATTLE_TRY(Handle handle, open_server(context.impl(), options, ZMQ_ROUTER));
   WATTLE_CHECK(set_options(handle, {{ZMQ_ROUTER_MANDATORY, "router mandatory", 1}}));
+  WATTLE_TRY(Watch watch, Watch::open_(context.impl(), handle, options.channel));
   WATTLE_CHECK(bind_to(handle, options.endpoint));
   const std::string endpoint = last_endpoint(handle);
-  return Server(std::unique_ptr<Impl>(new Impl{context.impl(), std::move(handle), endpoint}));
+  return Server(
+      std::unique_ptr<Impl>(new Impl{context.impl(), options.channel, std::move(handle), std::move(watch), endpoint}));
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -46,7 +58,10 @@ std::optional<Incoming> Server::receive() {
   void* socket = impl_->socket.get();
   for (;;) {
     Frame route;
-    if (!route.receive(socket)) return std::nullopt;
+    if (!route.receive(socket)) {
+      impl_->watch.read();
+      return std::nullopt;
+    }
     if (!route.more()) continue;
     Frame body;
     if (!body.receive(socket)) return std::nullopt;
@@ -55,9 +70,16 @@ std::optional<Incoming> Server::receive() {
       continue;
     }
     // ZAP is asked once, at the handshake; a key taken off the list since then, or given to another, is not heard.
-    const auto identity = impl_->context.allowed(body.property(kKeyProperty));
-    if (!identity || identity->user_id() != body.property("User-Id")) continue;
-    return Incoming{std::string(route.bytes()), *identity, std::string(body.bytes())};
+    std::string key(body.property(kKeyProperty));
+    const auto identity = impl_->context.allowed(key);
+    if (!identity || identity->user_id() != body.property("User-Id")) {
+      const auto before = Identity::from_user_id(body.property("User-Id"));
+      impl_->context.refuse_key(impl_->channel, Refused::revoked_key, key, before ? &*before : nullptr,
+                                body.property("Peer-Address"));
+      send(std::string(route.bytes()), refusal_of_revoked(key));
+      continue;
+    }
+    return Incoming{std::string(route.bytes()), *identity, std::string(body.bytes()), std::move(key)};
   }
 }
 
@@ -69,17 +91,41 @@ const std::string& Server::endpoint() const { return impl_->endpoint; }
 void* Server::native() const { return impl_->socket.get(); }
 
 struct Publisher::Impl {
+  Context::Impl& context;
+  ServerOptions options;
   Handle socket;
-  std::string endpoint;
+  std::optional<Watch> watch;  // goes before the socket
+
+  Status open();
 };
 
-Result<Publisher> Publisher::bind(Context& context, const ServerOptions& options) {
-  WATTLE_TRY(Handle handle, open_bound(context.impl(), options, ZMQ_XPUB));
+Status Publisher::Impl::open() {
+  WATTLE_TRY(Handle handle, open_server(context, options, ZMQ_XPUB));
   // Verbose: a second subscriber to a topic is told too, so that it can be given what it missed.
   WATTLE_CHECK(set_options(handle, {{ZMQ_XPUB_VERBOSE, "XPUB verbose", 1}}));
+  WATTLE_TRY(Watch opened, Watch::open_(context, handle, options.channel));
   WATTLE_CHECK(bind_to(handle, options.endpoint));
-  const std::string endpoint = last_endpoint(handle);
-  return Publisher(std::unique_ptr<Impl>(new Impl{std::move(handle), endpoint}));
+  options.endpoint = last_endpoint(handle);
+  socket = std::move(handle);
+  watch.emplace(std::move(opened));
+  return {};
+}
+
+Result<Publisher> Publisher::bind(Context& context, const ServerOptions& options) {
+  std::unique_ptr<Impl> impl(new Impl{context.impl(), options, {}, std::nullopt});
+  impl->options.channel = Channel::feed;
+  WATTLE_CHECK(impl->open());
+  return Publisher(std::move(impl));
+}
+
+Status Publisher::rebind() {
+  close();
+  return impl_->open();
+}
+
+void Publisher::close() {
+  impl_->watch.reset();
+  impl_->socket.close();
 }
 
 Publisher::Publisher(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -88,19 +134,24 @@ Publisher& Publisher::operator=(Publisher&&) noexcept = default;
 Publisher::~Publisher() = default;
 
 void Publisher::publish(std::string_view topic, std::string_view bytes) {
+  if (native() == nullptr) return;
   if (send_frame(impl_->socket.get(), topic, true)) send_frame(impl_->socket.get(), bytes, false);
 }
 
 bool Publisher::drain() {
   bool subscribed = false;
+  if (native() == nullptr) return false;
   for (;;) {
     Frame frame;
-    if (!frame.receive(impl_->socket.get())) return subscribed;
+    if (!frame.receive(impl_->socket.get())) {
+      impl_->watch->read();
+      return subscribed;
+    }
     subscribed = subscribed || frame.bytes().starts_with('\x01');
   }
 }
 
-const std::string& Publisher::endpoint() const { return impl_->endpoint; }
+const std::string& Publisher::endpoint() const { return impl_->options.endpoint; }
 void* Publisher::native() const { return impl_->socket.get(); }
 
 }  // namespace wattle::transport

@@ -12,11 +12,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 constexpr Duration kPingEvery = seconds(1);
+// A Ping goes along with what is sent shortly before it is due, so that a quiet link wakes its peers once a second.
+constexpr Duration kPingEarly = milliseconds(100);
+// Hence nobody need wake up for it alone while samples go out every second.
+constexpr Duration kPingLate = milliseconds(200);
+constexpr Duration kBusyPatience = milliseconds(100);
 constexpr Duration kDeadAfter = seconds(5);
 constexpr Duration kBackoffFirst = milliseconds(250);
 constexpr Duration kBackoffMax = seconds(32);
 constexpr int kReceivePerPump = 1000;
 constexpr std::size_t kMaxReports = 10'000;
+constexpr std::size_t kMaxGapsAtOnce = 1000;
 }  // namespace
 
 AgentSession::AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log,
@@ -36,9 +42,17 @@ void AgentSession::pump() {
   if ((phase_ == Phase::greeting || phase_ == Phase::welcomed) && clock_.mono() - heard_at_ >= kDeadAfter)
     return lose("the controller is silent for 5 s");
   if (phase_ != Phase::welcomed) return;
+  blocked_ = false;
   send_placements();
   send_samples();
   ping();
+}
+
+Duration AgentSession::patience() const {
+  const bool quiet = phase_ == Phase::welcomed && !blocked_;
+  if (!quiet) return kBusyPatience;
+  const Duration until = pinged_at_ + kPingEvery + kPingLate - clock_.mono();
+  return std::clamp<Duration>(until, milliseconds(1), kPingEvery + kPingLate);
 }
 
 void AgentSession::report(wire::Placement placement) {
@@ -149,14 +163,14 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   if (welcome.max_message_bytes != 0) max_message_bytes_ = std::min(max_message_bytes_, welcome.max_message_bytes);
   credit_ = welcome.credit;
   in_flight_.clear();
-  sent_ = {};
-  const Mark held{welcome.acked_incarnation, welcome.acked_seq};
+  sent_ = gaps_told_ = {};
+  const RecordMark held{welcome.acked_incarnation, welcome.acked_seq};
   if (held.incarnation > hello_.incarnation) {
     // Ours began again from a lower number: its mark says nothing about our records.
     log_.warn("the controller holds a later incarnation of this node",
               {{"node", hello_.node}, {"ours", hello_.incarnation}, {"theirs", held.incarnation}});
   } else {
-    if (const auto acked = outbox_.ack(held.incarnation, held.seq); !acked) return lose(acked.error().message());
+    if (const auto acked = outbox_.ack(held); !acked) return lose(acked.error().message());
     sent_ = held;
   }
   status_.acked_seq = held.incarnation == hello_.incarnation ? held.seq : 0;
@@ -172,12 +186,12 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
 }
 
 void AgentSession::on_ack(const wire::Ack& ack) {
-  const Mark mark{ack.incarnation, ack.seq};
+  const RecordMark mark{ack.incarnation, ack.seq};
   credit_ = ack.credit;
   if (mark > sent_) return lose("the controller acknowledges a record that was never sent");
   failures_ = 0;
   while (!in_flight_.empty() && in_flight_.front() <= mark) in_flight_.pop_front();
-  if (const auto acked = outbox_.ack(mark.incarnation, mark.seq); !acked) return lose(acked.error().message());
+  if (const auto acked = outbox_.ack(mark); !acked) return lose(acked.error().message());
   if (mark.incarnation == hello_.incarnation) status_.acked_seq = std::max(status_.acked_seq, mark.seq);
 }
 
@@ -190,7 +204,7 @@ void AgentSession::on_pong(const wire::Pong& pong) {
 // Behind the rest, so that its answer tells that the rest has arrived.
 void AgentSession::ping() {
   const MonoTime now = clock_.mono();
-  if (phase_ != Phase::welcomed || now - pinged_at_ < kPingEvery) return;
+  if (phase_ != Phase::welcomed || now - pinged_at_ < kPingEvery - kPingEarly) return;
   if (!send(wire::Ping{next_nonce_, to_ns(now)})) return;
   ++next_nonce_;
   pinged_at_ = now;
@@ -208,38 +222,62 @@ void AgentSession::send_placements() {
 void AgentSession::send_samples() {
   while (in_flight_.size() < credit_) {
     const std::size_t count = std::min(max_batch_, credit_ - in_flight_.size());
-    auto records = outbox_.peek_after(sent_.incarnation, sent_.seq, count);
+    auto records = outbox_.peek_after(sent_, count);
     if (!records) return lose(records.error().message());
-    if (records->empty() || !send_batch(std::move(*records))) return;
+    if (records->empty() || !send_gaps(records->front().mark.incarnation) || !send_batch(*records)) return;
   }
 }
 
-// Halves the batch until it fits. False: nothing more can be sent now.
-bool AgentSession::send_batch(std::vector<Record> records) {
-  for (;;) {
-    const Mark last{records.back().incarnation, records.back().seq};
-    const std::size_t count = records.size();
-    wire::Message message = wire::Samples{std::move(records)};
-    const std::string bytes = wire::encode(message);
-    if (bytes.size() <= max_message_bytes_) {
-      if (!client_.send(bytes)) return false;
-      for (const Record& record : std::get<wire::Samples>(message).records)
-        in_flight_.push_back({record.incarnation, record.seq});
-      sent_ = last;
-      status_.sent_records += count;
-      return true;
-    }
-    records = std::move(std::get<wire::Samples>(message).records);
-    if (count == 1) {
+// Before the first record of a later incarnation; behind it the controller takes no earlier number.
+bool AgentSession::send_gaps(std::uint64_t incarnation) {
+  const RecordMark told = std::max(sent_, gaps_told_);
+  std::vector<RecordGap> gaps = outbox_.gaps_before(incarnation, told);
+  while (!gaps.empty()) {
+    const auto end = gaps.begin() + static_cast<std::ptrdiff_t>(std::min(gaps.size(), kMaxGapsAtOnce));
+    if (!send(wire::Samples{{}, {gaps.begin(), end}})) return false;
+    gaps_told_ = {std::prev(end)->incarnation, std::prev(end)->last_seq};
+    gaps.erase(gaps.begin(), end);
+  }
+  return true;
+}
+
+// How many of the records one message takes.
+std::size_t AgentSession::fitting(std::span<const EncodedRecord> records) const {
+  std::size_t bytes = wire::kSamplesHeadBytes, count = 0;
+  while (count < records.size() && bytes + records[count].bytes.size() <= max_message_bytes_)
+    bytes += records[count++].bytes.size();
+  return count;
+}
+
+// In as many messages as it takes. False: nothing more can be sent now.
+bool AgentSession::send_batch(std::span<const EncodedRecord> records) {
+  while (!records.empty()) {
+    const std::size_t count = fitting(records);
+    if (count == 0) {
+      const EncodedRecord& record = records.front();
       log_.error("a record is larger than the controller takes; it is left out",
-                 {{"seq", last.seq}, {"bytes", bytes.size()}, {"max_message_bytes", max_message_bytes_}});
-      sent_ = last;
-      return true;
+                 {{"seq", record.mark.seq}, {"bytes", record.bytes.size()}, {"max_message_bytes", max_message_bytes_}});
+      sent_ = record.mark;
+      records = records.subspan(1);
+      continue;
     }
-    records.resize(count / 2);
+    const auto batch = records.first(count);
+    if (!client_.send(wire::encode_samples(batch))) {
+      blocked_ = true;
+      return false;
+    }
+    for (const EncodedRecord& record : batch) in_flight_.push_back(record.mark);
+    sent_ = batch.back().mark;
+    status_.sent_records += count;
+    records = records.subspan(count);
   }
+  return true;
 }
 
-bool AgentSession::send(const wire::Message& message) { return client_.send(wire::encode(message)).has_value(); }
+bool AgentSession::send(const wire::Message& message) {
+  if (client_.send(wire::encode(message))) return true;
+  blocked_ = true;
+  return false;
+}
 
 }  // namespace wattle::transport

@@ -6,17 +6,17 @@
 // Threads  single owner; never blocks
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
-#include "common/transport/outbox.hpp"
+#include "common/outbox.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 
@@ -34,20 +34,20 @@ class AgentSession {
  public:
   AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log,
                std::uint64_t seed);
-  // Receives what waits, keeps alive, sends what may be sent. Call when the socket is readable and at least 10 times a
-  // second.
+  // Receives what waits, keeps alive, sends what may be sent. Call when the socket is readable, when something was
+  // pushed or reported, and at the latest after patience().
   void pump();
+  // How long nothing needs to be done: until a Ping is overdue on a quiet link, else a tenth of a second.
+  Duration patience() const;
+  // Whether to wake up for what arrives. Not while the controller can only acknowledge what it has got: that may wait
+  // for the next sample.
+  bool listening() const { return phase_ != Phase::welcomed || blocked_ || outbox_.size() > in_flight_.size(); }
   void report(wire::Placement placement);
   const SessionStatus& status() const { return status_; }
   const Socket& socket() const { return client_; }
 
  private:
   enum class Phase { connecting, greeting, welcomed, waiting };  // waiting: for retry_at_, after a loss
-  struct Mark {                                                  // position of a record
-    std::uint64_t incarnation = 0;
-    std::uint64_t seq = 0;
-    auto operator<=>(const Mark&) const = default;
-  };
   struct Report {
     wire::Placement placement;
     bool sent = false;
@@ -65,7 +65,9 @@ class AgentSession {
   void ping();
   void send_placements();
   void send_samples();
-  bool send_batch(std::vector<Record> records);
+  bool send_gaps(std::uint64_t incarnation);
+  bool send_batch(std::span<const EncodedRecord> records);
+  std::size_t fitting(std::span<const EncodedRecord> records) const;
   bool send(const wire::Message& message);
 
   Client client_;
@@ -84,12 +86,14 @@ class AgentSession {
   MonoTime pinged_at_{};
   std::uint64_t next_nonce_ = 1;
   bool unknown_kind_told_ = false;
+  bool blocked_ = false;  // something could not be sent; it is tried again soon
 
   std::size_t max_batch_ = 1;
   std::size_t max_message_bytes_ = 0;
   std::size_t credit_ = 0;
-  Mark sent_;  // last record sent in this conversation, or known to be kept
-  std::deque<Mark> in_flight_;
+  RecordMark sent_;       // last record sent in this conversation, or known to be kept
+  RecordMark gaps_told_;  // end of the last gap told in this conversation
+  std::deque<RecordMark> in_flight_;
   std::deque<Report> reports_;
 };
 

@@ -19,8 +19,15 @@
 #include "common/log.hpp"
 #include "common/result.hpp"
 #include "common/transport/keys.hpp"
+#include "common/transport/rights.hpp"
 
 namespace wattle::transport {
+
+// A key that the allow list no longer gives to the same name and role.
+struct Revoked {
+  std::string public_key;
+  Identity identity;  // as it was
+};
 
 // One I/O context; with serve() it also answers ZAP requests on a thread of its own. Outlives its sockets.
 class Context {
@@ -28,11 +35,14 @@ class Context {
   Context();
   Context(Context&&) noexcept;
   ~Context();
-  // Starts asking `allow` at each handshake; a key that is not there is refused and logged. Call before binding.
-  // `allow` may be replaced at any time with set_allow_list (thread safe).
+  // Starts asking `allow` at each handshake; a key that is not there, or may do nothing with that socket, is refused,
+  // counted and logged, once a minute per key. Call before binding. `allow` may be replaced at any time with
+  // set_allow_list (thread safe), which tells who has lost what they had.
   void serve(AllowList allow, const Log& log);
-  void set_allow_list(AllowList allow);
-  std::uint64_t refused_handshakes() const;
+  std::vector<Revoked> set_allow_list(AllowList allow);
+  // Everything that its servers refused; whoever refuses a message of theirs adds to it.
+  RefusalCounts& refusals() const;
+  std::uint64_t refused_handshakes() const;  // those for their key
 
   struct Impl;
   Impl& impl() const { return *impl_; }
@@ -57,17 +67,20 @@ struct Incoming {
   std::string route;  // to answer to; valid while the peer is connected
   Identity identity;
   std::string bytes;
+  std::string key;  // public, that the identity belongs to
 };
 
 struct ServerOptions {
   std::string endpoint;  // "tcp://127.0.0.1:7460"; port 0 picks one
   KeyPair key;
+  Channel channel = Channel::ask;  // a Publisher's is the feed
   std::int64_t max_message_bytes = 1 << 20;
   int queue = 1000;  // messages kept per peer before send() says unavailable
   int backlog = 8192;
 };
 
-// ROUTER: many clients, each with an identity.
+// ROUTER: many clients, each with an identity. Who speaks with a key that has been revoked gets a Refusal and is not
+// heard.
 class Server final : public Socket {
  public:
   static Result<Server> bind(Context& context, const ServerOptions& options);
@@ -88,7 +101,11 @@ class Server final : public Socket {
 struct ClientOptions {
   std::string endpoint;
   KeyPair key;
-  std::string server_key;  // public, Z85
+  std::string server_key;       // public, Z85
+  std::string next_server_key;  // tried in turn with the other after a handshake that breaks off; empty: none
+  std::string server_key_file;  // where both come from, read again at rebuild(); empty: nowhere
+  // Sets the three from a file.
+  Status read_server_keys(const std::string& path);
   std::int64_t max_message_bytes = 64 << 20;
   int queue = 1000;
   std::chrono::milliseconds reconnect_max{32'000};  // longest pause between two attempts
@@ -131,6 +148,10 @@ class Publisher final : public Socket {
   void publish(std::string_view topic, std::string_view bytes);
   // Reads subscription messages so that they do not pile up; true if somebody newly subscribed.
   bool drain();
+  // Ends every connection and listens at the same endpoint again, so that ZAP is asked about each subscriber anew.
+  // conflict: the old listener is not gone yet; nothing is published until a further call succeeds.
+  Status rebind();
+  void close();
   const std::string& endpoint() const;
   void* native() const override;
 

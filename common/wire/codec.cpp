@@ -1,5 +1,6 @@
 #include "common/wire/codec.hpp"
 
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <msgpack.hpp>
@@ -30,6 +31,7 @@ template <class E>
 constexpr unsigned enumerators() {
   if constexpr (std::is_same_v<E, EnergySource>) return 6;
   if constexpr (std::is_same_v<E, WorkloadKind>) return 4;
+  if constexpr (std::is_same_v<E, ProbeKind>) return 3;
   return 0;
 }
 
@@ -69,7 +71,6 @@ class Encoder {
     wire::fields(*this, value);
   }
 
- private:
   template <class T>
   void put(T& value) {
     if constexpr (is_optional<T>::value) {
@@ -96,6 +97,7 @@ class Encoder {
     }
   }
 
+ private:
   msgpack::packer<msgpack::sbuffer> packer_;
 };
 
@@ -270,49 +272,6 @@ Result<Message> decode_as(const msgpack::object_array& array, Kind kind, const L
 
 }  // namespace
 
-std::string_view to_string(Kind kind) {
-  switch (kind) {
-    case Kind::hello:
-      return "hello";
-    case Kind::welcome:
-      return "welcome";
-    case Kind::samples:
-      return "samples";
-    case Kind::ack:
-      return "ack";
-    case Kind::ping:
-      return "ping";
-    case Kind::pong:
-      return "pong";
-    case Kind::refusal:
-      return "refusal";
-    case Kind::ask:
-      return "ask";
-    case Kind::suggestion:
-      return "suggestion";
-    case Kind::decision:
-      return "decision";
-    case Kind::placement:
-      return "placement";
-    case Kind::board:
-      return "board";
-    case Kind::state_change:
-      return "state_change";
-    case Kind::snapshot:
-      return "snapshot";
-    case Kind::query:
-      return "query";
-    case Kind::reply:
-      return "reply";
-  }
-  return "unknown";
-}
-
-Kind kind_of(const Message& message) {
-  // Message lists its kinds in the order of Kind.
-  return static_cast<Kind>(message.index() + 1);
-}
-
 std::string encode(const Message& message) {
   msgpack::sbuffer buffer;
   Encoder encoder(buffer);
@@ -321,6 +280,30 @@ std::string encode(const Message& message) {
   std::visit([&](const auto& value) { encoder.message(kind, const_cast<std::decay_t<decltype(value)>&>(value)); },
              message);
   return {buffer.data(), buffer.size()};
+}
+
+std::string encode_record(const Record& record) {
+  msgpack::sbuffer buffer;
+  Encoder(buffer).put(const_cast<Record&>(record));  // only reads, as above
+  return {buffer.data(), buffer.size()};
+}
+
+std::string encode_samples(std::span<const EncodedRecord> records) {
+  msgpack::sbuffer head(kSamplesHeadBytes);
+  msgpack::packer<msgpack::sbuffer> packer(head);
+  assert(count_fields<Samples>() == 2);
+  packer.pack_array(2 + count_fields<Samples>());
+  packer.pack_uint64(kVersionMax);
+  packer.pack_uint8(static_cast<std::uint8_t>(Kind::samples));
+  packer.pack_array(static_cast<std::uint32_t>(records.size()));
+  std::size_t size = head.size();
+  for (const EncodedRecord& record : records) size += record.bytes.size();
+  std::string bytes;
+  bytes.reserve(size + 1);
+  bytes.append(head.data(), head.size());
+  for (const EncodedRecord& record : records) bytes += record.bytes;
+  bytes += '\x90';  // no gaps
+  return bytes;
 }
 
 Result<Message> decode(std::string_view bytes, const Limits& limits) {

@@ -1,6 +1,6 @@
 // codec: messages <-> bytes. msgpack arrays [version, kind, field, field, ...]; the order of fields is that of
 // fields.hpp.
-// Source   msgpack-cxx; its only home is codec.cpp
+// Source   msgpack-cxx; its only home is codec.cpp, but for split.cpp, which only looks for where a value ends
 // Errors   malformed or out_of_range; the subject is the field's path, "samples.records[3].node.cpu_used_cores"
 // Threads  pure functions
 //
@@ -11,9 +11,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "common/outbox.hpp"
 #include "common/result.hpp"
 #include "common/wire/messages.hpp"
 
@@ -29,5 +32,16 @@ struct Limits {
 
 std::string encode(const Message& message);
 Result<Message> decode(std::string_view bytes, const Limits& limits = {});
+
+// A record as it stands within Samples. Whatever version wrote it, it may be put into a message of another: the version
+// rule holds for each record by itself.
+std::string encode_record(const Record& record);
+// The bytes of Samples of these records, without gaps.
+std::string encode_samples(std::span<const EncodedRecord> records);
+// The other way: the bytes of each record within the bytes of Samples, which decode() took, and one record by itself.
+Result<std::vector<std::string_view>> split_samples(std::string_view samples);
+Result<Record> decode_record(std::string_view bytes, const Limits& limits = {});
+// What encode_samples puts around the records, at most.
+inline constexpr std::size_t kSamplesHeadBytes = 16;
 
 }  // namespace wattle::wire

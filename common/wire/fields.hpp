@@ -23,6 +23,28 @@ void fields(V& v, EnergyDomain& m) {
   v("name", m.name);
   v("energy_uj", m.energy_uj);
   v("gap", m.gap);
+  v("source", m.source);
+}
+
+template <class V>
+void fields(V& v, SocketValues& m) {
+  v("socket", m.socket);
+  v("dram_read_bytes_per_s", m.dram_read_bytes_per_s);
+  v("dram_write_bytes_per_s", m.dram_write_bytes_per_s);
+  v("frequency_hz", m.frequency_hz);
+  v("package_c_state_ratios", m.package_c_state_ratios);
+}
+
+template <class V>
+void fields(V& v, KernelValues& m) {
+  v("on_cpu_us", m.on_cpu_us);
+  v("cpu_cycles", m.cpu_cycles);
+  v("run_queue_us", m.run_queue_us);
+  v("run_queue_waits", m.run_queue_waits);
+  v("tcp_srtt_us", m.tcp_srtt_us);
+  v("tcp_srtt_samples", m.tcp_srtt_samples);
+  v("block_io_us", m.block_io_us);
+  v("block_ios", m.block_ios);
 }
 
 template <class V>
@@ -43,6 +65,9 @@ void fields(V& v, NodeValues& m) {
   v("idle_energy_uj", m.idle_energy_uj);
   v("unattributed_energy_uj", m.unattributed_energy_uj);
   v("domains", m.domains);
+  v("energy_gap", m.energy_gap);
+  v("sockets", m.sockets);
+  v("kernel", m.kernel);
 }
 
 template <class V>
@@ -58,6 +83,12 @@ void fields(V& v, WorkloadValues& m) {
   v("io_write_bytes", m.io_write_bytes);
   v("pids", m.pids);
   v("pressure", m.pressure);
+  v("cpu_throttled_us", m.cpu_throttled_us);
+  v("memory_anon_bytes", m.memory_anon_bytes);
+  v("memory_file_bytes", m.memory_file_bytes);
+  v("memory_high_events", m.memory_high_events);
+  v("memory_oom_kills", m.memory_oom_kills);
+  v("kernel", m.kernel);
 }
 
 template <class V>
@@ -68,6 +99,12 @@ void fields(V& v, ProbeValues& m) {
   v("jitter_ms", m.jitter_ms);
   v("loss_ratio", m.loss_ratio);
   v("sent", m.sent);
+  v("kind", m.kind);
+  v("dns_failures", m.dns_failures);
+  v("refusals", m.refusals);
+  v("timeouts", m.timeouts);
+  v("unreachables", m.unreachables);
+  v("bad_answers", m.bad_answers);
 }
 
 template <class V>
@@ -80,6 +117,16 @@ void fields(V& v, Record& m) {
   v("node", m.node);
   v("workloads", m.workloads);
   v("probes", m.probes);
+  v("partial", m.partial);
+  v("part", m.part);
+  v("parts", m.parts);
+}
+
+template <class V>
+void fields(V& v, RecordGap& m) {
+  v("incarnation", m.incarnation);
+  v("first_seq", m.first_seq);
+  v("last_seq", m.last_seq);
 }
 
 template <class V>
@@ -112,6 +159,7 @@ void fields(V& v, Welcome& m) {
 template <class V>
 void fields(V& v, Samples& m) {
   v("records", m.records);
+  v("gaps", m.gaps);
 }
 
 template <class V>

@@ -16,7 +16,7 @@ namespace wattle::wire {
 
 // Spoken versions. A peer of version N talks to N-1: fields are only ever added at a message's end.
 inline constexpr std::uint64_t kVersionMin = 1;
-inline constexpr std::uint64_t kVersionMax = 1;
+inline constexpr std::uint64_t kVersionMax = 2;
 
 enum class Kind : std::uint8_t {
   hello = 1,
@@ -68,6 +68,7 @@ struct Welcome {
 
 struct Samples {
   std::vector<Record> records;  // of one incarnation, seq ascending
+  std::vector<RecordGap> gaps;  // of incarnations before that one, which no later number tells of; ascending
 };
 
 struct Ack {

@@ -17,6 +17,20 @@ double percent(std::optional<double> part, double whole) {
 void WindowSums::add(const Record& record, const std::string& pod_uid) {
   const double interval_s = static_cast<double>(record.interval_ns) * 1e-9;
   if (!(interval_s > 0)) return;
+  if (record.part == 0) add_node(record, interval_s);
+  bool listed = false;
+  for (const WorkloadValues& workload : record.workloads) {
+    if (workload.name != pod_uid || !workload.cpu_usage_us) continue;
+    listed = true;
+    pod_core_s += static_cast<double>(*workload.cpu_usage_us) * 1e-6;
+  }
+  // A pod that a partial record does not list did nothing, if it was there at all: then it was listed once.
+  const bool counted = record.partial && pod_listed;
+  if (counted ? record.part == 0 : listed) pod_s += interval_s;
+  pod_listed = pod_listed || listed;
+}
+
+void WindowSums::add_node(const Record& record, double interval_s) {
   ++records;
   const bool gap = std::any_of(record.node.domains.begin(), record.node.domains.end(),
                                [](const EnergyDomain& domain) { return domain.gap; });
@@ -32,13 +46,6 @@ void WindowSums::add(const Record& record, const std::string& pod_uid) {
     pressure_s += interval_s;
     stalled_s += *record.node.pressure.cpu_some_ratio * interval_s;
   }
-  bool measured = false;
-  for (const WorkloadValues& workload : record.workloads) {
-    if (workload.name != pod_uid || !workload.cpu_usage_us) continue;
-    measured = true;
-    pod_core_s += static_cast<double>(*workload.cpu_usage_us) * 1e-6;
-  }
-  if (measured) pod_s += interval_s;
 }
 
 std::optional<double> marginal_w(const WindowSums& sums, double cores, const placement::PowerCurve& curve) {
@@ -67,7 +74,7 @@ void SettleWindow::add(const Record& record, MonoTime end) {
   const MonoTime begin = end - Duration(record.interval_ns);
   if (begin < placed_at_ || gone_ || covered_) return;
   sums_.add(record, pod_.uid);
-  covered_ = end >= placed_at_ + length_;
+  covered_ = end >= placed_at_ + length_ && record.part + 1 >= record.parts;
 }
 
 bool SettleWindow::over(MonoTime now) const { return covered_ || gone_ || now >= placed_at_ + length_ + kGrace; }

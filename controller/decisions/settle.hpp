@@ -24,8 +24,12 @@ struct WindowSums {
   double pod_s = 0, pod_core_s = 0;      // the pod itself
   double pressure_s = 0, stalled_s = 0;  // cpu some
   std::size_t records = 0;
+  bool pod_listed = false;
 
   void add(const Record& record, const std::string& pod_uid);
+
+ private:
+  void add_node(const Record& record, double interval_s);
 };
 
 // Watts that the pod added; absent when power, utilisation or the pod's own use was not measured.

@@ -1,24 +1,28 @@
 // telemetry: the controller's side of the agents' sessions, without a socket: bytes in, messages out.
 // Rules    a key of role agent speaks for its own node only; Hello first; the higher incarnation of a node takes over at
 //          once, a lower one is refused while the higher lives; two that keep taking over from each other are both cut;
-//          records are taken once by (node, incarnation, seq) and acknowledged cumulatively, refused ones too, since
-//          sending them again would not mend them; what cannot be decoded ends the session
-// Errors   none outward: each becomes a Refusal, a number in the figures and one line in the log per node
+//          records are taken once by (node, incarnation, seq) and acknowledged cumulatively once the store has
+//          committed them (at once without a store), refused ones too, since sending them again would not mend them;
+//          what cannot be decoded ends the session
+// Credit   how many records an agent may have on their way: a share of what the store's queue takes, less for one that
+//          sends much more than others; one that takes more than it was given is cut
+// Errors   none outward: each becomes a Refusal, a number in the figures and one line a minute in the log per node
 // Threads  single owner
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
+#include "common/once_per.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
+#include "controller/store/record_store.hpp"
 
 namespace wattle::controller {
 
@@ -40,48 +44,80 @@ struct TelemetryFigures {
   std::uint64_t garbage = 0;     // messages that made no sense, or came from whom they may not
   std::uint64_t refusals = 0;
   std::uint64_t takeovers = 0;
+  std::uint64_t conflicts = 0;  // times that two agents with one key were found out
+  std::uint64_t throttled = 0;  // times that an agent was given less credit for sending too much
+};
+
+struct Answer {
+  std::string route;
+  wire::Message message;
 };
 
 class Telemetry {
  public:
-  Telemetry(const Clock& clock, const Log& log, TelemetrySink& sink) : clock_(clock), log_(log), sink_(sink) {}
+  // Refusals are counted in `refusals` too, if there is one. `marks`: up to where records are in the store.
+  Telemetry(const Clock& clock, const Log& log, TelemetrySink& sink, transport::RefusalCounts* refusals = nullptr,
+            RecordStore* store = nullptr, const StoreMarks& marks = {});
   // Answers to the same peer.
   std::vector<wire::Message> receive(const transport::Incoming& incoming);
+  // Ends the session that speaks with this key; gives its route.
+  std::optional<std::string> revoke(const std::string& node, const std::string& key);
+  // The store has committed `records` records of the node, the last of which is this one.
+  std::optional<Answer> committed(const std::string& node, const RecordMark& last, std::size_t records);
   // Sessions that have been silent too long are over.
   void expire();
   std::size_t sessions() const { return sessions_.size(); }
   const TelemetryFigures& figures() const { return figures_; }
+  // Nodes whose key two agents use, as far as was seen of late.
+  std::vector<std::string> conflicts() const;
 
  private:
-  struct Mark {
-    std::uint64_t incarnation = 0;
-    std::uint64_t seq = 0;
-    auto operator<=>(const Mark&) const = default;
-  };
   struct Session {
     std::string route;
     std::uint64_t incarnation = 0;
     MonoTime heard{};
+    std::string key;
+    RecordMark received;  // highest that came, or that the agent was told to be kept
+    MonoTime second_began{};
+    std::uint64_t in_second = 0;  // records
+    bool throttled = false;
   };
-  struct History {  // of a node, beyond its sessions
-    std::optional<Mark> mark;
-    std::string cut_route;            // ignored until it says Hello again
-    std::vector<MonoTime> takeovers;  // by equals, of late
-    std::optional<MonoTime> cut_until;
-    bool garbage_told = false, refused_told = false;
+  struct Seqs {
+    std::uint64_t taken = 0, committed = 0;
+  };
+  struct History {                        // of a node, beyond its sessions
+    std::map<std::uint64_t, Seqs> marks;  // by incarnation
+    std::size_t pending = 0;              // records taken and not committed
+    std::string cut_route;                // ignored until it says Hello again
+    std::vector<MonoTime> takeovers;      // from living sessions by equals and rivals, of late
+    std::vector<MonoTime> knocks;         // Hellos of lower incarnations while a higher one lived, of late
+    std::optional<MonoTime> cut_until, conflict_at;
+    Duration cut_for{};
+    bool refused_told = false, knocks_told = false;
   };
 
   std::vector<wire::Message> refuse(const transport::Incoming& from, std::string subject, std::string what,
-                                    std::string mend);
+                                    std::string mend, transport::Refused reason = transport::Refused::session);
   std::vector<wire::Message> on_hello(const transport::Incoming& from, const wire::Hello& hello);
-  std::vector<wire::Message> on_samples(Session& session, const std::string& node, wire::Samples& samples);
+  std::vector<wire::Message> on_samples(const transport::Incoming& from, Session& session, wire::Samples& samples);
+  enum class Taken { yes, no, full };
+  Taken take_gap(const std::string& node, History& history, const RecordGap& gap);
+  void set_taken(History& history, const RecordMark& mark) const;
+  Taken take(const std::string& node, History& history, Record& record, std::string_view bytes);
+  std::optional<StoreGap> gap_before(const std::string& node, const History& history, const RecordMark& mark) const;
+  std::uint64_t credit(Session& session);
   std::vector<wire::Message> on_placement(const transport::Incoming& from, const wire::Placement& placement);
-  bool too_many_takeovers(History& history);
+  bool cut_if_alternating(const std::string& node, History& history, bool equals);
+  void on_knock(const std::string& node, History& history);
+  RecordMark held(const History& history, std::uint64_t incarnation) const;
   void end_session(const std::string& node);
 
   const Clock& clock_;
   const Log& log_;
   TelemetrySink& sink_;
+  transport::RefusalCounts* refusals_;
+  OncePer told_{std::chrono::seconds(60)};
+  RecordStore* store_;                       // null: what is taken is as good as kept
   std::map<std::string, Session> sessions_;  // by node
   std::map<std::string, History> history_;   // by identity name
   TelemetryFigures figures_;

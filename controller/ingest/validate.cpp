@@ -12,6 +12,14 @@ constexpr double kRatioSlack = 1.05;
 constexpr double kCoresSlack = 1.5;  // a tick of /proc/stat is 10 ms: much of a short interval
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;
 constexpr std::size_t kMaxName = 512;
+constexpr double kMaxBytesPerS = 1e14;  // of a socket's memory
+constexpr double kMaxHz = 1e11;
+constexpr std::size_t kMaxCStates = 32;
+constexpr double kMaxTasks = 1 << 22;  // pid_max: so many can wait at once
+constexpr double kMaxEventsPerS = 1e9;
+constexpr double kMaxRoundTripUs = 3.6e9;
+constexpr double kThrottlePeriodUs = 1e6;  // the longest of cpu.max: throttling is told when it ends
+constexpr std::uint64_t kMaxParts = 65'536;
 
 tl::unexpected<Error> refuse(const std::string& field, const std::string& what) {
   return fail(Errc::out_of_range, field, what, "the agent on this node measures wrongly: see `wattle doctor`");
@@ -52,6 +60,50 @@ Status energy(const std::string& field, const std::optional<std::uint64_t>& ener
   return {};
 }
 
+// An interval of nothing counts nothing; then the bound is that of an hour.
+double interval_us(std::int64_t interval_ns) {
+  return static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-3;
+}
+
+Status at_most(const std::string& field, const std::optional<std::uint64_t>& value, double most) {
+  if (value && static_cast<double>(*value) > most) return refuse(field, "is too much: " + std::to_string(*value));
+  return {};
+}
+
+Status at_most(const std::string& field, const std::optional<double>& value, double most) {
+  WATTLE_CHECK(not_negative(field, value));
+  if (value && *value > most) return refuse(field, "is too much: " + std::to_string(*value));
+  return {};
+}
+
+// `most_us` of time on CPU in all.
+Status kernel(const std::string& field, const KernelValues& values, double most_us, std::int64_t interval_ns) {
+  const double us = interval_us(interval_ns);
+  WATTLE_CHECK(at_most(field + ".on_cpu_us", values.on_cpu_us, most_us));
+  WATTLE_CHECK(at_most(field + ".cpu_cycles", values.cpu_cycles, most_us * 1e-6 * kMaxHz));
+  WATTLE_CHECK(at_most(field + ".run_queue_us", values.run_queue_us, kMaxTasks * us));
+  WATTLE_CHECK(at_most(field + ".run_queue_waits", values.run_queue_waits, kMaxEventsPerS * us * 1e-6));
+  WATTLE_CHECK(at_most(field + ".tcp_srtt_us", values.tcp_srtt_us, kMaxRoundTripUs));
+  WATTLE_CHECK(at_most(field + ".tcp_srtt_samples", values.tcp_srtt_samples, kMaxEventsPerS * us * 1e-6));
+  WATTLE_CHECK(at_most(field + ".block_io_us", values.block_io_us, kMaxTasks * us));
+  return at_most(field + ".block_ios", values.block_ios, kMaxEventsPerS * us * 1e-6);
+}
+
+Status socket(SocketValues& values) {
+  const std::string field = "record.node.sockets[" + std::to_string(values.socket) + "]";
+  WATTLE_CHECK(at_most(field + ".dram_read_bytes_per_s", values.dram_read_bytes_per_s, kMaxBytesPerS));
+  WATTLE_CHECK(at_most(field + ".dram_write_bytes_per_s", values.dram_write_bytes_per_s, kMaxBytesPerS));
+  WATTLE_CHECK(at_most(field + ".frequency_hz", values.frequency_hz, kMaxHz));
+  if (values.package_c_state_ratios.size() > kMaxCStates)
+    return refuse(field + ".package_c_state_ratios", "are too many");
+  for (double& share : values.package_c_state_ratios) {
+    std::optional<double> checked = share;
+    WATTLE_CHECK(ratio(field + ".package_c_state_ratios", checked));
+    share = *checked;
+  }
+  return {};
+}
+
 Status cpu(NodeValues& node) {
   WATTLE_CHECK(not_negative("record.node.cpu_used_cores", node.cpu_used_cores));
   if (node.cpu_cores && (*node.cpu_cores <= 0 || *node.cpu_cores > kMaxCores))
@@ -79,7 +131,15 @@ Status check_node(NodeValues& node, std::int64_t interval_ns) {
   WATTLE_CHECK(pressure("record.node.pressure", node.pressure));
   WATTLE_CHECK(energy("record.node.energy_uj", node.energy_uj, interval_ns));
   WATTLE_CHECK(energy("record.node.idle_energy_uj", node.idle_energy_uj, interval_ns));
-  return energy("record.node.unattributed_energy_uj", node.unattributed_energy_uj, interval_ns);
+  WATTLE_CHECK(energy("record.node.unattributed_energy_uj", node.unattributed_energy_uj, interval_ns));
+  for (const EnergyDomain& domain : node.domains) {
+    if (domain.name.empty() || domain.name.size() > kMaxName)
+      return refuse("record.node.domains", "one has no name, or one too long");
+    WATTLE_CHECK(energy("record.node.domains[" + domain.name + "]", domain.energy_uj, interval_ns));
+  }
+  for (SocketValues& values : node.sockets) WATTLE_CHECK(socket(values));
+  return kernel("record.node.kernel", node.kernel, 2 * node.cpu_cores.value_or(kMaxCores) * interval_us(interval_ns),
+                interval_ns);
 }
 
 Status check_workload(WorkloadValues& workload, double cores, std::int64_t interval_ns) {
@@ -92,7 +152,14 @@ Status check_workload(WorkloadValues& workload, double cores, std::int64_t inter
     const double used = static_cast<double>(*workload.cpu_usage_us) * 1e3 / static_cast<double>(interval_ns);
     if (used > 2 * cores) return refuse(field + ".cpu_usage_us", "is " + std::to_string(used) + " cores");
   }
-  return {};
+  const double us = interval_us(interval_ns);
+  WATTLE_CHECK(at_most(field + ".cpu_throttled_us", workload.cpu_throttled_us, 2 * cores * (us + kThrottlePeriodUs)));
+  WATTLE_CHECK(bytes(field + ".memory_anon_bytes", workload.memory_anon_bytes));
+  WATTLE_CHECK(bytes(field + ".memory_file_bytes", workload.memory_file_bytes));
+  WATTLE_CHECK(at_most(field + ".memory_high_events", workload.memory_high_events, kMaxEventsPerS * us * 1e-6));
+  WATTLE_CHECK(at_most(field + ".memory_oom_kills", workload.memory_oom_kills, kMaxTasks));
+  // What a newborn did before the agent knew it is in the interval in which it became known: of two, and they vary.
+  return kernel(field + ".kernel", workload.kernel, 4 * cores * us, interval_ns);
 }
 
 Status check_probe(ProbeValues& probe) {
@@ -104,6 +171,9 @@ Status check_probe(ProbeValues& probe) {
   std::optional<double> loss = probe.loss_ratio;
   WATTLE_CHECK(ratio(field + ".loss_ratio", loss));
   probe.loss_ratio = *loss;
+  for (const std::uint64_t failures :
+       {probe.dns_failures, probe.refusals, probe.timeouts, probe.unreachables, probe.bad_answers})
+    if (failures > probe.sent) return refuse(field, "failed more often than it was sent");
   return {};
 }
 
@@ -115,6 +185,8 @@ Status validate(Record& record) {
     return refuse("record.mono_ns", "is " + std::to_string(record.mono_ns));
   if (record.interval_ns < 0 || record.interval_ns > kMaxIntervalNs)
     return refuse("record.interval_ns", "is " + std::to_string(record.interval_ns));
+  if (record.parts == 0 || record.parts > kMaxParts || record.part >= record.parts || record.part >= record.seq)
+    return refuse("record.part", "is " + std::to_string(record.part) + " of " + std::to_string(record.parts));
   WATTLE_CHECK(check_node(record.node, record.interval_ns));
   const double cores = record.node.cpu_cores.value_or(kMaxCores);
   for (WorkloadValues& workload : record.workloads) WATTLE_CHECK(check_workload(workload, cores, record.interval_ns));

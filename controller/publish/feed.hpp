@@ -1,7 +1,10 @@
 // feed: boards, node states and decisions for whoever subscribed.
 // Rules    a board every second, and at most every 250 ms when something changed; states as samples come, at most one a
 //          second per node; nothing but boards is encoded before somebody ever subscribed
-// Errors   none: a subscriber with a full queue loses messages and asks for a snapshot
+//          a publisher cannot drop one subscriber: rebind() ends all connections, and who still may comes back and asks
+//          for a snapshot
+// Errors   none: a subscriber with a full queue loses messages and asks for a snapshot; an endpoint that cannot be had
+//          again is tried on at each drain(), and told once a minute
 // Threads  single owner
 #pragma once
 
@@ -24,7 +27,9 @@ class Feed {
   Feed(transport::Publisher publisher, std::uint64_t epoch) : publisher_(std::move(publisher)), epoch_(epoch) {}
   const transport::Publisher& socket() const { return publisher_; }
   // Reads subscriptions; a new subscriber gets a board at once.
-  void drain();
+  void drain(const Log& log, MonoTime now);
+  void rebind(const Log& log, MonoTime now);
+  std::uint64_t rebinds() const { return rebinds_; }
   void changed() { changed_ = true; }
   void board(Decider& decider, const NetworkSlot& networks, MonoTime now);
   void state(const std::string& name, const ClusterState& cluster, MonoTime now);
@@ -39,6 +44,9 @@ class Feed {
   std::uint64_t board_seq_ = 0, state_seq_ = 0;
   bool subscribed_ = false;
   bool changed_ = true;
+  bool closed_ = false;  // between rebind() and a listener of our own again
+  std::uint64_t rebinds_ = 0;
+  MonoTime rebind_at_{}, rebind_told_{};
   MonoTime board_at_{};
   std::map<std::string, MonoTime> state_at_;
 };

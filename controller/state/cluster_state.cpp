@@ -81,12 +81,32 @@ void ClusterState::disconnect(const std::string& name) {
 RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received) {
   RecordNews news;
   Node& node = *find(name);
+  const std::uint64_t first_seq = record.seq - std::min(record.part, record.seq);
   // Another incarnation may be another boot, whose clock began anew.
-  if (std::exchange(node.record_incarnation, record.incarnation) != record.incarnation) node.clock.reset();
+  const bool reborn = std::exchange(node.record_incarnation, record.incarnation) != record.incarnation;
+  if (reborn) node.clock.reset();
+  if (std::exchange(node.interval_seq, first_seq) != first_seq || reborn) {
+    ++node.samples;
+    node.parts_seen = 0;
+  }
+  ++node.parts_seen;
   news.at = node.clock.map(record.mono_ns, received);
   node.sampled_at = news.at;
-  ++node.samples;
   node.interval_ns = record.interval_ns;
+  if (record.part == 0) apply_node(node, record);
+  apply_workloads(node, record, received);
+  if (node.parts_seen == record.parts) finish_interval(node, record);
+  std::erase_if(node.workloads, [&](const auto& item) {
+    const Workload& workload = item.second;
+    const bool long_since = first_seq < workload.last_seq || first_seq - workload.last_seq >= kMissedRecords;
+    return workload.values.ended || (workload.missing && long_since);
+  });
+  find_news(name, node, record, received, news);
+  count_pods(node);
+  return news;
+}
+
+void ClusterState::apply_node(Node& node, const Record& record) {
   node.values = record.node;
   node.probes = record.probes;
   const bool gap = std::any_of(record.node.domains.begin(), record.node.domains.end(),
@@ -104,11 +124,6 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
     if (probe.p50_ms) seen.latency_ms[probe.target] = *probe.p50_ms;
   const auto utilisation = placement::cpu_utilisation(seen);
   if (utilisation && node.power_w) seen.curve.observe(*utilisation, *node.power_w);
-
-  apply_workloads(node, record, received);
-  find_news(name, node, record, received, news);
-  count_pods(node);
-  return news;
 }
 
 void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received) {
@@ -121,7 +136,9 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
     const auto [entry, fresh] = node.workloads.try_emplace(name);
     Workload& workload = entry->second;
     if (fresh) workload.first_seen = received;
-    workload.last_seq = record.seq;
+    workload.last_seq = node.interval_seq;
+    workload.listed = node.samples;
+    workload.missing = false;
     workload.cpu_cores.reset();
     if (values.cpu_usage_us && record.interval_ns > 0) {
       workload.cpu_cores = static_cast<double>(*values.cpu_usage_us) * 1e3 / static_cast<double>(record.interval_ns);
@@ -131,16 +148,28 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
     add_joules(workload.energy_j, values.energy_uj);
     workload.values = std::move(values);
   }
-  std::erase_if(node.workloads, [&](const auto& item) {
-    const Workload& workload = item.second;
-    return workload.values.ended || record.seq < workload.last_seq || record.seq - workload.last_seq >= kMissedRecords;
-  });
+}
+
+void ClusterState::finish_interval(Node& node, const Record& record) {
+  for (auto& [name, workload] : node.workloads) {
+    if (workload.listed == node.samples) continue;
+    if (!record.partial || workload.missing) {
+      workload.missing = true;
+      workload.cpu_cores.reset();
+      workload.power_w.reset();
+      continue;
+    }
+    workload.last_seq = node.interval_seq;
+    workload.values = at_rest(std::move(workload.values));
+    if (workload.cpu_cores) workload.cpu_cores = 0;
+    if (workload.power_w) workload.power_w = 0;
+  }
 }
 
 void ClusterState::find_news(const std::string& name, const Node& node, const Record& record, MonoTime now,
                              RecordNews& news) {
   for (const auto& [uid, workload] : node.workloads) {
-    if (workload.values.kind != WorkloadKind::pod || workload.last_seq != record.seq) continue;
+    if (workload.values.kind != WorkloadKind::pod || workload.last_seq != node.interval_seq) continue;
     const auto found = pods_.find(uid);
     if (found == pods_.end() || found->second.node != name) {
       news.appeared.push_back(uid);

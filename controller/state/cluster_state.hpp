@@ -27,7 +27,9 @@ struct Workload {
   std::optional<double> cpu_cores, power_w;
   std::optional<double> energy_j;  // since it was first seen
   MonoTime first_seen{};
-  std::uint64_t last_seq = 0;
+  std::uint64_t last_seq = 0;  // of the last interval in which it was there
+  std::uint64_t listed = 0;    // Node::samples when a record last listed it
+  bool missing = false;        // a record that listed all did not list it
 };
 
 struct Node {
@@ -37,7 +39,9 @@ struct Node {
   std::optional<MonoTime> sampled_at;    // end of the last interval
   std::uint64_t incarnation = 0;         // of the session
   std::uint64_t record_incarnation = 0;  // of the last record: a spool brings older ones
-  std::uint64_t samples = 0;
+  std::uint64_t samples = 0;             // intervals
+  std::uint64_t interval_seq = 0;        // of the first part of the last interval
+  std::uint64_t parts_seen = 0;          // of it
   std::int64_t interval_ns = 0;
   NodeValues values;
   std::vector<ProbeValues> probes;
@@ -102,7 +106,10 @@ class ClusterState {
  private:
   Node* find(const std::string& name);
   placement::NodeView& view_of(const Node& node) { return view_.nodes[node.row]; }
+  void apply_node(Node& node, const Record& record);
   void apply_workloads(Node& node, const Record& record, MonoTime received);
+  // Those that no part of the interval listed.
+  void finish_interval(Node& node, const Record& record);
   void find_news(const std::string& name, const Node& node, const Record& record, MonoTime now, RecordNews& news);
   void count_pods(const Node& node);
   void list_app(const Pod& pod);

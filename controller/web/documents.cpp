@@ -224,10 +224,43 @@ json controller_findings(const Sources& from) {
   const TelemetryFigures& telemetry = from.telemetry.figures();
   add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
       std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
+  if (from.store == nullptr) {
+    add("store", "lost", "marks and energy sums end with the process", "set store.path to a file on a local disk");
+  } else {
+    const StoreFigures store = from.store->figures();
+    const bool well = store.problem.empty();
+    add("store", well ? "ok" : "failed",
+        well ? std::to_string(store.records) + " records committed, " + std::to_string(store.gap_records) + " missing"
+             : store.problem,
+        well ? "" : "nothing is acknowledged until it can be kept: see the disk");
+  }
+  const std::vector<std::string> conflicts = from.telemetry.conflicts();
+  if (!conflicts.empty())
+    add("identities", "failed",
+        "two agents use the key of " + conflicts.front() +
+            (conflicts.size() > 1 ? " and of " + std::to_string(conflicts.size() - 1) + " more" : ""),
+        "give each node a key of its own: wattle keys new");
   add("keys", from.refused_handshakes > 0 ? "lost" : "ok",
       std::to_string(from.refused_handshakes) + " handshakes with unknown keys",
       from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find who knocks" : "");
   return findings;
+}
+
+// The newest runs of records that are not in the store.
+Result<std::string> gaps(const Sources& from) {
+  if (from.store == nullptr)
+    return fail(Errc::not_found, "gaps", "there is no store", "set store.path to a file on a local disk");
+  json list = json::array();
+  const auto recent = from.store->recent_gaps();
+  for (auto gap = recent.rbegin(); gap != recent.rend(); ++gap)
+    list.push_back({{"node", gap->node},
+                    {"incarnation", gap->incarnation},
+                    {"first_seq", gap->first_seq},
+                    {"last_seq", gap->last_seq},
+                    {"records", gap->records()},
+                    {"why", gap->why},
+                    {"noticed_wall_s", gap->noticed_s}});
+  return dump({{"gaps", std::move(list)}});
 }
 
 Result<std::string> doctor(const Sources& from) {
@@ -266,11 +299,17 @@ Finding parse_finding(const std::string& text) {
         parse::trim(std::string_view(finding.detail).substr(std::min(finding.detail.size(), opening.size() + 1)));
     break;
   }
-  const auto mend = finding.detail.rfind(" (");
-  if (mend != std::string::npos && finding.detail.ends_with(")")) {
-    finding.mend = finding.detail.substr(mend + 2, finding.detail.size() - mend - 3);
-    finding.detail.resize(mend);
-  }
+  // The mend stands in the last pair of parentheses, which may hold others.
+  if (finding.state == "ok" || !finding.detail.ends_with(")")) return finding;
+  std::size_t open = finding.detail.size(), depth = 0;
+  do {
+    --open;
+    if (finding.detail[open] == ')') ++depth;
+    if (finding.detail[open] == '(') --depth;
+  } while (open > 0 && depth > 0);
+  if (depth > 0 || open == 0 || finding.detail[open - 1] != ' ') return finding;
+  finding.mend = finding.detail.substr(open + 1, finding.detail.size() - open - 2);
+  finding.detail.resize(open - 1);
   return finding;
 }
 
@@ -282,8 +321,9 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "decisions") return decisions(from, arguments);
   if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
+  if (what == "gaps") return gaps(from);
   return fail(Errc::not_found, what, "there is no such document",
-              "one of status, nodes, node, pods, decisions, explain, doctor");
+              "one of status, nodes, node, pods, decisions, explain, doctor, gaps");
 }
 
 }  // namespace wattle::controller

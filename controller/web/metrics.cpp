@@ -57,6 +57,26 @@ void per_node(Families& families, const Sources& from, const char* name, const c
   }
 }
 
+// Every pair is there from the start: a rate of what was absent before is not told.
+void add_refusals(Families& families, const Sources& from) {
+  using transport::Refused;
+  MetricFamily& family = families.family("wattle_controller_refused_total", "What was refused, by endpoint and reason.",
+                                         MetricType::Counter);
+  for (const transport::Channel channel : transport::kChannels)
+    for (std::size_t i = 0; i < transport::kRefusedReasons; ++i)
+      Families::add(
+          family,
+          {{"endpoint", std::string(to_string(channel))}, {"reason", std::string(to_string(static_cast<Refused>(i)))}},
+          static_cast<double>(from.refusals->get(channel, static_cast<Refused>(i))));
+  for (std::size_t i = 0; from.http_refusals != nullptr && i < http::kRefusedNames.size(); ++i)
+    Families::add(family, {{"endpoint", "http"}, {"reason", std::string(http::kRefusedNames[i])}},
+                  static_cast<double>(from.http_refusals->get(static_cast<http::Refused>(i))));
+  families.counter("wattle_controller_keys_revoked_total", "Keys taken off the allow list while running.",
+                   from.revoked_keys);
+  families.counter("wattle_controller_feed_rebinds_total", "Times that the feed was closed to lose a revoked key.",
+                   from.feed_rebinds);
+}
+
 void add_telemetry(Families& families, const Sources& from) {
   const TelemetryFigures& figures = from.telemetry.figures();
   families.counter("wattle_controller_records_total", "Records taken from agents.", figures.records);
@@ -70,9 +90,40 @@ void add_telemetry(Families& families, const Sources& from) {
   families.counter("wattle_controller_refusals_total", "Telemetry sessions refused.", figures.refusals);
   families.counter("wattle_controller_takeovers_total", "Sessions that another one of the same node took over.",
                    figures.takeovers);
+  families.counter("wattle_controller_identity_conflicts_total", "Times that two agents with one key were found out.",
+                   figures.conflicts);
+  families.gauge("wattle_controller_identity_conflicts", "Nodes whose key two agents have used of late.",
+                 static_cast<double>(from.telemetry.conflicts().size()));
+  families.counter("wattle_controller_throttled_total", "Times that an agent was given less credit for sending much.",
+                   figures.throttled);
   families.counter("wattle_controller_handshakes_refused_total", "Handshakes with keys that are not allowed.",
                    from.refused_handshakes);
+  if (from.refusals != nullptr) add_refusals(families, from);
   families.gauge("wattle_controller_sessions", "Agents connected.", static_cast<double>(from.telemetry.sessions()));
+}
+
+void add_store(Families& families, const Sources& from) {
+  if (from.store == nullptr) return;
+  const StoreFigures figures = from.store->figures();
+  families.gauge("wattle_controller_store_ok", "1: records are kept; 0: the disk refuses, nothing is acknowledged.",
+                 figures.problem.empty() ? 1.0 : 0.0);
+  families.gauge("wattle_controller_store_bytes", "Size of the store's file.", static_cast<double>(figures.file_bytes));
+  families.gauge("wattle_controller_store_raw_records", "Records kept as they came.",
+                 static_cast<double>(figures.raw_records));
+  families.counter("wattle_controller_store_records_total", "Records committed.", figures.records);
+  families.counter("wattle_controller_store_commits_total", "Transactions.", figures.commits);
+  families.counter("wattle_controller_store_commits_failed_total", "Transactions that the disk refused; tried again.",
+                   figures.commits_failed);
+  families.counter("wattle_controller_store_commit_seconds_total", "Time that transactions took.", figures.commit_s);
+  families.gauge("wattle_controller_store_queue_records", "Records that wait for their transaction.",
+                 static_cast<double>(figures.queue_records));
+  families.gauge("wattle_controller_store_queue_bytes", "What they take in memory, roughly.",
+                 static_cast<double>(figures.queue_bytes));
+  families.counter("wattle_controller_store_gaps_total", "Runs of record numbers that are not in the store.",
+                   figures.gaps);
+  families.counter("wattle_controller_store_gap_records_total", "Records in them.", figures.gap_records);
+  families.counter("wattle_controller_store_damaged_files_total", "Files that were damaged and moved aside.",
+                   figures.damaged_files);
 }
 
 void add_decisions(Families& families, const Sources& from) {
@@ -152,6 +203,7 @@ std::string metrics_text(const Sources& from) {
                  {"reward", std::string(placement::to_string(from.config.decide.reward.preset))}},
                 1);
   add_telemetry(families, from);
+  add_store(families, from);
   add_decisions(families, from);
   add_learning(families, from);
   add_nodes(families, from);

@@ -8,10 +8,12 @@
 #include <string>
 
 #include "common/clock.hpp"
+#include "common/http/access.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/store/store.hpp"
 #include "controller/trainer/network_slot.hpp"
 #include "controller/trainer/trainer.hpp"
 
@@ -29,6 +31,11 @@ struct Sources {
   std::uint64_t epoch = 0;
   MonoTime started{};
   std::uint64_t refused_handshakes = 0;
+  const transport::RefusalCounts* refusals = nullptr;
+  const http::RefusalCounts* http_refusals = nullptr;
+  std::uint64_t revoked_keys = 0;
+  std::uint64_t feed_rebinds = 0;
+  const Store* store = nullptr;  // null: nothing outlives the process
 };
 
 // Middle and tail of the last values, by rank; absent when there are none.

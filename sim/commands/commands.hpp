@@ -13,6 +13,7 @@
 
 namespace wattle::sim::commands {
 
+int bench(int argc, char** argv);
 int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
 int train(int argc, char** argv);

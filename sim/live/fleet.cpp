@@ -181,7 +181,12 @@ void Fleet::split_energy(Node& node, double interval_s, Record& record) const {
   for (const Running& running : node.pods) weights.push_back(running.usage_s);
   for (const Running& running : node.ended) weights.push_back(running.usage_s);
   weights.push_back(node.background_s);
-  const auto shares = largest_remainder(total_uj - idle_uj, weights);
+  auto shares = largest_remainder(total_uj - idle_uj, weights);
+  if (options_.services_per_node > 0) {
+    const auto services = largest_remainder(shares.back(), std::vector<double>(options_.services_per_node, 1));
+    shares.pop_back();
+    shares.insert(shares.end(), services.begin(), services.end());
+  }
   for (std::size_t w = 0; w < record.workloads.size(); ++w) record.workloads[w].energy_uj = shares[w];
   std::uint64_t given = idle_uj;
   for (std::size_t w = 0; w < record.workloads.size(); ++w) given += shares[w];
@@ -242,6 +247,20 @@ Record Fleet::sample(std::size_t index, MonoTime now) {
   };
   for (const Running& running : node.pods) tell(running, false);
   for (const Running& running : node.ended) tell(running, true);
+  for (std::size_t i = 0; i < options_.services_per_node; ++i) {
+    WorkloadValues& values = record.workloads.emplace_back();
+    values.cgroup_id = i + 1;
+    values.kind = WorkloadKind::service;
+    values.name = "simulated-" + std::to_string(i) + ".service";
+    values.memory_bytes = static_cast<std::uint64_t>(kSystemMemoryRatio * node.server.memory_bytes /
+                                                     static_cast<double>(options_.services_per_node));
+    values.pids = 3;
+    if (interval_s > 0) {
+      values.cpu_usage_us =
+          static_cast<std::uint64_t>(node.background_s * 1e6 / static_cast<double>(options_.services_per_node));
+      values.cpu_throttled_us = 0;
+    }
+  }
 
   record.node.cpu_cores = node.server.cores;
   record.node.memory_total_bytes = static_cast<std::uint64_t>(node.server.memory_bytes);

@@ -37,6 +37,7 @@ struct FleetOptions {
   std::vector<LatencyShift> shifts;
   double rotate_every_s = 0;  // all latencies move on by one node that often; 0: never
   std::size_t pods_per_node = 110;
+  std::size_t services_per_node = 0;  // that share what the node does by itself and are told one by one
 };
 
 struct FleetPod {

@@ -1,5 +1,6 @@
 #include "sim/live/swarm.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace wattle::sim::live {
 
 namespace {
 
+constexpr std::size_t kAckDelays = 20'000;
 constexpr std::size_t kMaxPods = 100'000;
 constexpr std::string_view kPods = "/pods/";
 
@@ -53,6 +55,7 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
   std::int64_t nodes = static_cast<std::int64_t>(options.nodes);
   std::int64_t seed = static_cast<std::int64_t>(options.fleet.seed);
   std::int64_t window = static_cast<std::int64_t>(options.fleet.probe_window);
+  std::int64_t services = static_cast<std::int64_t>(options.fleet.services_per_node);
   std::int64_t pods = static_cast<std::int64_t>(options.fleet.pods_per_node);
   std::string listen;
   root.read("nodes", nodes, {.min = 1, .max = 10'000});
@@ -63,6 +66,7 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
   root.read("seed", seed, {.min = 0});
   root.read("tick", options.tick_s, {.min = 0.1, .max = 60, .unit = config::Unit::seconds});
   root.read("pods_per_node", pods, {.min = 1, .max = 1000});
+  root.read("services_per_node", services, {.min = 0, .max = 1000});
   config::Section latency = root.section("latency");
   latency.read("low_ms", options.fleet.latency_low_ms, {.min = 0, .max = 10'000});
   latency.read("high_ms", options.fleet.latency_high_ms, {.min = 0, .max = 10'000});
@@ -84,6 +88,7 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
   options.fleet.seed = static_cast<std::uint64_t>(seed);
   options.fleet.probe_window = static_cast<std::size_t>(window);
   options.fleet.pods_per_node = static_cast<std::size_t>(pods);
+  options.fleet.services_per_node = static_cast<std::size_t>(services);
   return document.finish();
 }
 
@@ -108,6 +113,7 @@ Swarm::Swarm(const SwarmOptions& options, const Clock& clock, const Log& log)
     : clock_(clock),
       log_(log),
       tick_(from_seconds(options.tick_s)),
+      outbox_records_(options.outbox_records),
       incarnation_(static_cast<std::uint64_t>(to_ns(clock.wall()))),
       fleet_(synthetic_fleet(options.nodes, options.fleet.seed), options.fleet, clock.mono()),
       connected_(options.nodes, false) {}
@@ -115,7 +121,7 @@ Swarm::Swarm(const SwarmOptions& options, const Clock& clock, const Log& log)
 Swarm::~Swarm() = default;
 
 Status Swarm::connect(const SwarmOptions& options) {
-  WATTLE_TRY(const std::string server_key, transport::load_public_key(options.server_key));
+  WATTLE_TRY(const transport::ServerKeys server_keys, transport::load_server_keys(options.server_key));
   const MonoTime now = clock_.mono();
   nodes_.resize(fleet_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -130,7 +136,8 @@ Status Swarm::connect(const SwarmOptions& options) {
     transport::ClientOptions to;
     to.endpoint = options.endpoint;
     to.key = std::move(*key);
-    to.server_key = server_key;
+    to.server_key = server_keys.current;
+    to.next_server_key = server_keys.next;
     WATTLE_TRY(auto client, transport::Client::connect(context_, to));
     Node& node = nodes_[i];
     node.outbox = std::make_unique<transport::MemoryOutbox>(options.outbox_records);
@@ -222,6 +229,8 @@ void Swarm::pump(std::chrono::milliseconds timeout, int fd) {
   for (auto& [i, record] : records) {
     record.incarnation = incarnation_;
     record.wall_ns = to_ns(clock_.wall());
+    nodes_[i].unacked.emplace_back(record.seq, now);
+    if (nodes_[i].unacked.size() > outbox_records_) nodes_[i].unacked.pop_front();
     if (const Status pushed = nodes_[i].outbox->push(std::move(record)); !pushed)
       log_.warn("record lost", {{"node", fleet_.server(i).name}, {"error", pushed.error()}});
     ++samples_;
@@ -231,9 +240,30 @@ void Swarm::pump(std::chrono::milliseconds timeout, int fd) {
     if (const auto i = fleet_.index_of(report.node)) nodes_[*i].session->report(std::move(report));
     ++placements_;
   }
-  for (const Node& node : nodes_) node.session->pump();
+  for (Node& node : nodes_) node.session->pump();
+  note_acks();
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < nodes_.size(); ++i) connected_[i] = nodes_[i].session->status().welcomed;
+}
+
+void Swarm::note_acks() {
+  const MonoTime now = clock_.mono();
+  for (Node& node : nodes_) {
+    const std::uint64_t acked = node.session->status().acked_seq;
+    while (!node.unacked.empty() && node.unacked.front().first <= acked) {
+      ack_delays_s_.push_back(seconds(now - node.unacked.front().second));
+      node.unacked.pop_front();
+    }
+  }
+  while (ack_delays_s_.size() > kAckDelays) ack_delays_s_.pop_front();
+}
+
+std::optional<double> Swarm::ack_delay_s(double share) const {
+  if (ack_delays_s_.empty()) return std::nullopt;
+  std::vector<double> delays(ack_delays_s_.begin(), ack_delays_s_.end());
+  const auto rank = delays.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(delays.size() - 1));
+  std::nth_element(delays.begin(), rank, delays.end());
+  return *rank;
 }
 
 SwarmStatus Swarm::status() const {

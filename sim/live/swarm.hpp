@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "common/clock.hpp"
 #include "common/http/server.hpp"
 #include "common/log.hpp"
+#include "common/transport/outbox.hpp"
 #include "common/transport/session.hpp"
 #include "sim/live/fleet.hpp"
 
@@ -57,27 +59,33 @@ class Swarm {
   void pump(std::chrono::milliseconds timeout, int fd);
   std::uint16_t port() const { return server_->port(); }
   SwarmStatus status() const;
+  // From sample to acknowledgement, over the last ones of all nodes; absent before the first.
+  std::optional<double> ack_delay_s(double share) const;
 
  private:
   struct Node {
     std::unique_ptr<transport::MemoryOutbox> outbox;
     std::unique_ptr<transport::AgentSession> session;
     MonoTime due{};
+    std::deque<std::pair<std::uint64_t, MonoTime>> unacked;  // seq and when it was sampled
   };
   Swarm(const SwarmOptions& options, const Clock& clock, const Log& log);
   Status connect(const SwarmOptions& options);
   std::map<std::string, http::Handler> routes();
   http::Response on_bind(const http::Request& request);
   http::Response on_unbind(const http::Request& request);
+  void note_acks();
 
   const Clock& clock_;
   const Log& log_;
   Duration tick_;
+  std::size_t outbox_records_;
   std::uint64_t incarnation_;
   transport::Context context_;
   std::vector<Node> nodes_;
   std::vector<const transport::Socket*> sockets_;
   std::uint64_t samples_ = 0, placements_ = 0;
+  std::deque<double> ack_delays_s_;  // the last ones, of all nodes
 
   mutable std::mutex mutex_;  // of the three below
   Fleet fleet_;

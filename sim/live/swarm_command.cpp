@@ -30,13 +30,17 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void tell(const Log& log, const SwarmStatus& status) {
+void tell(const Log& log, const Swarm& swarm) {
+  const SwarmStatus status = swarm.status();
+  const auto ms = [&](double share) { return swarm.ack_delay_s(share).value_or(0) * 1e3; };
   log.info("swarm", {{"nodes", status.nodes},
                      {"welcomed", status.welcomed},
                      {"pods", status.pods},
                      {"samples", status.samples},
                      {"placements", status.placements},
                      {"records_dropped", status.dropped},
+                     {"ack_p50_ms", ms(0.5)},
+                     {"ack_p99_ms", ms(0.99)},
                      {"problem", status.problem}});
 }
 
@@ -57,10 +61,10 @@ int run(const SwarmOptions& options, const Clock& clock, const Log& log) {
     if (clock.mono() >= next || status.welcomed != welcomed) {
       if (clock.mono() >= next) next = clock.mono() + from_seconds(kTellEvery_s);
       welcomed = status.welcomed;
-      tell(log, status);
+      tell(log, **swarm);
     }
   }
-  tell(log, (*swarm)->status());
+  tell(log, **swarm);
   return 0;
 }
 
@@ -82,6 +86,8 @@ int swarm_command(int argc, char** argv) {
   auto* const seed = app.add_option("--seed", options.fleet.seed, "fleet, loads, latencies and noise");
   auto* const rotate = app.add_option("--rotate-latency", options.fleet.rotate_every_s,
                                       "seconds after which all latencies move on by one node; 0: never");
+  auto* const services =
+      app.add_option("--services", options.fleet.services_per_node, "services of each node, told one by one");
   app.add_option("--make-keys", make_keys, "make the missing keys, append allow-list lines to this file, and end");
   app.add_option("--log-level", level, "debug, info, warn, error or off");
   app.add_flag("--check-config", check, "check the configuration and end");
@@ -103,6 +109,7 @@ int swarm_command(int argc, char** argv) {
     if (*keys) options.keys_dir = given.keys_dir;
     if (*server_key) options.server_key = given.server_key;
     if (*seed) options.fleet.seed = given.fleet.seed;
+    if (*services) options.fleet.services_per_node = given.fleet.services_per_node;
     if (*rotate) options.fleet.rotate_every_s = given.fleet.rotate_every_s;
   }
   if (!listen.empty())

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/collect/cgroup.hpp"
+#include "agent/collect/cgroup_files.hpp"
 #include "agent/collect/cgroup_mount.hpp"
 #include "agent/collect/estimate.hpp"
 #include "agent/collect/procfs.hpp"
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Accept all = [](std::string_view name) { return !name.empty(); };
   std::vector<IoCounters> counters;
-  switch (data[0] % 9) {
+  switch (data[0] % 12) {
     case 0:
       if (const auto cpu = parse_stat(text, 100)) require(cpu->cores > 0);
       break;
@@ -52,11 +52,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       parse_mountinfo(text);
       break;
     case 7:
-      parse_io_stat(text);
+      parse_io_stat(text, parse_stacked_majors(text));
       break;
     case 8:
       if (const auto cpu = parse_cpuinfo(text)) require(table_model(cpu, 2).max_w > 0);
       break;
+    case 9: {
+      const CpuTotals totals = parse_cpu_stat(text);
+      require(!totals.usage_us || text.find("usage_usec ") != std::string_view::npos);
+      break;
+    }
+    case 10: {
+      const MemoryUse use = parse_memory_stat(text);
+      require(!use.anon_bytes || text.find("anon ") != std::string_view::npos);
+      break;
+    }
+    case 11: {
+      const MemoryEvents events = parse_memory_events(text);
+      require(!events.oom_kills || text.find("oom_kill ") != std::string_view::npos);
+      break;
+    }
   }
   return 0;
 }

@@ -12,6 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (message.error().subject.empty() || message.error().what.empty()) std::abort();
     return 0;
   }
+  if (const auto* samples = std::get_if<Samples>(&*message); samples != nullptr && !samples->records.empty()) {
+    const auto split = split_samples({reinterpret_cast<const char*>(data), size});
+    if (!split || split->size() != samples->records.size()) std::abort();
+  }
   const std::string bytes = encode(*message);
   const auto again = decode(bytes);
   if (!again || encode(*again) != bytes) std::abort();

@@ -49,6 +49,7 @@ HOMES = {
     r"msgpack": ["common/wire/codec.cpp"],
     r"yaml-cpp/": ["common/config.cpp"],
     r"spdlog/|fmt/": ["common/log.cpp"],
+    r"zlib\.h": ["sim/x8/gzip.cpp"],
 }
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -9,6 +9,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -111,17 +112,23 @@ def label(thing):
     return f"{thing['kind']} {thing['metadata'].get('namespace', '')}/{thing['metadata']['name']}"
 
 
+def agent_capabilities():
+    """Those of the unit: the same program does the same on a node without systemd."""
+    unit = (ROOT / "systemd/wattle-agent.service").read_text(encoding="utf-8")
+    return set(re.findall(r"CAP_(\w+)", re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M).group(1)))
+
+
 def container_faults(spec, container):
     security = container.get("securityContext", {})
     pod = spec.get("securityContext", {})
     restricted = spec["serviceAccountName"] != "wattle-agent"
-    allowed = [] if restricted else [["DAC_READ_SEARCH"]]
+    allowed = set() if restricted else agent_capabilities()
     checks = {
         "readOnlyRootFilesystem is not true": security.get("readOnlyRootFilesystem") is True,
         "allowPrivilegeEscalation is not false": security.get("allowPrivilegeEscalation") is False,
         "privileged": not security.get("privileged", False),
         "capabilities: ALL is not dropped": security.get("capabilities", {}).get("drop") == ["ALL"],
-        "capabilities: too many": security.get("capabilities", {}).get("add", []) in [[], *allowed],
+        "capabilities: too many": set(security.get("capabilities", {}).get("add", [])) <= allowed,
         "no seccompProfile RuntimeDefault": pod.get("seccompProfile", {}).get("type") == "RuntimeDefault",
         "may run as root": not restricted or (pod.get("runAsNonRoot") is True and security.get("runAsUser", 1) != 0),
         "no memory limit": "memory" in container.get("resources", {}).get("limits", {}),

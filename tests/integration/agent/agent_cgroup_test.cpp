@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -17,8 +18,9 @@ using agent::test::Child;
 using nlohmann::json;
 
 namespace {
-const std::string kUid = "5eed0000-1111-4222-8333-00000000a9e7";
-const std::string kUid_ = "5eed0000_1111_4222_8333_00000000a9e7";
+// A pod of this process alone, so that two runs on one machine do not meet in one cgroup.
+const std::string kUid = "5eed0000-1111-4222-8333-" + std::to_string(100'000'000'000 + ::getpid());
+const std::string kUid_ = "5eed0000_1111_4222_8333_" + std::to_string(100'000'000'000 + ::getpid());
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path);
@@ -55,7 +57,7 @@ class PodCgroup {
       if (::mkdir(path.c_str(), 0755) == 0)
         made_.push_back(path);
       else if (errno == EEXIST && part.size() > 40)
-        made_.push_back(path);  // ours alone, left by a run that was killed
+        made_.push_back(path);  // ours alone, left by a run that was killed and had our number
       else if (errno != EEXIST) {
         problem_ = path + ": " + std::strerror(errno);
         return;

@@ -173,16 +173,19 @@ TEST_CASE(
   CHECK(agent.end(SIGTERM) == 0);
 }
 
-TEST_CASE("an agent without a controller serves its metrics, and ends when told") {
+TEST_CASE("an agent without a controller serves its metrics and apart from them its echo, and ends when told") {
   const TempDir dir;
   std::ofstream(dir.path + "/agent.yaml")
-      << "node: n1\ntick: 100ms\nstate_dir: " << dir.path << "/state\nhttp: {port: 0}\nlog: {format: json}\n";
+      << "node: n1\ntick: 100ms\nstate_dir: " << dir.path
+      << "/state\nhttp: {port: 0}\necho: {address: 127.0.0.1, port: 0}\nlog: {format: json}\n";
   Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
-  std::uint16_t port = 0;
+  std::uint16_t port = 0, echo_port = 0;
   while (port == 0) {
     const auto line = agent.line();
     REQUIRE(line.has_value());
-    port = nlohmann::json::parse(*line).value("http_port", std::uint16_t{0});
+    const auto event = nlohmann::json::parse(*line);
+    port = event.value("http_port", std::uint16_t{0});
+    echo_port = event.value("echo_port", std::uint16_t{0});
   }
   http::Client client("127.0.0.1", port);
   const auto page = client.request("GET", "/metrics", "", std::chrono::seconds(20));
@@ -192,5 +195,10 @@ TEST_CASE("an agent without a controller serves its metrics, and ends when told"
   const auto live = client.request("GET", "/livez", "", std::chrono::seconds(20));
   REQUIRE(live.has_value());
   CHECK(live->status == 200);
+  http::Client user("127.0.0.1", echo_port);
+  const auto echo = user.request("GET", "/echo?nonce=n7", "", std::chrono::seconds(20));
+  REQUIRE_MESSAGE(echo.has_value(), echo.error().message());
+  CHECK(echo->body == "n7\n");
+  CHECK(user.request("GET", "/metrics", "", std::chrono::seconds(20))->status == 404);
   CHECK(agent.end(SIGTERM) == 0);
 }

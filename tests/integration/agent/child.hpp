@@ -75,8 +75,19 @@ class Child {
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return status_;
   }
+  // What it still says is kept for line(): a child that waits for room in the pipe does not end.
   int end(int signal_number) {
     if (pid_ > 0) ::kill(pid_, signal_number);
+    while (pid_ > 0) {
+      pollfd readable{out_.get(), POLLIN, 0};
+      std::array<char, 65536> chunk;
+      ssize_t n = 0;
+      if (::poll(&readable, 1, 20) > 0) n = ::read(out_.get(), chunk.data(), chunk.size());
+      if (n > 0) buffer_.append(chunk.data(), static_cast<std::size_t>(n));
+      siginfo_t ended{};
+      if (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0)
+        return wait();
+    }
     return wait();
   }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/transport/ask_client.hpp"
+#include "common/transport/outbox.hpp"
 #include "common/transport/session.hpp"
 #include "controller/controller.hpp"
 #include "tests/unit/controller/helpers.hpp"

@@ -2,6 +2,7 @@
 #include "shim/service.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +17,7 @@
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/unit/http/certificates.hpp"
 
 using namespace std::chrono_literals;
 using namespace wattle;
@@ -191,6 +193,34 @@ TEST_CASE("a shim whose key is not allowed answers neutrally") {
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
   for (int pod = 0; pod < 3; ++pod) CHECK(client.request("POST", "/prioritize", request(pod), 10s)->body == kNeutral);
+}
+
+TEST_CASE("over TLS only who shows the scheduler's certificate is answered, and the others are counted") {
+  World world;
+  world.start_controller();
+  ::signal(SIGPIPE, SIG_IGN);  // OpenSSL's own writes to a connection that was refused
+  using namespace http::test;
+  const Signed authority = make_certificate("authority", nullptr);
+  const Signed own = make_certificate("shim", &authority), scheduler = make_certificate("scheduler", &authority);
+  const Signed expired = make_certificate("scheduler", &authority, -60);
+  shim::ShimConfig config = world.config();
+  config.listen_access.tls = {(world.folder / "shim.pem").string(), (world.folder / "tls.key").string(),
+                              (world.folder / "ca.pem").string()};
+  write_certificate(own, config.listen_access.tls.certificate);
+  write_key(own, config.listen_access.tls.key);
+  write_certificate(authority, config.listen_access.tls.client_ca);
+  auto service = shim::Service::start(config, world.clock, world.log);
+  REQUIRE(service);
+  const std::string body = request(1);
+  const std::string ask =
+      "POST /prioritize HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
+      "\r\n\r\n" + body;
+  CHECK(ask_over_tls(service->port(), ask, authority).text.empty());
+  CHECK(ask_over_tls(service->port(), ask, authority, &expired).text.empty());
+  CHECK(ask_over_tls(service->port(), ask, authority, &scheduler).text.starts_with("HTTP/1.1 200 "));
+  const std::string look = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  const std::string page = ask_over_tls(service->port(), look, authority, &scheduler).text;
+  CHECK(page.find("wattle_shim_refused_total{reason=\"tls\"} 2\n") != std::string::npos);
 }
 
 TEST_CASE("a missing key file is an error at start that names it") {

@@ -33,10 +33,15 @@ struct Collector {
     collector.read(readings, clock, 4, scratch);
     return readings;
   }
-  const WorkloadReading* find(const std::string& name, bool ended = false) const {
-    for (const auto& one : readings.workloads)
-      if (one.values.name == name && one.values.ended == ended) return &one;
-    return nullptr;
+  struct Reading {
+    WorkloadValues values;
+    WorkloadCounters raw;
+  };
+  std::optional<Reading> find(const std::string& name, bool ended = false) const {
+    for (std::size_t i = 0; i < readings.workloads.size(); ++i)
+      if (readings.workloads[i].name == name && readings.workloads[i].ended == ended)
+        return Reading{readings.workloads[i], readings.counters[i]};
+    return std::nullopt;
   }
   CgroupCollector collector;
   CgroupReadings readings;
@@ -54,8 +59,8 @@ TEST_CASE("the first sight of what was already there gives counters but no use; 
   tree.put(pod_dir(1) + "/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n");
   Collector c(tree);
   c.tick();
-  const auto* pod = c.find(uid(1));
-  REQUIRE(pod != nullptr);
+  auto pod = c.find(uid(1));
+  REQUIRE(pod.has_value());
   CHECK_FALSE(pod->values.cpu_usage_us.has_value());
   CHECK(*pod->raw.cpu_usage_us == 5'000'000);
   CHECK(*pod->values.memory_bytes == 4096);
@@ -68,7 +73,7 @@ TEST_CASE("the first sight of what was already there gives counters but no use; 
   tree.put(pod_dir(1) + "/cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=251000\n");
   c.tick();
   pod = c.find(uid(1));
-  REQUIRE(pod != nullptr);
+  REQUIRE(pod.has_value());
   CHECK(*pod->values.cpu_usage_us == 250'000);
   CHECK(*pod->values.io_read_bytes == 200);
   CHECK(*pod->values.io_write_bytes == 7);
@@ -81,8 +86,8 @@ TEST_CASE("files that the kernel does not offer leave their values absent") {
   use(tree, pod_dir(1), 1);
   Collector c(tree);
   c.tick();
-  const auto* pod = c.find(uid(1));
-  REQUIRE(pod != nullptr);
+  const auto pod = c.find(uid(1));
+  REQUIRE(pod.has_value());
   CHECK_FALSE(pod->values.memory_bytes.has_value());
   CHECK_FALSE(pod->values.pids.has_value());
   CHECK_FALSE(pod->raw.io.has_value());
@@ -96,9 +101,9 @@ TEST_CASE("a cgroup that is born within the interval counts from its birth, unle
   use(tree, pod_dir(2), 30'000);
   use(tree, pod_dir(3), 60'000'000);  // a minute within a second on four cores
   c.tick();
-  REQUIRE(c.find(uid(2)) != nullptr);
+  REQUIRE(c.find(uid(2)).has_value());
   CHECK(*c.find(uid(2))->values.cpu_usage_us == 30'000);
-  REQUIRE(c.find(uid(3)) != nullptr);
+  REQUIRE(c.find(uid(3)).has_value());
   CHECK_FALSE(c.find(uid(3))->values.cpu_usage_us.has_value());
 }
 
@@ -114,17 +119,17 @@ TEST_CASE("a cgroup recreated under its old path is another: the old one ends an
   tree.remove(pod_dir(1));
   std::filesystem::rename(std::filesystem::path(tree.path()) / "new", std::filesystem::path(tree.path()) / pod_dir(1));
   c.tick();
-  const auto* living = c.find(uid(1));
-  const auto* ended = c.find(uid(1), true);
-  REQUIRE(living != nullptr);
-  REQUIRE(ended != nullptr);
+  const auto living = c.find(uid(1));
+  const auto ended = c.find(uid(1), true);
+  REQUIRE(living.has_value());
+  REQUIRE(ended.has_value());
   CHECK(ended->values.cgroup_id == old_id);
   CHECK(living->values.cgroup_id != old_id);
   CHECK(*living->values.cpu_usage_us == 20'000);
   use(tree, pod_dir(1), 50'000);
   c.tick();
   CHECK(*c.find(uid(1))->values.cpu_usage_us == 30'000);
-  CHECK(c.find(uid(1), true) == nullptr);
+  CHECK_FALSE(c.find(uid(1), true).has_value());
 }
 
 TEST_CASE("a workload that ended keeps what its parent counted beyond the living") {
@@ -139,13 +144,13 @@ TEST_CASE("a workload that ended keeps what its parent counted beyond the living
   use(tree, pod_dir(1), 4'100'000);
   tree.remove(pod_dir(2));
   c.tick();
-  const auto* ended = c.find(uid(2), true);
-  REQUIRE(ended != nullptr);
+  const auto ended = c.find(uid(2), true);
+  REQUIRE(ended.has_value());
   CHECK(*ended->values.cpu_usage_us == 400'000);
   CHECK(*ended->values.memory_bytes == 777);  // its last
   CHECK(*c.find(uid(1))->values.cpu_usage_us == 100'000);
   c.tick();
-  CHECK(c.find(uid(2), true) == nullptr);
+  CHECK_FALSE(c.find(uid(2), true).has_value());
 }
 
 TEST_CASE("what several that ended together used is split exactly, as they used it before") {
@@ -168,6 +173,93 @@ TEST_CASE("what several that ended together used is split exactly, as they used 
   CHECK(first > 2 * second);
 }
 
+TEST_CASE("what was told as a dead sibling's is not told again as a newborn's, as far as their parent shows") {
+  const Tree tree;
+  use(tree, kBurstable, 1'000'000);
+  use(tree, pod_dir(1), 1'000'000);
+  Collector c(tree);
+  c.tick();
+  // Pod 1 went; pod 2 came after its parent was listed, and worked before its parent was read.
+  use(tree, kBurstable, 1'300'000);
+  tree.remove(pod_dir(1));
+  c.tick();
+  CHECK(*c.find(uid(1), true)->values.cpu_usage_us == 300'000);
+  use(tree, kBurstable, 1'350'000);
+  use(tree, pod_dir(2), 250'000);
+  c.tick();
+  CHECK(*c.find(uid(2))->values.cpu_usage_us == 50'000);
+  use(tree, kBurstable, 1'400'000);
+  use(tree, pod_dir(2), 300'000);
+  c.tick();
+  CHECK(*c.find(uid(2))->values.cpu_usage_us == 50'000);
+}
+
+TEST_CASE("slow files are read every five seconds; what io did in between is told once, and nothing is lost") {
+  const Tree tree;
+  use(tree, pod_dir(1), 0);
+  const auto io = [&](int bytes) {
+    tree.put(pod_dir(1) + "/io.stat", "8:0 rbytes=" + std::to_string(bytes) + " wbytes=0\n");
+    tree.put(pod_dir(1) + "/memory.events",
+             "low 0\nhigh " + std::to_string(bytes / 10) + "\nmax 0\noom 0\noom_kill 2\n");
+    tree.put(pod_dir(1) + "/memory.stat", "anon " + std::to_string(bytes) + "\nfile 7\n");
+  };
+  io(0);
+  Collector c(tree);
+  c.tick();
+  std::uint64_t told = 0, high = 0;
+  int times = 0;
+  for (int second = 1; second <= 21; ++second) {
+    io(second * 100);
+    use(tree, pod_dir(1), static_cast<std::uint64_t>(second));
+    c.tick();
+    const auto pod = c.find(uid(1));
+    REQUIRE(pod.has_value());
+    CHECK(pod->values.memory_anon_bytes.has_value());
+    CHECK(*pod->values.memory_file_bytes == 7);
+    if (!pod->values.io_read_bytes) continue;
+    told += *pod->values.io_read_bytes;
+    high += *pod->values.memory_high_events;
+    CHECK(*pod->values.memory_oom_kills == 0);
+    CHECK(*pod->values.memory_anon_bytes == static_cast<std::uint64_t>(second) * 100);
+    ++times;
+  }
+  CHECK(times == 5);
+  CHECK(told == 2100);
+  CHECK(high == 210);
+}
+
+TEST_CASE("throttled time is told over the interval where the controller is on") {
+  const Tree tree;
+  const auto put = [&](int throttled) {
+    tree.put(pod_dir(1) + "/cpu.stat",
+             "usage_usec 5\nnr_throttled 1\nthrottled_usec " + std::to_string(throttled) + "\n");
+  };
+  put(1000);
+  use(tree, pod_dir(2), 1);
+  Collector c(tree);
+  c.tick();
+  CHECK_FALSE(c.find(uid(1))->values.cpu_throttled_us.has_value());
+  put(1500);
+  c.tick();
+  CHECK(*c.find(uid(1))->values.cpu_throttled_us == 500);
+  CHECK_FALSE(c.find(uid(2))->values.cpu_throttled_us.has_value());
+}
+
+TEST_CASE("a root whose pod shows itself below ends as a root, once") {
+  const Tree tree;
+  use(tree, "system.slice/kind.service", 100);
+  Collector c(tree);
+  c.tick();
+  REQUIRE(c.find("kind.service").has_value());
+  use(tree, "system.slice/kind.service/kubepods/pod11111111-2222-3333-4444-000000000001", 1);
+  c.tick();
+  CHECK(c.find("kind.service", true).has_value());
+  CHECK_FALSE(c.find("kind.service").has_value());
+  CHECK(c.find(uid(1)).has_value());
+  c.tick();
+  CHECK_FALSE(c.find("kind.service", true).has_value());
+}
+
 TEST_CASE("roots are disjoint: containers belong to their pod, nested pods come before the pod around them") {
   const std::string id(64, 'a');
   const std::string outer = "kubepods/pod11111111-2222-3333-4444-000000000009";
@@ -184,7 +276,7 @@ TEST_CASE("roots are disjoint: containers belong to their pod, nested pods come 
   use(tree, "docker/" + id, 1);
   Collector c(tree);
   std::vector<std::string> names;
-  for (const auto& one : c.tick().workloads) names.push_back(one.values.name);
+  for (const auto& one : c.tick().workloads) names.push_back(one.name);
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{uid(1), "11111111-2222-3333-4444-000000000008", id, "ssh.service"});
 }
@@ -196,7 +288,7 @@ TEST_CASE("children of a configured path are pods by their names") {
   options.pod_parents = {"/jobs"};
   Collector c(tree, options);
   c.tick();
-  REQUIRE(c.find("render-7") != nullptr);
+  REQUIRE(c.find("render-7").has_value());
   CHECK(c.find("render-7")->values.kind == WorkloadKind::pod);
 }
 
@@ -207,7 +299,7 @@ TEST_CASE("running out of descriptors ends no workload, is told, and is over whe
   options.full_every = 1;  // lists every directory at every tick
   Collector c(tree, options);
   c.tick();
-  REQUIRE(c.find(uid(1)) != nullptr);
+  REQUIRE(c.find(uid(1)).has_value());
   CHECK_FALSE(c.collector.tree().truncated());
   use(tree, pod_dir(1), 300);
   tree.put(pod_dir(2) + "/cpu.stat", "usage_usec 7\n");
@@ -221,12 +313,12 @@ TEST_CASE("running out of descriptors ends no workload, is told, and is over whe
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   }
   CHECK(c.collector.tree().truncated());
-  CHECK(c.find(uid(1), true) == nullptr);
-  REQUIRE(c.find(uid(1)) != nullptr);
+  CHECK_FALSE(c.find(uid(1), true).has_value());
+  REQUIRE(c.find(uid(1)).has_value());
   CHECK(c.find(uid(1))->values.cpu_usage_us == 200);  // kept descriptors still read
   c.tick();
   CHECK_FALSE(c.collector.tree().truncated());
-  CHECK(c.find(uid(2)) != nullptr);
+  CHECK(c.find(uid(2)).has_value());
 }
 
 TEST_CASE("a name that is not UTF-8 is made so, or the controller would refuse every batch with it") {
@@ -234,7 +326,7 @@ TEST_CASE("a name that is not UTF-8 is made so, or the controller would refuse e
   use(tree, "app-\xff\xfe.scope", 100);
   Collector c(tree);
   c.tick();
-  CHECK(c.find("app-??.scope") != nullptr);
+  CHECK(c.find("app-??.scope").has_value());
 }
 
 TEST_CASE("a tree beyond its bound is cut and says so") {
@@ -246,6 +338,19 @@ TEST_CASE("a tree beyond its bound is cut and says so") {
   c.tick();
   CHECK(c.collector.tree().truncated());
   CHECK(c.collector.tree().size() == 5);
+}
+
+TEST_CASE("the lines of cpu.stat, memory.stat and memory.events are found by their whole names") {
+  const CpuTotals cpu = parse_cpu_stat("usage_usec 12\nuser_usec 7\nnr_throttled 3\nthrottled_usec 9\n");
+  CHECK(*cpu.usage_us == 12);
+  CHECK(*cpu.throttled_us == 9);
+  CHECK_FALSE(parse_cpu_stat("usage_usec -1\nuser_usec 7").usage_us.has_value());
+  const MemoryUse use = parse_memory_stat("anon 5\nanon_thp 1\nfile_mapped 3\nfile 8\n");
+  CHECK(*use.anon_bytes == 5);
+  CHECK(*use.file_bytes == 8);
+  const MemoryEvents events = parse_memory_events("oom_group_kill 4\noom 1\nhigh 6\n");
+  CHECK(*events.high == 6);
+  CHECK_FALSE(events.oom_kills.has_value());
 }
 
 TEST_CASE("io.stat lines that are malformed count nothing, and garbage is no harm") {

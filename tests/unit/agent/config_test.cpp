@@ -14,14 +14,18 @@ node: worker-1
 tick: 250ms
 state_dir: /tmp/x
 outbox_records: 10
+spool: {max_bytes: 16777216}
 pod_capacity: 110
 labels: {zone: a}
 pod_parents: [/jobs]
 controller: {endpoint: "tcp://127.0.0.1:7460", server_key: s.pub, key: a.key}
-http: {address: 0.0.0.0, port: 9460}
+http: {address: 0.0.0.0, port: 9460, token_file: /t, max_workloads: 50, energy_floor: 5s}
+echo: {address: "::", port: 9461}
 roots: {proc: /host/proc, sys: /host/sys}
 probes:
   - {name: default, host: gateway, port: 443}
+  - {name: web, kind: http, host: web.example, port: 80, path: /healthz, interval: 5s, timeout: 200ms}
+  - {name: router, kind: icmp, host: "::1", interval: 500ms}
 estimate: {idle_w: 50, max_w: 200, curve: [0, 0.7, 1]}
 log: {level: debug, format: json}
 )",
@@ -31,9 +35,23 @@ log: {level: debug, format: json}
   CHECK(config->tick == std::chrono::milliseconds(250));
   CHECK(config->controller.server_key_file == "s.pub");
   CHECK(*config->http_port == 9460);
+  CHECK(config->http_token_file == "/t");
+  CHECK(config->http_max_workloads == 50);
+  CHECK(config->http_energy_floor == std::chrono::seconds(5));
+  CHECK(config->echo.address == "::");
+  CHECK(*config->echo.port == 9461);
+  CHECK(config->spool_max_bytes == 16777216);
   CHECK(config->roots.proc == "/host/proc");
-  REQUIRE(config->probes.size() == 1);
+  REQUIRE(config->probes.size() == 3);
   CHECK(config->probes[0].port == 443);
+  CHECK(config->probes[0].kind == ProbeKind::tcp);
+  CHECK(config->probes[0].interval == std::chrono::seconds(1));
+  CHECK(config->probes[0].timeout == std::chrono::seconds(1));
+  CHECK(config->probes[1].kind == ProbeKind::http);
+  CHECK(config->probes[1].path == "/healthz");
+  CHECK(config->probes[1].timeout == std::chrono::milliseconds(200));
+  CHECK(config->probes[2].kind == ProbeKind::icmp);
+  CHECK(config->probes[2].timeout == std::chrono::milliseconds(500));  // never longer than the interval
   CHECK(*config->estimate.max_w == doctest::Approx(200));
   CHECK(config->log_level == LogLevel::debug);
 }
@@ -44,6 +62,14 @@ TEST_CASE("an empty configuration is this host at one tick a second") {
   CHECK(config->node == host_name());
   CHECK(config->tick == std::chrono::seconds(1));
   CHECK_FALSE(config->http_port.has_value());
+  CHECK(config->http_token_file.empty());
+  CHECK(config->http_energy_floor == std::chrono::seconds(1));
+}
+
+TEST_CASE("energy cannot be shown faster than once a second") {
+  const auto config = parse_config("http: {port: 0, energy_floor: 500ms}", "agent.yaml");
+  REQUIRE_FALSE(config.has_value());
+  CHECK(config.error().message().find("energy_floor") != std::string::npos);
 }
 
 TEST_CASE("every mistake is named at once") {
@@ -53,6 +79,7 @@ nodes: x
 controller: {endpoint: "tcp://c:1"}
 probes: [{name: a, host: h, port: 0}, {name: a, host: h, port: 1}]
 estimate: {idle_w: 5}
+echo: {address: 0.0.0.0}
 pod_parents: [jobs]
 )",
                                    "agent.yaml");
@@ -60,8 +87,32 @@ pod_parents: [jobs]
   const std::string message = config.error().message();
   CAPTURE(message);
   for (const char* part :
-       {"tick", "nodes", "controller.server_key", "controller.key", "port", "twice", "max_w", "'jobs'"})
+       {"tick", "nodes", "controller.server_key", "controller.key", "port", "echo.port", "twice", "max_w", "'jobs'"})
     CHECK_MESSAGE(message.find(part) != std::string::npos, part);
+}
+
+TEST_CASE("a probe that makes no sense is refused with the mend") {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"{name: a, host: h}", "port"},
+      {"{name: a, kind: http, host: h}", "port"},
+      {"{name: a, kind: icmp, host: h, port: 7}", "ICMP has no ports"},
+      {"{name: a, kind: udp, host: h, port: 7}", "kind"},
+      {"{name: a, host: h, port: 7, path: /x}", "only for kind http"},
+      {"{name: a, kind: http, host: h, port: 7, path: x}", "no path"},
+      {"{name: a, kind: http, host: 'http://h', port: 7}", "no host"},
+      {"{name: a, host: h, port: 7, interval: 100ms}", "interval"},
+      {"{name: a, host: h, port: 7, interval: 60s}", "interval"},
+      {"{name: a, host: h, port: 7, timeout: 2s}", "longer than the interval"},
+      {"{name: a, host: h, port: 7, timeout: 1ms}", "timeout"},
+  };
+  for (const auto& one : wrong) {
+    const auto& probe = one.first;
+    const auto& part = one.second;
+    CAPTURE(probe);
+    const auto config = parse_config("probes: [" + std::string(probe) + "]", "agent.yaml");
+    REQUIRE_FALSE(config.has_value());
+    CHECK_MESSAGE(config.error().message().find(part) != std::string::npos, config.error().message());
+  }
 }
 
 TEST_CASE("an incarnation rises at each start, whatever becomes of clock and file") {
@@ -79,4 +130,16 @@ TEST_CASE("an incarnation rises at each start, whatever becomes of clock and fil
   const auto broken = next_incarnation(dir, now);
   REQUIRE_FALSE(broken.has_value());
   CHECK(broken.error().subject.ends_with("state/incarnation"));
+}
+
+TEST_CASE("a spool is large enough to be of use, or there is none") {
+  CHECK(parse_config("spool: {max_bytes: 0}", "agent.yaml").value().spool_max_bytes == 0);
+  CHECK_FALSE(parse_config("spool: {max_bytes: 1000}", "agent.yaml"));
+}
+
+TEST_CASE("an incarnation is at least what the spool needs") {
+  const agent::test::Tree tree;
+  const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
+  CHECK(*next_incarnation(tree.path() + "/state", now, 1'800'000'000) == 1'800'000'000);
+  CHECK(*next_incarnation(tree.path() + "/state", now) == 1'800'000'001);
 }

@@ -2,9 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include <rapidcheck.h>
+
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
 
 #include "agent/collect/cgroup_mount.hpp"
+#include "agent/collect/cgroup_tree.hpp"
+#include "common/parse.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -31,7 +39,7 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
       Row{burstable + "/crio-" + kId + ".scope", container},
       Row{burstable + "/docker-" + kId + ".scope", container},
       Row{burstable + "/cri-containerd-" + kId + ".scope/system.slice/x.service", container},
-      Row{burstable + "/crio-conmon-" + kId + ".scope", std::nullopt},
+      Row{burstable + "/crio-conmon-" + kId + ".scope", pod},
       Row{"/kubepods.slice/kubepods-pod" + kUid_ + ".slice", pod},
       Row{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" + kUid_ + ".slice", pod},
       Row{"/kubepods.slice/kubepods-pod0123456789abcdef0123456789abcdef.slice",
@@ -55,6 +63,14 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
       Row{"/docker/" + kId, Identity{WorkloadKind::other, kId, kId}},
       Row{"/machine.slice/libpod-" + kId + ".scope", Identity{WorkloadKind::other, kId, kId}},
       Row{"/machine.slice/libpod-conmon-" + kId + ".scope", std::nullopt},
+      Row{"/system.slice/crio-conmon-" + kId + ".scope", std::nullopt},
+      Row{"/system.slice/conmon-exporter.service", Identity{WorkloadKind::service, "conmon-exporter.service", ""}},
+      Row{"/system.slice/system-dbus\\x2d:1.3\\x2dorg.slice/dbus-:1.3-org.freedesktop.problems@0.service",
+          Identity{WorkloadKind::service, "dbus-:1.3-org.freedesktop.problems@0.service", ""}},
+      Row{"/machine.slice/machine-web.scope/payload/system.slice/x.service",
+          Identity{WorkloadKind::other, "machine-web.scope", ""}},
+      Row{"/machine.slice/systemd-nspawn@web.service/payload",
+          Identity{WorkloadKind::service, "systemd-nspawn@web.service", ""}},
       Row{"/system.slice/ssh.service", Identity{WorkloadKind::service, "ssh.service", ""}},
       Row{"/user.slice/user-1000.slice/user@1000.service/app.slice/x.service",
           Identity{WorkloadKind::service, "user@1000.service", ""}},
@@ -67,7 +83,9 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
       Row{"/machine.slice/machine-qemu\\x2d3\\x2dweb\\x2d1.scope/libvirt/emulator",
           Identity{WorkloadKind::vm, "web-1", ""}},
       Row{"/machine/web.libvirt-qemu", Identity{WorkloadKind::vm, "web", ""}},
+      Row{"/machine/qemu-2-web-1.libvirt-qemu/vcpu0", Identity{WorkloadKind::vm, "web-1", ""}},
       Row{"/qemu.slice/104.scope", Identity{WorkloadKind::vm, "104", ""}},
+      Row{"/lxc/101/ns/system.slice/x.service", Identity{WorkloadKind::other, "101", ""}},
       // nobody's
       Row{"/machine/.libvirt-qemu", std::nullopt},
       Row{"/", std::nullopt},
@@ -88,10 +106,113 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
   }
 }
 
+namespace {
+struct Captured {
+  std::string file, path, kind, name;
+};
+
+std::vector<Captured> captured_paths() {
+  std::vector<Captured> all;
+  const std::filesystem::path folder = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/cgroup-paths";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path());
+    std::string line;
+    while (std::getline(file, line)) {
+      if (line.starts_with('#')) continue;
+      const auto cells = parse::split(line, '\t');
+      REQUIRE_MESSAGE(cells.size() == 3, entry.path().string() << ": " << line);
+      all.push_back({entry.path().filename(), std::string(cells[2]), std::string(cells[0]), std::string(cells[1])});
+    }
+  }
+  return all;
+}
+
+// The roots on the way to a path, from the top.
+std::vector<const CgroupNode*> roots_on(const CgroupNode& top, const std::string& path) {
+  std::vector<const CgroupNode*> roots;
+  const CgroupNode* node = &top;
+  while (node != nullptr) {
+    if (node->is_root) roots.push_back(node);
+    const CgroupNode* next = nullptr;
+    for (const auto& child : node->children)
+      if (path == child->path || path.starts_with(child->path + "/")) next = child.get();
+    node = next;
+  }
+  return roots;
+}
+}  // namespace
+
+TEST_CASE("paths of real machines give the owner that they have, and one root in a tree of them") {
+  std::map<std::string, std::unique_ptr<agent::test::Tree>> trees;
+  const auto all = captured_paths();
+  CHECK(all.size() > 25);
+  for (const auto& one : all) {
+    auto& tree = trees[one.file];
+    if (!tree) tree = std::make_unique<agent::test::Tree>();
+    std::filesystem::create_directories(tree->path() + one.path);
+  }
+  for (const auto& one : all) {
+    CAPTURE(one.file);
+    CAPTURE(one.path);
+    const auto owner = identify(one.path);
+    CHECK((owner ? std::string(to_string(owner->kind)) : "-") == one.kind);
+    CHECK((owner ? owner->name : "-") == one.name);
+    CgroupTree tree = CgroupTree::open_(*Dir::open_(trees[one.file]->path()), {});
+    tree.refresh();
+    const auto roots = roots_on(tree.top(), one.path);
+    CHECK(roots.size() == (owner ? 1 : 0));
+    if (owner && roots.size() == 1) {
+      CHECK(roots[0]->identity->name == one.name);
+      CHECK((roots[0]->identity->kind == owner->kind));
+    }
+  }
+}
+
+TEST_CASE("in whatever tree, every path has at most one root, and it is the one that the path alone gives") {
+  const bool holds = rc::check("disjoint roots", [] {
+    const auto element = rc::gen::element<std::string>(
+        "system.slice", "user.slice", "user@1000.service", "app.slice", "x.service", "a\\x2db.mount", "kubepods",
+        "kubepods.slice", "burstable", "kubepods-pod" + kUid_ + ".slice", "pod" + kUid, kId,
+        "cri-containerd-" + kOther + ".scope", "crio-conmon-" + kId + ".scope",
+        "kubepods-pod" + kUid_ + ".slice:cri-containerd:" + kId, "docker-" + kId + ".scope", "lxc", "lxc.payload.a",
+        "101", "qemu.slice", "104.scope", "machine-qemu\\x2d3\\x2dweb.scope", "libvirt", "vcpu0", "\xff:\n");
+    const auto paths = *rc::gen::container<std::vector<std::vector<std::string>>>(
+        3, rc::gen::resize(6, rc::gen::container<std::vector<std::string>>(element)));
+    const agent::test::Tree directory;
+    std::vector<std::string> made;
+    for (const auto& parts : paths) {
+      std::string path;
+      for (const auto& part : parts) path += "/" + part;
+      std::filesystem::create_directories(directory.path() + path);
+      if (!path.empty()) made.push_back(path);
+    }
+    CgroupTree tree = CgroupTree::open_(*Dir::open_(directory.path()), {});
+    tree.refresh();
+    for (const auto& path : made) RC_ASSERT(roots_on(tree.top(), path).size() <= 1U);
+    if (made.size() != 1) return;  // with others beside it a unit above may give way to a pod that is elsewhere below
+    const auto owner = identify(made[0]);
+    const auto roots = roots_on(tree.top(), made[0]);
+    RC_ASSERT(roots.size() == (owner ? 1U : 0U));
+    if (owner) RC_ASSERT(roots[0]->identity->name == as_utf8(owner->name));
+  });
+  CHECK(holds);
+}
+
+TEST_CASE("any path is identified without harm") {
+  const bool holds = rc::check("identify", [](const std::string& path) {
+    if (const auto owner = identify(path)) {
+      RC_ASSERT(!owner->name.empty());
+      RC_ASSERT(owner->name.find('/') == std::string::npos);
+    }
+  });
+  CHECK(holds);
+}
+
 TEST_CASE("escapes that are none stay as they are") {
   CHECK(unescape_unit("a\\x2db") == "a-b");
   CHECK(unescape_unit("a\\x2") == "a\\x2");
   CHECK(unescape_unit("a\\xzz") == "a\\xzz");
+  CHECK(unescape_unit("a\\x2fb\\x00") == "a\\x2fb\\x00");
   CHECK(unescape_unit("\\") == "\\");
 }
 

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <netinet/in.h>
-#include <rapidcheck.h>
 #include <sys/socket.h>
 
 #include "common/dir.hpp"
@@ -13,10 +12,6 @@ using namespace wattle::agent;
 using namespace std::chrono_literals;
 
 namespace {
-ProbeResult answer(std::int64_t at_s, double ms) {
-  return {MonoTime{} + std::chrono::seconds(at_s), ProbeEnd::answered, ms};
-}
-
 // A TCP socket on a free loopback port.
 struct Loopback {
   explicit Loopback(bool listening) : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -34,51 +29,11 @@ struct Loopback {
 };
 }  // namespace
 
-TEST_CASE("a window tells median, 95th percentile, jitter and loss of what is younger than its span") {
-  ProbeWindow window(60s);
-  window.add(answer(0, 1000));  // too old below
-  window.add(answer(10, 1));
-  window.add(answer(11, 3));
-  window.add({MonoTime{} + 12s, ProbeEnd::timeout, 0});
-  window.add(answer(13, 2));
-  const auto values = window.values("web", MonoTime{} + 65s);
-  CHECK(values.target == "web");
-  CHECK(values.sent == 4);
-  CHECK(values.loss_ratio == doctest::Approx(0.25));
-  CHECK(*values.p50_ms == doctest::Approx(2));
-  CHECK(*values.p95_ms == doctest::Approx(3));
-  CHECK(*values.jitter_ms == doctest::Approx(1.5));
-  CHECK(window.counts()[static_cast<std::size_t>(ProbeEnd::timeout)] == 1);
-}
-
-TEST_CASE("a window in which nothing answered gives no latency, and one answer gives no jitter") {
-  ProbeWindow window;
-  CHECK_FALSE(window.values("x", MonoTime{}).p50_ms.has_value());
-  window.add({MonoTime{}, ProbeEnd::refused, 0});
-  auto values = window.values("x", MonoTime{});
-  CHECK_FALSE(values.p50_ms.has_value());
-  CHECK(values.loss_ratio == doctest::Approx(1));
-  window.add(answer(0, 5));
-  values = window.values("x", MonoTime{});
-  CHECK(values.p50_ms.has_value());
-  CHECK_FALSE(values.jitter_ms.has_value());
-}
-
-TEST_CASE("percentiles are values that were measured, in order") {
-  CHECK(rc::check([](const std::vector<std::uint16_t>& ms) {
-    ProbeWindow window;
-    for (const auto one : ms) window.add(answer(0, one));
-    const auto values = window.values("x", MonoTime{});
-    RC_ASSERT(values.p50_ms.has_value() == !ms.empty());
-    if (!ms.empty()) RC_ASSERT(*values.p50_ms <= *values.p95_ms);
-  }));
-}
-
 TEST_CASE("an answer, a refusal and a name that does not exist are told apart") {
   const Loopback open(true), closed(false);
   const SystemClock clock;
   const Log log = Log::silent();
-  Prober prober(
+  Prober prober = *Prober::open_(
       {{"open", "127.0.0.1", open.port}, {"closed", "127.0.0.1", closed.port}, {"nameless", "host.invalid", 80}}, clock,
       log);
   prober.round();
@@ -109,7 +64,7 @@ TEST_CASE("a connect that nobody answers ends as a timeout") {
   }
   const SystemClock clock;
   const Log log = Log::silent();
-  Prober prober({{"full", "127.0.0.1", full.port}}, clock, log);
+  Prober prober = *Prober::open_({{"full", "127.0.0.1", full.port}}, clock, log);
   prober.round();
   CHECK(prober.counts()[0].by_end[static_cast<std::size_t>(ProbeEnd::timeout)] == 1);
 }
@@ -118,9 +73,9 @@ TEST_CASE("a prober stops when it goes, and with no targets does nothing") {
   const Loopback open(true);
   const SystemClock clock;
   const Log log = Log::silent();
-  Prober idle({}, clock, log);
+  Prober idle = *Prober::open_({}, clock, log);
   idle.start();
   CHECK(idle.values().empty());
-  Prober prober({{"open", "127.0.0.1", open.port}}, clock, log);
+  Prober prober = *Prober::open_({{"open", "127.0.0.1", open.port}}, clock, log);
   prober.start();
 }

@@ -77,8 +77,54 @@ TEST_CASE("a rate counts only what is in both readings and did not start over") 
 
 TEST_CASE("whole disks are told from partitions and stacked devices by name where /sys does not say") {
   for (const char* disk : {"sda", "vdb", "nvme0n1", "mmcblk0", "xvda"}) CHECK_MESSAGE(looks_whole_disk(disk), disk);
-  for (const char* part : {"sda1", "vdb12", "nvme0n1p2", "mmcblk0p1", "dm-0", "loop3", "zram0", "md127"})
+  for (const char* part :
+       {"sda1", "vdb12", "nvme0n1p2", "mmcblk0p1", "dm-0", "loop3", "zram0", "md127", "drbd0", "bcache0", "nvme0c1n1"})
     CHECK_MESSAGE(!looks_whole_disk(part), part);
+}
+
+TEST_CASE(
+    "each byte is counted once on bonds, bridges, VLANs, accelerated networks, arrays and disks with several paths") {
+  const std::string zeros = ": 10 0 0 0 0 0 0 0 20 0 0 0 0 0 0 0\n";
+  std::string net = "Inter-|   Receive  |  Transmit\n face |bytes packets|bytes packets\n";
+  for (const char* name : {"lo", "eth0", "eth1", "bond0", "bond0.100", "br0", "veth1", "eth2", "enP1s1"})
+    net += name + zeros;
+  std::string disks;
+  for (const char* name : {"sda", "sda1", "sdb", "md0", "dm-0", "nvme0n1", "nvme0c0n1", "odd0", "cciss/c0d0"})
+    disks += "8 0 " + std::string(name) + " 1 0 2 0 1 0 4 0 0 0 0\n";
+  const agent::test::Tree tree{{"proc/net/dev", net},
+                               {"proc/diskstats", disks},
+                               {"sys/class/net/eth0/device/x", ""},
+                               {"sys/class/net/eth0/master/bonding", ""},  // bond0 is no device: its ports count
+                               {"sys/class/net/eth1/device/x", ""},
+                               {"sys/class/net/eth1/master/bonding", ""},
+                               {"sys/class/net/bond0/bonding", ""},
+                               {"sys/class/net/bond0.100/mtu", ""},
+                               {"sys/class/net/br0/bridge", ""},
+                               {"sys/class/net/eth2/device/x", ""},  // netvsc: counts what goes over its port enP1s1
+                               {"sys/class/net/enP1s1/device/x", ""},
+                               {"sys/class/net/enP1s1/master/device/x", ""},
+                               {"sys/block/sda/hidden", "0\n"},
+                               {"sys/block/sdb/slaves/.keep/x", ""},
+                               {"sys/block/md0/slaves/sda/x", ""},
+                               {"sys/block/dm-0/slaves/sda/x", ""},
+                               {"sys/block/nvme0n1/hidden", "0\n"},
+                               {"sys/block/nvme0c0n1/hidden", "1\n"},
+                               {"sys/block/odd0/slaves/sda/x", ""},
+                               {"sys/block/cciss!c0d0/hidden", "0\n"}};
+  tree.remove("sys/block/sdb/slaves/.keep");
+  auto procfs = Procfs::open_(Roots::below(tree.path()), 100);
+  REQUIRE(procfs);
+  NodeCounters now;
+  std::vector<char> scratch(1 << 16);
+  std::vector<std::pair<std::string, Error>> errors;
+  procfs->read(now, ManualClock(), scratch, errors);
+  const auto names = [](const std::optional<std::vector<IoCounters>>& all) {
+    std::string text;
+    for (const auto& one : *all) text += one.name + " ";
+    return text;
+  };
+  CHECK(names(now.interfaces) == "eth0 eth1 eth2 ");
+  CHECK(names(now.disks) == "sda sdb nvme0n1 cciss/c0d0 ");
 }
 
 TEST_CASE("a captured machine gives its one interface and one disk, and no file system of ours") {

@@ -29,22 +29,26 @@ struct Reader {
     REQUIRE(opened);
     rapl.emplace(std::move(*opened));
   }
-  const RaplReading& read(Duration later) {
+  void read(Duration later) {
     clock.advance(later);
     errors.clear();
-    rapl->read(reading, clock, scratch, errors);
-    return reading;
+    rapl->read(readings, raw_uj, clock, scratch, errors);
   }
-  std::optional<EnergyDomain> domain(const std::string& name) const {
-    const auto found =
-        std::find_if(reading.domains.begin(), reading.domains.end(), [&](const auto& d) { return d.name == name; });
-    return found == reading.domains.end() ? std::nullopt : std::optional(*found);
+  // 0 stands for no such domain or no energy: the readings below are never 0.
+  std::uint64_t energy_uj(const std::string& label) const {
+    for (const auto& domain : readings)
+      if (domain.label == label) return domain.energy_uj.value_or(0);
+    return 0;
+  }
+  bool told() const {
+    return std::any_of(readings.begin(), readings.end(), [](const auto& domain) { return domain.energy_uj; });
   }
   std::optional<Rapl> rapl;
   ManualClock clock;
   std::vector<char> scratch = std::vector<char>(256);
-  RaplReading reading;
-  std::vector<std::pair<std::string, Error>> errors;
+  EnergyReadings readings;
+  std::vector<std::pair<std::string, std::uint64_t>> raw_uj;
+  CollectErrors errors;
 };
 }  // namespace
 
@@ -103,42 +107,37 @@ TEST_CASE("two sockets: subzones take their package's socket, twins count once, 
   tree.put("sys/class/powercap/dtpm/enabled", "0\n");
   Reader reader(tree);
   CHECK(reader.rapl->zone_count() == 6);
-  CHECK(reader.read(0s).domains.empty());
-  CHECK_FALSE(reader.reading.total.has_value());
-  CHECK(reader.reading.raw_uj.size() == 6);
+  reader.read(0s);
+  CHECK_FALSE(reader.told());
+  CHECK(reader.raw_uj.size() == 6);
+  CHECK(reader.rapl->zone_labels() == "package-0, core-0, dram-0, package-1, core-1, dram-1");
 
   zone(tree, "intel-rapl:0", "package-0", 1'000'500);
   zone(tree, "intel-rapl:0:0", "core", 150);
   zone(tree, "intel-rapl:0:1", "dram", 220, 65712999613);
   zone(tree, "intel-rapl:1", "package-1", 2'000'700);
+  zone(tree, "intel-rapl:1:0", "core", 307);
   zone(tree, "intel-rapl:1:1", "dram", 440, 65712999613);
   reader.read(1s);
-  CHECK(reader.domain("package-0")->energy_uj == 500);
-  CHECK(reader.domain("package-1")->energy_uj == 700);
-  CHECK(reader.domain("core-0")->energy_uj == 50);
-  CHECK(reader.domain("core-1")->energy_uj == 0);
-  CHECK(reader.domain("dram-1")->energy_uj == 40);
-  REQUIRE(reader.reading.total);
-  CHECK(reader.reading.total->energy_uj == 500 + 700 + 20 + 40);  // cores are within packages
+  CHECK(reader.energy_uj("package-0") == 500);
+  CHECK(reader.energy_uj("package-1") == 700);
+  CHECK(reader.energy_uj("core-0") == 50);
+  CHECK(reader.energy_uj("core-1") == 7);
+  CHECK(reader.energy_uj("dram-1") == 40);
 }
 
-TEST_CASE("a zone's number is not its socket: psys may be intel-rapl:1, and holds the packages") {
+TEST_CASE("a zone's number is not its socket: psys may be intel-rapl:1, and a second one is psys-1") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 10);
   zone(tree, "intel-rapl:1", "psys", 20);
   zone(tree, "intel-rapl:2", "package-1", 30);
   zone(tree, "intel-rapl:2:0", "uncore", 40);
+  zone(tree, "intel-rapl:3", "psys-1", 50);
   Reader reader(tree);
   reader.read(0s);
-  zone(tree, "intel-rapl:0", "package-0", 110);
-  zone(tree, "intel-rapl:1", "psys", 420);
-  zone(tree, "intel-rapl:2", "package-1", 230);
-  reader.read(1s);
-  CHECK(reader.domain("uncore-1").has_value());
-  CHECK(reader.reading.total->energy_uj == 400);
-  zone(tree, "intel-rapl:0", "package-0", 210);
-  reader.read(1s);  // psys stands still: a board that does not count it
-  CHECK(reader.reading.total->energy_uj == 100);
+  CHECK(reader.rapl->zone_labels() == "package-0, psys, package-1, uncore-1, psys-1");
+  CHECK(reader.readings[4].kind == EnergyKind::psys);
+  CHECK(reader.readings[3].socket == 1U);
 }
 
 TEST_CASE("dies of one socket are packages of their own") {
@@ -151,9 +150,8 @@ TEST_CASE("dies of one socket are packages of their own") {
   zone(tree, "intel-rapl:0", "package-0-die-0", 5);
   zone(tree, "intel-rapl:1", "package-0-die-1", 6);
   reader.read(1s);
-  CHECK(reader.domain("package-0-die-1")->energy_uj == 6);
-  CHECK(reader.domain("dram-0-die-1").has_value());
-  CHECK(reader.reading.total->energy_uj == 11);
+  CHECK(reader.energy_uj("package-0-die-1") == 6);
+  CHECK(reader.readings[2].label == "dram-0-die-1");
 }
 
 TEST_CASE("a twin alone is used, and a subzone of a nameless zone still counts") {
@@ -165,7 +163,7 @@ TEST_CASE("a twin alone is used, and a subzone of a nameless zone still counts")
   CHECK(reader.rapl->zone_count() == 2);
 }
 
-TEST_CASE("a zone that fails blanks the total for that interval and begins anew") {
+TEST_CASE("a zone that fails is absent for that interval and the next, and the others go on") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   zone(tree, "intel-rapl:1", "package-1", 100);
@@ -175,13 +173,77 @@ TEST_CASE("a zone that fails blanks the total for that interval and begins anew"
   zone(tree, "intel-rapl:0", "package-0", 200);
   reader.read(1s);
   CHECK(reader.errors.size() == 1);
-  CHECK_FALSE(reader.reading.total.has_value());
-  CHECK(reader.domain("package-0")->energy_uj == 100);
+  CHECK(reader.energy_uj("package-0") == 100);
+  CHECK_FALSE(reader.readings[1].energy_uj.has_value());
   zone(tree, "intel-rapl:1", "package-1", 5'000);
   reader.read(1s);
-  CHECK_FALSE(reader.reading.total.has_value());
+  CHECK_FALSE(reader.readings[1].energy_uj.has_value());
   zone(tree, "intel-rapl:1", "package-1", 5'050);
-  CHECK(reader.read(1s).total->energy_uj == 50);
+  reader.read(1s);
+  CHECK(reader.energy_uj("package-1") == 50);
+}
+
+TEST_CASE("a counter that cannot be read is opened again, and read on when there is a good one") {
+  const Tree tree;
+  zone(tree, "intel-rapl:0", "package-0", 100);
+  tree.remove("sys/class/powercap/intel-rapl:0/energy_uj");
+  tree.put("sys/class/powercap/intel-rapl:0/energy_uj/a-directory",
+           "opens, and its reads fail as those of a lost device");
+  Reader reader(tree);
+  reader.read(0s);
+  CHECK(reader.errors.size() == 1);
+  tree.remove("sys/class/powercap/intel-rapl:0");
+  zone(tree, "intel-rapl:0", "package-0", 7);
+  reader.read(1s);
+  CHECK(reader.errors.size() == 1);
+  reader.read(1s);
+  CHECK(reader.errors.empty());
+  zone(tree, "intel-rapl:0", "package-0", 30);
+  reader.read(1s);
+  CHECK(reader.energy_uj("package-0") == 23);
+}
+
+TEST_CASE("zones that come after the start are taken up within a minute, and zones that went are dropped") {
+  const Tree tree;
+  zone(tree, "intel-rapl:0", "package-0", 100);
+  Reader reader(tree);
+  reader.read(0s);
+  zone(tree, "intel-rapl:1", "package-1", 500);
+  zone(tree, "intel-rapl:1:0", "dram", 50);
+  reader.read(1s);
+  CHECK(reader.readings.size() == 1);
+  reader.read(kLookAgain);
+  CHECK(reader.rapl->zone_labels() == "package-0, package-1, dram-1");
+  CHECK_FALSE(reader.readings[1].energy_uj.has_value());  // its first reading
+  zone(tree, "intel-rapl:0", "package-0", 103);
+  zone(tree, "intel-rapl:1", "package-1", 507);
+  reader.read(1s);
+  CHECK(reader.energy_uj("package-0") == 3);
+  CHECK(reader.energy_uj("package-1") == 7);
+
+  tree.remove("sys/class/powercap/intel-rapl:1");
+  tree.remove("sys/class/powercap/intel-rapl:1:0");
+  reader.read(kLookAgain);
+  CHECK(reader.rapl->zone_labels() == "package-0");
+  zone(tree, "intel-rapl:1", "package-1", 3);
+  reader.read(kLookAgain);
+  zone(tree, "intel-rapl:1", "package-1", 14);
+  reader.read(1s);
+  CHECK(reader.energy_uj("package-1") == 11);
+}
+
+TEST_CASE("AMD's dies show the counter of their socket, which counts once; Intel's are counters of their own") {
+  for (const bool amd : {true, false}) {
+    const Tree tree;
+    tree.put("proc/cpuinfo",
+             std::string("processor\t: 0\nvendor_id\t: ") + (amd ? "AuthenticAMD" : "GenuineIntel") + "\n");
+    zone(tree, "intel-rapl:0", "package-0-die-0", 10360237493, 65532610987);
+    zone(tree, "intel-rapl:1", "package-0-die-1", 10359908363, 65532610987);
+    zone(tree, "intel-rapl:2", "package-1-die-0", 5, 65532610987);
+    Reader reader(tree);
+    CHECK(reader.rapl->zone_labels() ==
+          (amd ? "package-0, package-1" : "package-0-die-0, package-0-die-1, package-1-die-0"));
+  }
 }
 
 TEST_CASE("a machine without powercap, or with zones that count nothing, is not found and says why") {
@@ -195,10 +257,11 @@ TEST_CASE("a machine without powercap, or with zones that count nothing, is not 
 }
 
 TEST_CASE("zone names that are not known stay themselves, and garbage is none") {
-  CHECK(parse_zone_name("psys\n")->kind == RaplKind::psys);
+  CHECK(parse_zone_name("psys\n")->kind == EnergyKind::psys);
   CHECK(parse_zone_name("package-1-die-3")->label() == "package-1-die-3");
-  CHECK(parse_zone_name("accelerator")->kind == RaplKind::other);
-  for (const char* garbage : {"", "package-", "package-x", "package-0-die", "package-0-die-", "package-0-foo-1"})
+  CHECK(parse_zone_name("accelerator")->kind == EnergyKind::other);
+  for (const char* garbage :
+       {"", "psys-", "psys-x", "package-", "package-x", "package-0-die", "package-0-die-", "package-0-foo-1"})
     CHECK_MESSAGE(!parse_zone_name(garbage).has_value(), garbage);
   CHECK(parent_zone("intel-rapl:0:1") == "intel-rapl:0");
   CHECK(parent_zone("intel-rapl:0").empty());

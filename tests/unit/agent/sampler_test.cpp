@@ -2,10 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
-#include "agent/metrics.hpp"
-#include "agent/render.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -114,85 +110,17 @@ TEST_CASE("without a meter energy is estimated and marked so, and a pod that goe
   CHECK(sampler->pods().empty());
 }
 
-TEST_CASE("one sample as JSON carries the raw counters and leaves out what is absent") {
-  const auto fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server";
-  AgentConfig config;
-  config.roots = Roots::below(fixture);
-  const ManualClock clock;
-  auto sampler = Sampler::open_(config, clock, 0);
+TEST_CASE("a workload's io on a volume of this kernel's device mapper counts once, as that of the disk below") {
+  const Tree tree;
+  machine(tree);
+  tree.put("proc/devices", "Block devices:\n  8 sd\n252 device-mapper\n");
+  tree.put(kPod + "/io.stat", "8:0 rbytes=4096 wbytes=512 rios=1 wios=1\n252:0 rbytes=4096 wbytes=512 rios=1 wios=1\n");
+  ManualClock clock;
+  auto sampler = Sampler::open_(config_of(tree), clock, 1);
   REQUIRE(sampler.has_value());
-  const auto json = nlohmann::json::parse(sample_json("n1", sampler->tick()));
-  CHECK(json["node_name"] == "n1");
-  CHECK(json["raw"]["cgroup_cpu_usage_us"] == 15300000);
-  CHECK(json["raw"]["rapl"].size() == 6);
-  CHECK_FALSE(json["node"].contains("cpu_used_cores"));
-  CHECK(json["errors"].contains("net"));
-  REQUIRE(json["workloads"].size() == 2);
-  CHECK(json["workloads"][0]["kind"] == "pod");
-  CHECK(json["workloads"][0]["raw"]["cpu_usage_us"] == 9000000);
-}
-
-TEST_CASE("every CSV row has as many cells as the header") {
-  const auto fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server";
-  AgentConfig config;
-  config.roots = Roots::below(fixture);
-  const ManualClock clock;
-  auto sampler = Sampler::open_(config, clock, 0);
-  REQUIRE(sampler.has_value());
-  sampler->tick();
-  const auto text = csv_header() + sample_csv("n1", sampler->with_probes({{"default", 1.0, 2.0, 0.5, 0.1, 10}}));
-  std::size_t lines = 0, begin = 0;
-  std::ptrdiff_t commas = 0;
-  for (auto end = text.find('\n'); end != std::string::npos; begin = end + 1, end = text.find('\n', begin)) {
-    const auto here = std::count(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                                 text.begin() + static_cast<std::ptrdiff_t>(end), ',');
-    if (lines == 0) commas = here;
-    CHECK(here == commas);
-    ++lines;
-  }
-  CHECK(lines == 1 + 1 + 2 + 1);
-}
-
-TEST_CASE("doctor names what is lost, why, and what mends it") {
-  const auto findings =
-      examine(Roots::below(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup"));
-  CHECK(healthy(findings));
-  const auto find = [&](const std::string& source) {
-    for (const auto& finding : findings)
-      if (finding.source == source) return finding;
-    return Finding{};
-  };
-  CHECK(find("cgroup").ok);
-  CHECK(find("psi").ok);
-  CHECK_FALSE(find("cgroup-memory").ok);
-  CHECK_FALSE(find("cgroup-memory").mend.empty());
-  CHECK_FALSE(find("rapl").ok);
-  CHECK(find("rapl").text().find("lost") != std::string::npos);
-  const Tree bare;
-  CHECK_FALSE(healthy(examine(Roots::below(bare.path()))));
-}
-
-TEST_CASE("the metrics page sums energy up and escapes names") {
-  Metrics metrics({{"rapl", true, true, "1 zone", ""}});
-  Sample sample;
-  sample.record.seq = 1;
-  sample.record.node.energy_source = EnergySource::rapl;
-  sample.record.node.energy_uj = 1'500'000;
-  WorkloadValues workload;
-  workload.cgroup_id = 5;
-  workload.kind = WorkloadKind::service;
-  workload.name = "a\\x2d\"b\".service";
-  workload.energy_uj = 500'000;
-  sample.record.workloads = {workload};
-  sample.workloads.resize(1);
-  metrics.observe(sample, 0);
-  metrics.observe(sample, 2);
-  const auto page = metrics.page({{"default", {3, 0, 1, 0, 0}}});
-  CAPTURE(page);
-  for (const char* line :
-       {"wattle_node_energy_joules_total{source=\"rapl\"} 3\n", "wattle_agent_late_ticks_total 2\n",
-        "name=\"a\\\\x2d\\\"b\\\".service\",cgroup=\"5\"} 1\n", "wattle_agent_source_ok{source=\"rapl\"} 1\n",
-        "wattle_probe_results_total{target=\"default\",end=\"refused\"} 1\n"})
-    CHECK_MESSAGE(page.find(line) != std::string::npos, line);
-  CHECK(page.find("wattle_node_memory_used_bytes") == std::string::npos);  // absent is not zero
+  const Sample& sample = sampler->tick();
+  REQUIRE(sample.workloads.size() == 1);
+  REQUIRE(sample.workloads[0].io.has_value());
+  CHECK(sample.workloads[0].io->read_bytes == 4096);
+  CHECK(sample.workloads[0].io->write_bytes == 512);
 }

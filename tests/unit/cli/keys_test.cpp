@@ -106,3 +106,54 @@ TEST_CASE("a key that is somebody else's already must be revoked first") {
   CHECK(outside.run({"keys", "allow", folder / "a.pub", "operator", "y", "--allow-list", list}) == 1);
   CHECK(outside.complains_of("revoke it first"));
 }
+
+TEST_CASE("keys rotate makes the next pair beside the present one, and tells clients both") {
+  const Folder folder;
+  Outside outside;
+  const std::string file = folder / "controller.key";
+  REQUIRE(outside.run({"keys", "new", file}) == 0);
+  const auto before = transport::KeyPair::load(file);
+  REQUIRE(before);
+  CHECK(outside.run({"keys", "rotate", "--switch", file}) == 1);
+  CHECK(outside.complains_of("wattle keys rotate " + file));
+  REQUIRE(outside.run({"keys", "rotate", file}) == 0);
+  const auto next = transport::KeyPair::load(file + ".next");
+  REQUIRE(next);
+  auto known = transport::load_server_keys(file + ".pub");
+  REQUIRE(known);
+  CHECK(known->current == before->public_key);
+  CHECK(known->next == next->public_key);
+  REQUIRE(outside.run({"keys", "rotate", file}) == 0);  // again changes nothing
+  CHECK(transport::KeyPair::load(file + ".next")->public_key == next->public_key);
+  CHECK(transport::KeyPair::load(file)->public_key == before->public_key);
+
+  REQUIRE(outside.run({"keys", "rotate", "--switch", file}) == 0);
+  CHECK(transport::KeyPair::load(file)->public_key == next->public_key);
+  CHECK(transport::KeyPair::load(file + ".previous")->public_key == before->public_key);
+  CHECK_FALSE(std::filesystem::exists(file + ".next"));
+  known = transport::load_server_keys(file + ".pub");
+  REQUIRE(known);
+  CHECK(known->current == next->public_key);
+  CHECK(known->next.empty());
+  for (const std::string& secret : {before->secret_key, next->secret_key}) {
+    CHECK(outside.out.str().find(secret) == std::string::npos);
+    CHECK(outside.err.str().find(secret) == std::string::npos);
+  }
+}
+
+TEST_CASE("keys list says which name has several keys") {
+  const Folder folder;
+  Outside outside;
+  const std::string list = folder / "allow";
+  REQUIRE(outside.run({"keys", "new", folder / "a", folder / "b", folder / "c"}) == 0);
+  REQUIRE(outside.run({"keys", "allow", folder / "a.pub", "agent", "w", "--allow-list", list}) == 0);
+  REQUIRE(outside.run({"keys", "allow", folder / "b.pub", "agent", "w", "--allow-list", list}) == 0);
+  REQUIRE(outside.run({"keys", "allow", folder / "c.pub", "reader", "w", "--allow-list", list}) == 0);
+  REQUIRE(outside.run({"keys", "list", "--allow-list", list, "-o", "json"}) == 0);
+  const auto keys = nlohmann::json::parse(outside.out.str())["keys"];
+  CHECK(keys[0]["keys_of_this_name"] == 2);
+  CHECK(keys[1]["keys_of_this_name"] == 2);
+  CHECK(keys[2]["keys_of_this_name"] == 1);
+  REQUIRE(outside.run({"keys", "list", "--allow-list", list}) == 0);
+  CHECK(outside.out.str().find("one of 2 keys of this name") != std::string::npos);
+}

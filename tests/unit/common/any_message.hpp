@@ -105,6 +105,8 @@ class Fill {
       value = static_cast<T>(source_.enumerator(6));
     } else if constexpr (std::is_same_v<T, WorkloadKind>) {
       value = static_cast<T>(source_.enumerator(4));
+    } else if constexpr (std::is_same_v<T, ProbeKind>) {
+      value = static_cast<T>(source_.enumerator(3));
     } else if constexpr (std::is_same_v<T, bool>) {
       value = source_.flag();
     } else if constexpr (std::is_same_v<T, double>) {

@@ -27,6 +27,45 @@ TEST_CASE("every message comes back as it went") {
   }));
 }
 
+TEST_CASE("records that were encoded one by one make the same Samples as those encoded together") {
+  CHECK(rc::check([](std::uint64_t seed) {
+    auto samples = std::get<Samples>(message_of(2, Drawing(seed)));
+    samples.gaps.clear();
+    std::vector<EncodedRecord> records;
+    for (const Record& record : samples.records)
+      records.push_back({{record.incarnation, record.seq}, encode_record(record)});
+    const std::string bytes = encode_samples(records);
+    RC_ASSERT(bytes == encode(samples));
+    std::size_t body = 0;
+    for (const EncodedRecord& record : records) body += record.bytes.size();
+    RC_ASSERT(bytes.size() <= body + kSamplesHeadBytes);
+    const auto split = split_samples(bytes);
+    RC_ASSERT(split.has_value());
+    RC_ASSERT(split->size() == records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      RC_ASSERT((*split)[i] == records[i].bytes);
+      RC_ASSERT(encode_record(decode_record((*split)[i]).value()) == records[i].bytes);
+    }
+  }));
+}
+
+TEST_CASE("bytes that are no Samples are split into records that lie within them, or refused") {
+  CHECK(rc::check([](std::uint64_t seed) {
+    std::string bytes = encode(message_of(2, Drawing(seed)));
+    const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());
+    bytes[at] = *rc::gen::arbitrary<char>();
+    bytes.resize(*rc::gen::inRange<std::size_t>(at, bytes.size() + 1));
+    const auto split = split_samples(bytes);
+    if (!split) return;
+    const char* end = bytes.data();
+    for (const std::string_view record : *split) {
+      RC_ASSERT(record.data() >= end);
+      end = record.data() + record.size();
+    }
+    RC_ASSERT(end <= bytes.data() + bytes.size());
+  }));
+}
+
 TEST_CASE("a message that is cut short is refused at every length") {
   CHECK(rc::check([] {
     const std::string bytes = encode(random_message());

@@ -71,6 +71,21 @@ TEST_CASE("a file that is kept open is read anew each time") {
   CHECK(file->read_all(5).error().code == Errc::out_of_range);
 }
 
+TEST_CASE("a descriptor alone is read as a file is, and its errors name the path too") {
+  const TempDir temp;
+  REQUIRE(write_file_atomically(temp.file("stat"), "one"));
+  const auto root = Dir::open_(temp.path());
+  const auto file = root->open_fd("stat");
+  REQUIRE(file);
+  std::array<char, 8> buffer{};
+  CHECK(root->read_into(*file, "stat", buffer).value() == "one");
+  CHECK(root->read_once_into(*file, "stat", buffer).value() == "one");
+  CHECK(root->open_fd("none").error().code == Errc::not_found);
+  CHECK(root->open_fd("none").error().subject == temp.file("none"));
+  const Fd closed;
+  CHECK(root->read_once_into(closed, "stat", buffer).error().subject == temp.file("stat"));
+}
+
 TEST_CASE("a directory's inode is its own") {
   const TempDir temp;
   const auto root = Dir::open_(temp.path());

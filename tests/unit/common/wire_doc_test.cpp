@@ -61,9 +61,12 @@ TEST_CASE("docs/wire.md lists every field of every message in its order, and no 
   std::map<std::string, Names> spoken;
   each_kind(spoken);
   spoken["record"] = names_of<Record>();
+  spoken["record_gap"] = names_of<RecordGap>();
   spoken["node_values"] = names_of<NodeValues>();
   spoken["pressure"] = names_of<Pressure>();
   spoken["energy_domain"] = names_of<EnergyDomain>();
+  spoken["socket_values"] = names_of<SocketValues>();
+  spoken["kernel_values"] = names_of<KernelValues>();
   spoken["workload_values"] = names_of<WorkloadValues>();
   spoken["probe_values"] = names_of<ProbeValues>();
   spoken["candidate"] = names_of<Candidate>();

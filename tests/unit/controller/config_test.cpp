@@ -47,3 +47,18 @@ learn: {replay: 100, warmup: 200}
   for (const char* key : {"mode", "clairvoyant", "epsilon", "epsilom", "warmup", "key", "allow_list"})
     CHECK_MESSAGE(text.find(key) != std::string::npos, key, " in ", text);
 }
+
+TEST_CASE("an HTTP address that others reach asks for TLS, a token or a word that it is meant") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  const auto open = parse_config(keys + "http: {address: 0.0.0.0}\n", "test");
+  REQUIRE_FALSE(open);
+  CHECK(open.error().message().find("http.address") != std::string::npos);
+  const auto guarded = parse_config(keys + "http: {address: 0.0.0.0, token_file: /t}\n", "test");
+  REQUIRE(guarded);
+  CHECK(guarded->http_access.token_file == "/t");
+  const auto secure =
+      parse_config(keys + "http: {address: 0.0.0.0, tls: {certificate: /c, key: /k, client_ca: /a}}\n", "test");
+  REQUIRE(secure);
+  CHECK(secure->http_access.tls.client_ca == "/a");
+  CHECK(parse_config(keys + "http: {address: 0.0.0.0, insecure: true}\n", "test"));
+}

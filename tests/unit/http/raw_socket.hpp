@@ -28,6 +28,7 @@ class RawSocket {
     connected_ = ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
   }
   bool connected() const { return connected_; }
+  int fd() const { return fd_.get(); }
   void send(std::string_view bytes) const {
     while (!bytes.empty()) {
       const auto sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

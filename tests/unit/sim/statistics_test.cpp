@@ -29,3 +29,14 @@ TEST_CASE("a paired ratio is relative to the second series") {
   const std::vector<double> a{90, 180}, b{100, 200};
   CHECK(paired_ratio(a, b).mean == doctest::Approx(-0.1));
 }
+
+TEST_CASE("the inter-quartile mean leaves out a quarter at each end, in part where it must") {
+  const std::vector<double> eight{100, 1, 2, 3, 4, 5, 6, -50};
+  CHECK(interquartile_mean(eight) == doctest::Approx(3.5 - 0.0));
+  const std::vector<double> six{0, 10, 20, 30, 40, 1000};  // of six, one and a half go at each end
+  CHECK(interquartile_mean(six) == doctest::Approx((0.5 * 10 + 20 + 30 + 0.5 * 40) / 3));
+  const std::vector<std::vector<double>> strata{{1, 1, 1}, {1, 1}};
+  const Interval same = iqm_interval(strata);
+  CHECK(same.low == doctest::Approx(1));
+  CHECK(same.high == doctest::Approx(1));
+}

@@ -121,3 +121,23 @@ TEST_CASE("every mistake in an allow list is told with file and line") {
   CHECK(list.error().what.find("5 mistakes") == 0);
   CHECK(AllowList::load(dir.file("none")).error().code == Errc::not_found);
 }
+
+TEST_CASE("a client keeps the server's present key and at most its next one") {
+  const TempDir dir;
+  const std::string path = dir.file("server.pub");
+  const std::string one = KeyPair::generate().public_key, two = KeyPair::generate().public_key;
+  REQUIRE(write_file_atomically(path, one + "\n"));
+  CHECK(load_server_keys(path)->current == one);
+  CHECK(load_server_keys(path)->next.empty());
+  REQUIRE(write_file_atomically(path, "\n" + one + "\r\n" + two + "\n"));
+  CHECK(load_server_keys(path)->current == one);
+  CHECK(load_server_keys(path)->next == two);
+  REQUIRE(write_file_atomically(path, one + "\n" + one + "\n"));
+  CHECK(load_server_keys(path)->next.empty());
+  REQUIRE(write_file_atomically(path, one + "\n" + two + "\n" + one + "\n"));
+  CHECK(load_server_keys(path).error().message().find("line 3 is a third key") != std::string::npos);
+  REQUIRE(write_file_atomically(path, one + "\nno key\n"));
+  CHECK(load_server_keys(path).error().message().find(path + ": line 2 is no Z85 key") != std::string::npos);
+  REQUIRE(write_file_atomically(path, "\n"));
+  CHECK(load_server_keys(path).error().code == Errc::malformed);
+}

@@ -13,9 +13,9 @@ Record at(std::uint64_t incarnation, std::uint64_t seq) {
   return record;
 }
 
-std::vector<std::uint64_t> seqs(const Result<std::vector<Record>>& records) {
+std::vector<std::uint64_t> seqs(const Result<std::vector<EncodedRecord>>& records) {
   std::vector<std::uint64_t> found;
-  for (const Record& record : records.value()) found.push_back(record.seq);
+  for (const EncodedRecord& record : records.value()) found.push_back(record.mark.seq);
   return found;
 }
 using Seqs = std::vector<std::uint64_t>;
@@ -24,20 +24,20 @@ using Seqs = std::vector<std::uint64_t>;
 TEST_CASE("peek gives one incarnation in order and removes nothing") {
   MemoryOutbox outbox(100);
   for (const auto& record : {at(1, 8), at(1, 9), at(2, 1), at(2, 2), at(2, 3)}) REQUIRE(outbox.push(record));
-  CHECK(seqs(outbox.peek_after(0, 0, 10)) == Seqs{8, 9});
-  CHECK(seqs(outbox.peek_after(1, 8, 10)) == Seqs{9});
-  CHECK(seqs(outbox.peek_after(1, 9, 2)) == Seqs{1, 2});
-  CHECK(seqs(outbox.peek_after(2, 3, 10)).empty());
+  CHECK(seqs(outbox.peek_after({0, 0}, 10)) == Seqs{8, 9});
+  CHECK(seqs(outbox.peek_after({1, 8}, 10)) == Seqs{9});
+  CHECK(seqs(outbox.peek_after({1, 9}, 2)) == Seqs{1, 2});
+  CHECK(seqs(outbox.peek_after({2, 3}, 10)).empty());
   CHECK(outbox.size() == 5);
 }
 
 TEST_CASE("an ack forgets up to and including its position") {
   MemoryOutbox outbox(100);
   for (const auto& record : {at(1, 8), at(1, 9), at(2, 1), at(2, 2)}) REQUIRE(outbox.push(record));
-  REQUIRE(outbox.ack(2, 1));
+  REQUIRE(outbox.ack({2, 1}));
   CHECK(outbox.size() == 1);
-  CHECK(seqs(outbox.peek_after(0, 0, 10)) == Seqs{2});
-  REQUIRE(outbox.ack(1, 100));
+  CHECK(seqs(outbox.peek_after({0, 0}, 10)) == Seqs{2});
+  REQUIRE(outbox.ack({1, 100}));
   CHECK(outbox.size() == 1);
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("a full outbox loses the oldest and counts them") {
   for (std::uint64_t seq = 1; seq <= 5; ++seq) REQUIRE(outbox.push(at(1, seq)));
   CHECK(outbox.size() == 3);
   CHECK(outbox.dropped() == 2);
-  CHECK(seqs(outbox.peek_after(0, 0, 10)) == Seqs{3, 4, 5});
+  CHECK(seqs(outbox.peek_after({0, 0}, 10)) == Seqs{3, 4, 5});
 }
 
 TEST_CASE("a record that is not behind the last is refused") {

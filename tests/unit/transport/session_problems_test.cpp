@@ -1,5 +1,7 @@
 // What ends a session, and how it says so.
+#include "common/dir.hpp"
 #include "session_rig.hpp"
+#include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
 using namespace wattle::transport;
@@ -73,5 +75,83 @@ TEST_CASE("a controller of another version is named") {
     rig.step();
     return rig.session->status().reconnects == 1;
   }));
-  CHECK(rig.session->status().problem == "the controller speaks wire version 7, this agent 1 to 1");
+  CHECK(rig.session->status().problem == "the controller speaks wire version 7, this agent 1 to 2");
+}
+
+namespace {
+// Says Hello until the controller of the new key has heard it; the clock goes on, so that pauses end.
+bool comes_back(Rig& rig) {
+  return eventually([&] {
+    rig.clock.advance(250ms);
+    rig.step();
+    return !rig.take<wire::Hello>().empty();
+  });
+}
+
+// A controller that goes away and comes back with the key of `rotated`.
+void restart_with(Rig& rig, const KeyPair& rotated) {
+  rig.server.reset();
+  rig.world.server_key = rotated;
+  rig.listen(rig.endpoint);
+}
+
+wire::Welcome welcome_after(std::uint64_t seq) {
+  wire::Welcome message = welcome(100, 100);
+  message.acked_incarnation = 2;
+  message.acked_seq = seq;
+  return message;
+}
+}  // namespace
+
+TEST_CASE("an agent that knows the next server key comes back after the switch and loses no sample") {
+  Rig rig;
+  const KeyPair next = KeyPair::generate();
+  auto options = rig.world.client_options(rig.endpoint, rig.world.agent_key);
+  options.next_server_key = next.public_key;
+  auto client = Client::connect(rig.world.context, options);
+  REQUIRE(client);
+  rig.session.emplace(std::move(*client), rig.outbox, hello(), rig.clock, rig.world.log, 42);
+  rig.fill(1, 10);
+  rig.greet(welcome(100, 100));
+  rig.settle();
+  CHECK(rig.seqs().size() == 10);
+  rig.say(wire::Ack{2, 4, 100});  // the rest is not known to be kept
+  REQUIRE(eventually([&] {
+    rig.step();
+    return rig.outbox.size() == 6;
+  }));
+  restart_with(rig, next);
+  rig.fill(11, 20);
+  REQUIRE(comes_back(rig));
+  rig.say(welcome_after(4));
+  REQUIRE(eventually([&] {
+    rig.step();
+    return rig.session->status().welcomed;
+  }));
+  rig.settle();
+  std::vector<std::uint64_t> wanted;
+  for (std::uint64_t seq = 5; seq <= 20; ++seq) wanted.push_back(seq);
+  CHECK(rig.seqs() == wanted);
+}
+
+TEST_CASE("a running agent reads its file of server keys again when its key is refused") {
+  Rig rig;
+  const wattle::test::TempDir dir;
+  const std::string file = dir.file("controller.pub");
+  REQUIRE(write_file_atomically(file, rig.world.server_key.public_key + "\n"));
+  auto options = rig.world.client_options(rig.endpoint, rig.world.agent_key);
+  REQUIRE(options.read_server_keys(file));
+  auto client = Client::connect(rig.world.context, options);
+  REQUIRE(client);
+  rig.session.emplace(std::move(*client), rig.outbox, hello(), rig.clock, rig.world.log, 42);
+  rig.greet(welcome(10, 10));
+  const KeyPair next = KeyPair::generate();
+  restart_with(rig, next);
+  REQUIRE(eventually([&] {
+    rig.clock.advance(250ms);
+    rig.step();
+    return rig.session->status().problem.find("its key is not " + options.server_key) != std::string::npos;
+  }));
+  REQUIRE(write_file_atomically(file, options.server_key + "\n" + next.public_key + "\n"));
+  CHECK(comes_back(rig));
 }

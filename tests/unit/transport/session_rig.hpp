@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/transport/outbox.hpp"
 #include "common/transport/session.hpp"
 #include "common/wire/codec.hpp"
 #include "world.hpp"

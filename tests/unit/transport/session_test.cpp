@@ -111,7 +111,7 @@ TEST_CASE("a mark of a later incarnation than ours forgets nothing") {
   CHECK(rig.outbox.size() == 3);
 }
 
-TEST_CASE("a batch that is too large is halved, and a record that is too large is left out") {
+TEST_CASE("a batch that is too large is split, and a record that is too large is left out") {
   Rig rig;
   rig.fill(1, 8);
   Record large = at(2, 9);
@@ -203,4 +203,36 @@ TEST_CASE("placements are repeated on a new link until a later ping is answered"
   REQUIRE(again.size() == 1);
   CHECK(again[0].pod_uid == "pod-a");
   CHECK(again[0].gone);
+}
+
+TEST_CASE(
+    "a quiet session sleeps until its ping is overdue, and takes the ping along if called shortly before it is due") {
+  Rig rig;
+  CHECK(rig.session->patience() <= 100ms);
+  CHECK(rig.session->listening());
+  rig.greet(welcome(10, 10));
+  rig.settle();
+  CHECK(rig.session->status().welcomed);
+  CHECK(rig.session->patience() == 1200ms);
+  rig.clock.advance(600ms);
+  CHECK(rig.session->patience() == 600ms);
+  rig.clock.advance(350ms);
+  rig.take<wire::Ping>();
+  rig.step();
+  CHECK(rig.next<wire::Ping>());
+  CHECK(rig.session->patience() == 1200ms);
+}
+
+TEST_CASE("a session listens while records wait for credit, not while all are on their way") {
+  Rig rig;
+  rig.greet(welcome(10, 2));
+  rig.settle();
+  CHECK_FALSE(rig.session->listening());
+  rig.fill(1, 2);
+  CHECK(rig.session->listening());
+  rig.settle();
+  CHECK_FALSE(rig.session->listening());
+  rig.fill(3, 3);
+  rig.settle();
+  CHECK(rig.session->listening());
 }

@@ -10,6 +10,7 @@
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
+#include "common/wire/codec.hpp"
 #include "world.hpp"
 
 using namespace wattle;
@@ -29,6 +30,13 @@ Fd connect_raw(const std::string& endpoint) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   REQUIRE(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   return fd;
+}
+
+// ZMTP 3.0's greeting of a client without security: signature, version, mechanism, as-server, filler.
+std::string null_greeting() {
+  std::string greeting("\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL", 16);
+  greeting.resize(64, '\0');
+  return greeting;
 }
 
 // Both ways, with the identity checked.
@@ -90,8 +98,21 @@ TEST_CASE("a key that is taken off the list is not heard any more on the link th
   check_talks(*server, *agent, "agent/node-1");
   AllowList fewer;
   fewer.allow(world.shim_key.public_key, {Role::shim, "shim"});
-  world.context.set_allow_list(fewer);
+  const auto revoked = world.context.set_allow_list(fewer);
+  REQUIRE(revoked.size() == 1);
+  CHECK(revoked[0].public_key == world.agent_key.public_key);
+  CHECK(revoked[0].identity.user_id() == "agent/node-1");
   REQUIRE(test::send(*agent, "still me"));
+  std::optional<std::string> told;
+  REQUIRE(eventually([&] {
+    CHECK_FALSE(server->receive());
+    told = agent->receive(std::chrono::milliseconds(10));
+    return told.has_value();
+  }));
+  const auto refusal = wire::decode(*told);
+  REQUIRE(refusal);
+  CHECK(std::get<wire::Refusal>(*refusal).subject == "key " + world.agent_key.public_key);
+  CHECK(world.context.refusals().get(Channel::ask, Refused::revoked_key) == 1);
   // The shim writes until it is heard; whatever arrives is the shim's.
   check_talks(*server, *shim, "shim/shim");
   REQUIRE(agent->rebuild());
@@ -146,6 +167,15 @@ TEST_CASE("a client without CURVE and raw garbage are not heard, and the server 
   const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
   REQUIRE(::send(http.get(), request.data(), request.size(), MSG_NOSIGNAL) > 0);
 
+  // Both ends of a real connection may see the mismatch first; a bare greeting leaves it to the server.
+  Fd greeter = connect_raw(server->endpoint());
+  const std::string greeting = null_greeting();
+  REQUIRE(::send(greeter.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) == 64);
+  {
+    Fd quitter = connect_raw(server->endpoint());
+    REQUIRE(::send(quitter.get(), greeting.data(), 12, MSG_NOSIGNAL) == 12);
+  }
+
   auto agent = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
   check_talks(*server, *agent, "agent/node-1");
   CHECK_FALSE(server->receive());
@@ -157,6 +187,13 @@ TEST_CASE("a client without CURVE and raw garbage are not heard, and the server 
   while ((n = ::recv(raw.get(), answer.data(), answer.size(), 0)) > 0) {
   }
   CHECK((n == 0 || errno == ECONNRESET));
+  const RefusalCounts& refusals = world.context.refusals();
+  CHECK(eventually([&] {
+    const Socket* sockets[] = {&*server};
+    poll(sockets, {}, std::chrono::milliseconds(10));
+    CHECK_FALSE(server->receive());
+    return refusals.get(Channel::ask, Refused::no_key) > 0 && refusals.get(Channel::ask, Refused::handshake) > 0;
+  }));
   zmq_close(plain);
   zmq_ctx_term(plain_context);
 }
@@ -275,4 +312,42 @@ TEST_CASE("errors of endpoints and keys name them") {
   const auto keyless = Client::connect(world.context, options);
   REQUIRE_FALSE(keyless);
   CHECK(keyless.error().message().find("server's public key") != std::string::npos);
+}
+
+TEST_CASE("a publisher that is bound again asks about each subscriber anew") {
+  World world;
+  auto publisher = Publisher::bind(world.context, world.server_options());
+  REQUIRE(publisher);
+  AllowList list = world.list();
+  list.allow(world.stranger_key.public_key, {Role::reader, "laptop"});
+  world.context.set_allow_list(list);
+  const std::vector<std::string> topics{std::string(kTopicBoard)};
+  const std::string endpoint = publisher->endpoint();
+  auto stays = Subscriber::connect(world.context, world.client_options(endpoint, world.shim_key), topics);
+  auto goes = Subscriber::connect(world.context, world.client_options(endpoint, world.stranger_key), topics);
+  bool one = false, other = false;
+  const auto beat = [&](const std::string& text) {
+    publisher->drain();
+    publisher->publish(kTopicBoard, text);
+    const auto first = stays->receive(std::chrono::milliseconds(10));
+    const auto second = goes->receive(std::chrono::milliseconds(10));
+    one = one || (first && first->bytes == text);
+    other = other || (second && second->bytes == text);
+  };
+  REQUIRE(eventually([&] {
+    beat("before");
+    return one && other;
+  }));
+  world.context.set_allow_list(world.list());
+  publisher->close();
+  publisher->publish(kTopicBoard, "to nobody");
+  CHECK_FALSE(publisher->drain());
+  REQUIRE(eventually([&] { return publisher->rebind().has_value(); }));
+  CHECK(publisher->endpoint() == endpoint);
+  one = other = false;
+  REQUIRE(eventually([&] {
+    beat("after");
+    return one && goes->link() == Link::refused;
+  }));
+  CHECK_FALSE(other);
 }

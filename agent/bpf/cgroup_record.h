@@ -1,0 +1,34 @@
+/* cgroup_record: what the BPF sweep tells of one cgroup; shared by the program and its reader.
+ * Units    ns, pages and counts, as the kernel keeps them; cumulative but for memory_pages and pids
+ * Absent   a value whose bit of `present` is not set: this kernel or this cgroup does not have it */
+#ifndef WATTLE_AGENT_BPF_CGROUP_RECORD_H
+#define WATTLE_AGENT_BPF_CGROUP_RECORD_H
+
+enum {
+  kCgroup_has_usage = 1 << 0,
+  kCgroup_has_throttled = 1 << 1,
+  kCgroup_has_memory = 1 << 2,
+  kCgroup_has_events = 1 << 3,
+  kCgroup_has_pids = 1 << 4,
+  kCgroup_has_pressure = 1 << 5,
+  kCgroup_has_cpu_full = 1 << 6,
+  kCgroup_pressure_due = 1 << 7, /* the kernel has yet to add up what was stalled lately; reading a .pressure file does */
+};
+
+enum { kPsi_io_some, kPsi_io_full, kPsi_memory_some, kPsi_memory_full, kPsi_cpu_some, kPsi_cpu_full, kPsi_totals };
+
+struct cgroup_record {
+  unsigned long long id;     /* kernfs inode */
+  unsigned long long parent; /* 0 for the root of the hierarchy */
+  unsigned long long usage_ns;
+  unsigned long long throttled_ns;
+  unsigned long long memory_pages;
+  unsigned long long memory_high_events;
+  unsigned long long memory_oom_kills;
+  unsigned long long pids;
+  unsigned long long pressure_ns[kPsi_totals];
+  unsigned int level;
+  unsigned int present;
+};
+
+#endif

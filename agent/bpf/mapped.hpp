@@ -1,0 +1,43 @@
+// mapped: a BPF array mapped into this process; stays readable when its descriptor and all capabilities are gone.
+// Errors   the kernel's, from open_
+// Threads  values; what is mapped is written by the kernel
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "common/result.hpp"
+
+namespace wattle::agent {
+
+template <class T>
+class Mapped {
+ public:
+  Mapped() = default;
+  static Result<Mapped> open_(int map_fd, std::size_t count, bool writable) {
+    void* at = ::mmap(nullptr, count * sizeof(T), PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, map_fd, 0);
+    if (at == MAP_FAILED) return fail_errno(errno, "BPF array");
+    return Mapped(static_cast<T*>(at), count);
+  }
+  Mapped(Mapped&& other) noexcept : at_(std::exchange(other.at_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  Mapped& operator=(Mapped&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~Mapped() {
+    if (at_ != nullptr) ::munmap(at_, count_ * sizeof(T));
+  }
+  std::span<T> span() const { return {at_, count_}; }
+
+ private:
+  Mapped(T* at, std::size_t count) : at_(at), count_(count) {}
+  T* at_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace wattle::agent

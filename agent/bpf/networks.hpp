@@ -1,0 +1,28 @@
+// networks: IP networks as the operator writes them.
+// Source   "10.0.0.0/8", "fd00::/8"; a bare address is a network of one
+// Errors   malformed, naming the text
+// Threads  pure
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace wattle::agent {
+
+struct IpNetwork {
+  bool ipv6 = false;
+  unsigned bits = 0;
+  std::array<std::uint8_t, 16> address{};  // of IPv4 the first four; bits beyond the prefix are 0
+
+  bool operator==(const IpNetwork&) const = default;
+};
+
+inline constexpr std::size_t kMaxNetworks = 30;  // per family, and loopback
+
+Result<IpNetwork> parse_network(const std::string& text);
+
+}  // namespace wattle::agent

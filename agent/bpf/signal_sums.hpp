@@ -1,0 +1,112 @@
+// signal_sums: what the BPF programs counted in the shared table (signal_slots.h), summed by workload root.
+// Gives    sums since the start per root, per physical package where it matters, and of the node; tasks that run at the
+//          moment of the reading are counted up to it. A cgroup that went keeps its root until all it left is summed; what
+//          one did before its root is known counts for the node at once, and for the root when that is known
+// Units    ns, us, cycles as in their names
+// Cost     one look at every id, one cache line per living cgroup and package;  Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "agent/bpf/signal_slots.h"
+
+namespace wattle::agent {
+
+// Which workload root a cgroup belongs to.
+class RootIndex {
+ public:
+  static constexpr std::uint64_t kNobody = 0;  // known, and of no root
+
+  // begin, add every cgroup in any order that stays the same while nothing changes, finish.
+  void begin() { walked_.clear(); }
+  void add(std::uint64_t cgroup_id, std::uint64_t root_id) { walked_.emplace_back(cgroup_id, root_id); }
+  bool finish();  // true when it differs from what it was
+  // Absent: there is no such cgroup.
+  std::optional<std::uint64_t> root_of(std::uint64_t cgroup_id) const;
+  // As of before the last change: whose a cgroup was that has gone.
+  std::optional<std::uint64_t> root_before(std::uint64_t cgroup_id) const;
+
+ private:
+  using Entries = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  static std::optional<std::uint64_t> find(const Entries& sorted, std::uint64_t cgroup_id);
+  Entries walked_, told_, roots_, before_;  // as added now, as added before; sorted: now, before the last change
+};
+
+// The mapped table. bucket ids and counters are written by the kernel meanwhile.
+struct SignalTable {
+  std::span<wattle_bucket> buckets;
+  std::span<const wattle_parents> parents;    // one per slot
+  std::span<const wattle_counters> counters;  // packages * (slots + WATTLE_EXTRA_SLOTS)
+  std::span<const wattle_cpu> cpus;           // empty: nobody counts switches
+  std::size_t packages = 1;
+
+  std::size_t slots() const { return buckets.size() * WATTLE_BUCKET_WAYS; }
+};
+
+struct SignalTotals {
+  std::vector<std::uint64_t> on_cpu_ns, cycles;  // per package
+  std::uint64_t run_delay_ns = 0, waits = 0;
+  std::uint64_t srtt_us = 0, srtt_samples = 0;
+  std::uint64_t block_ns = 0, blocks = 0;
+};
+
+class SignalSums {
+ public:
+  // The value of a CPU's cycle counter now; absent: not counted.
+  using CyclesNow = std::function<std::optional<std::uint64_t>(std::size_t cpu)>;
+
+  explicit SignalSums(SignalTable table);
+
+  // `roots_changed`: the index is not the one of the call before.
+  void read(std::uint64_t now_ns, const RootIndex& roots, bool roots_changed, const CyclesNow& cycles_now = {});
+  const SignalTotals& node() const { return node_; }
+  // Absent: nothing of that root has been counted yet.
+  const SignalTotals* root(std::uint64_t root_id) const;
+  // What read() has not summed of a cgroup's time on CPU yet; absent: nobody counts switches, or it may have found no slot.
+  std::optional<std::uint64_t> unread_on_cpu_ns(std::uint64_t cgroup_id) const;
+  // Drops what no root has claimed yet, when what was counted up to now is nobody's business.
+  void drop_unclaimed() { unclaimed_.clear(); }
+  // Drops the sums of roots that are no more; to be called when they have been told.
+  void prune(const RootIndex& roots) {
+    std::erase_if(roots_, [&](const auto& one) { return !roots.root_of(one.first); });
+  }
+  // Switches, round trips and requests of cgroups that found no slot, since the start.
+  std::uint64_t overflows() const { return overflows_; }
+
+ private:
+  struct Slot {
+    std::uint64_t cgroup_id = 0;
+    std::optional<std::uint64_t> root;
+    std::uint32_t quiet_reads = 0;    // since its counters last changed
+    std::uint32_t unknown_reads = 0;  // without a root
+  };
+  struct Running {
+    std::size_t index;  // of the counters
+    std::uint64_t on_cpu_ns, cycles;
+    std::uint32_t slot;
+  };
+  void look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now);
+  void find_root(std::size_t slot, const RootIndex& roots);
+  wattle_counters value_at(std::size_t index) const;
+  void sum(SignalTotals& to, std::size_t package, const wattle_counters& from, const wattle_counters& to_now) const;
+  void claim(std::size_t slot);
+  void evict(std::size_t slot, const RootIndex& roots);
+
+  SignalTable table_;
+  std::vector<wattle_counters> last_;  // as table_.counters, when they were summed
+  std::vector<Slot> slots_;
+  std::vector<Running> running_;
+  std::vector<std::uint64_t> switches_;
+  std::unordered_map<std::uint64_t, SignalTotals> roots_;
+  std::unordered_map<std::size_t, SignalTotals> unclaimed_;  // by slot, of cgroups whose root is not known yet
+  SignalTotals node_;
+  std::uint64_t overflows_ = 0;
+};
+
+}  // namespace wattle::agent

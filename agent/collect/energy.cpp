@@ -1,0 +1,310 @@
+#include "agent/collect/energy.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "agent/attribute/shares.hpp"
+#include "agent/collect/procfs.hpp"
+
+namespace wattle::agent {
+
+namespace {
+// In the order of preference.
+constexpr std::array<EnergySource, 4> kOrder{EnergySource::rapl, EnergySource::perf, EnergySource::pcm,
+                                             EnergySource::hwmon};
+constexpr std::array<EnergyKind, 6> kKindOrder{EnergyKind::package, EnergyKind::core, EnergyKind::uncore,
+                                               EnergyKind::dram,    EnergyKind::psys, EnergyKind::other};
+// Platform counters may step by a whole joule (Sapphire Rapids), so that one interval's may be less than the packages'.
+// What they were short of is taken from what they are ahead by later; more than this is a board that does not count it.
+constexpr std::uint64_t kMaxPlatformDebt_uj = 2'000'000;
+
+bool of_hwmon(std::size_t source) { return kOrder[source] == EnergySource::hwmon; }
+
+PowerModel model_of(const AgentConfig& config) {
+  if (config.estimate.idle_w && config.estimate.max_w)
+    return {*config.estimate.idle_w, *config.estimate.max_w, config.estimate.curve, "configuration"};
+  const auto proc = Dir::open_(config.roots.proc);
+  if (!proc) return table_model(std::nullopt, 1);
+  const auto stat = proc->read_file("stat", 16 << 20);
+  const auto cpu = stat ? parse_stat(*stat, 100) : std::nullopt;
+  const auto cpuinfo = proc->read_file("cpuinfo", 16 << 20);
+  return table_model(cpuinfo ? parse_cpuinfo(*cpuinfo) : std::nullopt, cpu ? cpu->cores : 1);
+}
+
+std::uint64_t uj(double power_w, Duration interval) {
+  return static_cast<std::uint64_t>(std::llround(std::max(0.0, power_w * seconds(interval) * 1e6)));
+}
+}  // namespace
+
+std::optional<std::size_t> EnergyChoice::choose(std::span<const bool> complete, std::span<const bool> clean) {
+  const auto first = [](std::span<const bool> of) -> std::optional<std::size_t> {
+    const auto found = std::find(of.begin(), of.end(), true);
+    if (found == of.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - of.begin());
+  };
+  for (std::size_t i = 0; i < complete.size(); ++i) streak_[i] = complete[i] ? streak_[i] + 1 : 0;
+  if (!chosen_ || !complete[*chosen_]) {
+    const auto next = first(complete);
+    if (!next) return std::nullopt;
+    chosen_ = next;
+  } else {
+    for (std::size_t better = 0; better < *chosen_; ++better)
+      if (streak_[better] >= kReturnAfter) chosen_ = better;
+  }
+  if (clean[*chosen_]) return chosen_;
+  // A counter that may have wrapped twice is no reason to leave its source for good.
+  if (const auto other = first(clean)) return other;
+  return chosen_;
+}
+
+bool meets(std::optional<EnergySource> before, std::optional<EnergySource> now) {
+  return (before == EnergySource::pcm) == (now == EnergySource::pcm);
+}
+
+EnergyMeter EnergyMeter::open_(const AgentConfig& config, const std::optional<PerfPort>& perf) {
+  EnergyMeter meter;
+  meter.model_ = model_of(config);
+  meter.configured_idle_w_ = config.estimate.idle_w;
+  meter.roots_ = config.roots;
+  meter.open_sources(config, perf);
+
+  const std::array<std::string, kSources> labels{
+      meter.rapl_ ? meter.rapl_->zone_labels() : "", meter.perf_ ? meter.perf_->labels() : "",
+      meter.pcm_ && !meter.pcm_->first_error() ? "package-, dram-" : "", meter.hwmon_ ? meter.hwmon_->labels() : ""};
+  std::string measured;
+  for (const std::string_view domain : {"package-", "dram-", "psys", "system"}) {
+    for (std::size_t i = 0; i < kSources; ++i) {
+      if (labels[i].find(domain) == std::string::npos) continue;
+      if (measured.empty()) meter.interval_.source = kOrder[i];
+      measured += (measured.empty() ? "" : ", ") + std::string(domain.substr(0, domain.find('-'))) + " by " +
+                  std::string(to_string(kOrder[i]));
+      break;
+    }
+  }
+  const std::string model = "estimated from utilisation, " + meter.model_.origin;
+  if (measured.empty()) meter.interval_.source = EnergySource::estimated;
+  meter.findings_.push_back(usable("energy", measured.empty() ? model : measured + "; without a reading " + model));
+  return meter;
+}
+
+void EnergyMeter::open_sources(const AgentConfig& config, const std::optional<PerfPort>& perf) {
+  const auto tell = [this](const char* name, const auto& opened, const auto& found) {
+    findings_.push_back(opened ? usable(name, found()) : lost(name, opened.error()));
+  };
+  auto rapl = Rapl::open_(config.roots);
+  tell("rapl", rapl, [&] { return std::to_string(rapl->zone_count()) + " zones: " + rapl->zone_labels(); });
+  if (rapl) rapl_.emplace(std::move(*rapl));
+  auto counters = PerfEnergy::open_(config.roots, perf);
+  tell("perf-power", counters, [&] { return std::to_string(counters->counter_count()) + ": " + counters->labels(); });
+  if (counters) perf_.emplace(std::move(*counters));
+  auto sensors = Hwmon::open_(config.roots);
+  tell("hwmon", sensors, [&] { return sensors->labels(); });
+  if (sensors) hwmon_.emplace(std::move(*sensors));
+  if (!config.pcm) return;  // nobody's port is asked unless somebody said whose it is
+  pcm_ = Pcm::start(*config.pcm);
+  if (pcm_->first_error())
+    findings_.push_back(lost("pcm", *pcm_->first_error(), true, "systemctl start wattle-pcm; modprobe msr"));
+  else
+    findings_.push_back(usable("pcm", std::to_string(pcm_->socket_count()) + " sockets"));
+}
+
+const EnergyInterval& EnergyMeter::read(const Clock& clock, std::optional<double> utilisation_ratio,
+                                        std::span<char> scratch, CollectErrors& errors) {
+  const MonoTime now = clock.mono();
+  const bool first = !at_;
+  const Duration interval = first ? Duration{} : now - *at_;
+  at_ = now;
+  interval_.energy_uj.reset();
+  interval_.gap = false;
+  interval_.domains.clear();
+  interval_.pools.clear();
+  interval_.sockets.clear();
+  interval_.rapl_uj.clear();
+
+  if (!rapl_) look_for_rapl(now, errors);
+  if (rapl_) rapl_->read(readings_[0], interval_.rapl_uj, clock, scratch, errors);
+  if (perf_) perf_->read(readings_[1], errors);
+  if (pcm_) pcm_->read(readings_[2], interval_.sockets, clock, errors);
+  if (hwmon_) hwmon_->read(readings_[3], clock, scratch, errors);
+  choose();
+  if (first) return interval_;
+  tell_domains();
+  add_up();
+  interval_.gap = interval_.gap || !meets_;
+  if (interval_.energy_uj)
+    set_idle(utilisation_ratio, interval);
+  else
+    estimate(utilisation_ratio, interval);
+  return interval_;
+}
+
+// The module may be loaded after the agent's start.
+void EnergyMeter::look_for_rapl(MonoTime now, CollectErrors& errors) {
+  if (looked_at_ && now - *looked_at_ < kLookAgain) return;
+  const bool first = !looked_at_;
+  looked_at_ = now;
+  if (first) return;
+  auto rapl = Rapl::open_(roots_);
+  if (rapl)
+    rapl_.emplace(std::move(*rapl));
+  else if (rapl.error().code == Errc::denied)
+    errors.emplace_back("rapl", rapl.error());
+}
+
+void EnergyMeter::choose() {
+  const auto source_of = [](std::optional<std::size_t> used) {
+    return used ? std::optional(kOrder[*used]) : std::nullopt;
+  };
+  meets_ = true;
+  for (const auto kind : kKindOrder) {
+    std::array<bool, kSources> complete{}, clean{};
+    for (std::size_t i = 0; i < kSources; ++i) {
+      bool any = false, all = true, sure = true;
+      for (const auto& domain : readings_[i]) {
+        if (domain.kind != kind) continue;
+        any = true;
+        all = all && domain.energy_uj.has_value();
+        sure = sure && !domain.gap;
+      }
+      complete[i] = any && all;
+      clean[i] = any && all && sure;
+    }
+    const auto k = static_cast<std::size_t>(kind);
+    const auto before = used_[k];
+    used_[k] = choices_[k].choose(complete, clean);
+    const bool in_sum = kind == EnergyKind::package || kind == EnergyKind::dram || kind == EnergyKind::psys;
+    if (in_sum && !meets(source_of(before), source_of(used_[k]))) meets_ = false;
+  }
+}
+
+void EnergyMeter::tell_domains() {
+  for (const auto kind : kKindOrder) {
+    const auto source = used(kind) ? used(kind) : choices_[static_cast<std::size_t>(kind)].chosen();
+    for (std::size_t i = 0; i < kSources; ++i) {
+      if (source && i != *source) continue;  // none was whole yet: each tells what it has
+      for (const auto& domain : readings_[i]) {
+        if (domain.kind != kind || !domain.energy_uj) continue;
+        interval_.domains.push_back({domain.label, *domain.energy_uj, domain.gap, kOrder[i]});
+      }
+    }
+  }
+}
+
+bool EnergyMeter::knows(EnergyKind kind) const {
+  return std::any_of(readings_.begin(), readings_.end(), [&](const EnergyReadings& readings) {
+    return std::any_of(readings.begin(), readings.end(), [&](const auto& domain) { return domain.kind == kind; });
+  });
+}
+
+void EnergyMeter::add_up() {
+  if (!add_packages() && !add_platform()) return;
+  std::uint64_t sum = 0;
+  for (const auto& pool : interval_.pools) sum += pool.energy_uj;
+  interval_.energy_uj = sum;
+}
+
+bool EnergyMeter::add_packages() {
+  const auto packages = used(EnergyKind::package);
+  if (!packages) return false;
+  interval_.source = kOrder[*packages];
+  std::uint64_t sum = 0;
+  const auto add = [&](std::size_t source, EnergyKind kind) {
+    for (const auto& domain : readings_[source]) {
+      if (domain.kind != kind) continue;
+      auto pool = std::find_if(interval_.pools.begin(), interval_.pools.end(),
+                               [&](const auto& known) { return known.package == domain.socket; });
+      if (pool == interval_.pools.end()) pool = interval_.pools.insert(pool, {domain.socket, 0, 0});
+      pool->energy_uj += *domain.energy_uj;
+      sum += *domain.energy_uj;
+      interval_.gap = interval_.gap || domain.gap;
+    }
+  };
+  add(*packages, EnergyKind::package);
+  if (const auto dram = used(EnergyKind::dram))
+    add(*dram, EnergyKind::dram);
+  else if (knows(EnergyKind::dram))
+    interval_.gap = true;
+  add_remainder(sum);
+  return true;
+}
+
+void EnergyMeter::add_remainder(std::uint64_t packages_uj) {
+  const auto source = used(EnergyKind::psys);
+  if (!source || of_hwmon(*source)) {
+    // The processor's own platform counter is there and told nothing: what is beyond the packages is missing.
+    for (std::size_t i = 0; i < kSources; ++i) {
+      const auto platforms = std::count_if(readings_[i].begin(), readings_[i].end(),
+                                           [](const auto& domain) { return domain.kind == EnergyKind::psys; });
+      if (!of_hwmon(i) && platforms == 1) interval_.gap = true;
+    }
+    return;
+  }
+  // Of several platform domains it is not told which holds which packages.
+  const DomainEnergy* platform = nullptr;
+  for (const auto& domain : readings_[*source]) {
+    if (domain.kind != EnergyKind::psys) continue;
+    if (platform != nullptr) return;
+    platform = &domain;
+  }
+  interval_.gap = interval_.gap || platform->gap;
+  const std::uint64_t owed_uj = packages_uj + platform_debt_uj_;
+  if (*platform->energy_uj < owed_uj) {
+    platform_debt_uj_ = std::min(owed_uj - *platform->energy_uj, kMaxPlatformDebt_uj);
+    return;
+  }
+  platform_debt_uj_ = 0;
+  interval_.pools.push_back({std::nullopt, *platform->energy_uj - owed_uj, 0});
+}
+
+bool EnergyMeter::add_platform() {
+  const auto source = used(EnergyKind::psys);
+  if (!source || (of_hwmon(*source) && knows(EnergyKind::package))) return false;
+  interval_.source = kOrder[*source];
+  const DomainEnergy* platform = nullptr;
+  for (const auto& domain : readings_[*source]) {
+    if (domain.kind != EnergyKind::psys) continue;
+    if (platform != nullptr) return false;
+    platform = &domain;
+  }
+  interval_.gap = platform->gap;
+  interval_.pools.push_back({std::nullopt, *platform->energy_uj, 0});
+  return true;
+}
+
+void EnergyMeter::estimate(std::optional<double> utilisation_ratio, Duration interval) {
+  if (!utilisation_ratio) {
+    interval_.gap = true;
+    return;
+  }
+  const auto energy = estimate_energy(model_, *utilisation_ratio, interval);
+  interval_.source = EnergySource::estimated;
+  interval_.energy_uj = energy.energy_uj;
+  interval_.gap = !meets_;
+  interval_.pools.push_back({std::nullopt, energy.energy_uj, energy.idle_uj});
+  interval_.domains.push_back({"estimated", energy.energy_uj, false, EnergySource::estimated});
+}
+
+void EnergyMeter::set_idle(std::optional<double> utilisation_ratio, Duration interval) {
+  if (configured_idle_w_) {  // of the machine: each pool has its part
+    std::vector<std::uint64_t> weights;
+    for (const auto& pool : interval_.pools) weights.push_back(pool.energy_uj);
+    const auto parts = split_exactly(uj(*configured_idle_w_, interval), weights);
+    for (std::size_t i = 0; i < parts.size(); ++i) interval_.pools[i].idle_uj = parts[i];
+    return;
+  }
+  for (auto& pool : interval_.pools) {
+    auto idle = std::find_if(idle_.begin(), idle_.end(), [&](const Idle& known) {
+      return known.package == pool.package && known.source == interval_.source;
+    });
+    if (idle == idle_.end()) idle = idle_.insert(idle, Idle{pool.package, interval_.source, IdlePower(model_)});
+    // What the use was is not known at times; then the machine may have been full.
+    if (!interval_.gap && interval > Duration{})
+      idle->power.observe(static_cast<double>(pool.energy_uj) / (seconds(interval) * 1e6),
+                          utilisation_ratio.value_or(1));
+    pool.idle_uj = uj(idle->power.idle_w().value_or(0), interval);
+  }
+}
+
+std::vector<Finding> examine_energy(const AgentConfig& config) { return EnergyMeter::open_(config).findings(); }
+
+}  // namespace wattle::agent

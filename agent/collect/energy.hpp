@@ -1,0 +1,125 @@
+// energy: the node's energy meter. It reads every source that this node has at each tick and chooses among them by kind of
+// domain (package, DRAM, platform), in the order rapl, perf, pcm, hwmon; where none measured it estimates from use.
+// Source   agent/collect/{rapl,perf_energy,pcm,hwmon,estimate}
+// Gives    the interval's energy as a sum that counts nothing twice, taken apart into pools for attribution
+// Units    uJ
+// Errors   a source that fails is told in `errors`; the next one takes over within the same interval, since all are read
+//          at each tick. It comes back after kReturnAfter good intervals
+// Threads  single owner
+//
+// The sum: packages and DRAM, and what a platform domain (psys) of the processor's own counters has beyond them. A power
+// meter of the whole system (hwmon) is told as a domain, and is the sum only where no source knows packages.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/attribute/attribute.hpp"
+#include "agent/collect/energy_reading.hpp"
+#include "agent/collect/estimate.hpp"
+#include "agent/collect/hwmon.hpp"
+#include "agent/collect/pcm.hpp"
+#include "agent/collect/perf_energy.hpp"
+#include "agent/collect/rapl.hpp"
+#include "agent/config.hpp"
+#include "agent/finding.hpp"
+#include "common/clock.hpp"
+#include "common/sample.hpp"
+
+namespace wattle::agent {
+
+struct EnergyInterval {
+  EnergySource source = EnergySource::none;  // of the sum, or of the one that will be
+  std::optional<std::uint64_t> energy_uj;
+  bool gap = false;  // energy_uj is a lower bound, or absent though energy was used
+  std::vector<EnergyDomain> domains;
+  std::vector<EnergyPool> pools;  // add up to energy_uj
+  std::vector<SocketValues> sockets;
+  std::vector<std::pair<std::string, std::uint64_t>> rapl_uj;  // zone label, counter
+};
+
+// Which source is used for one kind of domain.
+class EnergyChoice {
+ public:
+  // `complete[i]`: source i told all its domains of this kind; `clean[i]`: and none of them is a lower bound. In the order
+  // of preference. Gives the one to use for this interval.
+  std::optional<std::size_t> choose(std::span<const bool> complete, std::span<const bool> clean);
+  std::optional<std::size_t> chosen() const { return chosen_; }
+
+ private:
+  static constexpr std::size_t kMaxSources = 4;
+  std::optional<std::size_t> chosen_;
+  std::array<unsigned, kMaxSources> streak_{};
+};
+inline constexpr unsigned kReturnAfter = 5;
+
+// What PCM tells is up to two seconds old, all others tell what was used until now: where one takes over from the other,
+// these seconds are missing or told twice.
+bool meets(std::optional<EnergySource> before, std::optional<EnergySource> now);
+
+class EnergyMeter {
+ public:
+  // Opens every source and every counter in it. Never fails: what is lost is told by findings().
+  // `perf`: what stands in for the kernel's performance counters in a test.
+  static EnergyMeter open_(const AgentConfig& config, const std::optional<PerfPort>& perf = std::nullopt);
+  EnergyMeter(EnergyMeter&&) noexcept = default;
+  EnergyMeter& operator=(EnergyMeter&&) noexcept = default;
+
+  // The interval since the last call; the first gives no energy. `utilisation_ratio`: of the node over the interval.
+  const EnergyInterval& read(const Clock& clock, std::optional<double> utilisation_ratio, std::span<char> scratch,
+                             CollectErrors& errors);
+  const std::vector<Finding>& findings() const { return findings_; }
+  const PowerModel& power_model() const { return model_; }
+
+ private:
+  static constexpr std::size_t kSources = 4, kKinds = 6;
+  struct Idle {
+    std::optional<unsigned> package;
+    EnergySource source = EnergySource::none;
+    IdlePower power;
+  };
+
+  EnergyMeter() = default;
+  void open_sources(const AgentConfig& config, const std::optional<PerfPort>& perf);
+  void look_for_rapl(MonoTime now, CollectErrors& errors);
+  void choose();
+  void tell_domains();
+  void add_up();
+  bool add_packages();
+  bool add_platform();
+  void add_remainder(std::uint64_t packages_uj);
+  void estimate(std::optional<double> utilisation_ratio, Duration interval);
+  void set_idle(std::optional<double> utilisation_ratio, Duration interval);
+  bool knows(EnergyKind kind) const;
+  std::optional<std::size_t> used(EnergyKind kind) const { return used_[static_cast<std::size_t>(kind)]; }
+
+  std::optional<Rapl> rapl_;
+  std::optional<PerfEnergy> perf_;
+  std::unique_ptr<Pcm> pcm_;
+  std::optional<Hwmon> hwmon_;
+  PowerModel model_;
+  std::optional<double> configured_idle_w_;
+  std::vector<Finding> findings_;
+
+  std::array<EnergyReadings, kSources> readings_;
+  std::array<EnergyChoice, kKinds> choices_;
+  std::array<std::optional<std::size_t>, kKinds> used_;
+  bool meets_ = true;  // each kind in the sum goes on where the interval before ended
+  Roots roots_;
+  std::optional<MonoTime> looked_at_;
+  std::uint64_t platform_debt_uj_ = 0;
+  std::vector<Idle> idle_;
+  std::optional<MonoTime> at_;
+  EnergyInterval interval_;
+};
+
+// Opens all sources and reads each once.
+std::vector<Finding> examine_energy(const AgentConfig& config);
+
+}  // namespace wattle::agent

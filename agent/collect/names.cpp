@@ -1,0 +1,158 @@
+#include "agent/collect/names.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "common/dir.hpp"
+
+namespace wattle::agent {
+
+namespace {
+struct Question {
+  std::size_t id = 0;
+  std::string host;
+  std::uint16_t port = 0;
+  bool failed_before = false;
+};
+
+struct Found {
+  std::optional<NetAddress> address;
+  int error = 0;
+};
+
+Found look_up(const std::string& host, std::uint16_t port, int flags) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  Found found;
+  found.error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  if (found.error != 0 || list == nullptr) return found;
+  found.address.emplace();
+  std::memcpy(&found.address->storage, list->ai_addr, list->ai_addrlen);
+  found.address->length = list->ai_addrlen;
+  ::freeaddrinfo(list);
+  return found;
+}
+}  // namespace
+
+std::optional<NetAddress> numeric_address(const std::string& host, std::uint16_t port) {
+  return look_up(host, port, AI_NUMERICHOST).address;
+}
+
+struct Names::State {
+  std::mutex mutex;  // guards everything below but `wake`, which is written and read as it is
+  std::deque<Question> questions;
+  std::vector<NameAnswer> answers;
+  std::size_t askers = 0, slow_askers = 0;  // slow: at a name that failed before
+  bool stopping = false;
+  Fd wake;
+
+  // The next question that a thread may take on; with the lock held.
+  std::optional<Question> pick() {
+    if (stopping) return std::nullopt;
+    const auto fits = [&](const Question& q) { return !q.failed_before || slow_askers < kMaxAskers / 2; };
+    const auto found = std::find_if(questions.begin(), questions.end(), fits);
+    if (found == questions.end()) return std::nullopt;
+    Question question = std::move(*found);
+    questions.erase(found);
+    slow_askers += question.failed_before ? 1 : 0;
+    return question;
+  }
+  // Without the lock held.
+  void tell(NameAnswer answer) {
+    {
+      const std::lock_guard lock(mutex);
+      answers.push_back(std::move(answer));
+    }
+    const std::uint64_t one = 1;
+    while (::write(wake.get(), &one, sizeof one) < 0 && errno == EINTR) {
+    }
+  }
+  // A thread's life: until nothing is left that it may take on.
+  void work(Question question) {
+    for (;;) {
+      const Found found = look_up(question.host, question.port, AI_ADDRCONFIG);
+      NameAnswer answer;
+      answer.id = question.id;
+      answer.address = found.address;
+      answer.known = found.error == EAI_NONAME || found.error == EAI_NODATA;
+      if (found.error != 0) answer.problem = ::gai_strerror(found.error);
+      tell(std::move(answer));
+      const std::lock_guard lock(mutex);
+      slow_askers -= question.failed_before ? 1 : 0;
+      auto next = pick();
+      if (!next) {
+        --askers;
+        return;
+      }
+      question = std::move(*next);
+    }
+  }
+};
+
+Names::Names(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Names::Names(Names&&) noexcept = default;
+
+Names::~Names() {
+  if (!state_) return;
+  const std::lock_guard lock(state_->mutex);
+  state_->stopping = true;
+}
+
+Result<Names> Names::start() {
+  auto state = std::make_shared<State>();
+  state->wake = Fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!state->wake.valid()) return fail_errno(errno, "eventfd");
+  return Names(std::move(state));
+}
+
+void Names::ask(std::size_t id, const std::string& host, std::uint16_t port, bool failed_before) {
+  std::optional<Question> first;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->questions.push_back({id, host, port, failed_before});
+    if (state_->askers == kMaxAskers) return;  // whoever is done first takes it
+    first = state_->pick();
+    if (!first) return;
+    ++state_->askers;
+  }
+  const std::size_t taken = first->id;
+  const bool slow = first->failed_before;
+  try {
+    std::thread([state = state_, question = std::move(*first)] { state->work(question); }).detach();
+  } catch (const std::system_error& error) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      --state_->askers;
+      state_->slow_askers -= slow ? 1 : 0;
+    }
+    NameAnswer answer;
+    answer.id = taken;
+    answer.problem = error.what();
+    state_->tell(std::move(answer));
+  }
+}
+
+std::vector<NameAnswer> Names::take() {
+  std::uint64_t count = 0;
+  while (::read(state_->wake.get(), &count, sizeof count) < 0 && errno == EINTR) {
+  }
+  const std::lock_guard lock(state_->mutex);
+  return std::exchange(state_->answers, {});
+}
+
+int Names::fd() const { return state_->wake.get(); }
+
+}  // namespace wattle::agent

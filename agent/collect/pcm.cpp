@@ -1,0 +1,168 @@
+#include "agent/collect/pcm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace wattle::agent {
+
+namespace {
+__extension__ using U128 = unsigned __int128;
+constexpr std::chrono::milliseconds kTimeout{800};
+constexpr std::chrono::milliseconds kPeriod{
+    980};  // a little shorter than the server's second: never behind it for long
+constexpr std::chrono::milliseconds kAgain{250};
+constexpr std::size_t kMaxBody_bytes = 8 << 20;
+constexpr double kMaxEnergy_j = 1e6;  // of one socket in one second
+
+Duration of_us(double us) { return Duration(static_cast<Duration::rep>(std::min(us, 1e9) * 1e3)); }
+std::uint64_t uj(double joules) {
+  return static_cast<std::uint64_t>(std::llround(std::min(joules, kMaxEnergy_j) * 1e6));
+}
+}  // namespace
+
+void EnergyReservoir::put(std::uint64_t energy_uj, Duration over) {
+  energy_uj_ += energy_uj;
+  over_ += over;
+}
+
+std::optional<std::uint64_t> EnergyReservoir::take(Duration interval) {
+  if (over_ <= Duration{} || interval <= Duration{}) return std::nullopt;
+  std::uint64_t part = energy_uj_;
+  if (interval < over_)
+    part = static_cast<std::uint64_t>(static_cast<U128>(energy_uj_) * static_cast<std::uint64_t>(interval.count()) /
+                                      static_cast<std::uint64_t>(over_.count()));
+  energy_uj_ -= part;
+  over_ -= std::min(over_, interval);
+  return part;
+}
+
+PcmWindows::Seen PcmWindows::see(std::string_view body, Duration interval, MonoTime now) {
+  if (body == last_) return Seen::again;
+  last_.assign(body);
+  if (!since_) {
+    since_ = now;
+    counted_ = {};
+    return Seen::fresh;
+  }
+  counted_ += interval;
+  // Answers come at any moment of a second: up to one more or less than was counted is no gap.
+  const Duration missing = (now - *since_) - counted_;
+  if (missing < interval * 3 / 2) return Seen::fresh;
+  since_ = now;
+  counted_ = {};
+  return Seen::after_gap;
+}
+
+Pcm::Pcm(const PcmEndpoint& endpoint)
+    : client_(endpoint.host, endpoint.port, kMaxBody_bytes),
+      subject_("http://" + endpoint.host + ":" + std::to_string(endpoint.port) + "/persecond") {
+  client_.accept("application/json");
+}
+
+std::unique_ptr<Pcm> Pcm::start(const PcmEndpoint& endpoint) {
+  std::unique_ptr<Pcm> pcm(new Pcm(endpoint));
+  pcm->ask();
+  pcm->first_error_ = pcm->error_;
+  pcm->thread_ = std::thread([raw = pcm.get()] { raw->keep_asking(); });
+  return pcm;
+}
+
+Pcm::~Pcm() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::size_t Pcm::socket_count() {
+  const std::lock_guard lock(mutex_);
+  return sockets_.size();
+}
+
+void Pcm::keep_asking() {
+  auto wait = kPeriod;
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, wait, [this] { return stop_; })) return;
+    lock.unlock();
+    wait = ask();
+  }
+}
+
+std::chrono::milliseconds Pcm::ask() {
+  const MonoTime begin = clock_.mono();
+  auto answer = client_.request("GET", "/persecond", "", kTimeout);
+  const MonoTime now = clock_.mono();
+  std::optional<Error> error;
+  std::optional<PcmAnswer> told;
+  auto seen = PcmWindows::Seen::again;
+  if (!answer) {
+    error = answer.error();
+  } else if (answer->status != 200) {
+    error = Error{Errc::malformed, subject_, "answers with status " + std::to_string(answer->status),
+                  "is it pcm-sensor-server?"};
+  } else if (told = parse_pcm(answer->body); !told) {
+    error = Error{Errc::malformed, subject_, "the answer is not that of pcm-sensor-server", "is it another server?"};
+  } else {
+    seen = windows_.see(answer->body, of_us(told->interval_us), now);
+  }
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+  if (error_) return kPeriod;
+  if (seen == PcmWindows::Seen::again) return kAgain;
+  note(*told, seen == PcmWindows::Seen::after_gap);
+  // The time that the answer took is no part of the wait.
+  return std::max(kAgain, kPeriod - std::chrono::duration_cast<std::chrono::milliseconds>(now - begin));
+}
+
+void Pcm::note(const PcmAnswer& answer, bool missed) {
+  const Duration interval = of_us(answer.interval_us);
+  const double interval_s = seconds(interval);
+  gap_ = gap_ || missed;
+  for (const auto& from : answer.sockets) {
+    if (!from.id || !from.package_j || !(interval_s > 0)) continue;
+    auto to = std::find_if(sockets_.begin(), sockets_.end(), [&](const auto& one) { return one.id == *from.id; });
+    if (to == sockets_.end()) to = sockets_.insert(to, Socket{*from.id, false, {}, {}, {}});
+    to->package.put(uj(*from.package_j), interval);
+    // Processors without a DRAM counter are shown with 0.
+    to->has_dram = to->has_dram || (from.dram_j && *from.dram_j > 0);
+    if (from.dram_j) to->dram.put(uj(*from.dram_j), interval);
+    SocketValues& values = to->values;
+    values = SocketValues{};
+    values.socket = *from.id;
+    if (from.dram_read_bytes) values.dram_read_bytes_per_s = *from.dram_read_bytes / interval_s;
+    if (from.dram_write_bytes) values.dram_write_bytes_per_s = *from.dram_write_bytes / interval_s;
+    values.frequency_hz = mean_frequency_hz(from, answer.interval_us);
+    for (const auto& ratio : from.package_c_state_ratios) {
+      if (!ratio) break;
+      values.package_c_state_ratios.push_back(*ratio);
+    }
+  }
+}
+
+void Pcm::read(EnergyReadings& out, std::vector<SocketValues>& sockets, const Clock& clock, CollectErrors& errors) {
+  const MonoTime now = clock.mono();
+  const std::lock_guard lock(mutex_);
+  out.clear();
+  if (error_) errors.emplace_back("pcm", *error_);
+  for (auto& socket : sockets_) {
+    const auto tell = [&](EnergyKind kind, const char* base, EnergyReservoir& from) {
+      DomainEnergy told{base + std::to_string(socket.id), kind, socket.id, std::nullopt, gap_};
+      if (read_at_)
+        told.energy_uj = from.take(now - *read_at_);
+      else
+        from = {};  // from before the first interval
+      out.push_back(std::move(told));
+    };
+    tell(EnergyKind::package, "package-", socket.package);
+    if (socket.has_dram) tell(EnergyKind::dram, "dram-", socket.dram);
+    if (!error_) sockets.push_back(socket.values);
+  }
+  read_at_ = now;
+  gap_ = false;
+}
+
+}  // namespace wattle::agent

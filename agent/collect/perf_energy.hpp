@@ -1,0 +1,67 @@
+// perf_energy: energy from the kernel's `power` performance counters, which may be there where powercap is not.
+// Source   <sys>/bus/event_source/devices/power/{type,cpumask,events/energy-*{,.scale,.unit}}, perf_event_open(2) once
+//          per event and CPU of the mask; <sys>/devices/system/cpu/cpuN/topology/{physical_package_id,die_id}
+// Gives    one DomainEnergy per event and package (or die, where a package has several)
+// Units    the kernel counts in units of .scale joules (2^-32), in 64 bits that do not wrap
+// Errors   open_: not_found (no such PMU), denied (CPU-wide events need CAP_PERFMON or perf_event_paranoid below 1),
+//          malformed. A counter whose read fails is absent for that interval and the next
+// Cost     1 read per counter;  Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/collect/energy_reading.hpp"
+#include "agent/roots.hpp"
+#include "common/dir.hpp"
+
+namespace wattle::agent {
+
+// "event=0x02" to 2; absent when it is not one `event` term.
+std::optional<std::uint64_t> parse_perf_event(std::string_view text);
+// "0-2,14" to 0 1 2 14; empty when it is no list, or tells of more than 4,096 CPUs.
+std::vector<unsigned> parse_cpu_list(std::string_view text);
+// "2.3283064365386962890625e-10" joules per count; absent when not above 0 and at most 1.
+std::optional<double> parse_perf_scale(std::string_view text);
+// Whole microjoules of a counter. Differences of these lose nothing over time.
+std::uint64_t perf_energy_uj(std::uint64_t count, double scale_j);
+// What an event of the power PMU counts: "energy-pkg" the package, "energy-ram" its DRAM.
+EnergyKind perf_event_kind(std::string_view name);
+
+// The kernel's side: opens a counter of one CPU, for all that runs there, and reads it.
+struct PerfPort {
+  std::function<Result<Fd>(std::uint32_t type, std::uint64_t config, unsigned cpu)> open;
+  std::function<Result<std::uint64_t>(int fd)> read;
+};
+PerfPort kernel_perf_port();
+
+class PerfEnergy {
+ public:
+  // Opens every counter, so that it can be read when capabilities are gone. A captured tree has no kernel behind it: it
+  // is refused unless a port is given.
+  static Result<PerfEnergy> open_(const Roots& roots, const std::optional<PerfPort>& port = std::nullopt);
+  void read(EnergyReadings& out, CollectErrors& errors);
+  // "package-0, dram-0"
+  std::string labels() const;
+  std::size_t counter_count() const { return counters_.size(); }
+
+ private:
+  struct Counter {
+    std::string label;
+    EnergyKind kind = EnergyKind::other;
+    std::optional<unsigned> socket;
+    double scale_j = 0;
+    Fd fd;
+    std::optional<std::uint64_t> prev_uj;
+  };
+  explicit PerfEnergy(PerfPort port) : port_(std::move(port)) {}
+  PerfPort port_;
+  std::vector<Counter> counters_;
+};
+
+}  // namespace wattle::agent

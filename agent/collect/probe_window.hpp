@@ -1,0 +1,74 @@
+// probe_window: what is asked of a probe, how it may end, and what the results of a window of time amount to. Pure.
+// Gives    per target over the last 60 s: p50, p95, jitter, share lost, and how the lost ones ended
+// Units    ms; loss_ratio 0..1; std::chrono inside
+// Errors   none
+// Threads  values; ProbeWindow single owner
+//
+// Jitter is the mean |difference| of consecutive answers; what was lost between two answers does not part them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/sample.hpp"
+
+namespace wattle::agent {
+
+// Together they bound the load: at most 64 probes under way, and 256 begun in a second.
+inline constexpr std::size_t kMaxProbeTargets = 64;
+inline constexpr Duration kMinProbeInterval = std::chrono::milliseconds(250);
+inline constexpr Duration kMaxProbeInterval = std::chrono::seconds(30);  // a window holds at least two
+inline constexpr Duration kMinProbeTimeout = std::chrono::milliseconds(10);
+
+struct ProbeTarget {
+  std::string name;
+  std::string host;
+  std::uint16_t port = 0;  // tcp and http
+  ProbeKind kind = ProbeKind::tcp;
+  std::string path = "/";  // http
+  Duration interval = std::chrono::seconds(1);
+  Duration timeout = std::chrono::seconds(1);  // at most the interval, so that one probe has ended when the next begins
+};
+
+// `bad_answer`: it took the connection and then answered no HTTP, or a status of 500 or more.
+enum class ProbeEnd : std::uint8_t { answered, dns, refused, timeout, unreachable, bad_answer };
+inline constexpr std::size_t kProbeEnds = 6;
+std::string_view to_string(ProbeEnd end);
+using ProbeEnds = std::array<std::uint64_t, kProbeEnds>;  // by ProbeEnd
+
+struct ProbeResult {
+  MonoTime at;
+  ProbeEnd end = ProbeEnd::answered;
+  double round_trip_ms = 0;  // when answered
+};
+
+// How a probe that began and is over now ended: an answer that came after the timeout is none.
+ProbeResult judge(MonoTime began, MonoTime now, Duration timeout, ProbeEnd end);
+
+// The first time on the grid of `due` that is after `now`: what was missed is left out, not made up for.
+MonoTime next_due(MonoTime due, Duration interval, MonoTime now);
+
+// The results of one target within a span of time.
+class ProbeWindow {
+ public:
+  explicit ProbeWindow(Duration span = std::chrono::seconds(60)) : span_(span) {}
+  void add(const ProbeResult& result);
+  // Forgets what is older than the span.
+  ProbeValues values(const std::string& target, ProbeKind kind, MonoTime now);
+  // Of all time.
+  const ProbeEnds& counts() const { return counts_; }
+
+ private:
+  void forget(MonoTime now);
+  Duration span_;
+  std::deque<ProbeResult> results_;
+  ProbeEnds counts_{};
+  std::vector<double> sorted_;
+};
+
+}  // namespace wattle::agent

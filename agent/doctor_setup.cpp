@@ -1,0 +1,114 @@
+// What an operator would want to know of a configuration and a machine before the agent is started for good.
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "agent/doctor.hpp"
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/http/token.hpp"
+#include "common/transport/keys.hpp"
+
+namespace wattle::agent {
+
+namespace {
+// 2024-01-01: a wall clock before it was never set.
+constexpr std::int64_t kPlausible_ns = 1'704'067'200'000'000'000;
+// One descriptor per cgroup of a busy node, and some per workload.
+constexpr rlim_t kDescriptors = 16'384;
+constexpr int kConnect_ms = 3000;
+
+template <class T>
+Finding told(std::string source, const Result<T>& result, const std::string& what) {
+  return result ? usable(std::move(source), what, false) : lost(std::move(source), result.error(), false);
+}
+
+Status writable(const std::string& folder) {
+  WATTLE_TRY(const Dir dir, Dir::open_(folder));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return fail_errno(errno, folder, "chown it to the user that the agent runs as");
+  return {};
+}
+
+Status connect_to(const addrinfo& address, const std::string& name) {
+  const Fd fd(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return fail_errno(errno, name);
+  int error = 0;
+  if (::connect(fd.get(), address.ai_addr, address.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return fail_errno(errno, name);
+    pollfd writable_fd{fd.get(), POLLOUT, 0};
+    if (::poll(&writable_fd, 1, kConnect_ms) <= 0) return fail_errno(ETIMEDOUT, name, "is a firewall in between?");
+    socklen_t size = sizeof(error);
+    ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  }
+  if (error != 0) return fail_errno(error, name, "does the controller run and listen there?");
+  return {};
+}
+
+Status reach(const std::string& endpoint) {
+  static constexpr std::string_view kTcp = "tcp://";
+  const auto colon = endpoint.rfind(':');
+  if (!endpoint.starts_with(kTcp) || colon < kTcp.size())
+    return fail(Errc::malformed, endpoint, "is no endpoint", "as in tcp://controller:7460");
+  std::string host = endpoint.substr(kTcp.size(), colon - kTcp.size());
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int rc = ::getaddrinfo(host.c_str(), endpoint.c_str() + colon + 1, &hints, &found); rc != 0)
+    return fail(Errc::not_found, endpoint, ::gai_strerror(rc), "does the name resolve on this node?");
+  Status reached;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next)
+    if (reached = connect_to(*one, endpoint); reached) break;
+  ::freeaddrinfo(found);
+  return reached;
+}
+
+bool loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+}  // namespace
+
+std::vector<Finding> examine_machine(const AgentConfig& config) {
+  if (config.roots.captured) return {};
+  std::vector<Finding> out;
+  if (to_ns(SystemClock().wall()) < kPlausible_ns)
+    out.push_back({"clock", false, true, "the wall clock was never set", "enable NTP; only people and logs use it"});
+  else
+    out.push_back(usable("clock", "CLOCK_REALTIME is set"));
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    const std::string why = "at most " + std::to_string(limit.rlim_max) + " open files";
+    if (limit.rlim_max < kDescriptors)
+      out.push_back({"descriptors", false, true, why, "LimitNOFILE=65536 in the unit, or ulimit -Hn 65536"});
+    else
+      out.push_back(usable("descriptors", why));
+  }
+  return out;
+}
+
+std::vector<Finding> examine_setup(const AgentConfig& config) {
+  std::vector<Finding> out;
+  const auto& controller = config.controller;
+  if (!controller.endpoint.empty()) {
+    out.push_back(told("key", transport::KeyPair::load(controller.key_file), controller.key_file));
+    out.push_back(
+        told("server-key", transport::load_server_keys(controller.server_key_file), controller.server_key_file));
+    const auto reached = reach(controller.endpoint);
+    out.push_back(reached ? usable("controller", controller.endpoint + " takes connections")
+                          : lost("controller", reached.error()));
+  }
+  if (!controller.endpoint.empty() || config.http_port)
+    out.push_back(told("state", writable(config.state_dir), config.state_dir));
+  if (config.http_port && !config.http_token_file.empty())
+    out.push_back(told("token", http::Token::load(config.http_token_file), config.http_token_file));
+  else if (config.http_port && !loopback(config.http_address))
+    out.push_back({"token", false, true, "/metrics on " + config.http_address + " tells energy to everybody",
+                   "set http.token_file, or keep others away by a firewall or network policy"});
+  return out;
+}
+
+}  // namespace wattle::agent

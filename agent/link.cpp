@@ -1,0 +1,134 @@
+#include "agent/link.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "agent/incarnation.hpp"
+#include "common/transport/keys.hpp"
+#include "common/transport/outbox.hpp"
+#include "common/version.hpp"
+
+namespace wattle::agent {
+
+namespace {
+constexpr std::uint64_t kMaxBatch = 64;
+
+Result<transport::Client> connect(transport::Context& context, const ControllerConfig& config) {
+  transport::ClientOptions options;
+  options.endpoint = config.endpoint;
+  WATTLE_TRY(options.key, transport::KeyPair::load(config.key_file));
+  WATTLE_CHECK(options.read_server_keys(config.server_key_file));
+  return transport::Client::connect(context, options);
+}
+}  // namespace
+
+wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first) {
+  wire::Hello hello;
+  hello.node = config.node;
+  hello.incarnation = first.incarnation;
+  hello.agent_version = kVersion;
+  for (const auto& finding : sampler.findings()) {
+    if (finding.ok) hello.features.push_back(finding.source);
+    hello.findings.push_back(finding.text());
+  }
+  if (!config.probes.empty()) hello.features.emplace_back("probe");
+  hello.labels = config.labels;
+  hello.cpu_cores = first.node.cpu_cores.value_or(0);
+  hello.memory_bytes = first.node.memory_total_bytes.value_or(0);
+  hello.pod_capacity = config.pod_capacity;
+  hello.max_batch = kMaxBatch;
+  return hello;
+}
+
+Result<std::unique_ptr<sqlite::Spool>> open_spool(const AgentConfig& config, const Clock& clock) {
+  if (config.spool_max_bytes == 0 || config.controller.endpoint.empty()) return nullptr;
+  WATTLE_CHECK(make_state_dir(config.state_dir));
+  sqlite::SpoolOptions options;
+  options.path = config.state_dir + "/spool.db";
+  options.max_bytes = config.spool_max_bytes;
+  return sqlite::Spool::open_(std::move(options), clock);
+}
+
+Link::Link(const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool, const Clock& clock, const Log& log)
+    : node_(config.node), clock_(clock), log_(log), spool_(spool.get()) {
+  if (spool)
+    outbox_ = std::move(spool);
+  else
+    outbox_ = std::make_unique<transport::MemoryOutbox>(config.outbox_records);
+  tell_spool();
+}
+
+Result<std::unique_ptr<Link>> Link::open_(transport::Context& context, const AgentConfig& config,
+                                          std::unique_ptr<sqlite::Spool> spool, wire::Hello hello, const Clock& clock,
+                                          const Log& log) {
+  WATTLE_TRY(auto client, connect(context, config.controller));
+  std::unique_ptr<Link> link(new Link(config, std::move(spool), clock, log));
+  // Backoff must differ between nodes that lost the same controller, not be secret.
+  link->session_.emplace(std::move(client), *link->outbox_, std::move(hello), clock, log,
+                         std::hash<std::string>{}(config.node));
+  return link;
+}
+
+void Link::push(const Record& record) {
+  thinner_.thin(record, [&](const Record& told) {
+    if (auto pushed = outbox_->push(told); !pushed) log_.error("outbox.push", {{"error", pushed.error()}});
+  });
+}
+
+void Link::report(const PodChange& change) {
+  session_->report({change.uid, node_, change.gone, change.cgroup_id, to_ns(clock_.wall())});
+}
+
+// Each trouble once when it begins and once when it ends.
+void Link::tell_spool() {
+  if (spool_ == nullptr) return;
+  for (const Error& error : spool_->news()) log_.error("spool.trouble", {{"error", error}});
+  const bool durable = spool_->values().durable;
+  if (std::exchange(durable_, durable) == durable) return;
+  if (durable)
+    log_.info("spool.recovered", {{"records", spool_->size()}, {"dropped", spool_->dropped()}});
+  else
+    log_.error("spool.in_memory", {{"records", spool_->size()}});
+}
+
+void Link::pump(const Sampler& sampler) {
+  if (spool_ != nullptr) spool_->maintain();
+  session_->pump();
+  tell_spool();
+  const bool welcomed = session_->status().welcomed;
+  if (welcomed == welcomed_) return;
+  if (welcomed)
+    log_.info("controller.welcomed", {{"node", node_}});
+  else
+    log_.warn("controller.lost", {{"problem", session_->status().problem}});
+  // A controller that was started anew has forgotten what was told to the one before.
+  if (welcomed && welcomed_once_) thinner_.tell_all();
+  if (welcomed && welcomed_once_)
+    for (const auto& pod : sampler.pods()) report(pod);
+  welcomed_once_ = welcomed_once_ || welcomed;
+  welcomed_ = welcomed;
+}
+
+std::chrono::milliseconds Link::patience() const {
+  Duration patience = session_->patience();
+  if (spool_ != nullptr) patience = std::min(patience, spool_->patience());
+  return std::chrono::ceil<std::chrono::milliseconds>(patience);
+}
+
+LinkValues Link::values() const {
+  const auto& status = session_->status();
+  LinkValues values{true, status.welcomed, status.sent_records, status.reconnects, outbox_->size(), outbox_->dropped()};
+  if (spool_ != nullptr) {
+    const auto spool = spool_->values();
+    values.spool = true;
+    values.spool_durable = spool.durable;
+    values.spool_bytes = spool.bytes;
+    values.spool_gap_records = spool.gap_records;
+    values.spool_commits = spool.commits;
+    values.spool_written_bytes = spool.written_bytes;
+  }
+  return values;
+}
+
+}  // namespace wattle::agent

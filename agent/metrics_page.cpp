@@ -1,0 +1,350 @@
+// The families of the agent's page, in its order. docs/metrics.md lists the same names; a test holds both together.
+#include <array>
+
+#include "agent/metrics.hpp"
+#include "common/version.hpp"
+
+namespace wattle::agent {
+
+namespace {
+std::string label(std::string_view key, std::string_view value) {
+  std::string labels;
+  add_label(labels, key, value);
+  return labels;
+}
+
+template <class F>
+void for_each_source(const F& f) {
+  for (std::size_t i = 0; i < kEnergySources; ++i) f(static_cast<EnergySource>(i));
+}
+
+void write_energy_of(MetricsText& text, const Energy& energy, std::string_view labels = {}) {
+  for_each_source([&](EnergySource source) {
+    if (const auto uj = energy.shown_uj(source)) text.micro(*uj, labels, label("source", to_string(source)));
+  });
+}
+
+void write_io(MetricsText& text, const std::optional<std::vector<IoCounters>>& all, std::string_view in_name,
+              std::string_view out_name, std::string_view key, std::string_view help) {
+  if (!all) return;
+  text.begin(in_name, "counter", help);
+  for (const auto& one : *all) text.value(one.in_bytes, label(key, one.name));
+  text.begin(out_name, "counter", help);
+  for (const auto& one : *all) text.value(one.out_bytes, label(key, one.name));
+}
+
+enum class Scale { one, micro };
+struct Column {
+  Counter counter;
+  std::string_view labels, suffix;
+  Scale scale = Scale::micro;
+};
+struct Family {
+  std::string_view name, type, help;
+  std::array<Column, 6> columns;
+  std::size_t count;
+};
+
+// Behind "wattle_workload_". The last five are the node's too.
+constexpr std::array kFamilies{
+    Family{"wattle_workload_cpu_seconds_total", "counter", "CPU time of a workload", {{{Counter::cpu_us, "", ""}}}, 1},
+    Family{"wattle_workload_cpu_throttled_seconds_total",
+           "counter",
+           "Time that a workload was kept off the CPU by its limit",
+           {{{Counter::cpu_throttled_us, "", ""}}},
+           1},
+    Family{"wattle_workload_io_read_bytes_total",
+           "counter",
+           "Bytes that a workload read from disks",
+           {{{Counter::io_read_bytes, "", "", Scale::one}}},
+           1},
+    Family{"wattle_workload_io_written_bytes_total",
+           "counter",
+           "Bytes that a workload wrote to disks",
+           {{{Counter::io_write_bytes, "", "", Scale::one}}},
+           1},
+    Family{"wattle_workload_memory_high_events_total",
+           "counter",
+           "Times that a workload was throttled for going over memory.high",
+           {{{Counter::memory_high_events, "", "", Scale::one}}},
+           1},
+    Family{"wattle_workload_oom_kills_total",
+           "counter",
+           "Tasks of a workload that the kernel killed for lack of memory",
+           {{{Counter::memory_oom_kills, "", "", Scale::one}}},
+           1},
+    Family{"wattle_workload_pressure_seconds_total",
+           "counter",
+           "Time that some or all tasks of a workload waited for the resource",
+           {{{Counter::cpu_some_us, "resource=\"cpu\",share=\"some\"", ""},
+             {Counter::cpu_full_us, "resource=\"cpu\",share=\"full\"", ""},
+             {Counter::memory_some_us, "resource=\"memory\",share=\"some\"", ""},
+             {Counter::memory_full_us, "resource=\"memory\",share=\"full\"", ""},
+             {Counter::io_some_us, "resource=\"io\",share=\"some\"", ""},
+             {Counter::io_full_us, "resource=\"io\",share=\"full\"", ""}}},
+           6},
+};
+
+// The same of the node and of each workload: {of the node, of a workload}.
+constexpr std::array kKernelFamilies{
+    std::array{Family{"wattle_node_on_cpu_seconds_total",
+                      "counter",
+                      "Time that tasks ran, as the scheduler told",
+                      {{{Counter::on_cpu_us, "", ""}}},
+                      1},
+               Family{"wattle_workload_on_cpu_seconds_total",
+                      "counter",
+                      "Time that a workload's tasks ran, as the scheduler told",
+                      {{{Counter::on_cpu_us, "", ""}}},
+                      1}},
+    std::array{Family{"wattle_node_cpu_cycles_total",
+                      "counter",
+                      "Cycles of the processor while tasks ran",
+                      {{{Counter::cpu_cycles, "", "", Scale::one}}},
+                      1},
+               Family{"wattle_workload_cpu_cycles_total",
+                      "counter",
+                      "Cycles of the processor while a workload's tasks ran",
+                      {{{Counter::cpu_cycles, "", "", Scale::one}}},
+                      1}},
+    std::array{Family{"wattle_node_run_queue_seconds",
+                      "summary",
+                      "Time that runnable tasks waited for a CPU, per wait",
+                      {{{Counter::run_queue_us, "", "_sum"}, {Counter::run_queue_waits, "", "_count", Scale::one}}},
+                      2},
+               Family{"wattle_workload_run_queue_seconds",
+                      "summary",
+                      "Time that a workload's runnable tasks waited for a CPU, per wait",
+                      {{{Counter::run_queue_us, "", "_sum"}, {Counter::run_queue_waits, "", "_count", Scale::one}}},
+                      2}},
+    std::array{Family{"wattle_node_tcp_srtt_seconds",
+                      "summary",
+                      "Smoothed TCP round trips to peers outside the cluster",
+                      {{{Counter::tcp_srtt_us, "", "_sum"}, {Counter::tcp_srtt_samples, "", "_count", Scale::one}}},
+                      2},
+               Family{"wattle_workload_tcp_srtt_seconds",
+                      "summary",
+                      "Smoothed TCP round trips of a workload to peers outside the cluster",
+                      {{{Counter::tcp_srtt_us, "", "_sum"}, {Counter::tcp_srtt_samples, "", "_count", Scale::one}}},
+                      2}},
+    std::array{Family{"wattle_node_block_io_seconds",
+                      "summary",
+                      "Time from issue to completion, per request to a block device",
+                      {{{Counter::block_io_us, "", "_sum"}, {Counter::block_ios, "", "_count", Scale::one}}},
+                      2},
+               Family{"wattle_workload_block_io_seconds",
+                      "summary",
+                      "Time from issue to completion, per request of a workload to a block device",
+                      {{{Counter::block_io_us, "", "_sum"}, {Counter::block_ios, "", "_count", Scale::one}}},
+                      2}},
+};
+
+struct GaugeFamily {
+  Gauge gauge;
+  std::string_view name, help;
+};
+constexpr std::array kGauges{
+    GaugeFamily{Gauge::memory_bytes, "wattle_workload_memory_bytes", "Memory charged to a workload"},
+    GaugeFamily{Gauge::memory_anon_bytes, "wattle_workload_memory_anon_bytes",
+                "Memory of a workload that no file stands behind"},
+    GaugeFamily{Gauge::memory_file_bytes, "wattle_workload_memory_file_bytes", "Page cache charged to a workload"},
+    GaugeFamily{Gauge::pids, "wattle_workload_pids", "Tasks of a workload"},
+};
+
+void write_counters(MetricsText& text, const Family& family, const Counters& counters, std::string_view labels) {
+  for (std::size_t i = 0; i < family.count; ++i) {
+    const Column& column = family.columns[i];
+    const auto number = counters.get(column.counter);
+    if (number && column.scale == Scale::micro)
+      text.micro(*number, labels, column.labels, column.suffix);
+    else if (number)
+      text.value(*number, labels, column.labels, column.suffix);
+  }
+}
+
+constexpr std::string_view kFoldedLabels = "kind=\"folded\",name=\"other\",cgroup=\"0\"";
+}  // namespace
+
+void Metrics::write_agent(MetricsText& text) const {
+  std::string info;
+  add_label(info, "version", kVersion);
+  add_label(info, "energy_source", to_string(last_.energy_source));
+  text.begin("wattle_agent_info", "gauge", "What this agent is");
+  text.value(1, info);
+  text.counter("wattle_agent_ticks_total", "Samples taken since the start", ticks_);
+  text.counter("wattle_agent_late_ticks_total", "Ticks that were due but not taken in time", late_ticks_);
+  text.begin("wattle_agent_source_ok", "gauge", "1 if the source could be read at the start, else 0");
+  for (const auto& [source, ok] : source_ok_) text.value(ok ? 1 : 0, label("source", source));
+  text.begin("wattle_agent_collect_errors_total", "counter", "Reads that failed");
+  for (const auto& [part, count] : errors_) text.value(count, label("source", part));
+  text.begin("wattle_agent_folded_workloads", "gauge", "Workloads that are summed up as one instead of being listed");
+  text.value(workloads_.folded_count());
+}
+
+void Metrics::write_node(MetricsText& text) const {
+  text.micro_counter("wattle_node_cpu_seconds_total", "CPU time used by the node",
+                     node_.cpu ? std::optional(node_.cpu->busy_us) : std::nullopt);
+  text.gauge("wattle_node_cpu_cores", "Cores online", last_.cpu_cores);
+  text.gauge("wattle_node_cpu_used_cores", "Mean cores in use over the last tick", last_.cpu_used_cores);
+  text.gauge("wattle_node_memory_used_bytes", "Memory that is not available", last_.memory_used_bytes);
+  text.gauge("wattle_node_memory_total_bytes", "Memory of the node", last_.memory_total_bytes);
+  text.gauge("wattle_node_disk_used_ratio", "Used share of the root file system", last_.disk_used_ratio);
+  text.gauge("wattle_node_tcp_established", "Established TCP connections", last_.tcp_established);
+  write_io(text, node_.interfaces, "wattle_node_network_receive_bytes_total",
+           "wattle_node_network_transmit_bytes_total", "interface", "Bytes over physical interfaces");
+  write_io(text, node_.disks, "wattle_node_disk_read_bytes_total", "wattle_node_disk_written_bytes_total", "disk",
+           "Bytes of whole disks");
+  text.begin("wattle_node_pressure_seconds_total", "counter", "Time that some or all tasks waited for the resource");
+  const auto pressure = [&](std::string_view resource, const PsiTotals& totals) {
+    const std::string labels = label("resource", resource);
+    if (totals.some_us) text.micro(*totals.some_us, labels, "share=\"some\"");
+    if (totals.full_us) text.micro(*totals.full_us, labels, "share=\"full\"");
+  };
+  pressure("cpu", pressure_.cpu);
+  pressure("memory", pressure_.memory);
+  pressure("io", pressure_.io);
+  for (const auto& [of_node, of_workload] : kKernelFamilies) {
+    text.begin(of_node.name, of_node.type, of_node.help);
+    write_counters(text, of_node, kernel_, {});
+  }
+  text.begin("wattle_node_pods", "gauge", "Pods that have a cgroup on this node");
+  text.value(workloads_.living_pods());
+  text.begin("wattle_node_workloads", "gauge", "Workload roots that live, by kind");
+  for (const WorkloadKind kind : {WorkloadKind::pod, WorkloadKind::service, WorkloadKind::vm, WorkloadKind::other})
+    text.value(workloads_.living(kind), label("kind", to_string(kind)));
+}
+
+void Metrics::write_sockets(MetricsText& text) const {
+  const auto each = [&](std::string_view name, std::string_view type, std::string_view help, const auto& write) {
+    text.begin(name, type, help);
+    for (const auto& [number, sums] : sockets_) write(label("socket", std::to_string(number)), sums);
+  };
+  each("wattle_socket_dram_read_bytes_total", "counter", "Bytes read from a socket's memory",
+       [&](const auto& labels, const SocketSums& sums) {
+         if (sums.read_told) text.value(sums.read_bytes, labels);
+       });
+  each("wattle_socket_dram_written_bytes_total", "counter", "Bytes written to a socket's memory",
+       [&](const auto& labels, const SocketSums& sums) {
+         if (sums.write_told) text.value(sums.write_bytes, labels);
+       });
+  each("wattle_socket_frequency_hertz", "gauge", "Mean frequency of a socket's cores while awake",
+       [&](const auto& labels, const SocketSums& sums) {
+         if (sums.frequency_hz) text.value(*sums.frequency_hz, labels);
+       });
+  each("wattle_socket_package_c_state_seconds_total", "counter", "Time that a socket spent in a package C-state",
+       [&](const auto& labels, const SocketSums& sums) {
+         for (std::size_t state = 0; state < sums.c_state_s.size(); ++state)
+           text.value(sums.c_state_s[state], labels, label("state", std::to_string(state)));
+       });
+}
+
+void Metrics::write_energy(MetricsText& text) const {
+  text.begin("wattle_node_energy_joules_total", "counter",
+             "Energy since the agent's start, by its source; nothing counted twice");
+  write_energy_of(text, energy_);
+  text.begin("wattle_node_idle_energy_joules_total", "counter", "Part of the energy that an idle node would have used");
+  write_energy_of(text, idle_);
+  text.begin("wattle_node_unattributed_energy_joules_total", "counter", "Part of the energy that is no workload's");
+  write_energy_of(text, unattributed_);
+  text.begin("wattle_node_left_energy_joules_total", "counter",
+             "Part of the energy of workloads that were listed and are so no more");
+  write_energy_of(text, workloads_.left());
+  text.counter("wattle_node_energy_gaps_total", "Ticks whose energy is a lower bound", energy_gaps_);
+  text.begin("wattle_energy_domain_joules_total", "counter", "Energy of one domain; domains contain one another");
+  for (const auto& [name, domain] : domains_) write_energy_of(text, domain.energy, label("domain", name));
+  text.begin("wattle_energy_domain_gaps_total", "counter", "Ticks whose energy of a domain is a lower bound");
+  for (const auto& [name, domain] : domains_)
+    for (const auto& [source, count] : domain.gaps)
+      text.value(count, label("domain", name), label("source", to_string(source)));
+}
+
+void Metrics::write_workloads(MetricsText& text) const {
+  const bool folded = workloads_.folded_count() > 0;
+  // Once something was folded its sums stay, or they would be lost.
+  const auto each = [&](const auto& write) {
+    for (const auto& one : workloads_.all())
+      if (one.sums) write(*one.sums, one.sums->labels);
+    write(workloads_.folded(), kFoldedLabels);
+  };
+  std::array<std::string, kEnergySources> sources;
+  for_each_source([&](EnergySource s) { sources[static_cast<std::size_t>(s)] = label("source", to_string(s)); });
+  text.begin("wattle_workload_energy_joules_total", "counter",
+             "A workload's share of the energy since it was first listed");
+  each([&](const Sums& sums, std::string_view labels) {
+    for_each_source([&](EnergySource s) {
+      if (const auto uj = sums.energy.shown_uj(s)) text.micro(*uj, labels, sources[static_cast<std::size_t>(s)]);
+    });
+  });
+  const auto counters = [&](const Family& family) {
+    text.begin(family.name, family.type, family.help);
+    each([&](const Sums& sums, std::string_view labels) { write_counters(text, family, sums.counters, labels); });
+  };
+  for (const auto& family : kFamilies) counters(family);
+  for (const auto& [of_node, of_workload] : kKernelFamilies) counters(of_workload);
+  const Gauges others = workloads_.folded_gauges();
+  for (const auto& family : kGauges) {
+    text.begin(family.name, "gauge", family.help);
+    for (const auto& one : workloads_.all())
+      if (const auto number = one.gauges.get(family.gauge); number && one.sums && one.ended_at_ns == 0)
+        text.value(*number, one.sums->labels);
+    if (const auto number = others.get(family.gauge); number && folded) text.value(*number, kFoldedLabels);
+  }
+}
+
+void Metrics::write_probes(MetricsText& text, const std::vector<ProbeCounts>& probes) const {
+  const auto labels_of = [](const ProbeValues& probe) {
+    std::string labels;
+    add_label(labels, "target", probe.target);
+    add_label(labels, "kind", to_string(probe.kind));
+    return labels;
+  };
+  text.begin("wattle_probe_results_total", "counter", "Probes by how they ended");
+  for (const auto& probe : probes) {
+    ProbeValues of_kind;
+    of_kind.target = probe.target;
+    for (const auto& known : probes_)
+      if (known.target == probe.target) of_kind.kind = known.kind;
+    const std::string labels = labels_of(of_kind);
+    for (std::size_t end = 0; end < probe.by_end.size(); ++end)
+      text.value(probe.by_end[end], labels, label("end", to_string(static_cast<ProbeEnd>(end))));
+  }
+  // Not one summary: it would need the count and sum of all round trips, and only the last 60 s are kept.
+  const auto each = [&](std::string_view name, std::string_view help, const auto& seconds_of) {
+    text.begin(name, "gauge", help);
+    for (const auto& probe : probes_)
+      if (const std::optional<double> number = seconds_of(probe)) text.value(*number, labels_of(probe));
+  };
+  const auto seconds_of = [](std::optional<double> ms) { return ms ? std::optional(*ms / 1e3) : std::nullopt; };
+  each("wattle_probe_round_trip_p50_seconds", "Median round trip of the last 60 s",
+       [&](const auto& probe) { return seconds_of(probe.p50_ms); });
+  each("wattle_probe_round_trip_p95_seconds", "95th percentile of the round trips of the last 60 s",
+       [&](const auto& probe) { return seconds_of(probe.p95_ms); });
+  each("wattle_probe_jitter_seconds", "Mean difference of consecutive round trips",
+       [&](const auto& probe) { return seconds_of(probe.jitter_ms); });
+  each("wattle_probe_loss_ratio", "Share of the last 60 s that was not answered",
+       [](const auto& probe) { return std::optional(probe.loss_ratio); });
+}
+
+void Metrics::write_link(MetricsText& text) const {
+  if (!link_.configured) return;
+  text.begin("wattle_agent_connected", "gauge", "1 if the controller has welcomed this agent");
+  text.value(link_.welcomed ? 1 : 0);
+  text.counter("wattle_agent_sent_records_total", "Records sent to the controller, repeats included",
+               link_.sent_records);
+  text.counter("wattle_agent_reconnects_total", "Times that the controller was lost", link_.reconnects);
+  text.gauge("wattle_agent_outbox_records", "Records that wait for the controller",
+             std::optional(link_.outbox_records));
+  text.counter("wattle_agent_dropped_records_total", "Records lost: spool or outbox full, or damage",
+               link_.dropped_records);
+  if (!link_.spool) return;
+  text.begin("wattle_agent_spool_durable", "gauge", "1 if samples are on disk before they are sent");
+  text.value(link_.spool_durable ? 1 : 0);
+  text.gauge("wattle_agent_spool_bytes", "What the waiting records take", std::optional(link_.spool_bytes));
+  text.gauge("wattle_agent_spool_gap_records", "Records dropped, with nothing newer acknowledged yet",
+             std::optional(link_.spool_gap_records));
+  text.counter("wattle_agent_spool_commits_total", "Transactions of the spool", link_.spool_commits);
+  text.counter("wattle_agent_spool_written_bytes_total", "Bytes written to the spool's file and log",
+               link_.spool_written_bytes);
+}
+
+}  // namespace wattle::agent

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""peers: other node agents, built from their published sources, for agent_cost.py to run beside wattle-agent.
+
+Usage    peers.py [NAME...]           builds what is not built yet (all by default) and prints where it lies
+         agent_cost.py --peer NAME    builds it too and runs it
+Builds   with the Go tools and the module proxy that they are set to, in ${XDG_CACHE_HOME:-~/.cache}/wattle/peers, nice, one at a time
+Runs     each in a mount namespace of its own in which the v2 hierarchy stands at /sys/fs/cgroup, so that on hybrid machines too all look
+         at the same cgroups
+cadvisor           its library with a main of ours (cadvisor_main.go), every cgroup each second, its default metrics. It keeps two minutes of
+                   history: --warm-up 125 shows its whole RSS
+cadvisor-dynamic   the same as its program does by default: idle cgroups down to once a minute
+kepler             its exporter, 1 s instead of 3 s between its readings. It follows processes, not cgroups, and without a kubelet it tells
+                   containers apart as little as nodes without Kubernetes do. Its BPF program for page cache hits needs fexit, which kernels
+                   without a function tracer refuse; then the exporter would not start. It is left out, which makes Kepler cheaper; what its
+                   other BPF programs cost is charged to whom they interrupt, and stands in no row
+Not here Scaphandre 1.0.0 builds from crates.io, but ends at its start on a kernel without /proc/modules, and looks only when it is scraped;
+         Kepler from 0.10 and cAdvisor's own program are not to be had from the module proxy
+Needs    Go only for this, and root to run; neither Go nor the peers are needs of the project
+Exit     0 all that was asked for is there, 1 not: says why
+"""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+MAIN = pathlib.Path(__file__).resolve().parent / "cadvisor_main.go"
+NO_FEXIT = ('	page := specs.Programs["kepler_read_page_trace"]\n'
+            '	page.Type, page.AttachType, page.AttachTo = ebpf.TracePoint, ebpf.AttachNone, ""\n')
+# What is built: module, version, package in it, files that are added, lines that go before a line, folders that are kept.
+BUILDS = {
+    "cadvisor": {"module": "github.com/google/cadvisor", "version": "v0.53.0", "package": "./cmd/cadvisor",
+                 "add": {"cmd/cadvisor/main.go": MAIN}, "insert": {}, "keep": {}},
+    "kepler": {"module": "github.com/sustainable-computing-io/kepler", "version": "v0.9.0", "package": "./cmd/exporter", "add": {},
+               "insert": {"pkg/bpf/exporter.go": ("	// Load the eBPF program(s)\n", NO_FEXIT)}, "keep": {"data": "lib/kepler/data"}},
+}
+# What is run: its build, then its words; PORT and HOME (its folder in the cache) are filled in. Kepler looks for its models in /var/lib.
+RUNS = {
+    "cadvisor": ("cadvisor", "exec HOME/cadvisor -fixed -address 127.0.0.1:PORT"),
+    "cadvisor-dynamic": ("cadvisor", "exec HOME/cadvisor -address 127.0.0.1:PORT"),
+    "kepler": ("kepler", "mount --bind HOME/lib /var/lib && SAMPLE_PERIOD_SEC=1 exec HOME/kepler -apiserver=false -address 127.0.0.1:PORT"),
+}
+
+
+class Missing(Exception):
+    """It cannot be built here; says why."""
+
+
+def cache():
+    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "wattle/peers"
+
+
+def run_go(arguments, folder):
+    done = subprocess.run(["nice", "-n", "10", "go", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Missing(f"go {' '.join(arguments)} failed: " + (done.stderr or done.stdout).strip()[-400:])
+    return done.stdout
+
+
+def build(name):
+    """The folder with the program; made only once."""
+    what = BUILDS[name]
+    print_of = hashlib.sha256(json.dumps(what, default=lambda path: path.read_text(encoding="utf-8")).encode())
+    home = cache() / f"{name}-{what['version']}-{print_of.hexdigest()[:8]}"
+    if (home / name).exists():
+        return home
+    if not shutil.which("go"):
+        raise Missing("the Go tools are not installed")
+    cache().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache()) as made:
+        made, source = pathlib.Path(made), pathlib.Path(made) / "source"
+        module = json.loads(run_go(["mod", "download", "-json", f"{what['module']}@{what['version']}"], made))["Dir"]
+        shutil.copytree(module, source, copy_function=shutil.copyfile)  # the module's cache is read-only
+        for folder in [source, *(path for path in source.rglob("*") if path.is_dir())]:
+            folder.chmod(0o755)
+        for path, text in what["add"].items():
+            (source / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(text, source / path)
+        for path, (line, before) in what["insert"].items():
+            text = (source / path).read_text(encoding="utf-8")
+            if text.count(line) != 1:
+                raise Missing(f"{what['module']} {what['version']} has changed: {path} has {text.count(line)} times {line.strip()!r}")
+            (source / path).write_text(text.replace(line, before + line), encoding="utf-8")
+        out = made / "out"
+        out.mkdir()
+        run_go(["build", "-p", "1", "-mod=mod", "-trimpath", "-o", str(out / name), what["package"]], source)
+        for path, kept in what["keep"].items():
+            shutil.copytree(source / path, out / kept)
+        shutil.rmtree(home, ignore_errors=True)
+        out.rename(home)
+    return home
+
+
+def command(name, port, v2_root):
+    """What to run and where it answers, or Missing."""
+    if name not in RUNS:
+        raise Missing(f"it is none of {', '.join(RUNS)}")
+    built, words = RUNS[name]
+    home = build(built)
+    words = words.replace("HOME", str(home)).replace("PORT", str(port))
+    see = "true" if str(v2_root) == "/sys/fs/cgroup" else f"mount --bind {v2_root} /sys/fs/cgroup"
+    return ["unshare", "--mount", "sh", "-c", f"{see} && {words}"], f"http://127.0.0.1:{port}/metrics"
+
+
+def main():
+    failed = False
+    for name in sys.argv[1:] or BUILDS:
+        if name not in BUILDS:
+            sys.exit(f"peers: {name} is none of {', '.join(BUILDS)}")
+        try:
+            print(build(name) / name)
+        except Missing as why:
+            print(f"peers: no {name}: {why}", file=sys.stderr)
+            failed = True
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

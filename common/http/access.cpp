@@ -1,0 +1,24 @@
+#include "common/http/access.hpp"
+
+namespace wattle::http {
+
+bool is_loopback(std::string_view address) { return address.starts_with("127.") || address == "::1"; }
+
+void read_access(config::Section& section, std::string_view address, bool token_guards_all, Access& out) {
+  config::Section tls = section.section("tls");
+  tls.read("certificate", out.tls.certificate);
+  tls.read("key", out.tls.key);
+  tls.read("client_ca", out.tls.client_ca);
+  section.read("token_file", out.token_file);
+  section.read("insecure", out.insecure);
+  const bool secure = !out.tls.certificate.empty();
+  if (secure && out.tls.key.empty()) tls.mistake("key", "the certificate's key is missing", "name its PEM file");
+  if (!secure && !(out.tls.key.empty() && out.tls.client_ca.empty()))
+    tls.mistake("certificate", "is missing", "name the PEM file with the server's certificate");
+  if (is_loopback(address) || out.insecure || secure || (token_guards_all && !out.token_file.empty())) return;
+  section.mistake("address", "'" + std::string(address) + "' can be reached by others, and nothing asks who they are",
+                  std::string("keep to 127.0.0.1, set tls") + (token_guards_all ? " or token_file" : "") +
+                      ", or say insecure: true if something else keeps strangers out");
+}
+
+}  // namespace wattle::http

@@ -1,0 +1,229 @@
+#include "common/http/session.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/http/target.hpp"
+
+namespace wattle::http {
+namespace {
+
+// How long a closing connection may still send what we do not read, so that our answer is not lost to a reset.
+constexpr std::chrono::milliseconds kLinger{1000};
+
+Response plain(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text) + "\n"}; }
+
+}  // namespace
+
+Session::~Session() {
+  const std::lock_guard lock(shared_.mutex);
+  shared_.sessions.erase(this);
+  if (shared_.sessions.empty()) shared_.emptied.notify_all();
+}
+
+void Session::start() {
+  net::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->run_start(); });
+}
+
+void Session::run_start() {
+  error_code ignored;
+  stream_.socket().set_option(tcp::no_delay(true), ignored);
+  if (stream_.secure()) return shake_hands();
+  await_request();
+}
+
+void Session::shake_hands() {
+  if (stopping_ || shared_.stopping) return close();
+  idle_ = true;
+  limit(shared_.options.request_timeout);
+  stream_.tls().async_handshake(net::ssl::stream_base::server, [self = shared_from_this()](error_code error) {
+    self->idle_ = false;
+    if (!error) return self->await_request();
+    if (self->stopping_) return self->close();
+    self->shared_.refused(Refused::tls, self->timed_out_ ? "the TLS handshake took too long" : error.message());
+    self->close();
+  });
+}
+
+void Session::stop() {
+  net::post(stream_.get_executor(), [self = shared_from_this()] {
+    self->stopping_ = true;
+    if (self->idle_) self->close();
+  });
+}
+
+// Ends the read or write that is under way when the span is over.
+void Session::limit(std::chrono::milliseconds span) {
+  timed_out_ = false;
+  timer_.expires_after(span);
+  timer_.async_wait([weak = weak_from_this(), generation = ++generation_](error_code error) {
+    if (error) return;
+    // A wait that had ended before it was replaced or cancelled is still delivered: the generation tells.
+    if (const auto self = weak.lock(); self && self->generation_ == generation) {
+      self->timed_out_ = true;
+      error_code ignored;
+      self->stream_.socket().cancel(ignored);
+    }
+  });
+}
+
+void Session::unlimit() {
+  ++generation_;
+  timer_.cancel();
+}
+
+void Session::await_request() {
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header_bytes));
+  parser_->body_limit(shared_.options.max_body_bytes);
+  if (buffer_.size() > 0) return read_header();
+  if (stopping_ || shared_.stopping) return close();
+  idle_ = true;
+  // Whoever connects has something to say: connections that only wait would keep others out.
+  const auto& options = shared_.options;
+  limit(first_ ? std::min(options.request_timeout, options.idle_timeout) : options.idle_timeout);
+  stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](error_code error, std::size_t count) {
+    self->idle_ = false;
+    if (error && self->timed_out_ && self->first_)
+      self->shared_.refused(Refused::too_slow, "a connection without a request");
+    if (error) return self->close();
+    self->first_ = false;
+    self->buffer_.commit(count);
+    self->read_header();
+  });
+}
+
+void Session::read_header() {
+  limit(shared_.options.request_timeout);
+  bhttp::async_read_header(stream_, buffer_, *parser_,
+                           [self = shared_from_this()](error_code error, std::size_t) { self->on_read(error, true); });
+}
+
+void Session::read_body() {
+  bhttp::async_read(stream_, buffer_, *parser_,
+                    [self = shared_from_this()](error_code error, std::size_t) { self->on_read(error, false); });
+}
+
+void Session::on_read(error_code error, bool header) {
+  const auto& options = shared_.options;
+  if (timed_out_)
+    return refuse(Refused::too_slow, plain(408, "the request did not arrive within " +
+                                                    std::to_string(options.request_timeout.count()) + " ms"));
+  if (error == bhttp::error::header_limit)
+    return refuse(Refused::too_large,
+                  plain(431, "the header is larger than " + std::to_string(options.max_header_bytes) + " bytes"));
+  if (error == bhttp::error::body_limit)
+    return refuse(Refused::too_large,
+                  plain(413, "the body is larger than " + std::to_string(options.max_body_bytes) + " bytes"));
+  if (error.category() == bhttp::make_error_code(bhttp::error::bad_method).category() &&
+      error != bhttp::error::end_of_stream && error != bhttp::error::partial_message)
+    return refuse(Refused::malformed, plain(400, "not an HTTP request: " + error.message()));
+  if (error) return close();
+  if (!header || parser_->is_done()) return answer();
+  if (!beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) return read_body();
+  bare_.emplace(bhttp::status::continue_, 11);
+  bhttp::async_write(stream_, *bare_, [self = shared_from_this()](error_code failed, std::size_t) {
+    if (failed) return self->close();
+    self->read_body();
+  });
+}
+
+void Session::answer() {
+  unlimit();
+  const auto& message = parser_->get();
+  const std::string method(message.method_string());
+  auto target = parse_target(std::string_view(message.target().data(), message.target().size()));
+  if (!target) return refuse(Refused::malformed, plain(400, target.error().message()));
+  const auto authorization = message[bhttp::field::authorization];
+  if (shared_.token && !shared_.options.open_paths.contains(target->path) &&
+      !shared_.token->admits(std::string_view(authorization.data(), authorization.size()))) {
+    shared_.refused(Refused::token, target->path + " was asked for without the right bearer token");
+    return send(plain(401, "this page asks for a bearer token"), true);
+  }
+
+  std::string allow;
+  const Handler* handler = shared_.find(method, target->path, allow);
+  if (handler == nullptr && !allow.empty())
+    return send(plain(405, target->path + " does not answer " + method + "; it answers " + allow), true, allow);
+  if (handler == nullptr) return send(plain(404, "nothing is at " + target->path), true);
+
+  Request request{method, std::move(target->path), std::move(target->query), std::move(parser_->get().body()),
+                  std::string(message[bhttp::field::authorization])};
+  Response response;
+  try {
+    response = (*handler)(request);
+  } catch (const std::exception& error) {
+    shared_.log.error("http handler failed", {{"method", method}, {"path", request.path}, {"what", error.what()}});
+    response = plain(500, request.path + " failed; the log says why");
+  }
+  send(std::move(response), true);
+}
+
+void Session::send(Response response, bool keep, std::string allow) {
+  const auto& message = parser_->get();
+  const bool got_header = parser_->is_header_done();
+  keep_ = keep && message.keep_alive() && !stopping_ && !shared_.stopping;
+  const auto fill = [&](auto& out) {
+    out.result(static_cast<unsigned>(response.status));
+    out.version(got_header ? message.version() : 11);
+    out.set(bhttp::field::content_type, response.content_type);
+    if (!allow.empty()) out.set(bhttp::field::allow, allow);
+    if (response.status == 401) out.set(bhttp::field::www_authenticate, "Bearer");
+    out.content_length(response.body.size());
+    out.keep_alive(keep_);
+  };
+  limit(shared_.options.request_timeout);
+  const auto done = [self = shared_from_this()](error_code error, std::size_t) { self->on_written(error); };
+  if (got_header && message.method() == bhttp::verb::head) {
+    bare_.emplace();
+    fill(*bare_);
+    return bhttp::async_write(stream_, *bare_, done);
+  }
+  response_.emplace();
+  fill(*response_);
+  response_->body() = std::move(response.body);
+  bhttp::async_write(stream_, *response_, done);
+}
+
+void Session::on_written(error_code error) {
+  unlimit();
+  response_.reset();
+  bare_.reset();
+  if (error) return close();
+  if (!keep_) return close_slowly();
+  await_request();
+}
+
+void Session::refuse(Refused why, Response response) {
+  shared_.refused(why, response.body.substr(0, response.body.find('\n')));
+  send(std::move(response), false);
+}
+
+void Session::close_slowly() {
+  idle_ = true;
+  limit(kLinger);
+  if (!stream_.secure()) return end_sending();
+  stream_.tls().async_shutdown([self = shared_from_this()](error_code) { self->end_sending(); });
+}
+
+void Session::end_sending() {
+  error_code error;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+  if (error || timed_out_) return close();
+  drain();
+}
+
+void Session::drain() {
+  stream_.socket().async_read_some(net::buffer(discard_), [self = shared_from_this()](error_code error, std::size_t) {
+    if (error || self->timed_out_) return self->close();
+    self->drain();
+  });
+}
+
+void Session::close() {
+  unlimit();
+  error_code ignored;
+  stream_.socket().close(ignored);
+}
+
+}  // namespace wattle::http

@@ -1,0 +1,114 @@
+// session: the server's inner parts: one connection, and what all of them share; private to this folder.
+// Threads  a Session's functions on its strand, start() and stop() from any; Shared's as they say
+#pragma once
+
+#include <utility>  // before Asio, which uses std::exchange and does not include it
+
+#include <array>
+#include <atomic>
+#include <boost/asio.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "common/http/server.hpp"
+#include "common/http/tls.hpp"
+#include "common/http/token.hpp"
+#include "common/once_per.hpp"
+
+namespace wattle::http {
+
+namespace net = boost::asio;
+namespace beast = boost::beast;
+namespace bhttp = boost::beast::http;
+using tcp = net::ip::tcp;
+using boost::system::error_code;
+
+struct Shared;
+
+// One connection: a strand, one timer and a chain of callbacks. Keeps itself alive through them.
+class Session final : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Shared& shared, tcp::socket socket, TlsContext tls)
+      : shared_(shared), stream_(std::move(socket), std::move(tls)), timer_(stream_.get_executor()) {}
+  ~Session();
+  void start();
+  void stop();  // ends now when idle, else after the answer that is under way
+
+ private:
+  void run_start();
+  void shake_hands();
+  void await_request();
+  void read_header();
+  void read_body();
+  void on_read(error_code error, bool header);
+  void answer();
+  void send(Response response, bool keep, std::string allow = {});
+  void on_written(error_code error);
+  void refuse(Refused why, Response response);
+  void close_slowly();
+  void end_sending();
+  void drain();
+  void close();
+  void limit(std::chrono::milliseconds span);
+  void unlimit();
+
+  Shared& shared_;
+  Stream stream_;
+  net::steady_timer timer_;
+  beast::flat_buffer buffer_;
+  std::optional<bhttp::request_parser<bhttp::string_body>> parser_;
+  std::optional<bhttp::response<bhttp::string_body>> response_;
+  std::optional<bhttp::response<bhttp::empty_body>> bare_;
+  std::array<char, 4096> discard_{};
+  std::uint64_t generation_ = 0;
+  bool idle_ = false;
+  bool first_ = true;  // nothing has come yet
+  bool stopping_ = false;
+  bool timed_out_ = false;
+  bool keep_ = true;
+};
+
+struct Shared {
+  Shared(const ServerOptions& o, std::map<std::string, Handler> r, std::optional<TlsSource> t, std::optional<Token> k,
+         const Log& l)
+      : options(o),
+        routes(std::move(r)),
+        tls(std::move(t)),
+        token(std::move(k)),
+        log(l),
+        acceptor(net::make_strand(io)),
+        retry(acceptor.get_executor()) {}
+
+  const ServerOptions options;
+  const std::map<std::string, Handler> routes;
+  std::optional<TlsSource> tls;  // the acceptor's
+  const std::optional<Token> token;
+  const Log& log;
+
+  std::mutex mutex;
+  std::condition_variable emptied;
+  std::set<Session*> sessions;
+  std::atomic<bool> stopping = false;
+  std::mutex told_mutex;
+  OncePer told{std::chrono::seconds(60)};
+  SystemClock clock;  // of the log's interval alone
+
+  // Behind what sessions use: handlers that are left when it is destroyed still own sessions.
+  net::io_context io;
+  tcp::acceptor acceptor;
+  net::steady_timer retry;
+
+  // Counts, and logs once a minute per reason.
+  void refused(Refused why, const std::string& what);
+
+  void accept();
+  void on_accept(error_code error, tcp::socket socket);
+  // The handler of a method and path; else `allow` gets the methods that the path has.
+  const Handler* find(const std::string& method, const std::string& path, std::string& allow) const;
+};
+
+}  // namespace wattle::http

@@ -1,0 +1,23 @@
+#include "common/once_per.hpp"
+
+#include <utility>
+
+namespace wattle {
+
+std::optional<std::uint64_t> OncePer::note(const std::string& peer, MonoTime now) {
+  auto found = peers_.find(peer);
+  if (found == peers_.end()) {
+    if (peers_.size() >= capacity_)
+      std::erase_if(peers_, [&](const auto& one) { return now - one.second.told >= interval_; });
+    if (peers_.size() >= capacity_) return std::nullopt;
+    peers_.emplace(peer, Seen{now, 0});
+    return 1;
+  }
+  Seen& seen = found->second;
+  ++seen.untold;
+  if (now - seen.told < interval_) return std::nullopt;
+  seen.told = now;
+  return std::exchange(seen.untold, 0);
+}
+
+}  // namespace wattle

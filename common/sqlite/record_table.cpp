@@ -1,0 +1,123 @@
+#include "common/sqlite/record_table.hpp"
+
+#include <array>
+#include <string_view>
+
+namespace wattle::sqlite {
+
+namespace {
+constexpr std::array<const char*, 1> kSteps{
+    "CREATE TABLE record(id INTEGER PRIMARY KEY, incarnation INTEGER NOT NULL, seq INTEGER NOT NULL,"
+    " hash INTEGER NOT NULL, body BLOB NOT NULL);"
+    "CREATE TABLE gap(incarnation INTEGER NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,"
+    " records INTEGER NOT NULL)"};
+
+std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+}  // namespace
+
+std::int64_t record_hash(const RecordMark& mark, std::string_view body) {
+  std::uint64_t value = 0xcbf29ce484222325;
+  const auto mix = [&](std::uint64_t byte) { value = (value ^ byte) * 0x100000001b3; };
+  for (const std::uint64_t number : {mark.incarnation, mark.seq})
+    for (unsigned shift = 0; shift < 64; shift += 8) mix((number >> shift) & 0xff);
+  for (const char byte : body) mix(static_cast<unsigned char>(byte));
+  return stored(value);
+}
+
+Result<RecordTable> RecordTable::open_(const std::string& path, const DatabaseOptions& options) {
+  WATTLE_TRY(auto database, Database::open_(path, options, kSteps));
+  RecordTable table(std::move(database));
+  WATTLE_TRY(table.insert_, table.database_->prepare("INSERT INTO record VALUES(?,?,?,?,?)"));
+  WATTLE_TRY(table.remove_, table.database_->prepare("DELETE FROM record WHERE id BETWEEN ? AND ?"));
+  WATTLE_TRY(table.read_,
+             table.database_->prepare(
+                 "SELECT id, incarnation, seq, hash, body FROM record WHERE id BETWEEN ? AND ? ORDER BY id"));
+  return table;
+}
+
+Result<std::deque<StoredRecord>> RecordTable::list() {
+  WATTLE_TRY(auto statement, database_->prepare("SELECT id, incarnation, seq, length(body) FROM record ORDER BY id"));
+  std::deque<StoredRecord> records;
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return records;
+    StoredRecord record{statement.integer(0),
+                        {loaded(statement.integer(1)), loaded(statement.integer(2))},
+                        loaded(statement.integer(3))};
+    if (!records.empty() && record.mark <= records.back().mark)
+      return fail(Errc::malformed, database_->path(), "is damaged: its records are not in order",
+                  "move it away; it is made anew");
+    records.push_back(record);
+  }
+}
+
+Result<std::vector<Gap>> RecordTable::gaps() {
+  WATTLE_TRY(auto statement, database_->prepare("SELECT incarnation, first_seq, last_seq, records FROM gap "
+                                                "ORDER BY rowid"));
+  std::vector<Gap> gaps;
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return gaps;
+    gaps.push_back({loaded(statement.integer(0)), loaded(statement.integer(1)), loaded(statement.integer(2)),
+                    loaded(statement.integer(3))});
+  }
+}
+
+Status RecordTable::apply(const TableChange& change) {
+  WATTLE_TRY(auto transaction, Transaction::begin(*database_));
+  for (const auto& [first, last] : change.remove) {
+    remove_->bind(1, first);
+    remove_->bind(2, last);
+    WATTLE_CHECK(remove_->run());
+  }
+  if (change.gaps != nullptr) WATTLE_CHECK(replace_gaps(*change.gaps));
+  std::int64_t id = change.next_id;
+  for (const EncodedRecord& record : change.add) {
+    insert_->bind(1, id++);
+    insert_->bind(2, stored(record.mark.incarnation));
+    insert_->bind(3, stored(record.mark.seq));
+    insert_->bind(4, record_hash(record.mark, record.bytes));
+    insert_->bind(5, std::string_view(record.bytes));
+    WATTLE_CHECK(insert_->run());
+  }
+  return transaction.commit();
+}
+
+Status RecordTable::replace_gaps(const std::vector<Gap>& gaps) {
+  WATTLE_CHECK(database_->run("DELETE FROM gap"));
+  WATTLE_TRY(auto statement, database_->prepare("INSERT INTO gap VALUES(?,?,?,?)"));
+  for (const Gap& gap : gaps) {
+    statement.bind(1, stored(gap.incarnation));
+    statement.bind(2, stored(gap.first_seq));
+    statement.bind(3, stored(gap.last_seq));
+    statement.bind(4, stored(gap.records));
+    WATTLE_CHECK(statement.run());
+  }
+  return {};
+}
+
+Result<std::vector<RecordTable::Body>> RecordTable::read(std::int64_t first, std::int64_t last, std::size_t most_bytes,
+                                                         bool& whole) {
+  std::vector<Body> bodies;
+  std::size_t bytes = 0;
+  read_->bind(1, first);
+  read_->bind(2, last);
+  whole = false;
+  while (bytes < most_bytes) {
+    WATTLE_TRY(const bool row, read_->step());
+    if (!row) {
+      whole = true;
+      break;
+    }
+    const std::string_view body = read_->blob(4);
+    bytes += body.size();
+    const RecordMark mark{loaded(read_->integer(1)), loaded(read_->integer(2))};
+    const bool sound = record_hash(mark, body) == read_->integer(3);
+    bodies.push_back({read_->integer(0), sound ? std::string(body) : std::string()});
+  }
+  read_->reset();
+  return bodies;
+}
+
+}  // namespace wattle::sqlite

@@ -1,0 +1,73 @@
+// record_table: the spool's file: encoded records in order, and the gaps between them.
+// Format   docs/operations.md; each body has a hash, since SQLite's pages have none once they left the log
+// Errors   as database.hpp
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/outbox.hpp"
+#include "common/sqlite/database.hpp"
+
+namespace wattle::sqlite {
+
+struct StoredRecord {
+  std::int64_t id = 0;  // rises with the mark
+  RecordMark mark;
+  std::uint64_t bytes = 0;
+};
+
+// Records that were dropped, of one incarnation.
+struct Gap {
+  std::uint64_t incarnation = 0;
+  std::uint64_t first_seq = 0, last_seq = 0;
+  std::uint64_t records = 0;
+  bool operator==(const Gap&) const = default;
+};
+
+// What one transaction changes.
+struct TableChange {
+  std::vector<std::pair<std::int64_t, std::int64_t>> remove;  // ranges of ids, ends included
+  const std::vector<Gap>* gaps = nullptr;                     // all of them, when they changed
+  std::int64_t next_id = 1;                                   // of the first record that is added
+  std::span<const EncodedRecord> add;
+};
+
+// FNV-1a over both; finds damage, not malice.
+std::int64_t record_hash(const RecordMark& mark, std::string_view body);
+
+class RecordTable {
+ public:
+  static Result<RecordTable> open_(const std::string& path, const DatabaseOptions& options);
+
+  Result<std::deque<StoredRecord>> list();
+  Result<std::vector<Gap>> gaps();
+  // All or nothing, and durable when it returns.
+  Status apply(const TableChange& change);
+  struct Body {
+    std::int64_t id = 0;
+    std::string bytes;  // empty: damaged
+  };
+  // Of the ids in [first, last], in order; ends early behind `most_bytes`, then `whole` is false.
+  Result<std::vector<Body>> read(std::int64_t first, std::int64_t last, std::size_t most_bytes, bool& whole);
+  Status checkpoint() { return database_->checkpoint(); }
+  Database& database() { return *database_; }
+  const Database& database() const { return *database_; }
+
+ private:
+  explicit RecordTable(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  Status replace_gaps(const std::vector<Gap>& gaps);
+
+  std::unique_ptr<Database> database_;
+  std::optional<Statement> insert_, remove_, read_;
+};
+
+}  // namespace wattle::sqlite

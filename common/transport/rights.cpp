@@ -1,0 +1,67 @@
+#include "common/transport/rights.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace wattle::transport {
+
+namespace {
+using wire::Kind;
+
+constexpr Roles kAgent = Roles::of(Role::agent);
+constexpr Roles kAskers = Roles::of(Role::shim, Role::operator_);
+constexpr Roles kListeners = Roles::of(Role::shim, Role::reader, Role::operator_);
+constexpr Roles kLookers = Roles::of(Role::reader, Role::operator_);
+constexpr Roles kOperator = Roles::of(Role::operator_);
+
+constexpr std::array kRights{
+    Right{Channel::telemetry, Kind::hello, {}, kAgent},
+    Right{Channel::telemetry, Kind::samples, {}, kAgent},
+    Right{Channel::telemetry, Kind::ping, {}, kAgent},
+    Right{Channel::telemetry, Kind::pong, {}, kAgent},
+    Right{Channel::telemetry, Kind::placement, {}, kAgent},
+    Right{Channel::feed, std::nullopt, {}, kListeners},
+    Right{Channel::ask, Kind::ask, {}, kAskers},
+    Right{Channel::ask, Kind::query, "snapshot", kListeners},
+    Right{Channel::ask, Kind::query, "confirm", kOperator},
+    Right{Channel::ask, Kind::query, {}, kLookers},
+};
+
+constexpr std::array<std::string_view, kRefusedReasons> kReasons{
+    "unknown_key", "no_key", "wrong_server_key", "handshake", "revoked_key", "role",
+    "node",        "kind",   "malformed",        "session"};
+constexpr std::array<std::string_view, kChannels.size()> kChannelNames{"telemetry", "feed", "ask"};
+
+const Right* right_of(Channel channel, std::optional<Kind> kind, std::string_view query) {
+  const Right* best = nullptr;
+  for (const Right& right : kRights) {
+    if (right.channel != channel || right.kind != kind) continue;
+    if (kind != Kind::query || right.query == query) return &right;
+    if (right.query.empty()) best = &right;
+  }
+  return best;
+}
+}  // namespace
+
+std::string_view to_string(Channel channel) { return kChannelNames[static_cast<std::size_t>(channel)]; }
+std::string_view to_string(Refused reason) { return kReasons[static_cast<std::size_t>(reason)]; }
+std::span<const Right> rights() { return kRights; }
+
+std::optional<Refused> refused(Channel channel, std::optional<Kind> kind, std::string_view query, Role role) {
+  const Right* right = right_of(channel, kind, query);
+  if (right == nullptr) return Refused::kind;
+  if (!right->roles.has(role)) return Refused::role;
+  return std::nullopt;
+}
+
+std::string roles_text(Channel channel, std::optional<Kind> kind, std::string_view query) {
+  std::string text;
+  const Right* right = right_of(channel, kind, query);
+  for (const Role role : kRoles) {
+    if (right == nullptr || !right->roles.has(role)) continue;
+    text += (text.empty() ? "" : " or ") + std::string(to_string(role));
+  }
+  return text.empty() ? "nobody" : text;
+}
+
+}  // namespace wattle::transport

@@ -1,0 +1,225 @@
+#include "controller/store/store.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::int64_t kRecentGaps = 200;
+// What an item takes beside its bytes and what they were decoded into, roughly.
+constexpr std::size_t kItemOverhead = 512;
+constexpr std::size_t kDecodedTimes = 4;
+
+std::size_t cost(const StoreItem& item) { return item.bytes.size() * (1 + kDecodedTimes) + kItemOverhead; }
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& clock, const Log& log) {
+  const std::string folder = options.file.path.substr(0, options.file.path.find_last_of('/') + 1);
+  if (!folder.empty()) WATTLE_CHECK(make_dirs(folder, 0700));
+  Fd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!fd.valid()) return fail_errno(errno, "eventfd");
+  std::unique_ptr<Store> store(new Store(std::move(options), clock, log, std::move(fd)));
+  WATTLE_CHECK(store->open_file());
+  store->found_ = store->known_ = store->file_->marks();
+  WATTLE_TRY(const auto gaps, store->file_->gaps(kRecentGaps));
+  store->recent_gaps_.assign(gaps.begin(), gaps.end());
+  store->figures_.file_bytes = store->file_->file_bytes();
+  store->figures_.raw_records = store->file_->raw_records();
+  log.info("store opened", {{"path", store->options_.file.path},
+                            {"nodes", static_cast<std::uint64_t>(store->found_.size())},
+                            {"records", store->figures_.raw_records},
+                            {"bytes", store->figures_.file_bytes}});
+  store->writer_ = std::thread([raw = store.get()] { raw->run(); });
+  return store;
+}
+
+Store::~Store() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (writer_.joinable()) writer_.join();
+}
+
+std::int64_t Store::now_s() const { return to_ns(clock_.wall()) / 1'000'000'000; }
+
+Status Store::open_file() {
+  auto opened = StoreFile::open_(options_.file);
+  std::optional<Error> damage;
+  if (!opened && opened.error().code == Errc::malformed) {
+    damage = opened.error();
+    WATTLE_CHECK(set_aside(*damage));
+    opened = StoreFile::open_(options_.file);
+  }
+  if (!opened) return forward_error(opened);
+  // Into a file that is begun anew: what they say is there is with no agent any more.
+  if (!known_.empty()) WATTLE_CHECK(opened->adopt(known_));
+  if (damage) WATTLE_CHECK(opened->note("damaged", damage->what, now_s()));
+  file_.emplace(std::move(*opened));
+  return {};
+}
+
+Status Store::set_aside(const Error& why) {
+  const std::string& path = options_.file.path;
+  const std::string aside = path + ".damaged-" + std::to_string(now_s());
+  for (const char* suffix : {"", "-wal"}) {
+    if (std::rename((path + suffix).c_str(), (aside + suffix).c_str()) == 0 || errno == ENOENT) continue;
+    return fail_errno(errno, path + suffix, "move it away by hand; it is damaged");
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++figures_.damaged_files;
+  }
+  log_.error("the store's file is damaged: it was moved aside and a new one begun",
+             {{"error", why},
+              {"moved_to", aside},
+              {"lost", "the ledger and raw records so far; what agents still hold they send again"}});
+  return {};
+}
+
+bool Store::full() const {
+  const std::lock_guard lock(mutex_);
+  return figures_.queue_bytes >= options_.queue_bytes;
+}
+
+void Store::add(StoreItem item) {
+  const std::size_t bytes = cost(item);
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    figures_.queue_bytes += bytes;
+    ++figures_.queue_records;
+    queue_.push_back(std::move(item));
+    // In between the writer need not look.
+    wake = queue_.size() == 1 || figures_.queue_bytes > options_.queue_bytes / 2;
+  }
+  if (wake) wake_.notify_one();
+}
+
+std::vector<Committed> Store::committed() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(fd_.get(), &count, sizeof count);
+  const std::lock_guard lock(mutex_);
+  return std::exchange(committed_, {});
+}
+
+StoreFigures Store::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+std::vector<StoreGap> Store::recent_gaps() const {
+  const std::lock_guard lock(mutex_);
+  return {recent_gaps_.begin(), recent_gaps_.end()};
+}
+
+bool Store::stopping() const {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+void Store::run() {
+  for (;;) {
+    std::vector<StoreItem> batch;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return stop_ || !queue_.empty(); });
+      // Others' records come meanwhile, and share the disk's time.
+      const Duration since = clock_.mono() - committed_at_;
+      if (since < options_.commit_every)
+        wake_.wait_for(lock, options_.commit_every - since,
+                       [&] { return stop_ || figures_.queue_bytes > options_.queue_bytes / 2; });
+      if (queue_.empty()) return;
+      batch.swap(queue_);
+    }
+    committed_at_ = clock_.mono();
+    keep(batch);
+  }
+}
+
+// Until it is on disk, or the end.
+void Store::keep(std::vector<StoreItem>& batch) {
+  for (;;) {
+    const MonoTime begun = clock_.mono();
+    const Status done = commit(batch);
+    if (done) {
+      told(batch, clock_.mono() - begun);
+      // Nobody's acknowledgement waits for it, but for those of the next transaction.
+      if (const Status moved = file_->checkpoint_if_long(); !moved) trouble(moved.error());
+      return;
+    }
+    trouble(done.error());
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, options_.retry_every, [&] { return stop_; });
+    if (!stop_) continue;
+    log_.warn("the store stops with records that are not on disk; their agents will send them again",
+              {{"records", static_cast<std::uint64_t>(batch.size())}});
+    queue_.clear();
+    return;
+  }
+}
+
+Status Store::commit(const std::vector<StoreItem>& batch) {
+  if (!file_) WATTLE_CHECK(open_file());
+  return file_->apply(batch, now_s());
+}
+
+void Store::trouble(const Error& error) {
+  bool news = false;
+  {
+    const std::lock_guard lock(mutex_);
+    ++figures_.commits_failed;
+    news = std::exchange(figures_.problem, error.message()) != figures_.problem;
+  }
+  if (news) log_.error("records cannot be kept, and are not acknowledged until they can", {{"error", error}});
+  // What the system did with the pages that it could not write is unknown: the file is read anew. So is a damaged one,
+  // which open_file() moves aside.
+  if (error.code != Errc::exhausted) file_.reset();
+}
+
+void Store::told(const std::vector<StoreItem>& batch, Duration took) {
+  std::vector<Committed> news;
+  for (const StoreItem& item : batch) {
+    known_[item.node] = file_->marks().at(item.node);
+    if (!news.empty() && news.back().node == item.node && news.back().last.incarnation == item.mark.incarnation) {
+      news.back().last = item.mark;
+      ++news.back().records;
+    } else {
+      news.push_back({item.node, item.mark, 1});
+    }
+  }
+  bool recovered = false;
+  {
+    const std::lock_guard lock(mutex_);
+    recovered = !std::exchange(figures_.problem, {}).empty();
+    ++figures_.commits;
+    figures_.records += batch.size();
+    figures_.queue_records -= batch.size();
+    for (const StoreItem& item : batch) {
+      figures_.queue_bytes -= cost(item);
+      if (!item.gap) continue;
+      ++figures_.gaps;
+      figures_.gap_records += item.gap->records();
+      recent_gaps_.push_back(*item.gap);
+      recent_gaps_.back().noticed_s = now_s();
+      if (recent_gaps_.size() > static_cast<std::size_t>(kRecentGaps)) recent_gaps_.pop_front();
+    }
+    figures_.file_bytes = file_->file_bytes();
+    figures_.raw_records = file_->raw_records();
+    figures_.last_commit_s = seconds(took);
+    figures_.commit_s += seconds(took);
+    committed_.insert(committed_.end(), news.begin(), news.end());
+  }
+  if (recovered) log_.info("records are kept again", {{"path", options_.file.path}});
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(fd_.get(), &one, sizeof one);
+}
+
+}  // namespace wattle::controller

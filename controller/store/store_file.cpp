@@ -1,0 +1,312 @@
+#include "controller/store/store_file.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "common/sqlite/record_table.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::array<const char*, 1> kSteps{
+    "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
+    " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
+    " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
+    " unattributed_uj INTEGER NOT NULL DEFAULT 0, last_s INTEGER NOT NULL DEFAULT 0);"
+    "CREATE TABLE mark(node INTEGER NOT NULL, incarnation INTEGER NOT NULL, seq INTEGER NOT NULL,"
+    " PRIMARY KEY(node, incarnation)) WITHOUT ROWID;"
+    "CREATE TABLE ledger(node INTEGER NOT NULL, kind INTEGER NOT NULL, name TEXT NOT NULL, records INTEGER NOT NULL,"
+    " energy_uj INTEGER NOT NULL, estimated_uj INTEGER NOT NULL, cpu_us INTEGER NOT NULL, last_s INTEGER NOT NULL,"
+    " PRIMARY KEY(node, kind, name)) WITHOUT ROWID;"
+    "CREATE TABLE raw(id INTEGER PRIMARY KEY, node INTEGER NOT NULL, incarnation INTEGER NOT NULL, seq INTEGER NOT "
+    "NULL,"
+    " received_s INTEGER NOT NULL, refused INTEGER NOT NULL, hash INTEGER NOT NULL, body BLOB NOT NULL);"
+    "CREATE TABLE gap(id INTEGER PRIMARY KEY, node INTEGER NOT NULL, incarnation INTEGER NOT NULL,"
+    " first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, why TEXT NOT NULL, noticed_s INTEGER NOT NULL);"
+    "CREATE TABLE event(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, what TEXT NOT NULL, detail TEXT NOT NULL)"};
+
+constexpr std::uint64_t kLogBytes = 8 << 20;
+constexpr std::int64_t kMaxEvents = 1000;
+constexpr std::uint64_t kTrimTablesEvery = 256;  // transactions
+constexpr std::size_t kTrimAtLeast = 64;         // records looked at
+constexpr std::uint64_t kSlackShare = 64;        // of the bound, kept free beneath it
+
+std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+}  // namespace
+
+std::span<const char* const> store_steps() { return kSteps; }
+
+Result<StoreFile> StoreFile::open_(const StoreFileOptions& options) {
+  StoreFile file(options);
+  WATTLE_TRY(file.database_, sqlite::Database::open_(options.path, options.database, kSteps));
+  WATTLE_CHECK(file.load());
+  WATTLE_CHECK(file.prepare());
+  return file;
+}
+
+Status StoreFile::load() {
+  std::map<std::int64_t, std::string> names;
+  {
+    WATTLE_TRY(auto statement, database_->prepare("SELECT id, name FROM node"));
+    for (;;) {
+      WATTLE_TRY(const bool row, statement.step());
+      if (!row) break;
+      names[statement.integer(0)] = std::string(statement.blob(1));
+    }
+  }
+  for (const auto& [id, name] : names) {
+    node_ids_[name] = id;
+    next_node_id_ = id + 1;
+  }
+  WATTLE_TRY(auto statement, database_->prepare("SELECT node, incarnation, seq FROM mark"));
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) break;
+    const auto name = names.find(statement.integer(0));
+    if (name == names.end())
+      return fail(Errc::malformed, database_->path(), "is damaged: a mark is no node's", "move it away");
+    marks_[name->second][loaded(statement.integer(1))] = loaded(statement.integer(2));
+  }
+  WATTLE_TRY(first_raw_id_, database_->integer("SELECT coalesce(min(id), 1) FROM raw"));
+  WATTLE_TRY(const auto last, database_->integer("SELECT max(id) FROM raw"));
+  next_raw_id_ = std::max(first_raw_id_, last + 1);
+  return {};
+}
+
+Status StoreFile::prepare() {
+  const auto ready = [&](std::optional<sqlite::Statement>& out, const char* sql) -> Status {
+    WATTLE_TRY(out, database_->prepare(sql));
+    return {};
+  };
+  WATTLE_CHECK(ready(add_node_, "INSERT INTO node(id, name) VALUES(?,?)"));
+  WATTLE_CHECK(ready(add_sums_,
+                     "UPDATE node SET records=records+?2, refused=refused+?3, energy_uj=energy_uj+?4,"
+                     " estimated_uj=estimated_uj+?5, idle_uj=idle_uj+?6, unattributed_uj=unattributed_uj+?7, last_s=?8"
+                     " WHERE id=?1"));
+  WATTLE_CHECK(ready(add_raw_, "INSERT INTO raw VALUES(?,?,?,?,?,?,?,?)"));
+  WATTLE_CHECK(ready(add_ledger_,
+                     "INSERT INTO ledger VALUES(?1,?2,?3,1,?4,?5,?6,?7) ON CONFLICT(node, kind, name) DO UPDATE SET"
+                     " records=records+1, energy_uj=energy_uj+excluded.energy_uj,"
+                     " estimated_uj=estimated_uj+excluded.estimated_uj, cpu_us=cpu_us+excluded.cpu_us,"
+                     " last_s=excluded.last_s"));
+  WATTLE_CHECK(
+      ready(add_gap_, "INSERT INTO gap(node, incarnation, first_seq, last_seq, why, noticed_s) VALUES(?,?,?,?,?,?)"));
+  WATTLE_CHECK(ready(count_gap_, "UPDATE node SET missing=missing+?2 WHERE id=?1"));
+  WATTLE_CHECK(ready(set_mark_, "INSERT OR REPLACE INTO mark VALUES(?,?,?)"));
+  WATTLE_CHECK(ready(drop_mark_, "DELETE FROM mark WHERE node=? AND incarnation=?"));
+  WATTLE_CHECK(ready(oldest_raw_, "SELECT id, received_s, length(body) FROM raw ORDER BY id LIMIT ?"));
+  return ready(drop_raw_, "DELETE FROM raw WHERE id < ?");
+}
+
+Result<std::int64_t> StoreFile::node_id(const std::string& name) {
+  const auto found = node_ids_.find(name);
+  if (found != node_ids_.end()) return found->second;
+  add_node_->bind(1, next_node_id_);
+  add_node_->bind_text(2, name);
+  WATTLE_CHECK(add_node_->run());
+  new_nodes_.push_back(name);
+  node_ids_[name] = next_node_id_;
+  return next_node_id_++;
+}
+
+Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
+  const std::int64_t raw_id_before = next_raw_id_;
+  StoreMarks changed, after;
+  std::int64_t first_raw_id = first_raw_id_;
+  const auto all = [&]() -> Status {
+    WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+    for (const StoreItem& item : items) {
+      auto& mine = changed[item.node];
+      const auto begun = mine.find(item.mark.incarnation);
+      std::uint64_t& mark = begun != mine.end() ? begun->second : mine[item.mark.incarnation];
+      if (begun == mine.end()) {
+        const auto node = marks_.find(item.node);
+        if (node != marks_.end())
+          if (const auto had = node->second.find(item.mark.incarnation); had != node->second.end()) mark = had->second;
+      }
+      if (item.mark.seq <= mark) continue;
+      mark = item.mark.seq;
+      WATTLE_TRY(const auto node, node_id(item.node));
+      WATTLE_CHECK(add_item(node, item, now_s));
+    }
+    WATTLE_CHECK(set_marks(changed, after));
+    WATTLE_CHECK(trim_raw(items.size(), now_s, first_raw_id));
+    if (++applied_ % kTrimTablesEvery == 1) WATTLE_CHECK(trim_tables());
+    return transaction.commit();
+  };
+  const Status done = all();
+  if (!done) {
+    for (const std::string& name : new_nodes_) node_ids_.erase(name);
+    next_node_id_ -= stored(new_nodes_.size());
+    next_raw_id_ = raw_id_before;
+  } else {
+    for (auto& [node, marks] : after) marks_[node] = std::move(marks);
+    first_raw_id_ = first_raw_id;
+  }
+  new_nodes_.clear();
+  return done;
+}
+
+// `after` gets all marks of the nodes that changed.
+Status StoreFile::set_marks(const StoreMarks& changed, StoreMarks& after) {
+  for (const auto& [name, marks] : changed) {
+    WATTLE_TRY(const auto node, node_id(name));
+    auto& mine = after[name];
+    if (const auto had = marks_.find(name); had != marks_.end()) mine = had->second;
+    for (const auto& [incarnation, seq] : marks) {
+      mine[incarnation] = seq;
+      set_mark_->bind(1, node);
+      set_mark_->bind(2, stored(incarnation));
+      set_mark_->bind(3, stored(seq));
+      WATTLE_CHECK(set_mark_->run());
+    }
+    while (mine.size() > kMarksPerNode) {
+      drop_mark_->bind(1, node);
+      drop_mark_->bind(2, stored(mine.begin()->first));
+      WATTLE_CHECK(drop_mark_->run());
+      mine.erase(mine.begin());
+    }
+  }
+  return {};
+}
+
+Status StoreFile::add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s) {
+  if (item.gap) WATTLE_CHECK(add_gap(node, *item.gap, now_s));
+  if (item.bytes.empty()) return {};
+  add_raw_->bind(1, next_raw_id_++);
+  add_raw_->bind(2, node);
+  add_raw_->bind(3, stored(item.mark.incarnation));
+  add_raw_->bind(4, stored(item.mark.seq));
+  add_raw_->bind(5, now_s);
+  add_raw_->bind(6, item.refused ? 1 : 0);
+  add_raw_->bind(7, sqlite::record_hash(item.mark, item.bytes));
+  add_raw_->bind(8, std::string_view(item.bytes));
+  WATTLE_CHECK(add_raw_->run());
+  return add_to_ledger(node, item, now_s);
+}
+
+Status StoreFile::add_to_ledger(std::int64_t node, const StoreItem& item, std::int64_t now_s) {
+  const NodeValues& values = item.record.node;
+  const bool used = !item.refused && item.record.interval_ns > 0;  // else there is no interval to add
+  const bool estimated = values.energy_source == EnergySource::estimated;
+  const auto sum = [&](const std::optional<std::uint64_t>& value) { return used ? stored(value.value_or(0)) : 0; };
+  add_sums_->bind(1, node);
+  add_sums_->bind(2, item.refused ? 0 : 1);
+  add_sums_->bind(3, item.refused ? 1 : 0);
+  add_sums_->bind(4, estimated ? 0 : sum(values.energy_uj));
+  add_sums_->bind(5, estimated ? sum(values.energy_uj) : 0);
+  add_sums_->bind(6, sum(values.idle_energy_uj));
+  add_sums_->bind(7, sum(values.unattributed_energy_uj));
+  add_sums_->bind(8, now_s);
+  WATTLE_CHECK(add_sums_->run());
+  if (!used) return {};
+  for (const WorkloadValues& workload : item.record.workloads) {
+    const std::int64_t energy_uj = sum(workload.energy_uj), cpu_us = sum(workload.cpu_usage_us);
+    if (energy_uj == 0 && cpu_us == 0) continue;
+    add_ledger_->bind(1, node);
+    add_ledger_->bind(2, static_cast<std::int64_t>(workload.kind));
+    add_ledger_->bind_text(3, workload.name);
+    add_ledger_->bind(4, estimated ? 0 : energy_uj);
+    add_ledger_->bind(5, estimated ? energy_uj : 0);
+    add_ledger_->bind(6, cpu_us);
+    add_ledger_->bind(7, now_s);
+    WATTLE_CHECK(add_ledger_->run());
+  }
+  return {};
+}
+
+Status StoreFile::add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s) {
+  add_gap_->bind(1, node);
+  add_gap_->bind(2, stored(gap.incarnation));
+  add_gap_->bind(3, stored(gap.first_seq));
+  add_gap_->bind(4, stored(gap.last_seq));
+  add_gap_->bind_text(5, gap.why);
+  add_gap_->bind(6, now_s);
+  WATTLE_CHECK(add_gap_->run());
+  count_gap_->bind(1, node);
+  count_gap_->bind(2, stored(gap.records()));
+  return count_gap_->run();
+}
+
+// The oldest go while they are too old or the file is too full. Looks at no more than a few times what was added, so
+// that no transaction becomes long; a bound that was lowered is reached over some transactions.
+Status StoreFile::trim_raw(std::size_t added, std::int64_t now_s, std::int64_t& first_raw_id) {
+  const std::uint64_t page = database_->page_bytes();
+  const std::uint64_t used = database_->pages_in_use() * page;
+  const bool full = used > options_.max_bytes;
+  const std::uint64_t goal = options_.max_bytes - options_.max_bytes / kSlackShare;
+  std::uint64_t surplus = full ? used - goal : 0;
+  std::int64_t below = first_raw_id;
+  oldest_raw_->bind(1, stored(std::max(kTrimAtLeast, 4 * added)));
+  for (;;) {
+    WATTLE_TRY(const bool row, oldest_raw_->step());
+    if (!row) break;
+    const auto bytes = loaded(oldest_raw_->integer(2)) + 48;
+    if (surplus == 0 && oldest_raw_->integer(1) + options_.keep_s > now_s) break;
+    surplus -= std::min(surplus, bytes);
+    below = oldest_raw_->integer(0) + 1;
+  }
+  oldest_raw_->reset();
+  if (below == first_raw_id) return {};
+  first_raw_id = below;
+  drop_raw_->bind(1, below);
+  return drop_raw_->run();
+}
+
+Status StoreFile::trim_tables() {
+  const auto drop_oldest = [&](const char* table, std::int64_t most) {
+    return database_->run(std::string("DELETE FROM ") + table + " WHERE id <= (SELECT max(id) FROM " + table + ") - " +
+                          std::to_string(most));
+  };
+  WATTLE_CHECK(drop_oldest("gap", options_.max_gap_rows));
+  WATTLE_CHECK(drop_oldest("event", kMaxEvents));
+  WATTLE_TRY(const auto rows, database_->integer("SELECT count(*) FROM ledger WHERE name <> ''"));
+  if (rows <= options_.max_ledger_rows) return {};
+  // Those that used nothing for longest, a sixteenth of the bound more than must go.
+  const std::int64_t surplus = rows - options_.max_ledger_rows + options_.max_ledger_rows / 16;
+  WATTLE_CHECK(
+      database_->run("CREATE TEMP TABLE leaving AS SELECT node, kind, name FROM ledger WHERE name <> ''"
+                     " ORDER BY last_s, node, kind, name LIMIT " +
+                     std::to_string(surplus)));
+  WATTLE_CHECK(database_->run(
+      "INSERT INTO ledger SELECT node, kind, '', sum(records), sum(energy_uj), sum(estimated_uj), sum(cpu_us),"
+      " max(last_s) FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving) GROUP BY node, kind"
+      " ON CONFLICT(node, kind, name) DO UPDATE SET records=records+excluded.records,"
+      " energy_uj=energy_uj+excluded.energy_uj, estimated_uj=estimated_uj+excluded.estimated_uj,"
+      " cpu_us=cpu_us+excluded.cpu_us, last_s=max(last_s, excluded.last_s)"));
+  WATTLE_CHECK(database_->run(
+      "DELETE FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving); DROP TABLE leaving"));
+  return {};
+}
+
+Status StoreFile::adopt(const StoreMarks& marks) {
+  StoreMarks higher, after;
+  for (const auto& [node, mine] : marks)
+    for (const auto& [incarnation, seq] : mine)
+      if (marks_[node][incarnation] < seq) higher[node][incarnation] = seq;
+  WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+  WATTLE_CHECK(set_marks(higher, after));
+  WATTLE_CHECK(transaction.commit());
+  new_nodes_.clear();
+  for (auto& [node, mine] : after) marks_[node] = std::move(mine);
+  return {};
+}
+
+Status StoreFile::note(const std::string& what, const std::string& detail, std::int64_t now_s) {
+  WATTLE_TRY(auto statement, database_->prepare("INSERT INTO event(at_s, what, detail) VALUES(?,?,?)"));
+  statement.bind(1, now_s);
+  statement.bind_text(2, what);
+  statement.bind_text(3, detail);
+  return statement.run();
+}
+
+Status StoreFile::checkpoint_if_long() {
+  const std::uint64_t pages = database_->pages_written();
+  if ((pages - pages_at_checkpoint_) * database_->page_bytes() < kLogBytes) return {};
+  pages_at_checkpoint_ = pages;
+  return database_->checkpoint();
+}
+
+}  // namespace wattle::controller

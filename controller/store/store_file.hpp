@@ -1,0 +1,102 @@
+// store_file: the controller's file: up to where each node's records were taken, what they add up to, and the last of them.
+// Promise  apply() is one transaction: marks, ledger, gaps and raw records of a batch are all in the file, synced, or
+//          none is; a record that the marks say is there is left out, so that applying twice is applying once
+// Format   docs/operations.md, "The controller's store"; `kStoreSteps` leads from each schema version to the next
+// Bounds   raw records: as old as `keep` and the whole file as large as `max_bytes`, the oldest go; ledger rows, gaps and
+//          events each by number. What goes from the ledger or the gaps stays in sums of its node
+// Units    energy in integer microjoules, measured and estimated apart; times are Unix seconds of the controller
+// Errors   as common/sqlite/database.hpp
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/sqlite/database.hpp"
+#include "controller/store/record_store.hpp"
+
+namespace wattle::controller {
+
+struct StoreFileOptions {
+  std::string path;
+  std::uint64_t max_bytes = std::uint64_t{256} << 20;
+  std::int64_t keep_s = 3600;
+  std::int64_t max_ledger_rows = 100'000;
+  std::int64_t max_gap_rows = 10'000;
+  sqlite::DatabaseOptions database{.cache_kib = 16 << 10, .quick_check = true};
+};
+
+// One workload's sums on one node; `name` is empty where those are summed up that are not listed any more.
+struct LedgerRow {
+  std::string node, name;
+  std::int64_t kind = 0;
+  std::int64_t records = 0, energy_uj = 0, estimated_uj = 0, cpu_us = 0;
+  bool operator==(const LedgerRow&) const = default;
+};
+
+struct NodeSums {
+  std::string node;
+  std::int64_t records = 0, refused = 0, missing = 0;
+  std::int64_t energy_uj = 0, estimated_uj = 0, idle_uj = 0, unattributed_uj = 0;
+  bool operator==(const NodeSums&) const = default;
+};
+
+struct RawRecord {
+  std::string node;
+  RecordMark mark;
+  bool refused = false;
+  std::string bytes;  // empty: damaged
+};
+
+std::span<const char* const> store_steps();
+
+class StoreFile {
+ public:
+  static Result<StoreFile> open_(const StoreFileOptions& options);
+
+  const StoreMarks& marks() const { return marks_; }
+  // Of each node the numbers rise within an incarnation.
+  Status apply(std::span<const StoreItem> items, std::int64_t now_s);
+  // Raises marks; for a file that is begun anew, where the one before it ended.
+  Status adopt(const StoreMarks& marks);
+  Status note(const std::string& what, const std::string& detail, std::int64_t now_s);
+  // Moves the log into the file; the second when the log is long.
+  Status checkpoint() { return database_->checkpoint(); }
+  Status checkpoint_if_long();
+
+  std::uint64_t file_bytes() { return database_->page_count() * database_->page_bytes(); }
+  std::uint64_t raw_records() const { return static_cast<std::uint64_t>(next_raw_id_ - first_raw_id_); }
+  Result<std::vector<NodeSums>> nodes();
+  Result<std::vector<LedgerRow>> ledger();
+  Result<std::vector<RawRecord>> raw();
+  Result<std::vector<StoreGap>> gaps(std::int64_t newest);  // oldest first
+
+ private:
+  explicit StoreFile(StoreFileOptions options) : options_(std::move(options)) {}
+  Status load();
+  Status prepare();
+  Result<std::int64_t> node_id(const std::string& name);
+  Status add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s);
+  Status add_to_ledger(std::int64_t node, const StoreItem& item, std::int64_t now_s);
+  Status add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s);
+  Status set_marks(const StoreMarks& changed, StoreMarks& after);
+  Status trim_raw(std::size_t added, std::int64_t now_s, std::int64_t& first_raw_id);
+  Status trim_tables();
+
+  StoreFileOptions options_;
+  std::unique_ptr<sqlite::Database> database_;
+  std::optional<sqlite::Statement> add_node_, add_sums_, add_raw_, add_ledger_, add_gap_, count_gap_, set_mark_,
+      drop_mark_, oldest_raw_, drop_raw_;
+  std::map<std::string, std::int64_t> node_ids_;
+  std::vector<std::string> new_nodes_;  // of the transaction that is open
+  StoreMarks marks_;
+  std::int64_t next_node_id_ = 1, first_raw_id_ = 1, next_raw_id_ = 1;
+  std::uint64_t pages_at_checkpoint_ = 0, applied_ = 0;
+};
+
+}  // namespace wattle::controller

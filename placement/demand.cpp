@@ -1,0 +1,152 @@
+#include "placement/demand.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wattle::placement {
+
+namespace {
+
+constexpr double kRequestWhenNoneCores = 0.1;  // as the default scheduler counts a pod without a request
+constexpr double kOutlierSpreads = 4;
+constexpr double kEnoughPods = 8;
+constexpr double kMaxRatio = 1000;
+
+double request_of(const Resources& request) {
+  return request.cpu_cores > 0 && std::isfinite(request.cpu_cores) ? request.cpu_cores : kRequestWhenNoneCores;
+}
+
+std::string key_of(const AppKey& app) { return app.owner + '\n' + app.image + '\n' + app.labels; }
+
+}  // namespace
+
+void DemandModel::Stats::add(double value, double by, double memory) {
+  if (weight > memory) {
+    square *= memory / weight;
+    weight = memory;
+  }
+  const double deviation = value - mean;
+  weight += by;
+  mean += by / weight * deviation;
+  square += by * deviation * (value - mean);
+}
+
+DemandModel::DemandModel(DemandOptions options) : options_(options) {}
+
+DemandModel::App& DemandModel::app_of(const AppKey& key) {
+  const std::string name = key_of(key);
+  if (const auto found = apps_.find(name); found != apps_.end()) {
+    recent_.splice(recent_.begin(), recent_, found->second.seen);
+    return found->second;
+  }
+  if (apps_.size() >= std::max<std::size_t>(1, options_.max_apps)) {
+    const std::string oldest = recent_.back();
+    const std::string image = apps_.at(oldest).image;
+    apps_.erase(oldest);
+    recent_.pop_back();
+    if (std::none_of(apps_.begin(), apps_.end(), [&](const auto& each) { return each.second.image == image; }))
+      images_.erase(image);
+  }
+  recent_.push_front(name);
+  App& made = apps_[name];
+  made.image = key.image;
+  made.seen = recent_.begin();
+  return made;
+}
+
+bool DemandModel::observe(const AppKey& key, const Resources& request, double mean_cores, double seen_s) {
+  if (!std::isfinite(mean_cores) || mean_cores < 0 || !std::isfinite(seen_s) || seen_s <= 0) return false;
+  App& app = app_of(key);
+  const double by = std::min(1.0, seen_s / options_.full_weight_s);
+  double ratio = std::min(mean_cores / request_of(request), kMaxRatio);
+  const double spread = std::sqrt(app.stats.variance());
+  if (app.stats.weight >= kEnoughPods && spread > 0) {
+    ratio = std::clamp(ratio, app.stats.mean - kOutlierSpreads * spread, app.stats.mean + kOutlierSpreads * spread);
+    within_ += by * (ratio - app.stats.mean) * (ratio - app.stats.mean);
+    within_weight_ += by;
+    if (within_weight_ > 10 * options_.memory_pods) {
+      within_ /= 2;
+      within_weight_ /= 2;
+    }
+  }
+  app.stats.add(ratio, by, options_.memory_pods);
+  app.stats.request_cores += by / app.stats.weight * (request_of(request) - app.stats.request_cores);
+  images_[key.image].add(ratio, by, 4 * options_.memory_pods);
+  all_.add(ratio, by, 20 * options_.memory_pods);
+  return true;
+}
+
+bool DemandModel::observe_life(const AppKey& key, double ran_s, bool ended) {
+  if (!std::isfinite(ran_s) || ran_s <= 0) return false;
+  for (Stats* stats : {&app_of(key).stats, &images_[key.image], &all_}) {
+    stats->ran_s += ran_s;
+    stats->ended += ended ? 1 : 0;
+    if (stats != &all_ && stats->ended > options_.memory_pods) {
+      stats->ran_s /= 2;
+      stats->ended /= 2;
+    }
+  }
+  return true;
+}
+
+double DemandModel::prior_weight() const {
+  // Variances are known once some applications are.
+  if (within_weight_ < 4 * kEnoughPods || all_.weight < 4 * kEnoughPods) return options_.prior_weight_pods;
+  const double within = within_ / within_weight_;
+  const double between = std::max(all_.variance() - within, 0.02 * all_.variance());
+  return between > 0 ? std::clamp(within / between, 0.2, 50.0) : options_.prior_weight_pods;
+}
+
+double DemandModel::ratio_of(const Stats* app, const Stats* image) const {
+  const double k = prior_weight();
+  const auto shrunk = [k](const Stats* stats, double prior) {
+    return stats ? (stats->weight * stats->mean + k * prior) / (stats->weight + k) : prior;
+  };
+  return shrunk(app, shrunk(image, shrunk(&all_, options_.prior_ratio)));
+}
+
+DemandPrediction DemandModel::predict(const AppKey& key, const Resources& request) const {
+  const auto app = apps_.find(key_of(key));
+  const auto image = images_.find(key.image);
+  const Stats* app_stats = app == apps_.end() ? nullptr : &app->second.stats;
+  const Stats* image_stats = image == images_.end() ? nullptr : &image->second;
+  DemandPrediction prediction;
+  const double cores = request_of(request);
+  prediction.cores = cores * ratio_of(app_stats, image_stats);
+  prediction.seen_pods = app_stats ? app_stats->weight : 0;
+  const double k = prior_weight();
+  const double share = prediction.seen_pods / (prediction.seen_pods + k);
+  const double own = app_stats ? app_stats->variance() : 0;
+  const double variance = share * own + (1 - share) * all_.variance();
+  prediction.sd_cores = cores * std::sqrt(variance * (1 + 1 / (prediction.seen_pods + k)));
+  double life_s = options_.prior_life_s;
+  for (const Stats* stats : {&all_, image_stats, app_stats})
+    if (stats)
+      life_s = (stats->ran_s + options_.prior_weight_pods * life_s) / (stats->ended + options_.prior_weight_pods);
+  prediction.life_s = life_s;
+  return prediction;
+}
+
+std::vector<double> DemandModel::expected_demand(std::size_t n) const {
+  std::vector<std::pair<double, double>> seen;  // predicted cores, weight
+  double total = 0;
+  for (const auto& [name, app] : apps_) {
+    if (!(app.stats.weight > 0)) continue;
+    const auto image = images_.find(app.image);
+    seen.emplace_back(app.stats.request_cores * ratio_of(&app.stats, image == images_.end() ? nullptr : &image->second),
+                      app.stats.weight);
+    total += app.stats.weight;
+  }
+  std::sort(seen.begin(), seen.end());
+  std::vector<double> quantiles;
+  double below = 0;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < n && !seen.empty(); ++i) {
+    const double wanted = (static_cast<double>(i) + 0.5) / static_cast<double>(n) * total;
+    while (at + 1 < seen.size() && below + seen[at].second < wanted) below += seen[at++].second;
+    quantiles.push_back(seen[at].first);
+  }
+  return quantiles;
+}
+
+}  // namespace wattle::placement

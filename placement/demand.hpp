@@ -1,0 +1,83 @@
+// demand: the mean cores that a pod will use and how long it will live, learned per application.
+// Model    an application is owner, image and labels, never the pod's name; its mean share of the request is shrunk to that
+//          of its image, and that to the mean of all (normal model; the weight of the prior is the variance within
+//          applications over that between them). Life is exponential: time run over pods ended, shrunk alike.
+// Robust   one reading beyond four deviations of its application counts as if it were at four; knowledge fades, so that an
+//          application that changes is learned anew
+// Bounds   max_apps applications; the one not seen for longest is forgotten
+// Units    cores, seconds, shares of the request
+// Errors   none; readings that are not finite or negative are not taken
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "placement/cluster_view.hpp"
+
+namespace wattle::placement {
+
+struct AppKey {
+  std::string owner, image, labels;  // any may be empty
+};
+
+struct DemandOptions {
+  std::size_t max_apps = 4096;
+  double prior_ratio = 0.5;  // of the request, before anything is known
+  double prior_life_s = 3600;
+  double full_weight_s = 3600;   // a pod seen this long counts as one
+  double memory_pods = 200;      // weight at which old pods fade
+  double prior_weight_pods = 2;  // of a prior, until the variances are known
+};
+
+struct DemandPrediction {
+  double cores = 0;
+  double sd_cores = 0;   // between pods like this one, and of not knowing their mean
+  double life_s = 0;     // mean, whole life
+  double seen_pods = 0;  // weight behind it, of the application itself
+};
+
+class DemandModel {
+ public:
+  explicit DemandModel(DemandOptions options = {});
+
+  // What one pod used on average over `seen_s` seconds. True if taken.
+  bool observe(const AppKey& app, const Resources& request, double mean_cores, double seen_s);
+  // A pod ran for `ran_s`; ended or still running.
+  bool observe_life(const AppKey& app, double ran_s, bool ended);
+
+  DemandPrediction predict(const AppKey& app, const Resources& request) const;
+  // Predictions for `n` equally likely pods to come, ascending: the applications as often as they were seen.
+  std::vector<double> expected_demand(std::size_t n) const;
+  std::size_t apps() const { return apps_.size(); }
+
+ private:
+  struct Stats {
+    double weight = 0, mean = 0, square = 0;  // of shares; square: sum of weighted squared deviations
+    double request_cores = 0;                 // mean
+    double ran_s = 0, ended = 0;
+    void add(double value, double by, double memory);
+    double variance() const { return weight > 1 ? square / weight : 0; }
+  };
+  struct App {
+    Stats stats;
+    std::string image;
+    std::list<std::string>::iterator seen;
+  };
+  double prior_weight() const;
+  double ratio_of(const Stats* app, const Stats* image) const;
+  App& app_of(const AppKey& key);
+
+  DemandOptions options_;
+  std::unordered_map<std::string, App> apps_;
+  std::unordered_map<std::string, Stats> images_;
+  std::list<std::string> recent_;  // front: seen last
+  Stats all_;
+  double within_ = 0, within_weight_ = 0;  // squared deviations from the own application's mean
+};
+
+}  // namespace wattle::placement

@@ -1,0 +1,80 @@
+// fleet: what a placement rule may know, and the one interface that all rules share; the controller and the simulator
+// fill it, each from what it knows.
+// Truth    none is reachable from here: the simulator writes fitted or true curves into it, and predicted or true demand
+//          of the pod that waits; never demand of pods that are still to come
+// Units    in names; watts at 0,10,...,100% utilisation
+// Errors   none: no node fits -> nothing chosen
+// Threads  values; a rule has a single owner
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+#include "placement/cluster_view.hpp"
+#include "placement/power_curve.hpp"
+
+namespace wattle::placement {
+
+struct FleetNode {
+  Resources allocatable;
+  Resources requested;  // in-flight pods included
+  std::uint64_t pod_capacity = 110, pods = 0;
+  double used_cores = 0;  // expected mean use of the pods that are there
+  bool sleeps = false;    // has no pod and is, or will soon be, powered down
+  double sleep_w = 0;
+  double wake_j = 0;
+  std::array<double, kCurvePoints> watts{};
+
+  double watts_at(double used) const;  // by cores used; beyond all cores the last tenth's slope goes on
+  double idle_w() const { return watts.front(); }
+};
+
+struct Fleet {
+  std::vector<FleetNode> nodes;
+  bool idle_nodes_sleep = false;
+  bool pods_stay = true;  // false: they come and go, and expected_cores is a steady state
+  // Equally likely values of the requested cores in the end (or in the steady state), ascending. Empty: nothing is known.
+  std::vector<double> expected_cores;
+  Resources mean_request{1, 0};         // of pods to come
+  std::vector<double> expected_demand;  // equally likely mean cores of a pod to come, ascending
+  double hold_s = 86'400;               // how long a woken node is expected to stay awake
+  std::uint64_t revision = 0;           // rises when curves or expectations changed enough to plan anew
+};
+
+struct Ask {
+  Resources request;
+  double demand_cores = 0;  // predicted mean
+  double life_s = 0;        // predicted mean; infinity if it stays
+};
+
+bool fits(const FleetNode& node, const Ask& ask);
+// Watts that the pod adds, waking an empty node included.
+double added_w(const Fleet& fleet, std::size_t node, const Ask& ask);
+// Idle watts / pods of this size that the empty node takes + watts that the pod adds to a running node.
+double amortised_w(const FleetNode& node, const Ask& ask);
+
+class Rule {
+ public:
+  virtual ~Rule() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) = 0;
+};
+
+// By name: "most_allocated", "round_robin", "random", "greedy" (least added watts), "amortised", "peaks", "planner".
+Result<std::unique_ptr<Rule>> make_rule(std::string_view name, std::uint64_t seed);
+
+// PEAKS: P(u) = base + k1 e^(k2 u), fitted to the eleven points of a curve by least squares.
+struct Exponential {
+  double base_w = 0, k1_w = 0, k2 = 0;
+  double watts_at(double utilisation) const;
+};
+Exponential fit_exponential(const std::array<double, kCurvePoints>& watts);
+
+}  // namespace wattle::placement

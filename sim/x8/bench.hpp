@@ -1,0 +1,68 @@
+// bench: rules against each other on X8, on the same fleets and pods.
+// Pairing  every rule sees the same servers, pods, readings and past; only its own choices differ
+// Errors   rules that do not exist
+// Threads  single owner; the same options give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "placement/fleet.hpp"
+#include "sim/statistics.hpp"
+#include "sim/x8/cluster.hpp"
+#include "sim/x8/episode.hpp"
+#include "sim/x8/reference.hpp"
+
+namespace wattle::sim::x8 {
+
+// Beyond those of placement::make_rule: "kube_default".
+Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed);
+
+struct RunFigures {
+  double energy_j = 0, awake_nodes = 0, wakes = 0, refused = 0, wake_wait_s = 0, placements = 0;
+  Placement placement;  // of a fill
+};
+RunFigures run(const Episode& episode, placement::Rule& rule);
+// A placement held for a day, pods in their places from the start.
+RunFigures hold(const Episode& episode, const Placement& placement);
+// The best known placement of a fill.
+Placement reference_placement(const Episode& episode, std::size_t moves);
+
+struct BenchOptions {
+  Options episode;
+  std::vector<std::size_t> nodes{10};
+  std::uint64_t first_seed = 0;
+  std::size_t seeds = 10;
+  std::vector<std::string> rules;
+  std::size_t moves_per_pod = 4000;  // of the annealed reference; 0: none
+};
+
+struct BenchRule {
+  std::string name;
+  std::vector<RunFigures> runs;          // one per seed
+  std::optional<Interval> gap;           // to the reference
+  std::optional<Interval> over_default;  // energy / that of kube_default - 1
+  std::optional<Interval> over_amortised;
+};
+struct BenchTable {
+  std::size_t nodes = 0;
+  std::vector<std::uint64_t> seeds;
+  std::vector<std::string> days;
+  std::vector<double> reference_j;
+  std::vector<BenchRule> rules;
+};
+struct BenchResult {
+  BenchOptions options;
+  std::string origin;
+  std::vector<BenchTable> tables;  // one per node count
+};
+
+Result<BenchResult> bench(const Dataset& data, const BenchOptions& options);
+
+std::string to_table(const BenchResult& result);
+std::string to_json(const BenchResult& result);
+
+}  // namespace wattle::sim::x8

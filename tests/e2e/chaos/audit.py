@@ -1,0 +1,92 @@
+"""audit: what became of every sample, from the files alone: agents' spools and the controller's store.
+
+Law      of each node and incarnation, the numbers in the store, those still in the spool, and those either side says were
+         dropped are 1..highest, each exactly once in the store; marks end where the store does; sums have every record
+Source   SQLite files of processes that have ended; a log that was not moved into its file is read with it
+"""
+import pathlib
+import shutil
+import sqlite3
+import tempfile
+
+
+def opened(path):
+    """A copy of the file and its log, so that reading changes nothing."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-audit-"))
+    try:
+        for tail in ("", "-wal"):
+            if pathlib.Path(f"{path}{tail}").exists():
+                shutil.copy(f"{path}{tail}", folder / f"copy{tail}")
+        connection = sqlite3.connect(folder / "copy")
+        memory = sqlite3.connect(":memory:")
+        connection.backup(memory)
+        connection.close()
+        return memory
+    finally:
+        shutil.rmtree(folder)
+
+
+def numbers(ranges):
+    return {n for first, last in ranges for n in range(first, last + 1)}
+
+
+class Store:
+    def __init__(self, path):
+        file = opened(path)
+        names = dict(file.execute("SELECT id, name FROM node"))
+        self.raw = [(names[node], incarnation, seq) for node, incarnation, seq in file.execute("SELECT node, incarnation, seq FROM raw")]
+        self.marks = {(names[node], incarnation): seq for node, incarnation, seq in file.execute("SELECT node, incarnation, seq FROM mark")}
+        self.gaps = [(names[node], incarnation, first, last) for node, incarnation, first, last in
+                     file.execute("SELECT node, incarnation, first_seq, last_seq FROM gap")]
+        self.sums = {name: (records, missing) for name, records, missing in file.execute("SELECT name, records, missing FROM node")}
+
+
+class Spool:
+    def __init__(self, path):
+        file = opened(path)
+        self.records = list(file.execute("SELECT incarnation, seq FROM record"))
+        self.gaps = list(file.execute("SELECT incarnation, first_seq, last_seq, records FROM gap"))
+
+
+def audit(store, spools):
+    """(samples kept, samples told as dropped, [what is wrong])."""
+    wrong = []
+    if len(store.raw) != len(set(store.raw)):
+        wrong.append(f"{len(store.raw) - len(set(store.raw))} records are twice in the store")
+    kept = dropped = 0
+    for node in {node for node, _ in store.marks} | set(spools):
+        spool = spools.get(node)
+        there = {}
+        for name, incarnation, seq in store.raw:
+            if name == node:
+                there.setdefault(incarnation, set()).add(seq)
+        waiting, missing, told = {}, {}, {}
+        for incarnation, seq in spool.records if spool else []:
+            waiting.setdefault(incarnation, set()).add(seq)
+        for incarnation, first, last, records in spool.gaps if spool else []:
+            told.setdefault(incarnation, []).append((first, last))
+            if records > last - first + 1:
+                wrong.append(f"{node}: the spool's gap {first}-{last} says {records} records")
+        for name, incarnation, first, last in store.gaps:
+            if name == node:
+                missing.setdefault(incarnation, []).append((first, last))
+        for incarnation in set(there) | set(waiting) | set(told):
+            have = there.get(incarnation, set())
+            lost = numbers(missing.get(incarnation, []))
+            known = have | waiting.get(incarnation, set()) | lost | numbers(told.get(incarnation, []))
+            silent = set(range(1, max(known) + 1)) - known
+            if silent:
+                wrong.append(f"{node}/{incarnation}: {len(silent)} samples are nowhere: {sorted(silent)[:8]}")
+            if have & lost:
+                wrong.append(f"{node}/{incarnation}: {len(have & lost)} samples are in the store and in its gaps")
+            if have and store.marks.get((node, incarnation)) not in (None, max(have)):
+                wrong.append(f"{node}/{incarnation}: the mark is {store.marks[node, incarnation]}, the last record {max(have)}")
+            dropped += len(lost)
+        rows = sum(len(seqs) for seqs in there.values())
+        kept += rows
+        records, said_missing = store.sums.get(node, (0, 0))
+        if records != rows:
+            wrong.append(f"{node}: the sums are of {records} records, {rows} are there")
+        if said_missing != sum(len(numbers(ranges)) for ranges in missing.values()):
+            wrong.append(f"{node}: {said_missing} missing by the sums, the gaps differ")
+    return kept, dropped, wrong

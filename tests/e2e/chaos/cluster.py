@@ -1,0 +1,144 @@
+"""cluster: controller, shim and agents, each on a host of its own (net.py), with their real programs and keys.
+
+Ends     every process is killed, every host and the directory removed when the `with` block ends
+"""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from house import HouseError, wait_until  # noqa: E402
+
+from audit import Spool, Store, audit  # noqa: E402
+from net import Net  # noqa: E402
+
+TELEMETRY, FEED, ASK, HTTP, SHIM, DELAYED = 7460, 7461, 7462, 8050, 8888, 7470
+AGENTS = ("a1", "a2", "a3")
+
+
+class Cluster:
+    def __init__(self, binaries):
+        self.binaries = pathlib.Path(binaries).resolve()
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="wattle-chaos-"))
+        self.net = Net(("controller", "shim", "proxy", *AGENTS))
+        self.processes = {}
+        self.mounts = []
+        self.environment = {}
+
+    def __enter__(self):
+        try:
+            self.net.__enter__()
+            self.prepare()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for name in list(self.processes):
+            self.kill(name)
+        for folder in reversed(self.mounts):
+            subprocess.run(["umount", "-l", folder], check=False)
+        self.net.__exit__()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def wattle(self, *arguments):
+        subprocess.run([self.binaries / "wattle", *arguments], check=True, capture_output=True)
+
+    def prepare(self):
+        at = self.net.hosts["controller"]
+        for name in ("controller", "shim", *AGENTS):
+            self.wattle("keys", "new", self.dir / f"{name}.key")
+            if name != "controller":
+                role = "shim" if name == "shim" else "agent"
+                self.wattle("keys", "allow", "--allow-list", self.dir / "allow", self.dir / f"{name}.key.pub", role, name)
+        (self.dir / "controller.yaml").write_text(f"""mode: live
+data_dir: {self.dir}/controller
+key: {self.dir}/controller.key
+allow_list: {self.dir}/allow
+telemetry: {{endpoint: "tcp://{at}:{TELEMETRY}"}}
+feed: {{endpoint: "tcp://{at}:{FEED}"}}
+ask: {{endpoint: "tcp://{at}:{ASK}"}}
+http: {{port: {HTTP}}}
+learn: {{checkpoint_every: 1s}}
+store: {{path: {self.dir}/controller/store.db}}
+""")
+        (self.dir / "shim.yaml").write_text(f"""listen: {{port: {SHIM}}}
+controller: {{ask: "tcp://{at}:{ASK}", feed: "tcp://{at}:{FEED}", key: {self.dir}/shim.key, server_key: {self.dir}/controller.key.pub}}
+""")
+        for agent in AGENTS:
+            self.configure(agent)
+
+    def configure(self, agent, via="controller", more="", file=None):
+        """`via`: the controller itself, or the proxy that answers later."""
+        endpoint = f"tcp://{self.net.hosts[via]}:{DELAYED if via == 'proxy' else TELEMETRY}"
+        (self.dir / f"{file or agent}.yaml").write_text(f"""node: {agent}
+tick: 200ms
+state_dir: {self.dir}/{file or agent}
+controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {self.dir}/controller.key.pub}}
+{more}
+""")
+
+    def start(self, name, host=None):
+        program = {"controller": "wattle-controller", "shim": "wattle-shim"}.get(name, "wattle-agent")
+        command = [str(self.binaries / program), *(["run"] if program == "wattle-agent" else []), "--config", str(self.dir / f"{name}.yaml")]
+        with open(self.dir / f"{name}.log", "ab") as log:
+            self.processes[name] = subprocess.Popen(self.net.on(host or name, *command), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                                    env=os.environ | self.environment.get(name, {}))
+
+    def start_proxy(self, milliseconds):
+        proxy = pathlib.Path(__file__).resolve().parent / "delay_proxy.py"
+        self.processes["proxy"] = subprocess.Popen(
+            self.net.on("proxy", sys.executable, str(proxy), str(DELAYED), self.net.hosts["controller"], str(TELEMETRY), str(milliseconds)))
+
+    def start_all(self):
+        for name in ("controller", "shim", *AGENTS):
+            self.start(name)
+        self.wait_ingesting()
+
+    def kill(self, name, how=signal.SIGKILL):
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(how)
+        return process.wait(timeout=30)
+
+    def alive(self, name):
+        process = self.processes[name]
+        if process.poll() is not None:
+            raise HouseError(f"{name} ended with {process.returncode}:\n{self.log(name)[-2000:]}")
+        return True
+
+    def log(self, name):
+        return (self.dir / f"{name}.log").read_text(errors="replace")
+
+    def ages(self):
+        page = self.net.fetch("controller", f"http://127.0.0.1:{HTTP}/metrics") or ""
+        found = {}
+        for line in page.splitlines():
+            if line.startswith("wattle_node_telemetry_age_seconds{"):
+                found[line.split('node="')[1].split('"')[0]] = float(line.rsplit(" ", 1)[1])
+        return found
+
+    def wait_ingesting(self, agents=AGENTS, seconds=60):
+        """Until every agent's newest sample is young; gives back how long that took."""
+        begun = time.monotonic()
+        wait_until(f"fresh samples of {', '.join(agents)}", lambda: all(self.ages().get(a, 99) < 1 for a in agents), seconds)
+        return time.monotonic() - begun
+
+    def stop_all(self, how=signal.SIGKILL):
+        for name in list(self.processes):
+            if name != "proxy":
+                self.kill(name, how)
+
+    def spool(self, agent):
+        return self.dir / agent / "spool.db"
+
+    def audit(self):
+        return audit(Store(self.dir / "controller" / "store.db"),
+                     {agent: Spool(self.spool(agent)) for agent in AGENTS if self.spool(agent).exists()})

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Keys while everything runs: the controller's key is rotated under a connected agent, which comes back by itself and misses nothing;
+then the agent's key is revoked, which ends its session and is seen in log and metrics."""
+import re
+import signal
+import sys
+
+from house import House, binaries_from, fetch, wait_until
+
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def metric(house, name):
+    found = re.search("^" + re.escape(name) + r" (\S+)$", fetch(f"{house.api()}/metrics")[1], re.M)
+    return float(found.group(1)) if found else 0.0
+
+
+def refused(house, reason):
+    return metric(house, f'wattle_controller_refused_total{{endpoint="telemetry",reason="{reason}"}}')
+
+
+def secrets(house):
+    files = list(house.dir.glob("*.key")) + list(house.dir.glob("*.key.previous"))
+    return [re.search(r"secret-key: (\S+)", file.read_text()).group(1) for file in files]
+
+
+def rotate(house):
+    key = house.dir / "controller.key"
+    before = key.read_text()
+    house.start_controller()
+    house.start_agent()
+    wait_until("records come", lambda: metric(house, "wattle_controller_records_total") > 2)
+    house.wattle("keys", "rotate", str(key))  # its .pub is the file that the agent reads
+    house.wattle("keys", "rotate", "--switch", str(key))
+    check("the pair was switched", key.read_text() != before)
+    house.kill("controller", signal.SIGTERM)
+    house.start_controller()
+    wait_until("the agent is back with the controller's next key", house.connected)
+    check("it had looked for the old one first", refused(house, "wrong_server_key") > 0)
+    wait_until("records come again", lambda: metric(house, "wattle_controller_records_total") > 2)
+    check("none is missing", metric(house, "wattle_controller_records_missing_total") == 0)
+
+
+def revoke(house):
+    house.wattle("keys", "revoke", "--allow-list", str(house.dir / "allow"), house.node)
+    wait_until("the session is over", lambda: metric(house, "wattle_controller_sessions") == 0)
+    wait_until("the agent's next try is refused", lambda: refused(house, "unknown_key") > 0)
+    check("the metrics tell of the revocation", metric(house, "wattle_controller_keys_revoked_total") == 1)
+    log = house.log("controller")
+    check("so does the log", '"event":"key revoked"' in log and f"agent/{house.node}" in log, log[-500:])
+    check("the agent lives and says why", house.alive("agent") and "has been revoked" in house.log("agent"), house.log("agent")[-500:])
+
+
+def main():
+    with House(binaries_from(sys.argv)) as house:
+        rotate(house)
+        revoke(house)
+        told = house.log("controller") + house.log("agent")
+        check("no log has a secret key", not any(secret in told for secret in secrets(house)))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""machine: boots the image under QEMU without KVM, gives it one folder, and takes back what it wrote.
+
+Gives    the JSON value that guest.py wrote to the third disk
+Errors   MachineError with the tail of the console: a panic, a hang (bounded by `seconds`), or no result
+Writes   nothing but temporary files: the root image is a snapshot in each run
+"""
+import json
+import pathlib
+import subprocess
+import tempfile
+
+from image import run
+
+RESULT_MIB = 8
+
+
+class MachineError(Exception):
+    pass
+
+
+def console_tail(console):
+    try:
+        text = console.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    return "console:\n" + "\n".join(text.splitlines()[-60:])
+
+
+def boot(image, payload, seconds, keep_console=None):
+    with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
+        folder = pathlib.Path(folder)
+        disk, result, console = folder / "payload.ext4", folder / "result", folder / "console"
+        run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", str(payload), str(disk), "48M")
+        with open(result, "wb") as file:
+            file.truncate(RESULT_MIB << 20)
+        namespaces = []
+        for number, (path, options) in enumerate(((image / "root.ext4", "snapshot=on"), (disk, "readonly=on"), (result, "cache=writeback"))):
+            namespaces += ["-drive", f"file={path},if=none,id=d{number},format=raw,{options}", "-device", f"nvme-ns,drive=d{number},bus=disks"]
+        command = [
+            "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024",
+            "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}",
+            "-kernel", str(image / "vmlinuz"),
+            "-append", "root=/dev/nvme0n1 rootwait rw console=ttyS0 panic=-1 quiet systemd.getty_auto=no systemd.show_status=no",
+            "-device", "nvme,serial=disks,id=disks", *namespaces,
+        ]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        except FileNotFoundError:
+            raise MachineError("qemu-system-x86_64 is missing (scripts/setup --long installs qemu-system-x86)") from None
+        except subprocess.TimeoutExpired:
+            raise MachineError(f"the machine was not done within {seconds} s; {console_tail(console)}") from None
+        finally:
+            if keep_console and console.exists():
+                keep_console.write_bytes(console.read_bytes())
+        text = result.read_bytes().rstrip(b"\0").decode("utf-8", errors="replace")
+        if done.returncode != 0 or not text.endswith("\n"):
+            raise MachineError(f"the machine ended without a result (qemu exit {done.returncode}: {done.stderr[-500:]}); {console_tail(console)}")
+        return json.loads(text)

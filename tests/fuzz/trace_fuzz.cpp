@@ -1,0 +1,30 @@
+// Traces: what parses has 288 percentages a line and servers of positive watts; what unpacks stays within its bound.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "sim/power.hpp"
+#include "sim/x8/demand_trace.hpp"
+#include "sim/x8/gzip.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wattle::sim;
+  constexpr std::size_t kMost = 1 << 18;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto bytes = x8::gunzip(text, "fuzz", kMost); bytes && bytes->size() > kMost) std::abort();
+  if (const auto day = x8::parse_day(text, "fuzz")) {
+    if (day->machines.empty()) std::abort();
+    for (const auto& machine : day->machines)
+      for (const float percent : machine)
+        if (!(percent >= 0 && percent <= 100)) std::abort();
+  }
+  if (const auto servers = parse_servers(text, "fuzz")) {
+    if (servers->empty()) std::abort();
+    for (const ServerModel& server : *servers)
+      for (const double watts : server.watts)
+        if (!(watts > 0) || !std::isfinite(watts)) std::abort();
+  }
+  return 0;
+}

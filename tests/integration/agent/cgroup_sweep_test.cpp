@@ -1,0 +1,243 @@
+// The BPF sweep against the files that it stands for, on the real machine and under load.
+#include "agent/bpf/cgroup_sweep.hpp"
+
+#include <doctest/doctest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/collect/cgroup.hpp"
+#include "agent/collect/cgroup_mount.hpp"
+#include "common/parse.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+
+namespace {
+// A cgroup of our own, and processes in it that never rest; all go with it.
+class Busy {
+ public:
+  explicit Busy(std::string path) : path_(std::move(path)) { made_ = ::mkdir(path_.c_str(), 0755) == 0; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  ~Busy() {
+    for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
+    for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
+    if (made_) ::rmdir(path_.c_str());
+  }
+  // All on one CPU, so that they wait for each other.
+  void spin() {
+    const pid_t pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(0, &one);
+      ::sched_setaffinity(0, sizeof(one), &one);
+      ::alarm(60);
+      for (volatile bool on = true; on;) {
+      }
+    }
+    pids_.push_back(pid);
+    std::ofstream(path_ + "/cgroup.procs") << pid << std::flush;
+  }
+  bool made() const { return made_; }
+  const std::string& path() const { return path_; }
+  std::uint64_t id() const { return *Dir::open_(path_)->inode(); }
+
+ private:
+  std::string path_;
+  std::vector<pid_t> pids_;
+  bool made_ = false;
+};
+
+struct Readings {
+  std::uint64_t usage_us = 0;
+  PressureTotals pressure;
+};
+
+Readings files_of(const Busy& busy) {
+  const auto dir = Dir::open_(busy.path());
+  REQUIRE(dir.has_value());
+  const auto cpu = dir->read_file("cpu.stat");
+  REQUIRE(cpu.has_value());
+  std::vector<char> scratch(4096);
+  return {parse_cpu_stat(*cpu).usage_us.value(), PsiFiles::of_cgroup().read_from(*dir, scratch)};
+}
+
+// None: what is missing was printed.
+std::optional<Dir> mount_with_sweep() {
+  auto top = open_cgroup_root(Roots{});
+  if (!top) {
+    MESSAGE("[skipped] ", top.error().message());
+    return std::nullopt;
+  }
+  if (const auto sweep = CgroupSweep::open_(*top); !sweep) {
+    MESSAGE("[skipped] ", sweep.error().message());
+    return std::nullopt;
+  }
+  return std::move(*top);
+}
+
+std::string own_name(const char* suffix) { return "wattle-sweep-" + std::to_string(::getpid()) + suffix; }
+}  // namespace
+
+TEST_CASE("every value of the sweep lies between the files' before and after it, under load") {
+  const auto top = mount_with_sweep();
+  if (!top) return;
+  Busy outer(top->path() + "/" + own_name(".slice"));
+  if (!outer.made()) {
+    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    return;
+  }
+  Busy inner(outer.path() + "/inner");
+  inner.spin();
+  inner.spin();
+  auto sweep = CgroupSweep::open_(*top);
+  REQUIRE(sweep.has_value());
+  const auto find = [&](std::uint64_t id) {
+    const auto records = sweep->read();
+    REQUIRE(records.has_value());
+    for (const auto& record : *records)
+      if (record.id == id) return record;
+    FAIL("the cgroup is not in the sweep");
+    return cgroup_record{};
+  };
+  const bool has_pressure = files_of(inner).pressure.cpu.some_us.has_value();
+  std::uint64_t last_us = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (const Busy* busy : {&outer, &inner}) {
+      const Readings before = files_of(*busy);
+      const cgroup_record record = find(busy->id());
+      const Readings after = files_of(*busy);
+      CHECK(before.usage_us <= record.usage_ns / 1000);
+      CHECK(record.usage_ns / 1000 <= after.usage_us);
+      CHECK(has_pressure == ((record.present & kCgroup_has_pressure) != 0));
+      const auto between = [&](std::optional<std::uint64_t> low, std::uint64_t ns, std::optional<std::uint64_t> high) {
+        if (!low || !high) return;
+        CHECK(*low <= ns / 1000);
+        CHECK(ns / 1000 <= *high);
+      };
+      between(before.pressure.cpu.some_us, record.pressure_ns[kPsi_cpu_some], after.pressure.cpu.some_us);
+      between(before.pressure.cpu.full_us, record.pressure_ns[kPsi_cpu_full], after.pressure.cpu.full_us);
+      between(before.pressure.memory.some_us, record.pressure_ns[kPsi_memory_some], after.pressure.memory.some_us);
+      between(before.pressure.memory.full_us, record.pressure_ns[kPsi_memory_full], after.pressure.memory.full_us);
+      between(before.pressure.io.some_us, record.pressure_ns[kPsi_io_some], after.pressure.io.some_us);
+      between(before.pressure.io.full_us, record.pressure_ns[kPsi_io_full], after.pressure.io.full_us);
+      const auto dir = Dir::open_(busy->path());
+      CHECK(dir->exists("memory.current") == ((record.present & kCgroup_has_memory) != 0));
+      CHECK(dir->exists("pids.current") == ((record.present & kCgroup_has_pids) != 0));
+      if (const auto pids = dir->read_file("pids.current")) CHECK(*parse::u64(parse::trim(*pids)) == record.pids);
+      last_us = after.usage_us;
+    }
+    ::usleep(20'000);
+  }
+  CHECK(last_us > 0);
+}
+
+TEST_CASE("a sweeping collector tells what one of files tells; a workload born and one gone between ticks included") {
+  auto top = mount_with_sweep();
+  if (!top) return;
+  const auto service = [&](const char* suffix) {
+    return top->path() + "/" + own_name(".slice") + "/" + own_name(suffix);
+  };
+  Busy slice(top->path() + "/" + own_name(".slice"));
+  if (!slice.made()) {
+    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    return;
+  }
+  auto going = std::make_unique<Busy>(service("-going.service"));
+  Busy staying(service("-a\\x2db.service"));
+  going->spin();
+  staying.spin();
+  staying.spin();
+  auto sweep = CgroupSweep::open_(*top);
+  REQUIRE(sweep.has_value());
+  CgroupCollector swept(CgroupTree::open_(std::move(*Dir::open_(top->path())), {}), std::move(*sweep));
+  CgroupCollector filed(CgroupTree::open_(std::move(*Dir::open_(top->path())), {}));
+  const SystemClock clock;
+  std::vector<char> scratch(1 << 16);
+  CgroupReadings before, by_sweep, after;
+  const auto tick = [&] {
+    filed.read(before, clock, 1024, scratch);
+    swept.read(by_sweep, clock, 1024, scratch);
+    filed.read(after, clock, 1024, scratch);
+  };
+  const auto at = [&](const CgroupReadings& readings, std::uint64_t id, bool ended) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < readings.workloads.size(); ++i)
+      if (readings.workloads[i].cgroup_id == id && readings.workloads[i].ended == ended) return i;
+    return std::nullopt;
+  };
+  tick();
+  ::usleep(100'000);
+  tick();
+  CHECK(swept.sweeps());
+  for (const std::uint64_t id : {going->id(), staying.id()}) {
+    const auto i = at(before, id, false), j = at(by_sweep, id, false), k = at(after, id, false);
+    REQUIRE(i.has_value());
+    REQUIRE(j.has_value());
+    REQUIRE(k.has_value());
+    CHECK(by_sweep.workloads[*j].name == before.workloads[*i].name);
+    CHECK(by_sweep.paths[*j] == before.paths[*i]);
+    CHECK(by_sweep.workloads[*j].kind == WorkloadKind::service);
+    CHECK(before.counters[*i].cpu_usage_us <= by_sweep.counters[*j].cpu_usage_us);
+    CHECK(by_sweep.counters[*j].cpu_usage_us <= after.counters[*k].cpu_usage_us);
+    CHECK(before.counters[*i].pressure.cpu.some_us <= by_sweep.counters[*j].pressure.cpu.some_us);
+    CHECK(by_sweep.counters[*j].pressure.cpu.some_us <= after.counters[*k].pressure.cpu.some_us);
+    CHECK(by_sweep.workloads[*j].cpu_usage_us.has_value());
+  }
+  const auto gone_id = going->id();
+  const auto used_us = files_of(*going).usage_us;
+  going.reset();
+  Busy born(service("-born.service"));
+  born.spin();
+  ::usleep(50'000);
+  tick();
+  const auto gone = at(by_sweep, gone_id, true), came = at(by_sweep, born.id(), false);
+  REQUIRE(gone.has_value());
+  REQUIRE(came.has_value());
+  CHECK(by_sweep.counters[*gone].cpu_usage_us.value() + by_sweep.workloads[*gone].cpu_usage_us.value() >= used_us);
+  CHECK(by_sweep.workloads[*came].cpu_usage_us == by_sweep.counters[*came].cpu_usage_us);
+  tick();
+  CHECK_FALSE(at(by_sweep, gone_id, true).has_value());
+}
+
+TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up") {
+  auto top = mount_with_sweep();
+  if (!top) return;
+  Busy busy(top->path() + "/" + own_name("-waits.service"));
+  if (!busy.made()) {
+    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    return;
+  }
+  if (!files_of(busy).pressure.cpu.some_us) {
+    MESSAGE("[skipped] this kernel has no pressure totals of cgroups");
+    return;
+  }
+  for (int i = 0; i < 3; ++i) busy.spin();
+  auto sweep = CgroupSweep::open_(*top);
+  REQUIRE(sweep.has_value());
+  CgroupCollector collector(CgroupTree::open_(std::move(*top), {}), std::move(*sweep));
+  const SystemClock clock;
+  std::vector<char> scratch(1 << 16);
+  CgroupReadings readings;
+  int grew = 0;
+  std::optional<std::uint64_t> last_us;
+  for (int round = 0; round < 11; ++round) {
+    ::usleep(100'000);  // the kernel adds up every two seconds
+    collector.read(readings, clock, 1024, scratch);
+    for (std::size_t i = 0; i < readings.workloads.size(); ++i) {
+      if (readings.workloads[i].cgroup_id != busy.id()) continue;
+      const auto now_us = readings.counters[i].pressure.cpu.some_us;
+      grew += last_us && now_us > last_us;
+      last_us = now_us;
+    }
+  }
+  CHECK(grew >= 8);
+}

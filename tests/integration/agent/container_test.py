@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""The agent as k8s/agent.yaml runs it, without a cluster: uid 0 with every capability dropped but the manifest's, no new privileges, a
+read-only root, and the host's /sys, cgroups and /proc read-only elsewhere. It finds what root finds on the open host.
+
+Usage    container_test.py BIN_DIR
+Needs    root that may make mount namespaces, setpriv and unshare (Debian package util-linux)
+Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SKIPPED = 77
+NUMBERS = {"DAC_READ_SEARCH": 2, "NET_ADMIN": 12, "PERFMON": 38, "BPF": 39}
+# $1: an empty folder; the rest: the program. What the manifest mounts below /host is mounted below $1, and all else is read-only.
+CONTAINER = """\
+mount -t tmpfs -o mode=755 tmpfs "$1"
+mkdir "$1/sys" "$1/proc" "$1/state"
+cp "$1.yaml" "$1/agent.yaml"
+mount --rbind /sys "$1/sys"
+mount --bind /proc "$1/proc"
+for at in $(awk -v under="$1/sys" 'index($5, under) == 1 {print $5}' /proc/self/mountinfo) "$1/proc" /; do mount -o remount,bind,ro "$at" 2>/dev/null || true; done
+cd /
+shift
+exec setpriv --bounding-set="-all,$CAPABILITIES" --inh-caps=-all --ambient-caps=-all --no-new-privs "$@"
+"""
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def manifest_capabilities():
+    for thing in yaml.safe_load_all((ROOT / "k8s/agent.yaml").read_text(encoding="utf-8")):
+        for container in thing["spec"]["template"]["spec"]["containers"]:
+            if container["name"] == "agent":
+                return container["securityContext"]["capabilities"]["add"]
+    raise ValueError("k8s/agent.yaml: no container named agent")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def config_in(folder, port):
+    """The manifest's own configuration, with the container's paths in `folder` and without a controller."""
+    config = yaml.safe_load((ROOT / "k8s/config/agent.yaml").read_text(encoding="utf-8"))
+    config["roots"] = {key: path.replace("/host", str(folder), 1) for key, path in config["roots"].items()}
+    config["state_dir"] = f"{folder}/state"
+    config["controller"] = {"endpoint": ""}
+    config["http"] = {**config["http"], "address": "127.0.0.1", "port": port}
+    return yaml.safe_dump(config)
+
+
+def confined(folder, capabilities, *program):
+    environment = {**os.environ, "CAPABILITIES": ",".join(f"+{name.lower()}" for name in capabilities)}
+    return {"args": ["unshare", "--mount", "--propagation", "private", "sh", "-euc", CONTAINER, "sh", str(folder), *program], "env": environment}
+
+
+def states(text):
+    return {f["source"]: f["state"] for f in json.loads(text)["findings"]}
+
+
+def fetch(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.read().decode()
+    except (OSError, urllib.error.URLError):
+        return ""
+
+
+def status_of(pid):
+    return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines() if ":\t" in line)
+
+
+def run_agent(agent, folder, capabilities, config):
+    """The process runs, tells, and holds nothing of what the manifest gives it once it has started."""
+    allowed = sum(1 << NUMBERS[name] for name in capabilities)
+    port = int(re.search(r"port: (\d+)", config).group(1))
+    with open(f"{folder}.log", "wb") as log:
+        process = subprocess.Popen(**confined(folder, capabilities, str(agent), "run", "--config", f"{folder}/agent.yaml"), stdout=log, stderr=log)
+    try:
+        end = time.monotonic() + 30
+        while "wattle_agent_ticks_total 2" not in fetch(f"http://127.0.0.1:{port}/metrics") and time.monotonic() < end and process.poll() is None:
+            time.sleep(0.1)
+        page = fetch(f"http://127.0.0.1:{port}/metrics")
+        check("the agent runs and serves /metrics", "wattle_node_cpu_seconds_total" in page, pathlib.Path(f"{folder}.log").read_text(errors="replace")[-2000:])
+        if process.poll() is not None:
+            return
+        status = status_of(process.pid)
+        check("it is uid 0", status["Uid"].split() == ["0"] * 4, status["Uid"])
+        check("it may gain nothing", status["NoNewPrivs"] == "1")
+        check("its bounding set holds nothing but the manifest's", int(status["CapBnd"], 16) & ~allowed == 0, status["CapBnd"])
+        threads = {thread.name: status_of(f"{process.pid}/task/{thread.name}") for thread in pathlib.Path(f"/proc/{process.pid}/task").iterdir()}
+        held = {(name, key): each[key].strip() for name, each in threads.items() for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
+        check(f"none of its {len(threads)} threads holds a capability", len(threads) > 1 and all(int(caps, 16) == 0 for caps in held.values()), str(held))
+        # Of mounts over one another the last is the one that counts.
+        mounts = {m.split()[4]: m.split()[5].split(",") for m in pathlib.Path(f"/proc/{process.pid}/mountinfo").read_text(encoding="utf-8").splitlines()}
+        writable = [at for at, how in mounts.items() if (at == "/" or at.startswith((f"{folder}/sys", f"{folder}/proc"))) and "ro" not in how]
+        check("root, /sys, cgroups and /proc of the host are read-only for it", not writable, str(writable))
+    finally:
+        process.terminate()
+        check("it stops when told", process.wait(timeout=20) == 0, str(process.returncode))
+
+
+def main():
+    agent = pathlib.Path(sys.argv[1]).resolve() / "wattle-agent"
+    capabilities = manifest_capabilities()
+    missing = [tool for tool in ("unshare", "setpriv") if shutil.which(tool) is None]
+    if os.geteuid() != 0 or missing:
+        print(f"skipped: {'not root' if os.geteuid() != 0 else ' '.join(missing) + ' missing (Debian package util-linux)'}")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="wattle-container-") as outer:
+        folder = pathlib.Path(outer) / "host"
+        folder.mkdir()
+        config = config_in(folder, free_port())
+        pathlib.Path(f"{folder}.yaml").write_text(config, encoding="utf-8")
+        tried = subprocess.run(**confined(folder, capabilities, "true"), capture_output=True, text=True, check=False)
+        if tried.returncode != 0:
+            print(f"skipped: no mount namespace, or capabilities that are not ours to give: {tried.stderr.strip()[-300:]}")
+            return SKIPPED
+        within = subprocess.run(**confined(folder, capabilities, str(agent), "doctor", "--config", f"{folder}/agent.yaml", "-o", "json"),
+                                capture_output=True, text=True, check=False, timeout=60)
+        outside = subprocess.run([agent, "doctor", "-o", "json"], capture_output=True, text=True, check=False, timeout=60)
+        check("doctor answers in the container", within.stdout.startswith("{"), within.stderr)
+        seen, known = states(within.stdout), states(outside.stdout)
+        for source, state in known.items():
+            check(f"{source}: {state} for root on the host, the same in the container", seen.get(source) == state,
+                  next((f"{f['why']} {f['mend']}" for f in json.loads(within.stdout)["findings"] if f["source"] == source), "not told"))
+        run_agent(agent, folder, capabilities, config)
+    print("container: every claim holds" if failures == 0 else f"container: {failures} claims failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

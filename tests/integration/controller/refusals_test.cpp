@@ -1,0 +1,223 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "common/http/client.hpp"
+#include "common/parse.hpp"
+#include "common/wire/codec.hpp"
+#include "tests/integration/controller/world.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using transport::Channel;
+using transport::Link;
+using transport::Refused;
+
+namespace {
+
+using Agents = std::vector<std::unique_ptr<ScriptedAgent>>;
+constexpr std::size_t kKinds = std::variant_size_v<wire::Message>;
+
+template <std::size_t... I>
+std::vector<wire::Message> one_of_each(std::index_sequence<I...>) {
+  return {wire::Message(std::in_place_index<I>)...};
+}
+
+struct Refusals {
+  World& world;
+  http::Client web{"127.0.0.1", world.controller->endpoints().http_port};
+  std::uint64_t value(const std::string& metric) {
+    const auto page = web.request("GET", "/metrics", "", 20s);
+    REQUIRE(page);
+    std::uint64_t found = 0;
+    parse::for_each_line(page->body, [&](std::string_view line) {
+      if (line.starts_with(metric + " "))
+        found = parse::integer<std::uint64_t>(line.substr(metric.size() + 1)).value_or(0);
+    });
+    return found;
+  }
+  std::uint64_t of(Channel channel, Refused reason) {
+    return value("wattle_controller_refused_total{endpoint=\"" + std::string(to_string(channel)) + "\",reason=\"" +
+                 std::string(to_string(reason)) + "\"}");
+  }
+};
+
+// What the peer answers to one message on a connection of its own.
+wire::Message answer_to(World& world, const std::string& endpoint, const KeyPair& key, const wire::Message& message) {
+  auto client = transport::Client::connect(world.context, world.to(endpoint, key));
+  REQUIRE(client);
+  Agents none;
+  REQUIRE(run_until(world, none, [&] { return client->send(wire::encode(message)).has_value(); }));
+  const auto bytes = client->receive(20s);
+  REQUIRE(bytes);
+  auto decoded = wire::decode(*bytes);
+  REQUIRE(decoded);
+  return std::move(*decoded);
+}
+
+// The feed speaks with subscribers alone.
+bool is_refused(World& world, Channel channel, const transport::ClientOptions& options) {
+  Agents none;
+  const auto until_refused = [&](auto& connected) {
+    REQUIRE(connected);
+    return run_until(world, none, [&] { return connected->link() == Link::refused; });
+  };
+  if (channel != Channel::feed) {
+    auto client = transport::Client::connect(world.context, options);
+    return until_refused(client);
+  }
+  const std::vector<std::string> topics{std::string(transport::kTopicState)};
+  auto subscriber = transport::Subscriber::connect(world.context, options, topics);
+  return until_refused(subscriber);
+}
+
+}  // namespace
+
+TEST_CASE("each role with each kind of message on each socket: what it may not is refused and counted") {
+  World world(1);
+  world.start();
+  Refusals refusals{world};
+  const std::vector<std::pair<Role, const KeyPair*>> peers{{Role::agent, &world.agents[0]},
+                                                           {Role::shim, &world.shim},
+                                                           {Role::reader, &world.reader},
+                                                           {Role::operator_, &world.operator_key}};
+  const auto messages = one_of_each(std::make_index_sequence<kKinds>());
+  std::map<std::pair<Channel, Refused>, std::uint64_t> expected;
+  for (const Channel channel : {Channel::telemetry, Channel::ask})
+    for (const auto& peer : peers)
+      for (const wire::Message& message : messages) {
+        const wire::Kind kind = kind_of(message);
+        const auto why = refused(channel, kind, {}, peer.first);
+        if (!why) continue;  // what is allowed has tests of its own
+        ++expected[{channel, *why}];
+        const auto& endpoints = world.controller->endpoints();
+        const auto answer =
+            answer_to(world, channel == Channel::ask ? endpoints.ask : endpoints.telemetry, *peer.second, message);
+        CAPTURE(to_string(kind));
+        if (const auto* reply = std::get_if<wire::Reply>(&answer)) {
+          CHECK(kind == wire::Kind::query);
+          CHECK_FALSE(reply->ok);
+          CHECK(reply->error.find("may not query") != std::string::npos);
+        } else {
+          const auto* refusal = std::get_if<wire::Refusal>(&answer);
+          REQUIRE(refusal != nullptr);
+          CHECK_FALSE(refusal->mend.empty());
+        }
+      }
+  CHECK(expected.size() == 4);
+  for (const auto& [what, count] : expected) CHECK(refusals.of(what.first, what.second) == count);
+}
+
+TEST_CASE("a stranger, a wrong server key and an agent at the feed are refused at the handshake and counted") {
+  World world(1);
+  world.start();
+  Refusals refusals{world};
+  const KeyPair stranger = KeyPair::generate();
+  const auto& endpoints = world.controller->endpoints();
+  for (const Channel channel : transport::kChannels) {
+    const std::string& endpoint = channel == Channel::telemetry ? endpoints.telemetry
+                                  : channel == Channel::feed    ? endpoints.feed
+                                                                : endpoints.ask;
+    CAPTURE(to_string(channel));
+    CHECK(is_refused(world, channel, world.to(endpoint, stranger)));
+    CHECK(refusals.of(channel, Refused::unknown_key) == 1);
+    auto options = world.to(endpoint, world.reader);
+    options.server_key = stranger.public_key;
+    CHECK(is_refused(world, channel, options));
+    Agents none;
+    CHECK(run_until(world, none, [&] { return refusals.of(channel, Refused::wrong_server_key) >= 1; }));
+  }
+  CHECK(is_refused(world, Channel::feed, world.to(endpoints.feed, world.agents[0])));
+  CHECK(refusals.of(Channel::feed, Refused::role) == 1);
+}
+
+TEST_CASE("a revoked key loses its session, its asks and the feed, and nobody else loses more than a reconnect") {
+  World world(2);
+  world.start();
+  Refusals refusals{world};
+  Agents agents;
+  for (std::size_t i = 0; i < 2; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i));
+  REQUIRE(run_until(world, agents, [&] {
+    return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent->status().acked_seq > 2; });
+  }));
+  auto reader = world.ask_client(world.reader);
+  REQUIRE(reader.query("status", {}, 20s));
+  const std::vector<std::string> topics{std::string(transport::kTopicState)};
+  const std::string& feed = world.controller->endpoints().feed;
+  auto theirs = transport::Subscriber::connect(world.context, world.to(feed, world.reader), topics);
+  auto ours = transport::Subscriber::connect(world.context, world.to(feed, world.shim), topics);
+  REQUIRE(theirs);
+  REQUIRE(ours);
+  bool both[] = {false, false};
+  REQUIRE(run_until(world, agents, [&] {
+    both[0] = both[0] || theirs->receive();
+    both[1] = both[1] || ours->receive();
+    return both[0] && both[1];
+  }));
+
+  auto list = transport::AllowList::load(world.config.allow_file);
+  REQUIRE(list);
+  transport::AllowList fewer;
+  for (const auto& [key, identity] : list->entries())
+    if (key != world.agents[0].public_key && key != world.reader.public_key) fewer.allow(key, identity);
+  REQUIRE(write_file_atomically(world.config.allow_file, fewer.text()));
+
+  // The agent and the subscriber are refused for good; the other subscriber is back on a second link.
+  bool told = false;
+  REQUIRE(run_until(world, agents, [&] {
+    while (theirs->receive()) {
+    }
+    while (ours->receive()) {
+    }
+    told = told || agents[0]->status().problem.find(world.agents[0].public_key) != std::string::npos;
+    return told && !agents[0]->status().welcomed && theirs->link() == Link::refused && ours->times_up() >= 2;
+  }));
+  CHECK(refusals.value("wattle_controller_keys_revoked_total") == 2);
+  CHECK(refusals.value("wattle_controller_feed_rebinds_total") == 1);
+  CHECK(refusals.value("wattle_controller_sessions") == 1);
+  const auto asked = reader.query("status", {}, 20s);
+  REQUIRE_FALSE(asked);
+  CHECK(asked.error().code == Errc::denied);
+  CHECK(asked.error().message().find("not on the controller's allow list any more") != std::string::npos);
+  CHECK(refusals.of(Channel::ask, Refused::revoked_key) == 1);
+
+  // Who stayed asks where the feed is and goes on from there.
+  auto shim = world.ask_client(world.shim);
+  const auto snapshot = shim.snapshot(20s);
+  REQUIRE(snapshot);
+  const std::uint64_t acked = agents[1]->status().acked_seq;
+  std::uint64_t seq = 0;
+  REQUIRE(run_until(world, agents, [&] {
+    CHECK_FALSE(theirs->receive());
+    while (const auto published = ours->receive()) {
+      const auto message = wire::decode(published->bytes);
+      REQUIRE(message);
+      const auto& change = std::get<wire::StateChange>(*message);
+      CHECK(change.epoch == snapshot->epoch);
+      seq = change.seq;
+    }
+    return seq > snapshot->seq && agents[1]->status().acked_seq > acked;
+  }));
+  CHECK(agents[1]->status().reconnects == 0);
+  // Nor does a new connection help.
+  CHECK(is_refused(world, Channel::ask, world.to(world.controller->endpoints().ask, world.reader)));
+}
+
+TEST_CASE("with a token the controller's pages ask for it, and count who had none") {
+  World world(1);
+  REQUIRE(write_file_atomically(world.dir / "token", "correct-horse-battery\n", 0400));
+  world.config.http_access.token_file = world.dir / "token";
+  world.start();
+  http::Client without("127.0.0.1", world.controller->endpoints().http_port);
+  for (const char* page : {"/metrics", "/api/v1/nodes", "/nothing"})
+    CHECK(without.request("GET", page, "", 20s)->status == 401);
+  for (const char* page : {"/livez", "/readyz"}) CHECK(without.request("GET", page, "", 20s)->status == 200);
+  http::Client with("127.0.0.1", world.controller->endpoints().http_port);
+  with.bearer("correct-horse-battery");
+  const auto page = with.request("GET", "/metrics", "", 20s);
+  REQUIRE(page);
+  CHECK(page->status == 200);
+  CHECK(page->body.find("wattle_controller_refused_total{endpoint=\"http\",reason=\"token\"} 3\n") !=
+        std::string::npos);
+}

@@ -1,0 +1,324 @@
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <numeric>
+
+#include "agent/bpf/networks.hpp"
+#include "agent/bpf/signal_sums.hpp"
+#include "agent/collect/cpu_topology.hpp"
+#include "tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+
+namespace {
+constexpr std::uint64_t kPod = 100, kContainer = 101, kOther = 200;
+constexpr std::size_t kBuckets = 2;
+
+// The table as the kernel's programs would fill it.
+struct Kernel {
+  explicit Kernel(std::size_t package_count = 1, std::size_t cpu_count = 0)
+      : packages(package_count),
+        buckets(kBuckets),
+        parents(kBuckets * WATTLE_BUCKET_WAYS),
+        counters(package_count * row()),
+        cpus(cpu_count) {}
+  static std::size_t row() { return kBuckets * WATTLE_BUCKET_WAYS + WATTLE_EXTRA_SLOTS; }
+  SignalTable table() { return {buckets, parents, counters, cpus, packages}; }
+  void place(std::size_t slot, std::uint64_t id) {
+    buckets[slot / WATTLE_BUCKET_WAYS].id[slot % WATTLE_BUCKET_WAYS] = id;
+  }
+  std::uint64_t id_at(std::size_t slot) const {
+    return buckets[slot / WATTLE_BUCKET_WAYS].id[slot % WATTLE_BUCKET_WAYS];
+  }
+  wattle_counters& at(std::size_t slot, std::size_t package = 0) { return counters[package * row() + slot]; }
+
+  std::size_t packages;
+  std::vector<wattle_bucket> buckets;
+  std::vector<wattle_parents> parents;
+  std::vector<wattle_counters> counters;
+  std::vector<wattle_cpu> cpus;
+};
+
+RootIndex index_of(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& entries) {
+  RootIndex index;
+  index.begin();
+  for (const auto& [id, root] : entries) index.add(id, root);
+  index.finish();
+  return index;
+}
+const RootIndex kRoots = index_of({{1, RootIndex::kNobody}, {kPod, kPod}, {kContainer, kPod}, {kOther, kOther}});
+}  // namespace
+
+TEST_CASE("root index: tells a nested cgroup's root, that one is nobody's, and that one is not there") {
+  CHECK(kRoots.root_of(kContainer) == kPod);
+  CHECK(kRoots.root_of(1) == RootIndex::kNobody);
+  CHECK_FALSE(kRoots.root_of(55).has_value());
+}
+
+TEST_CASE("root index: the same walk again is no change, another one is") {
+  RootIndex index = index_of({{7, 7}, {5, 5}});
+  index.begin();
+  index.add(7, 7);
+  index.add(5, 5);
+  CHECK_FALSE(index.finish());
+  index.begin();
+  index.add(7, 7);
+  CHECK(index.finish());
+  CHECK_FALSE(index.root_of(5).has_value());
+}
+
+TEST_CASE("signal sums: a pod has what its own and its containers' tasks did, package by package") {
+  Kernel kernel(2);
+  kernel.place(3, kPod);
+  kernel.place(9, kContainer);
+  SignalSums sums(kernel.table());
+  kernel.at(3, 0).on_cpu_ns = 100;
+  kernel.at(9, 1).on_cpu_ns = 1000;
+  kernel.at(9, 1).run_delay_ns = 70;
+  kernel.at(9, 1).waits = 2;
+  sums.read(1, kRoots, true);
+  REQUIRE(sums.root(kPod) != nullptr);
+  CHECK(sums.root(kPod)->on_cpu_ns == std::vector<std::uint64_t>{100, 1000});
+  CHECK(sums.root(kPod)->run_delay_ns == 70);
+  CHECK(sums.root(kPod)->waits == 2);
+  CHECK(sums.root(kOther) == nullptr);
+  sums.read(2, kRoots, false);
+  CHECK(sums.root(kPod)->on_cpu_ns == std::vector<std::uint64_t>{100, 1000});
+}
+
+TEST_CASE("signal sums: what runs now is counted up to now, once") {
+  Kernel kernel(1, 2);
+  kernel.place(0, kPod);
+  SignalSums sums(kernel.table());
+  kernel.at(0).on_cpu_ns = 50;
+  kernel.cpus[1].in_at_ns = 1'000;
+  kernel.cpus[1].slot = 0;
+  sums.read(1'400, kRoots, true);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 450);
+  sums.read(2'000, kRoots, false);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'050);
+  // It leaves after 1,100 ns.
+  kernel.at(0).on_cpu_ns += 1'100;
+  kernel.cpus[1].in_at_ns = 0;
+  sums.read(3'000, kRoots, false);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'150);
+}
+
+TEST_CASE("signal sums: a run that turns out shorter than the clock said takes nothing back") {
+  Kernel kernel(1, 1);
+  kernel.place(0, kPod);
+  SignalSums sums(kernel.table());
+  kernel.cpus[0].in_at_ns = 1'000;
+  sums.read(2'000, kRoots, true);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'000);
+  kernel.at(0).on_cpu_ns = 900;  // a tenth went to interrupts
+  kernel.cpus[0].in_at_ns = 0;
+  sums.read(2'100, kRoots, false);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'000);
+  kernel.at(0).on_cpu_ns = 1'300;
+  sums.read(2'500, kRoots, false);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'300);
+}
+
+TEST_CASE("signal sums: cycles of a run that is not over come from the CPU's own counter") {
+  Kernel kernel(1, 1);
+  kernel.place(0, kPod);
+  SignalSums sums(kernel.table());
+  kernel.cpus[0].in_at_ns = 1;
+  kernel.cpus[0].cycles_at_in = 5'000;
+  sums.read(10, kRoots, true, [](std::size_t) { return std::optional<std::uint64_t>(8'000); });
+  CHECK(sums.root(kPod)->cycles[0] == 3'000);
+}
+
+TEST_CASE("signal sums: a cgroup that the tree learns of later loses nothing") {
+  Kernel kernel;
+  kernel.place(5, kContainer);
+  kernel.at(5).on_cpu_ns = 77;
+  SignalSums sums(kernel.table());
+  const RootIndex before = index_of({{1, RootIndex::kNobody}});
+  sums.read(1, before, true);
+  CHECK(sums.root(kPod) == nullptr);
+  CHECK(sums.node().on_cpu_ns[0] == 77);  // the node's at once: it is no burst of a later interval
+  CHECK(sums.unread_on_cpu_ns(kContainer) == (kernel.cpus.empty() ? std::nullopt : std::optional<std::uint64_t>(77)));
+  kernel.at(5).on_cpu_ns = 80;
+  sums.read(2, kRoots, true);
+  REQUIRE(sums.root(kPod) != nullptr);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 80);
+  CHECK(sums.node().on_cpu_ns[0] == 80);
+}
+
+TEST_CASE("signal sums: what was done before the first reading is no root's later") {
+  Kernel kernel;
+  kernel.place(5, kContainer);
+  kernel.at(5).on_cpu_ns = 77;
+  SignalSums sums(kernel.table());
+  sums.read(1, index_of({{1, RootIndex::kNobody}}), true);
+  sums.drop_unclaimed();
+  kernel.at(5).on_cpu_ns = 80;
+  sums.read(2, kRoots, true);
+  REQUIRE(sums.root(kPod) != nullptr);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 3);
+}
+
+TEST_CASE("signal sums: a cgroup that was never in the tree belongs to the nearest cgroup above it that was") {
+  Kernel kernel;
+  kernel.place(5, 999);
+  kernel.parents[5].id[0] = 998;
+  kernel.parents[5].id[1] = kContainer;
+  kernel.at(5).on_cpu_ns = 10;
+  SignalSums sums(kernel.table());
+  sums.read(1, kRoots, true);
+  REQUIRE(sums.root(kPod) != nullptr);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 10);
+}
+
+TEST_CASE("signal sums: the last values of a cgroup that went are still its root's") {
+  Kernel kernel;
+  kernel.place(2, kContainer);
+  kernel.parents[2].id[0] = 1;  // what is above lives on
+  SignalSums sums(kernel.table());
+  kernel.at(2).on_cpu_ns = 5;
+  sums.read(1, kRoots, true);
+  kernel.at(2).on_cpu_ns = 25;
+  sums.read(2, index_of({{1, RootIndex::kNobody}}), true);
+  REQUIRE(sums.root(kPod) != nullptr);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 25);
+}
+
+TEST_CASE("signal sums: a pod that first ran and went within one interval keeps what it did") {
+  Kernel kernel;
+  SignalSums sums(kernel.table());
+  RootIndex roots = kRoots;
+  sums.read(1, roots, true);
+  kernel.place(2, kContainer);
+  kernel.parents[2].id[0] = 1;  // what is above lives on
+  kernel.at(2).on_cpu_ns = 40;
+  roots.begin();
+  roots.add(1, RootIndex::kNobody);
+  REQUIRE(roots.finish());
+  sums.read(2, roots, true);
+  REQUIRE(sums.root(kPod) != nullptr);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 40);
+}
+
+TEST_CASE("signal sums: what no tree ever knew still counts for the node") {
+  Kernel kernel;
+  kernel.place(2, 4'242);
+  kernel.at(2).blocks = 3;
+  kernel.at(2).block_ns = 300;
+  SignalSums sums(kernel.table());
+  for (std::uint64_t tick = 1; tick <= 10; ++tick) sums.read(tick, kRoots, tick == 1);
+  CHECK(sums.node().blocks == 3);
+  CHECK(sums.node().block_ns == 300);
+}
+
+TEST_CASE("signal sums: the slot of a cgroup that is gone and quiet is freed; its next owner starts from nothing") {
+  Kernel kernel;
+  kernel.place(4, kOther);
+  kernel.at(4).on_cpu_ns = 500;
+  SignalSums sums(kernel.table());
+  sums.read(1, kRoots, true);
+  const RootIndex without = index_of({{1, RootIndex::kNobody}, {kPod, kPod}});
+  sums.read(2, without, true);
+  for (std::uint64_t tick = 3; tick < 100 && kernel.id_at(4) != 0; ++tick) sums.read(tick, without, false);
+  REQUIRE(kernel.id_at(4) == 0);
+  kernel.place(4, kPod);
+  kernel.at(4).on_cpu_ns += 8;
+  sums.read(200, without, false);
+  REQUIRE(sums.root(kPod) != nullptr);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 8);
+}
+
+TEST_CASE("signal sums: a cgroup that lives keeps its slot however long it is quiet, as does one that runs") {
+  Kernel kernel(1, 1);
+  kernel.place(4, kOther);
+  kernel.place(6, 31'337);
+  kernel.cpus[0].in_at_ns = 1;
+  kernel.cpus[0].slot = 6;
+  SignalSums sums(kernel.table());
+  for (std::uint64_t tick = 1; tick < 200; ++tick) sums.read(1, kRoots, tick == 1);
+  CHECK(kernel.id_at(4) == kOther);
+  CHECK(kernel.id_at(6) == 31'337);
+}
+
+TEST_CASE("signal sums: what found no slot is told and counts for the node") {
+  Kernel kernel;
+  kernel.at(kBuckets * WATTLE_BUCKET_WAYS).waits = 4;
+  kernel.at(kBuckets * WATTLE_BUCKET_WAYS).on_cpu_ns = 44;
+  SignalSums sums(kernel.table());
+  sums.read(1, kRoots, true);
+  CHECK(sums.overflows() == 4);
+  CHECK(sums.node().on_cpu_ns[0] == 44);
+}
+
+TEST_CASE("signal sums: nothing is lost or invented between cgroups, roots and node") {
+  rc::check([] {
+    Kernel kernel(2);
+    for (std::size_t slot = 0; slot < 4; ++slot)
+      kernel.place(slot, std::array{kPod, kContainer, kOther, kOther + 1}[slot]);
+    const RootIndex roots =
+        index_of({{kPod, kPod}, {kContainer, kPod}, {kOther, kOther}, {kOther + 1, RootIndex::kNobody}});
+    SignalSums sums(kernel.table());
+    std::uint64_t all = 0, of_pod = 0;
+    for (std::uint64_t tick = 1; tick <= 5; ++tick) {
+      for (std::size_t slot = 0; slot < 4; ++slot) {
+        const auto ns = *rc::gen::inRange<std::uint64_t>(0, 1'000'000);
+        const auto package = *rc::gen::inRange<std::size_t>(0, 2);
+        kernel.at(slot, package).on_cpu_ns += ns;
+        all += ns;
+        if (slot < 2) of_pod += ns;
+      }
+      sums.read(tick, roots, tick == 1);
+    }
+    const auto total = [](const SignalTotals& totals) {
+      return std::accumulate(totals.on_cpu_ns.begin(), totals.on_cpu_ns.end(), std::uint64_t{0});
+    };
+    RC_ASSERT(total(sums.node()) == all);
+    RC_ASSERT((sums.root(kPod) == nullptr ? 0 : total(*sums.root(kPod))) == of_pod);
+  });
+}
+
+TEST_CASE("networks: prefixes of both families are read; what lies beyond the prefix is dropped") {
+  const auto ten = parse_network("10.1.2.3/8");
+  REQUIRE(ten.has_value());
+  CHECK_FALSE(ten->ipv6);
+  CHECK(ten->bits == 8);
+  CHECK(ten->address[0] == 10);
+  CHECK(ten->address[1] == 0);
+  const auto local = parse_network("fdff::1/7");
+  REQUIRE(local.has_value());
+  CHECK(local->ipv6);
+  CHECK(local->address[0] == 0xfc);
+  CHECK(local->address[15] == 0);
+  CHECK(parse_network("192.0.2.7")->bits == 32);
+}
+
+TEST_CASE("networks: what is none is refused with its text") {
+  for (const char* text :
+       {"", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0/8", "fd00::/129", "10.0.0.0/-1", "a.b.c.d/8", "1.2.3.4/8/8"}) {
+    CAPTURE(text);
+    const auto network = parse_network(text);
+    REQUIRE_FALSE(network.has_value());
+    CHECK(network.error().subject == "'" + std::string(text) + "'");
+  }
+}
+
+TEST_CASE("cpu topology: packages are numbered in the order of their ids; an offline CPU is in the first") {
+  const test::Tree tree;
+  tree.put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "7\n");
+  tree.put("sys/devices/system/cpu/cpu1/topology/physical_package_id", "3\n");
+  tree.put("sys/devices/system/cpu/cpu2/online", "0\n");
+  tree.put("sys/devices/system/cpu/cpufreq/boost", "1\n");
+  const auto topology = CpuTopology::read_(Roots::below(tree.path()));
+  CHECK(topology.package_ids == std::vector<std::uint64_t>{3, 7});
+  CHECK(topology.package_of_cpu == std::vector<std::uint32_t>{1, 0, 0});
+}
+
+TEST_CASE("cpu topology: a machine that tells nothing is one package") {
+  const test::Tree tree;
+  tree.put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n");
+  const auto topology = CpuTopology::read_(Roots::below(tree.path()));
+  CHECK(topology.package_ids.size() == 1);
+  CHECK(topology.package_of_cpu == std::vector<std::uint32_t>{0});
+}

@@ -1,0 +1,235 @@
+#include "agent/render.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "agent/recorder.hpp"
+#include "common/parse.hpp"
+#include "tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+using wattle::agent::test::Tree;
+
+namespace {
+KernelValues all_kernel_values() { return {1, 2, 3, 4, 5.5, 6, 7, 8}; }
+
+// Everything that a sample can tell.
+Sample all_values() {
+  Sample sample;
+  Record& r = sample.record;
+  r.incarnation = r.seq = 1;
+  r.interval_ns = 1'000'000'000;
+  NodeValues& n = r.node;
+  n.cpu_used_cores = n.cpu_cores = 1;
+  n.memory_used_bytes = n.memory_total_bytes = 1;
+  n.net_rx_bytes_per_s = n.net_tx_bytes_per_s = n.disk_read_bytes_per_s = n.disk_write_bytes_per_s = 1;
+  n.disk_used_ratio = 0.5;
+  n.tcp_established = n.energy_uj = n.idle_energy_uj = n.unattributed_energy_uj = 1'000'000;
+  n.pressure = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};
+  n.energy_source = EnergySource::pcm;
+  n.domains = {{"package-0", 5'000'000, true, EnergySource::pcm}};
+  n.sockets = {{0, 1.0, 2.0, 3.0, {0.25, 0.75}}};
+  n.kernel = all_kernel_values();
+  sample.cgroup_usage_us = 9;
+  for (const char* name : {"a,\"b\".service", "c.service"}) {
+    WorkloadValues w;
+    w.cgroup_id = 7;
+    w.kind = WorkloadKind::service;
+    w.name = name;
+    w.cpu_usage_us = w.energy_uj = w.memory_bytes = w.io_read_bytes = w.io_write_bytes = w.pids = 1;
+    w.cpu_throttled_us = w.memory_anon_bytes = w.memory_file_bytes = w.memory_high_events = w.memory_oom_kills = 1;
+    w.pressure = n.pressure;
+    w.kernel = n.kernel;
+    r.workloads.push_back(w);
+    sample.workloads.emplace_back();
+    sample.paths.emplace_back("/system.slice/x");
+  }
+  r.probes = {{"default", 1.0, 2.0, 0.5, 0.1, 10, ProbeKind::http, 1, 2, 3, 4, 5}};
+  return sample;
+}
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"')
+      cells.back() += line[i++];
+    else if (line[i] == '"')
+      quoted = !quoted;
+    else if (line[i] == ',' && !quoted)
+      cells.emplace_back();
+    else
+      cells.back() += line[i];
+  }
+  return cells;
+}
+
+using Rows = std::vector<std::map<std::string, std::string>>;
+Rows rows_of(const std::string& csv) {
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  const auto header = cells_of(line);
+  Rows rows;
+  while (std::getline(lines, line)) {
+    const auto cells = cells_of(line);
+    REQUIRE(cells.size() == header.size());
+    auto& row = rows.emplace_back();
+    for (std::size_t i = 0; i < cells.size(); ++i) row[header[i]] = cells[i];
+  }
+  return rows;
+}
+}  // namespace
+
+TEST_CASE("one sample as JSON carries the raw counters and leaves out what is absent") {
+  const auto fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server";
+  AgentConfig config;
+  config.roots = Roots::below(fixture);
+  const ManualClock clock;
+  auto sampler = Sampler::open_(config, clock, 0);
+  REQUIRE(sampler.has_value());
+  const auto json = nlohmann::json::parse(sample_json("n1", sampler->tick()));
+  CHECK(json["node_name"] == "n1");
+  CHECK(json["raw"]["cgroup_cpu_usage_us"] == 15300000);
+  CHECK(json["raw"]["rapl"].size() == 6);
+  CHECK_FALSE(json["node"].contains("cpu_used_cores"));
+  CHECK(json["errors"].contains("net"));
+  REQUIRE(json["workloads"].size() == 2);
+  CHECK(json["workloads"][0]["kind"] == "pod");
+  CHECK(json["workloads"][0]["raw"]["cpu_usage_us"] == 9000000);
+}
+
+TEST_CASE("CSV has a row for the node, each domain, socket, workload and probe, and every column is filled in one") {
+  const auto rows = rows_of(csv_header() + sample_csv("n1", all_values()));
+  REQUIRE(rows.size() == 6);
+  std::string scopes;
+  for (const auto& row : rows) scopes += row.at("scope") + " ";
+  CHECK(scopes == "node domain socket workload workload probe ");
+  for (const auto& cell : rows[0]) {
+    const std::string& column = cell.first;  // clang 14 captures no structured binding
+    bool filled = false;
+    for (const auto& row : rows) filled = filled || !row.at(column).empty();
+    CHECK_MESSAGE(filled, column);
+  }
+  CHECK(rows[0].at("power_w") == "1");
+  CHECK(rows[1].at("energy_source") == "pcm");
+  CHECK(rows[1].at("energy_gap") == "true");
+  CHECK(rows[2].at("package_c_state_ratios") == "0.25;0.75");
+  CHECK(rows[3].at("name") == "a,\"b\".service");
+  CHECK(rows[3].at("tcp_srtt_us") == "5.5");
+  CHECK(rows[3].at("tcp_established").empty());
+  CHECK(rows[5].at("bad_answers") == "5");
+}
+
+TEST_CASE("JSON has the same values") {
+  const auto json = nlohmann::json::parse(sample_json("n1", all_values()));
+  CHECK(json["node"]["domains"][0]["source"] == "pcm");
+  CHECK(json["node"]["sockets"][0]["package_c_state_ratios"].size() == 2);
+  CHECK(json["node"]["kernel"]["block_ios"] == 8);
+  CHECK(json["workloads"][0]["memory_oom_kills"] == 1);
+  CHECK(json["workloads"][0]["kernel"]["run_queue_us"] == 3);
+  CHECK(json["probes"][0]["kind"] == "http");
+  CHECK(json["probes"][0]["unreachables"] == 4);
+}
+
+TEST_CASE("docs/operations.md lists the columns of CSV, in order") {
+  std::ifstream file(std::string(WATTLE_SOURCE_DIR) + "/docs/operations.md");
+  std::string line, in_docs;
+  while (std::getline(file, line))
+    if (line.starts_with("node_name,")) in_docs = line;
+  CHECK(in_docs + "\n" == csv_header());
+}
+
+TEST_CASE("a filter takes one pod or one name of the workloads and leaves the node") {
+  Sample sample = all_values();
+  sample.record.workloads[1].kind = WorkloadKind::pod;
+  const auto scopes = [&](const WorkloadFilter& filter) {
+    std::string names;
+    for (const auto& row : rows_of(csv_header() + sample_csv("n1", sample, filter)))
+      if (row.at("scope") == "node" || row.at("scope") == "workload") names += row.at("name") + " ";
+    CHECK(nlohmann::json::parse(sample_json("n1", sample, filter))["workloads"].size() == (filter.any() ? 1 : 2));
+    return names;
+  };
+  CHECK(scopes({}) == "n1 a,\"b\".service c.service ");
+  CHECK(scopes({.pod = "c.service"}) == "n1 c.service ");
+  CHECK(scopes({.name = "a,\"b\".service"}) == "n1 a,\"b\".service ");
+}
+
+TEST_CASE("a full disk is told by its name, and what was written before stays whole") {
+  auto full = LineFile::create("/dev/full");
+  REQUIRE(full.has_value());
+  const auto written = full->write("a line\n");
+  REQUIRE_FALSE(written);
+  CHECK(written.error().subject == "/dev/full");
+  CHECK_FALSE(written.error().mend.empty());
+  const Tree tree;
+  auto file = LineFile::create(tree.path() + "/out.csv");
+  REQUIRE(file.has_value());
+  REQUIRE(file->write("one\n"));
+  REQUIRE(file->write("two\n"));
+  REQUIRE(file->finish());
+  CHECK(*Dir::open_(tree.path())->read_file("out.csv") == "one\ntwo\n");
+  CHECK(LineFile::create(tree.path() + "/no/out.csv").error().code == Errc::not_found);
+}
+
+TEST_CASE("doctor names what is lost, why, and what mends it") {
+  AgentConfig config;
+  config.roots = Roots::below(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup");
+  const auto findings = examine(config);
+  CHECK(healthy(findings));
+  const auto find = [&](const std::string& source) {
+    for (const auto& finding : findings)
+      if (finding.source == source) return finding;
+    return Finding{};
+  };
+  CHECK(find("cgroup").ok);
+  CHECK(find("psi").ok);
+  CHECK_FALSE(find("cgroup-memory").ok);
+  CHECK_FALSE(find("cgroup-memory").mend.empty());
+  CHECK_FALSE(find("rapl").ok);
+  CHECK(find("rapl").text().find("lost") != std::string::npos);
+  const Tree bare;
+  config.roots = Roots::below(bare.path());
+  CHECK_FALSE(healthy(examine(config)));
+}
+
+TEST_CASE("doctor looks at what a configuration names: keys, state, token and controller") {
+  const Tree tree{{"token", "correct-horse-battery"}, {"agent.key", "no key"}};
+  AgentConfig config;
+  config.roots = Roots::below(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup");
+  config.state_dir = tree.path();
+  config.controller = {"tcp://127.0.0.1:1", tree.path() + "/none.pub", tree.path() + "/agent.key"};
+  config.http_port = 0;
+  config.http_token_file = tree.path() + "/token";
+  REQUIRE(::chmod(config.http_token_file.c_str(), 0400) == 0);
+  REQUIRE(::chmod(config.controller.key_file.c_str(), 0644) == 0);
+  const auto find = [&](const std::string& source) {
+    for (const auto& finding : examine(config))
+      if (finding.source == source) return finding;
+    return Finding{"absent", false, true, "", ""};
+  };
+  CHECK(find("state").ok);
+  CHECK(find("token").ok);
+  CHECK_FALSE(find("key").ok);
+  CHECK(find("key").mend.find("chmod") != std::string::npos);
+  CHECK_FALSE(find("server-key").ok);
+  CHECK(find("controller").source == "controller");
+  CHECK_FALSE(find("controller").ok);
+  CHECK_FALSE(healthy(examine(config)));
+
+  config.controller = {};
+  CHECK(find("controller").source == "absent");
+  CHECK(healthy(examine(config)));
+  config.http_token_file.clear();
+  config.http_address = "0.0.0.0";
+  CHECK_FALSE(find("token").ok);
+  CHECK(find("token").optional);
+  config.state_dir = "/nonexistent";
+  CHECK_FALSE(healthy(examine(config)));
+}

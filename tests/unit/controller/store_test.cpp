@@ -1,0 +1,297 @@
+#include "controller/store/store.hpp"
+
+#include <doctest/doctest.h>
+#include <poll.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/wire/codec.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/controller/helpers.hpp"
+#include "tests/unit/sqlite/crash_disk.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+using sqlite::test::CrashDisk;
+
+namespace {
+
+StoreItem item(const std::string& node, std::uint64_t seq, std::vector<WorkloadValues> workloads = {},
+               std::uint64_t incarnation = 1) {
+  StoreItem made;
+  made.node = node;
+  made.mark = {incarnation, seq};
+  made.record = record_at(seq, incarnation);
+  made.record.workloads = std::move(workloads);
+  made.bytes = wire::encode_record(made.record);
+  return made;
+}
+
+StoreFile open(const StoreFileOptions& options) {
+  auto file = StoreFile::open_(options);
+  if (!file) FAIL(file.error().message());
+  return std::move(*file);
+}
+
+// Waits for the writer; nothing here takes longer than a transaction.
+std::vector<Committed> wait_for(Store& store, std::size_t records) {
+  std::vector<Committed> all;
+  std::size_t have = 0;
+  while (have < records) {
+    pollfd ready{store.fd(), POLLIN, 0};
+    REQUIRE(::poll(&ready, 1, 30'000) == 1);
+    for (Committed& news : store.committed()) {
+      have += news.records;
+      all.push_back(std::move(news));
+    }
+  }
+  return all;
+}
+
+StoreFigures until(const Store& store, const std::function<bool(const StoreFigures&)>& done) {
+  for (;;) {
+    const StoreFigures figures = store.figures();
+    if (done(figures)) return figures;
+    ::poll(nullptr, 0, 2);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a batch is marks, sums and raw records, and applying it again changes nothing") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  const std::vector<StoreItem> batch{item("a", 1, {pod_values("p", 10)}), item("b", 1),
+                                     item("a", 2, {pod_values("p", 5)})};
+  {
+    StoreFile file = open(options);
+    REQUIRE(file.apply(batch, 100));
+    REQUIRE(file.apply(batch, 101));
+    CHECK(file.raw_records() == 3);
+  }
+  StoreFile file = open(options);
+  CHECK(file.marks() == StoreMarks{{"a", {{1, 2}}}, {"b", {{1, 1}}}});
+  CHECK(file.ledger().value() == std::vector<LedgerRow>{{"a", "p", 0, 2, 10'000'000, 0, 15}});
+  CHECK(file.nodes().value() ==
+        std::vector<NodeSums>{{"a", 2, 0, 0, 200'000'000, 0, 0, 0}, {"b", 1, 0, 0, 100'000'000, 0, 0, 0}});
+  const auto raw = file.raw().value();
+  REQUIRE(raw.size() == 3);
+  CHECK(raw[2].bytes == batch[2].bytes);
+  CHECK(raw[2].mark == RecordMark{1, 2});
+}
+
+TEST_CASE("estimated and measured energy are never added together") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  StoreFile file = open(options);
+  StoreItem guessed = item("a", 2, {pod_values("p", 1)});
+  guessed.record.node.energy_source = EnergySource::estimated;
+  REQUIRE(file.apply(std::vector<StoreItem>{item("a", 1, {pod_values("p", 1)}), guessed}, 100));
+  CHECK(file.ledger().value() == std::vector<LedgerRow>{{"a", "p", 0, 2, 5'000'000, 5'000'000, 2}});
+  CHECK(file.nodes().value().front().estimated_uj == 100'000'000);
+  CHECK(file.nodes().value().front().energy_uj == 100'000'000);
+}
+
+TEST_CASE("raw records go when they are too old or the file is full, the sums stay") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  options.max_bytes = 1 << 20;
+  options.keep_s = 60;
+  StoreFile file = open(options);
+  const auto add = [&](std::uint64_t first, std::uint64_t count, std::int64_t now_s, std::size_t bytes) {
+    for (std::uint64_t seq = first; seq < first + count; seq += 50) {
+      std::vector<StoreItem> batch;
+      for (std::uint64_t at = seq; at < seq + 50; ++at) {
+        batch.push_back(item("a", at));
+        batch.back().bytes.resize(bytes);
+      }
+      REQUIRE(file.apply(batch, now_s));
+      REQUIRE(file.checkpoint_if_long());
+    }
+  };
+  add(1, 200, 1000, 100);
+  add(201, 200, 1050, 100);
+  CHECK(file.raw_records() == 400);
+  add(401, 200, 1061, 100);
+  CHECK(file.raw_records() == 400);
+  add(601, 5000, 1062, 2000);
+  CHECK(file.file_bytes() <= options.max_bytes + (256 << 10));
+  CHECK(file.raw_records() > 100);
+  CHECK(file.raw().value().front().mark.seq == 5600 - file.raw_records() + 1);
+  CHECK(file.nodes().value().front().records == 5600);
+}
+
+TEST_CASE("ledger rows beyond the bound are summed up by node, those that were used last stay") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  options.max_ledger_rows = 100;
+  StoreFile file = open(options);
+  const std::uint64_t batches = 600;  // the bound is looked at now and then
+  for (std::uint64_t seq = 1; seq <= batches; ++seq)
+    REQUIRE(file.apply(std::vector<StoreItem>{item("a", seq, {pod_values("p" + std::to_string(seq), 1)})},
+                       static_cast<std::int64_t>(seq)));
+  const auto rows = file.ledger().value();
+  CHECK(rows.size() < 400);
+  REQUIRE(rows.front().name.empty());
+  CHECK(std::any_of(rows.begin(), rows.end(), [](const LedgerRow& row) { return row.name == "p600"; }));
+  std::int64_t energy_uj = 0, records = 0;
+  for (const LedgerRow& row : rows) {
+    energy_uj += row.energy_uj;
+    records += row.records;
+  }
+  CHECK(energy_uj == 5'000'000 * static_cast<std::int64_t>(batches));
+  CHECK(records == static_cast<std::int64_t>(batches));
+}
+
+TEST_CASE("incarnations are told apart, the lowest are forgotten") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  {
+    StoreFile file = open(options);
+    for (std::uint64_t incarnation = 1; incarnation <= kMarksPerNode + 4; ++incarnation)
+      REQUIRE(file.apply(std::vector<StoreItem>{item("a", incarnation, {}, incarnation)}, 1));
+  }
+  const StoreFile file = open(options);
+  const auto& marks = file.marks().at("a");
+  CHECK(marks.size() == kMarksPerNode);
+  CHECK(marks.begin()->first == 5);
+  CHECK(marks.at(20) == 20);
+}
+
+// What a build with schema 1 has written must be read by every later one.
+TEST_CASE("a file of schema 1 is read") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  {
+    sqlite3* raw = nullptr;
+    REQUIRE(sqlite3_open(options.path.c_str(), &raw) == SQLITE_OK);
+    std::ifstream golden(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/store/schema-1.sql");
+    const std::string sql((std::istreambuf_iterator<char>(golden)), {});
+    REQUIRE(!sql.empty());
+    char* why = nullptr;
+    const int code = sqlite3_exec(raw, sql.c_str(), nullptr, nullptr, &why);
+    INFO((why != nullptr ? why : ""));
+    REQUIRE(code == SQLITE_OK);
+    sqlite3_close(raw);
+  }
+  StoreFile file = open(options);
+  CHECK(file.marks() == StoreMarks{{"worker-1", {{1700000000, 7}, {1700000100, 2}}}});
+  CHECK(file.nodes().value() == std::vector<NodeSums>{{"worker-1", 8, 1, 3, 500, 40, 60, 70}});
+  CHECK(file.ledger().value() == std::vector<LedgerRow>{{"worker-1", "pod-a", 0, 5, 370, 40, 99}});
+  CHECK(file.gaps(10).value() == std::vector<StoreGap>{{"worker-1", 1700000000, 2, 4, "never came", 1700000010}});
+  REQUIRE(file.raw().value().size() == 1);
+  CHECK(file.raw().value().front().mark == RecordMark{1700000100, 2});
+  REQUIRE(file.apply(std::vector<StoreItem>{item("worker-1", 3, {}, 1700000100)}, 5));
+  CHECK(file.raw_records() == 2);
+}
+
+TEST_CASE("the writer commits what was added, tells of it, and a new one begins where it ended") {
+  wattle::test::TempDir dir;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("sub/store.db");
+  options.commit_every = 1ms;
+  {
+    auto store = Store::start(options, clock, log);
+    REQUIRE(store);
+    StoreItem first = item("a", 5);
+    first.gap = StoreGap{"a", 1, 1, 4, "never came", 0};
+    (*store)->add(first);
+    (*store)->add(item("a", 6));
+    (*store)->add(item("b", 1));
+    const auto news = wait_for(**store, 3);
+    CHECK(news.back().node == "b");
+    const StoreFigures figures = (*store)->figures();
+    CHECK(figures.records == 3);
+    CHECK(figures.queue_records == 0);
+    CHECK(figures.queue_bytes == 0);
+    CHECK(figures.gap_records == 4);
+    (*store)->add(item("b", 2));  // written by the destructor
+  }
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  CHECK((*store)->marks() == StoreMarks{{"a", {{1, 6}}}, {"b", {{1, 2}}}});
+  REQUIRE((*store)->recent_gaps().size() == 1);
+  CHECK((*store)->recent_gaps().front().last_seq == 4);
+  CHECK((*store)->figures().raw_records == 4);
+}
+
+TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or doubled when there is room again") {
+  CrashDisk disk;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = "store.db";
+  options.file.database.vfs = CrashDisk::kName;
+  options.commit_every = options.retry_every = 1ms;
+  options.queue_bytes = 64 << 10;
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  SUBCASE("full") { disk.full = true; }
+  SUBCASE("failing") { disk.broken = true; }
+  std::uint64_t seq = 0;
+  while (!(*store)->full()) (*store)->add(item("a", ++seq));
+  const StoreFigures figures = until(**store, [](const StoreFigures& at) { return at.commits_failed > 3; });
+  CHECK(!figures.problem.empty());
+  CHECK(figures.queue_records == seq);
+  CHECK((*store)->committed().empty());
+  disk.full = disk.broken = false;
+  std::size_t told = 0;
+  for (const Committed& news : wait_for(**store, seq)) told += news.records;
+  CHECK(told == seq);
+  CHECK((*store)->figures().problem.empty());
+  store->reset();
+  StoreFile file = open(options.file);
+  CHECK(file.raw().value().size() == seq);
+  CHECK(file.nodes().value().front().records == static_cast<std::int64_t>(seq));
+}
+
+TEST_CASE("a damaged file is moved aside, told, and never deleted; a new one is begun") {
+  wattle::test::TempDir dir;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  std::ofstream(options.file.path) << std::string(20'000, 'x');
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  CHECK((*store)->marks().empty());
+  CHECK((*store)->figures().damaged_files == 1);
+  std::size_t aside = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path()))
+    if (entry.path().filename().string().starts_with("store.db.damaged-")) aside = entry.file_size();
+  CHECK(aside == 20'000);
+  (*store)->add(item("a", 1));
+  wait_for(**store, 1);
+}
+
+TEST_CASE("a file of another process or a later version is refused by name") {
+  wattle::test::TempDir dir;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  {
+    auto store = Store::start(options, clock, log);
+    REQUIRE(store);
+    CHECK(Store::start(options, clock, log).error().code == Errc::conflict);
+  }
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(options.file.path.c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "PRAGMA user_version=99", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(raw);
+  const auto later = Store::start(options, clock, log);
+  REQUIRE(!later);
+  CHECK(later.error().code == Errc::unsupported);
+  CHECK(later.error().subject == options.file.path);
+}

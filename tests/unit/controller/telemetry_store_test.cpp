@@ -1,0 +1,190 @@
+// Ingest with a store: what is acknowledged when, and how much may be on its way.
+#include <doctest/doctest.h>
+
+#include "common/wire/codec.hpp"
+#include "controller/ingest/telemetry.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+using transport::Role;
+
+namespace {
+
+struct Nobody final : TelemetrySink {
+  std::size_t records = 0;
+  void on_hello(const wire::Hello&) override {}
+  void on_record(const std::string&, const Record&) override { ++records; }
+  void on_placement(const wire::Placement&) override {}
+  void on_lost(const std::string&) override {}
+};
+
+struct Queue final : RecordStore {
+  std::vector<StoreItem> items;
+  bool is_full = false;
+  bool full() const override { return is_full; }
+  void add(StoreItem item) override { items.push_back(std::move(item)); }
+};
+
+struct Rig {
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  Log log = Log::silent();
+  Nobody sink;
+  Queue queue;
+  std::optional<Telemetry> telemetry;
+
+  explicit Rig(const StoreMarks& marks = {}) { telemetry.emplace(clock, log, sink, nullptr, &queue, marks); }
+  std::vector<wire::Message> say(const std::string& route, const wire::Message& message,
+                                 const std::string& node = "n1") {
+    return telemetry->receive({route, {Role::agent, node}, wire::encode(message)});
+  }
+  wire::Welcome hello(const std::string& route, std::uint64_t incarnation = 1, const std::string& node = "n1") {
+    const auto answers = say(route, hello_of(node, incarnation), node);
+    REQUIRE(answers.size() == 1);
+    REQUIRE(std::holds_alternative<wire::Welcome>(answers.front()));
+    return std::get<wire::Welcome>(answers.front());
+  }
+  std::vector<wire::Message> send(const std::string& route, std::uint64_t first, std::uint64_t last,
+                                  std::uint64_t incarnation = 1) {
+    wire::Samples samples;
+    for (std::uint64_t seq = first; seq <= last; ++seq) samples.records.push_back(record_at(seq, incarnation));
+    return say(route, samples);
+  }
+  // The store commits the oldest of what it was given.
+  std::optional<Answer> commit(std::size_t records) {
+    const StoreItem last = queue.items.at(records - 1);
+    queue.items.erase(queue.items.begin(), queue.items.begin() + static_cast<std::ptrdiff_t>(records));
+    return telemetry->committed(last.node, last.mark, records);
+  }
+};
+
+std::uint64_t acked(const std::optional<Answer>& answer) {
+  REQUIRE(answer);
+  return std::get<wire::Ack>(answer->message).seq;
+}
+
+bool refused(const std::vector<wire::Message>& answers) {
+  return answers.size() == 1 && std::holds_alternative<wire::Refusal>(answers.front());
+}
+
+}  // namespace
+
+TEST_CASE("nothing is acknowledged before the store has committed it") {
+  Rig rig;
+  rig.hello("a");
+  CHECK(rig.send("a", 1, 3).empty());
+  CHECK(rig.sink.records == 3);  // known at once all the same
+  CHECK(rig.hello("b").acked_seq == 0);
+  CHECK(rig.send("b", 1, 2).empty());  // again, and not taken again
+  CHECK(rig.queue.items.size() == 3);
+  CHECK(acked(rig.commit(1)) == 1);
+  CHECK(acked(rig.commit(2)) == 2);  // all that this session sent
+  CHECK(acked(Answer{"", rig.send("b", 3, 3).front()}) == 3);
+  CHECK(rig.hello("c").acked_seq == 3);
+}
+
+TEST_CASE("a session is not acknowledged what an earlier one sent") {
+  Rig rig;
+  rig.hello("a");
+  rig.send("a", 1, 5);
+  rig.hello("b", 2);
+  CHECK(!rig.commit(2));
+  CHECK(rig.send("b", 1, 1, 2).empty());
+  CHECK(acked(rig.commit(3)) == 5);
+  CHECK(acked(rig.commit(1)) == 1);
+}
+
+TEST_CASE("the store's marks say where each incarnation ended") {
+  Rig rig({{"n1", {{5, 10}, {8, 3}}}});
+  const auto welcome = rig.hello("a", 9);
+  CHECK(welcome.acked_incarnation == 8);
+  CHECK(welcome.acked_seq == 3);
+  rig.send("a", 1, 10, 5);
+  CHECK(rig.queue.items.empty());
+  rig.send("a", 11, 11, 5);
+  rig.send("a", 6, 6, 8);
+  REQUIRE(rig.queue.items.size() == 2);
+  CHECK(!rig.queue.items[0].gap);
+  CHECK(rig.queue.items[1].gap == StoreGap{"n1", 8, 4, 5, "never came", 0});
+  CHECK(rig.telemetry->figures().missing == 2);
+  // One that lost its state begins lower, and hears of no mark that is not its own.
+  rig.clock.advance(6s);
+  CHECK(rig.hello("b", 6).acked_incarnation == 5);
+}
+
+TEST_CASE("what cannot be queued is not taken: the session ends and its agent comes again") {
+  Rig rig;
+  rig.hello("a");
+  rig.queue.is_full = true;
+  CHECK(refused(rig.send("a", 1, 1)));
+  CHECK(rig.sink.records == 0);
+  CHECK(rig.telemetry->sessions() == 0);
+  rig.queue.is_full = false;
+  rig.hello("a");
+  rig.send("a", 1, 1);
+  CHECK(acked(rig.commit(1)) == 1);
+}
+
+TEST_CASE("whoever takes more than its credit is cut, others are not") {
+  Rig rig;
+  rig.hello("other", 1, "n2");
+  const auto credit = rig.hello("a").credit;
+  std::uint64_t seq = 0;
+  while (!refused(rig.send("a", seq + 1, seq + 64))) {
+    seq += 64;
+    REQUIRE(seq <= 4 * credit);
+  }
+  CHECK(rig.queue.items.size() <= 2 * credit);
+  CHECK(rig.telemetry->sessions() == 1);
+}
+
+TEST_CASE("credit is a share of the queue, and less for whoever sends much more than a record a second") {
+  Rig rig;
+  CHECK(rig.hello("a").credit == 256);
+  for (std::uint64_t batch = 0; batch < 5; ++batch) rig.send("a", batch * 60 + 1, batch * 60 + 60);
+  CHECK(std::get<wire::Ack>(rig.commit(300)->message).credit == 16);
+  CHECK(rig.telemetry->figures().throttled == 1);
+  rig.clock.advance(1s);
+  rig.send("a", 301, 301);
+  CHECK(std::get<wire::Ack>(rig.commit(1)->message).credit == 256);
+  for (int node = 0; node < 999; ++node) rig.hello("r" + std::to_string(node), 1, "m" + std::to_string(node));
+  CHECK(rig.hello("a").credit == 20);
+}
+
+TEST_CASE("a lower incarnation that keeps coming back is a second agent, which is told and does no harm") {
+  Rig rig;
+  rig.hello("new", 2);
+  CHECK(refused(rig.say("old", hello_of("n1", 1))));  // may be on its last legs
+  CHECK(rig.telemetry->conflicts().empty());
+  for (int knock = 0; knock < 3; ++knock) {
+    rig.clock.advance(4s);
+    rig.say("new", wire::Ping{1, 1});
+    CHECK(refused(rig.say("old", hello_of("n1", 1))));
+  }
+  CHECK(rig.telemetry->conflicts() == std::vector<std::string>{"n1"});
+  CHECK(rig.telemetry->figures().conflicts == 1);
+  CHECK(rig.telemetry->sessions() == 1);
+  rig.clock.advance(601s);
+  CHECK(rig.telemetry->conflicts().empty());
+}
+
+TEST_CASE(
+    "higher incarnations that take over in turn from ones that live on are both cut, one that is restarted is not") {
+  Rig rig;
+  for (std::uint64_t incarnation = 1; incarnation < 30; ++incarnation) {
+    rig.hello("r" + std::to_string(incarnation), incarnation);
+    rig.clock.advance(1s);
+  }
+  CHECK(rig.telemetry->conflicts().empty());
+  bool cut = false;
+  for (std::uint64_t incarnation = 30; incarnation < 60 && !cut; ++incarnation) {
+    rig.say("left" + std::to_string(incarnation), hello_of("n1", incarnation - 1));
+    cut = refused(rig.say("r" + std::to_string(incarnation), hello_of("n1", incarnation)));
+    rig.clock.advance(1s);
+  }
+  CHECK(cut);
+  CHECK(rig.telemetry->sessions() == 0);
+  CHECK(rig.telemetry->conflicts() == std::vector<std::string>{"n1"});
+}

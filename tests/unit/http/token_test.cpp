@@ -1,0 +1,43 @@
+#include "common/http/token.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include "common/dir.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+
+using namespace wattle;
+using namespace wattle::http;
+
+namespace {
+Result<Token> token_of(const std::string& content, unsigned mode = 0400) {
+  const wattle::test::TempDir dir;
+  const std::string path = dir.file("token");
+  REQUIRE(write_file_atomically(path, content, mode));
+  return Token::load(path);
+}
+}  // namespace
+
+TEST_CASE("a token admits its own word behind Bearer and nothing else") {
+  const auto token = token_of("correct-horse-battery\n");
+  REQUIRE(token.has_value());
+  CHECK(token->admits("Bearer correct-horse-battery"));
+  CHECK(token->admits("bearer correct-horse-battery"));
+  for (const char* wrong : {"", "Bearer", "Bearer ", "correct-horse-battery", "Basic correct-horse-battery",
+                            "Bearer correct-horse-batterx", "Bearer correct-horse-batter", "Bearer c",
+                            "Bearer correct-horse-batterycorrect-horse-battery", "Bearer correct-horse-battery "})
+    CHECK_FALSE_MESSAGE(token->admits(wrong), wrong);
+}
+
+TEST_CASE("a token's file that others may read, or that holds no long word, is refused with its mend") {
+  for (const unsigned mode : {0440U, 0404U, 0644U}) {
+    const auto open = token_of("correct-horse-battery", mode);
+    REQUIRE_FALSE(open);
+    CHECK(open.error().code == Errc::denied);
+    CHECK_FALSE(open.error().mend.empty());
+  }
+  for (const char* content : {"", "short", "two words of many characters",
+                              "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"})
+    CHECK_FALSE(token_of(content));
+  CHECK(Token::load("/nonexistent/token").error().code == Errc::not_found);
+}

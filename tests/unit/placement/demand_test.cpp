@@ -1,0 +1,95 @@
+// demand: what is predicted of an application, and from how much.
+#include "placement/demand.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace wattle::placement {
+namespace {
+
+constexpr Resources kOneCore{1, 1e9};
+AppKey app(int n) { return {"deployment/app-" + std::to_string(n), "image-" + std::to_string(n), ""}; }
+
+TEST_CASE("an application that nobody saw uses half of its request, and lives as long as the prior says") {
+  const DemandModel model;
+  CHECK(model.predict(app(1), {4, 0}).cores == doctest::Approx(2));
+  CHECK(model.predict(app(1), {0, 0}).cores == doctest::Approx(0.05));  // no request counts as a tenth of a core
+  CHECK(model.predict(app(1), {4, 0}).life_s == doctest::Approx(3600));
+  CHECK(model.expected_demand(5).empty());
+}
+
+TEST_CASE("one pod moves the prediction by a third, prior weight two, level by level") {
+  DemandModel model;
+  CHECK(model.observe(app(1), kOneCore, 0.2, 3600));
+  // all: (0.2 + 2 x 0.5) / 3 = 0.4; image: (0.2 + 0.8) / 3; application: (0.2 + 2/3) / 3
+  CHECK(model.predict(app(2), kOneCore).cores == doctest::Approx(0.4));
+  CHECK(model.predict(app(1), kOneCore).cores == doctest::Approx((0.2 + 2.0 / 3) / 3));
+}
+
+TEST_CASE("predictions converge on the application's mean and scale with the request") {
+  DemandModel model;
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> noise(0, 0.05);
+  for (int k = 0; k < 60; ++k)
+    for (int a = 0; a < 6; ++a) model.observe(app(a), kOneCore, std::max(0.0, 0.1 + 0.15 * a + noise(random)), 3600);
+  for (int a = 0; a < 6; ++a) {
+    CHECK(model.predict(app(a), kOneCore).cores == doctest::Approx(0.1 + 0.15 * a).epsilon(0.08));
+    CHECK(model.predict(app(a), {2, 0}).cores == doctest::Approx(2 * model.predict(app(a), kOneCore).cores));
+  }
+  // An unseen application of a seen image is that image's, not everybody's.
+  const AppKey sibling{"deployment/other", "image-5", ""};
+  CHECK(model.predict(sibling, kOneCore).cores > 0.7);
+  const std::vector<double> quantiles = model.expected_demand(12);
+  CHECK(std::is_sorted(quantiles.begin(), quantiles.end()));
+  CHECK(quantiles.front() == doctest::Approx(0.1).epsilon(0.15));
+  CHECK(quantiles.back() == doctest::Approx(0.85).epsilon(0.05));
+}
+
+TEST_CASE("one absurd reading moves a known application little, and a changed one is learned anew") {
+  DemandModel model;
+  std::mt19937_64 random(2);
+  std::normal_distribution<double> noise(0, 0.02);
+  for (int k = 0; k < 100; ++k) model.observe(app(1), kOneCore, 0.3 + noise(random), 3600);
+  const double before = model.predict(app(1), kOneCore).cores;
+  model.observe(app(1), kOneCore, 900, 3600);
+  CHECK(std::abs(model.predict(app(1), kOneCore).cores - before) < 0.01);
+  for (int k = 0; k < 600; ++k) model.observe(app(1), kOneCore, 0.8 + noise(random), 3600);
+  CHECK(model.predict(app(1), kOneCore).cores == doctest::Approx(0.8).epsilon(0.1));
+}
+
+TEST_CASE("what is no reading is not taken; memory is bounded and the oldest application goes first") {
+  DemandOptions options;
+  options.max_apps = 3;
+  DemandModel model(options);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_FALSE(model.observe(app(1), kOneCore, nan, 60));
+  CHECK_FALSE(model.observe(app(1), kOneCore, -1, 60));
+  CHECK_FALSE(model.observe(app(1), kOneCore, 1, 0));
+  CHECK_FALSE(model.observe_life(app(1), nan, true));
+  CHECK(model.apps() == 0);
+  for (int a = 0; a < 100; ++a) {
+    model.observe(app(0), kOneCore, 0.9, 3600);
+    model.observe(app(a), kOneCore, 0.1, 60);
+    CHECK(model.apps() <= 3);
+  }
+  CHECK(model.predict(app(0), kOneCore).seen_pods > 50);
+  CHECK(model.predict(app(50), kOneCore).seen_pods == 0);
+  CHECK(model.predict(app(99), kOneCore).seen_pods > 0);
+}
+
+TEST_CASE("life is time run over pods ended, so that pods that still run count too") {
+  DemandModel model;
+  for (int k = 0; k < 100; ++k) {
+    model.observe_life(app(1), 600, true);
+    model.observe_life(app(2), 600, k % 2 == 0);
+  }
+  CHECK(model.predict(app(1), kOneCore).life_s == doctest::Approx(600).epsilon(0.05));
+  CHECK(model.predict(app(2), kOneCore).life_s == doctest::Approx(1200).epsilon(0.05));
+}
+
+}  // namespace
+}  // namespace wattle::placement

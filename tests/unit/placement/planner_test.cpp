@@ -1,0 +1,216 @@
+// planner and its parts: allotment, blocks, order, matching.
+#include "placement/planner.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+namespace wattle::placement {
+namespace {
+
+double total(const CostTable& cost, const std::vector<std::size_t>& counts) {
+  double sum = 0;
+  for (std::size_t i = 0; i < cost.size(); ++i) sum += cost[i][counts[i]];
+  return sum;
+}
+
+double least_by_hand(const CostTable& cost, std::size_t from, std::size_t n) {
+  if (from == cost.size()) return n == 0 ? 0 : std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t c = 0; c < cost[from].size() && c <= n; ++c)
+    least = std::min(least, cost[from][c] + least_by_hand(cost, from + 1, n - c));
+  return least;
+}
+
+CostTable draw_costs(std::uint64_t seed, std::size_t nodes) {
+  std::mt19937_64 random(seed);
+  CostTable cost(nodes);
+  for (auto& row : cost) {
+    row.push_back(0);
+    const std::size_t room = random() % 5;
+    for (std::size_t c = 0; c < room; ++c) row.push_back(row.back() + static_cast<double>(random() % 100));
+  }
+  return cost;
+}
+
+FleetNode node_of(double cores, double idle_w, double full_w) {
+  FleetNode node;
+  node.allocatable = {cores, cores * 4e9};
+  for (std::size_t i = 0; i < kCurvePoints; ++i)
+    node.watts[i] = idle_w + (full_w - idle_w) * static_cast<double>(i) / static_cast<double>(kCurvePoints - 1);
+  return node;
+}
+
+void put(Fleet& fleet, std::size_t i, const Ask& ask) {
+  FleetNode& node = fleet.nodes[i];
+  ++node.pods;
+  node.sleeps = false;
+  node.requested.cpu_cores += ask.request.cpu_cores;
+  node.requested.memory_bytes += ask.request.memory_bytes;
+  node.used_cores += ask.demand_cores;
+}
+
+Fleet draw_fleet(std::uint64_t seed, std::size_t nodes, bool sleep) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> unit(0, 1);
+  Fleet fleet;
+  fleet.idle_nodes_sleep = sleep;
+  double cores = 0;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    FleetNode node = node_of(2 + static_cast<double>(random() % 12), 20 + 80 * unit(random), 120 + 200 * unit(random));
+    node.sleeps = sleep;
+    cores += node.allocatable.cpu_cores;
+    fleet.nodes.push_back(node);
+  }
+  fleet.expected_cores = {0.3 * cores, 0.8 * cores};
+  fleet.expected_demand = {0.1, 0.2, 0.4};
+  fleet.mean_request = {1, 0};
+  return fleet;
+}
+
+TEST_CASE("an allotment costs as little as trying all of them, also when only the margin is decided exactly") {
+  REQUIRE(rc::check([](std::uint64_t seed) {
+    const CostTable cost = draw_costs(seed, 4);
+    std::size_t room = 0;
+    for (const auto& row : cost) room += row.size() - 1;
+    for (std::size_t n = 0; n <= room + 1; ++n) {
+      const std::vector<std::size_t> exact = allot(cost, n, 1'000'000), near = allot(cost, n, 0);
+      std::size_t placed = 0, placed_near = 0;
+      for (std::size_t i = 0; i < cost.size(); ++i) {
+        RC_ASSERT(exact[i] < cost[i].size() && near[i] < cost[i].size());
+        placed += exact[i];
+        placed_near += near[i];
+      }
+      RC_ASSERT(placed == std::min(n, room));
+      RC_ASSERT(placed_near == placed);
+      RC_ASSERT(std::abs(total(cost, exact) - least_by_hand(cost, 0, placed)) < 1e-9);
+      RC_ASSERT(total(cost, near) >= total(cost, exact) - 1e-9);
+    }
+  }));
+}
+
+TEST_CASE("an allotment by hand: one full server beats two that idle") {
+  // 50 W to wake and 1 W a pod, or 10 W to wake and 20 W a pod.
+  const CostTable cost{{0, 51, 52, 53}, {0, 30, 50, 70}};
+  CHECK(allot(cost, 1, 1000) == std::vector<std::size_t>{0, 1});
+  CHECK(allot(cost, 2, 1000) == std::vector<std::size_t>{0, 2});
+  CHECK(allot(cost, 3, 1000) == std::vector<std::size_t>{3, 0});
+  CHECK(allot(cost, 9, 1000) == std::vector<std::size_t>{3, 3});
+}
+
+TEST_CASE("blocks are the lower convex envelope: waking and all cheap pods at once, then the dear ones one by one") {
+  const std::vector<double> cost{0, 50, 51, 52, 80, 120};
+  const auto blocks = fill_blocks(cost);
+  REQUIRE(blocks.size() == 3);
+  CHECK(blocks[0].to == 3);
+  CHECK(blocks[0].slope_w == doctest::Approx(52.0 / 3));
+  CHECK(blocks[1].to == 4);
+  CHECK(blocks[2].slope_w == doctest::Approx(40));
+  CHECK(fill_blocks(cost, 3).size() == 2);
+  CHECK(fill_blocks(cost, 5).empty());
+}
+
+TEST_CASE("the planner never chooses a node that the pod does not fit, and fills the fleet to the last place") {
+  REQUIRE(rc::check([](std::uint64_t seed, bool sleep, bool stay) {
+    Fleet fleet = draw_fleet(seed, 4, sleep);
+    fleet.pods_stay = stay;
+    double room = 0;
+    for (const FleetNode& node : fleet.nodes) room += node.allocatable.cpu_cores;
+    Planner planner({});
+    std::mt19937_64 random(seed);
+    std::size_t placed = 0;
+    for (;;) {
+      const Ask ask{{1, 0}, 0.1 * static_cast<double>(1 + random() % 5), 0};
+      const auto chosen = planner.choose(fleet, ask);
+      if (!chosen) break;
+      RC_ASSERT(fits(fleet.nodes[*chosen], ask));
+      put(fleet, *chosen, ask);
+      ++placed;
+    }
+    RC_ASSERT(static_cast<double>(placed) == room);
+  }));
+}
+
+TEST_CASE("the order of nodes means nothing to the planner") {
+  REQUIRE(rc::check([](std::uint64_t seed, bool sleep) {
+    const Fleet fleet = draw_fleet(seed, 5, sleep);
+    std::vector<std::size_t> shuffled{3, 0, 4, 1, 2};
+    Fleet other = fleet;
+    for (std::size_t i = 0; i < shuffled.size(); ++i) other.nodes[i] = fleet.nodes[shuffled[i]];
+    Planner one({}), two({});
+    Fleet a = fleet, b = other;
+    for (int k = 0; k < 6; ++k) {
+      const Ask ask{{1, 0}, k % 2 == 0 ? 0.35 : 0.15, 0};
+      const auto at = one.choose(a, ask), there = two.choose(b, ask);
+      RC_ASSERT(at.has_value() && there.has_value());
+      RC_ASSERT(*at == shuffled[*there]);
+      put(a, *at, ask);
+      put(b, *there, ask);
+    }
+  }));
+}
+
+TEST_CASE("told the number of pods, the planner wakes the servers that are best for that many") {
+  // One large server that idles at 60 W and ten places, two small ones of 20 W and two places.
+  Fleet fleet;
+  fleet.idle_nodes_sleep = true;
+  fleet.nodes = {node_of(10, 60, 70), node_of(2, 20, 26), node_of(2, 20, 26)};
+  for (FleetNode& node : fleet.nodes) node.sleeps = true;
+  fleet.expected_demand = {0.5};
+  for (const std::size_t pods : {std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
+    Fleet here = fleet;
+    here.expected_cores = {static_cast<double>(pods), static_cast<double>(pods)};
+    Planner planner({});
+    for (std::size_t p = 0; p < pods; ++p) {
+      const Ask ask{{1, 0}, 0.5, 0};
+      const auto chosen = planner.choose(here, ask);
+      REQUIRE(chosen);
+      put(here, *chosen, ask);
+    }
+    // 2: one small; 4: both small (46 W) before the large one (62 W); 8: the large one alone (64 W).
+    CHECK(here.nodes[0].pods == (pods == 8 ? 8 : 0));
+  }
+}
+
+TEST_CASE("heavy pods go to flat curves and light ones to steep curves") {
+  Fleet fleet;
+  fleet.nodes = {node_of(4, 50, 250), node_of(4, 50, 90)};
+  fleet.expected_cores = {8, 8};
+  fleet.expected_demand = {0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9, 0.9};
+  Planner planner({});
+  for (const double demand : {0.9, 0.1, 0.1, 0.9, 0.9, 0.1, 0.9, 0.1}) {
+    const Ask ask{{1, 0}, demand, 0};
+    const auto chosen = planner.choose(fleet, ask);
+    REQUIRE(chosen);
+    CHECK(*chosen == (demand > 0.5 ? 1 : 0));
+    put(fleet, *chosen, ask);
+  }
+}
+
+TEST_CASE("a plan follows what was really placed, not what it had chosen") {
+  Fleet fleet = draw_fleet(7, 5, true);
+  Planner planner({});
+  const Ask ask{{1, 0}, 0.2, 0};
+  for (int k = 0; k < 20; ++k) {
+    const auto chosen = planner.choose(fleet, ask);
+    REQUIRE(chosen);
+    // Somebody else decides: the last node with room.
+    for (std::size_t i = fleet.nodes.size(); i-- > 0;) {
+      if (!fits(fleet.nodes[i], ask)) continue;
+      put(fleet, i, ask);
+      break;
+    }
+  }
+  Planner fresh({});
+  planner.replan(fleet);
+  fresh.replan(fleet);
+  CHECK(planner.choose(fleet, ask) == fresh.choose(fleet, ask));
+}
+
+}  // namespace
+}  // namespace wattle::placement

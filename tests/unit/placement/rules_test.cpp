@@ -1,0 +1,91 @@
+// rules: each by a case that can be reckoned by hand.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "placement/fleet.hpp"
+
+namespace wattle::placement {
+namespace {
+
+FleetNode node_of(double cores, std::array<double, kCurvePoints> watts, bool sleeps = false) {
+  FleetNode node;
+  node.allocatable = {cores, 64e9};
+  node.watts = watts;
+  node.sleeps = sleeps;
+  node.sleep_w = 2;
+  return node;
+}
+
+constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200};
+constexpr std::array<double, kCurvePoints> kConvex{50, 52, 54, 57, 61, 66, 74, 86, 104, 132, 180};
+
+std::size_t choice(const char* name, const Fleet& fleet, const Ask& ask) {
+  auto rule = make_rule(name, 1);
+  REQUIRE(rule.has_value());
+  CHECK((*rule)->name() == name);
+  const auto chosen = (*rule)->choose(fleet, ask);
+  REQUIRE(chosen);
+  return *chosen;
+}
+
+TEST_CASE("watts by cores used: linear between points, and beyond all cores the last slope goes on") {
+  const FleetNode node = node_of(10, kConvex);
+  CHECK(node.watts_at(0) == doctest::Approx(50));
+  CHECK(node.watts_at(0.5) == doctest::Approx(51));
+  CHECK(node.watts_at(10) == doctest::Approx(180));
+  CHECK(node.watts_at(11) == doctest::Approx(180 + 0.1 * 480));
+}
+
+TEST_CASE("added watts of a sleeping node hold its idle watts and its wake energy over the time it stays awake") {
+  Fleet fleet;
+  fleet.hold_s = 1000;
+  fleet.nodes = {node_of(10, kStraight, true)};
+  fleet.nodes[0].wake_j = 5000;
+  const Ask ask{{1, 0}, 1.0, 0};
+  CHECK(added_w(fleet, 0, ask) == doctest::Approx(110 - 2 + 5));
+  fleet.nodes[0].sleeps = false;
+  CHECK(added_w(fleet, 0, ask) == doctest::Approx(10));
+  CHECK(amortised_w(fleet.nodes[0], ask) == doctest::Approx(100.0 / 10 + 10));
+}
+
+TEST_CASE("greedy minds what it adds now, the amortised rank what the place costs for good") {
+  Fleet fleet;
+  fleet.idle_nodes_sleep = true;
+  // Awake and convex: 2 W more. Asleep, with idle watts of 100 over 100 places: dear now, cheap later.
+  fleet.nodes = {node_of(10, kConvex), node_of(100, kStraight, true)};
+  const Ask ask{{1, 0}, 1.0, 0};
+  CHECK(choice("greedy", fleet, ask) == 0);
+  CHECK(choice("amortised", fleet, ask) == 1);  // 1 + 1 W against 5 + 2 W
+}
+
+TEST_CASE("most_allocated packs, round_robin goes around, and no rule chooses a node that is full") {
+  Fleet fleet;
+  fleet.nodes = {node_of(10, kStraight), node_of(10, kStraight), node_of(10, kStraight)};
+  fleet.nodes[1].requested = {5, 1e9};
+  fleet.nodes[1].pods = 5;
+  const Ask ask{{1, 0}, 0.5, 0};
+  CHECK(choice("most_allocated", fleet, ask) == 1);
+  auto around = make_rule("round_robin", 1).value();
+  CHECK(around->choose(fleet, ask) == 0);
+  CHECK(around->choose(fleet, ask) == 1);
+  CHECK(around->choose(fleet, ask) == 2);
+  CHECK(around->choose(fleet, ask) == 0);
+  for (FleetNode& node : fleet.nodes) node.requested.cpu_cores = 9.5;
+  for (const char* name : {"most_allocated", "round_robin", "random", "greedy", "amortised", "peaks", "planner"})
+    CHECK_FALSE(make_rule(name, 1).value()->choose(fleet, ask).has_value());
+  CHECK(make_rule("guess", 1).error().code == Errc::not_found);
+}
+
+TEST_CASE("the exponential of PEAKS is found again from its own points") {
+  const Exponential truth{80, 12, 2.5};
+  std::array<double, kCurvePoints> watts{};
+  for (std::size_t i = 0; i < kCurvePoints; ++i) watts[i] = truth.watts_at(static_cast<double>(i) / 10);
+  const Exponential found = fit_exponential(watts);
+  CHECK(found.k2 == doctest::Approx(2.5).epsilon(0.01));
+  CHECK(found.base_w == doctest::Approx(80).epsilon(0.01));
+  CHECK(fit_exponential(kStraight).watts_at(0.5) == doctest::Approx(150).epsilon(0.001));
+}
+
+}  // namespace
+}  // namespace wattle::placement

@@ -1,0 +1,82 @@
+#include "common/sqlite/database.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+
+#include "tests/unit/common/temp_dir.hpp"
+
+using namespace wattle;
+using namespace wattle::sqlite;
+
+namespace {
+constexpr std::array<const char*, 1> kFirst{"CREATE TABLE t(a INTEGER)"};
+constexpr std::array<const char*, 2> kSecond{"CREATE TABLE t(a INTEGER)",
+                                             "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 7"};
+
+std::int64_t ask(Database& database, const char* sql) {
+  auto statement = database.prepare(sql);
+  REQUIRE(statement);
+  REQUIRE(statement->step().value());
+  return statement->integer(0);
+}
+}  // namespace
+
+TEST_CASE("what a transaction committed is there when the file is opened again, what it did not commit is not") {
+  test::TempDir dir;
+  {
+    auto database = Database::open_(dir.file("a.db"), {}, kFirst);
+    REQUIRE(database);
+    auto kept = Transaction::begin(**database);
+    REQUIRE(kept);
+    REQUIRE((*database)->run("INSERT INTO t VALUES(1)"));
+    REQUIRE(kept->commit());
+    auto undone = Transaction::begin(**database);
+    REQUIRE(undone);
+    REQUIRE((*database)->run("INSERT INTO t VALUES(2)"));
+  }
+  auto database = Database::open_(dir.file("a.db"), {}, kFirst);
+  REQUIRE(database);
+  CHECK(ask(**database, "SELECT count(*) FROM t") == 1);
+}
+
+TEST_CASE("a file of an earlier schema is migrated, one of a later schema is refused") {
+  test::TempDir dir;
+  {
+    auto database = Database::open_(dir.file("a.db"), {}, kFirst);
+    REQUIRE(database);
+    REQUIRE((*database)->run("INSERT INTO t VALUES(1)"));
+  }
+  {
+    auto database = Database::open_(dir.file("a.db"), {}, kSecond);
+    REQUIRE(database);
+    CHECK(ask(**database, "SELECT b FROM t") == 7);
+  }
+  const auto older = Database::open_(dir.file("a.db"), {}, kFirst);
+  REQUIRE(!older);
+  CHECK(older.error().code == Errc::unsupported);
+  CHECK(older.error().subject == dir.file("a.db"));
+}
+
+TEST_CASE("a file that another one has open is refused by name") {
+  test::TempDir dir;
+  auto first = Database::open_(dir.file("a.db"), {}, kFirst);
+  REQUIRE(first);
+  const auto second = Database::open_(dir.file("a.db"), {}, kFirst);
+  REQUIRE(!second);
+  CHECK(second.error().code == Errc::conflict);
+  CHECK(second.error().mend.find("stop the other one") != std::string::npos);
+}
+
+TEST_CASE("a file that is no database is malformed, a folder that is not there is not_found") {
+  test::TempDir dir;
+  std::ofstream(dir.file("a.db")) << std::string(5000, 'x');
+  CHECK(Database::open_(dir.file("a.db"), {}, kFirst).error().code == Errc::malformed);
+  const auto nowhere = Database::open_(dir.file("none/a.db"), {}, kFirst);
+  REQUIRE(!nowhere);
+  CHECK(nowhere.error().code == Errc::not_found);
+  CHECK(nowhere.error().mend.find(dir.file("none")) != std::string::npos);
+}

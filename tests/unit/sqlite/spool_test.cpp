@@ -1,0 +1,246 @@
+#include "common/sqlite/spool.hpp"
+
+#include <doctest/doctest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "common/wire/codec.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+
+using namespace wattle;
+using namespace wattle::sqlite;
+using namespace std::chrono_literals;
+
+namespace {
+using Seqs = std::vector<std::uint64_t>;
+
+Record at(std::uint64_t incarnation, std::uint64_t seq, std::size_t bytes = 0) {
+  Record record;
+  record.incarnation = incarnation;
+  record.seq = seq;
+  if (bytes > 0) record.probes.push_back({std::string(bytes, 'x'), {}, {}, {}, 0, 0});
+  return record;
+}
+
+Seqs seqs(const Result<std::vector<EncodedRecord>>& records) {
+  Seqs found;
+  for (const EncodedRecord& record : records.value()) found.push_back(record.mark.seq);
+  return found;
+}
+
+Seqs range(std::uint64_t first, std::uint64_t last) {
+  Seqs all;
+  for (std::uint64_t seq = first; seq <= last; ++seq) all.push_back(seq);
+  return all;
+}
+
+struct Rig {
+  test::TempDir dir;
+  ManualClock clock{mono_from_ns(1'000'000'000)};
+  SpoolOptions options;
+  std::unique_ptr<Spool> spool;
+
+  Rig() {
+    options.path = dir.file("spool.db");
+    open();
+  }
+  void open() {
+    spool.reset();
+    auto opened = Spool::open_(options, clock);
+    REQUIRE(opened);
+    spool = std::move(*opened);
+  }
+  // One record a second, as an agent has them.
+  void fill(std::uint64_t first, std::uint64_t last, std::uint64_t incarnation = 1, std::size_t bytes = 0) {
+    for (std::uint64_t seq = first; seq <= last; ++seq) {
+      clock.advance(1s);
+      REQUIRE(spool->push(at(incarnation, seq, bytes)));
+    }
+  }
+  // As the session does: everything behind the mark, in batches.
+  Seqs drain(RecordMark mark = {}) {
+    Seqs all;
+    for (;;) {
+      const auto batch = spool->peek_after(mark, 64);
+      REQUIRE(batch);
+      if (batch->empty()) return all;
+      for (const EncodedRecord& record : *batch) all.push_back(record.mark.seq);
+      mark = batch->back().mark;
+      REQUIRE(spool->ack(mark));
+    }
+  }
+};
+}  // namespace
+
+TEST_CASE("a spool gives one incarnation in order, byte for byte, and removes nothing but what was acknowledged") {
+  Rig rig;
+  rig.fill(8, 9, 1);
+  rig.fill(1, 3, 2);
+  const auto first = rig.spool->peek_after({}, 10);
+  CHECK(seqs(first) == Seqs{8, 9});
+  CHECK(first->front().bytes == wire::encode_record(at(1, 8)));
+  CHECK(seqs(rig.spool->peek_after({1, 9}, 2)) == Seqs{1, 2});
+  REQUIRE(rig.spool->ack({2, 1}));
+  CHECK(rig.spool->size() == 2);
+  CHECK(seqs(rig.spool->peek_after({}, 10)) == Seqs{2, 3});
+  CHECK(rig.spool->push(at(2, 3)).error().code == Errc::conflict);
+  CHECK(rig.spool->push(at(1, 9)).error().code == Errc::conflict);
+}
+
+TEST_CASE("what was not acknowledged outlives the process, with its incarnation") {
+  Rig rig;
+  rig.fill(1, 200, 1);
+  REQUIRE(rig.spool->ack({1, 150}));
+  rig.open();
+  CHECK(rig.spool->last() == RecordMark{1, 200});
+  rig.fill(1, 2, 2);
+  rig.open();
+  CHECK(rig.spool->size() == 52);
+  Seqs expected = range(151, 200);
+  expected.insert(expected.end(), {1, 2});
+  CHECK(rig.drain() == expected);
+}
+
+TEST_CASE("nothing is handed out before its commit, and a commit waits for its time") {
+  Rig rig;
+  REQUIRE(rig.spool->push(at(1, 1)));  // the first is written at once
+  REQUIRE(rig.spool->push(at(1, 2)));
+  REQUIRE(rig.spool->push(at(1, 3)));
+  rig.spool->maintain();
+  CHECK(seqs(rig.spool->peek_after({}, 10)) == Seqs{1});
+  CHECK(rig.spool->patience() == rig.options.commit_every);
+  rig.clock.advance(rig.spool->patience());
+  rig.spool->maintain();
+  CHECK(seqs(rig.spool->peek_after({}, 10)) == Seqs{1, 2, 3});
+  CHECK(rig.spool->values().commits == 2);
+}
+
+TEST_CASE("a full spool drops the oldest that were never handed out, counts them exactly, and stays within its bound") {
+  Rig rig;
+  rig.options.max_bytes = 1 << 20;
+  rig.options.memory_bytes = 64 << 10;
+  rig.open();
+  rig.fill(1, 10, 1, 10'000);
+  CHECK(seqs(rig.spool->peek_after({}, 3)) == range(1, 3));  // on their way
+  rig.fill(11, 500, 1, 10'000);
+  const auto values = rig.spool->values();
+  CHECK(values.dropped > 380);
+  CHECK(values.records + values.dropped == 500);
+  CHECK(values.gap_records == values.dropped);
+  REQUIRE(rig.spool->gaps().size() == 1);
+  const Gap gap = rig.spool->gaps().front();
+  CHECK(gap == Gap{1, 4, 3 + values.dropped, values.dropped});
+  CHECK(std::filesystem::file_size(rig.options.path) <= rig.options.max_bytes + (64 << 10));
+  rig.open();  // the gap is on disk too
+  CHECK(rig.spool->gaps() == std::vector<Gap>{gap});
+  Seqs expected = range(1, 3);
+  for (const std::uint64_t seq : range(gap.last_seq + 1, 500)) expected.push_back(seq);
+  CHECK(rig.drain() == expected);
+  CHECK(rig.spool->gaps().empty());
+}
+
+TEST_CASE("what was lost at the end of an incarnation is told before the next one's records") {
+  Rig rig;
+  rig.options.max_bytes = 1 << 20;
+  rig.open();
+  rig.fill(1, 10, 1, 10'000);
+  CHECK(seqs(rig.spool->peek_after({}, 3)) == range(1, 3));
+  rig.fill(1, 500, 2, 10'000);
+  CHECK(rig.spool->gaps_before(1, {}).empty());
+  CHECK(rig.spool->gaps_before(2, {}) == std::vector<RecordGap>{{1, 4, 10}});
+  CHECK(rig.spool->gaps_before(2, {1, 10}).empty());
+  CHECK(rig.spool->gaps_before(3, {1, 10}).size() == 1);  // of the second's beginning
+  REQUIRE(rig.spool->ack({2, 500}));
+  CHECK(rig.spool->gaps_before(3, {}).empty());
+}
+
+TEST_CASE("records of any size fill the bound without leaving the file larger than it") {
+  Rig rig;
+  rig.options.max_bytes = 256 << 10;
+  rig.options.memory_bytes = 16 << 10;
+  rig.open();
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{300}, std::size_t{1400}, std::size_t{2100}}) {
+    const std::uint64_t before = rig.spool->dropped();
+    for (std::size_t filled = 0; filled < 2 * rig.options.max_bytes; filled += bytes + 30)
+      REQUIRE(rig.spool->push(at(1, rig.spool->last().seq + 1, bytes)));
+    CHECK(rig.spool->dropped() > before);
+  }
+  rig.open();
+  CHECK(std::filesystem::file_size(rig.options.path) <= rig.options.max_bytes + (64 << 10));
+}
+
+TEST_CASE("what is handed out and not acknowledged is bounded, in bytes and by the count") {
+  Rig rig;
+  rig.options.memory_bytes = 100'000;
+  rig.open();
+  rig.fill(1, 20, 1, 9'000);
+  const auto batch = rig.spool->peek_after({}, 100);
+  CHECK(seqs(batch) == range(1, 5));
+  CHECK(rig.spool->peek_after(batch->back().mark, 100)->empty());
+  REQUIRE(rig.spool->ack({1, 2}));
+  CHECK(seqs(rig.spool->peek_after(batch->back().mark, 100)) == range(6, 7));
+  rig.fill(21, 21, 1, 200'000);
+  CHECK(rig.drain({1, 2}) == range(3, 21));  // one that is larger than the bound goes alone
+}
+
+TEST_CASE("a damaged file is moved aside and told, and a new one begun") {
+  Rig rig;
+  rig.fill(1, 100, 1, 3000);
+  rig.spool.reset();
+  SUBCASE("it is no database") { std::ofstream(rig.options.path) << std::string(20'000, 'x'); }
+  SUBCASE("pages are torn") {
+    std::fstream file(rig.options.path, std::ios::in | std::ios::out | std::ios::binary);
+    for (int page = 1; page < 8; ++page) {
+      file.seekp(page * 4096);
+      file << std::string(4096, '\x05');
+    }
+  }
+  rig.open();
+  const auto news = rig.spool->news();
+  REQUIRE(news.size() == 1);
+  CHECK(news.front().code == Errc::malformed);
+  CHECK(news.front().mend.find(rig.options.path + ".damaged") != std::string::npos);
+  CHECK(std::filesystem::exists(rig.options.path + ".damaged"));
+  CHECK(rig.spool->size() == 0);
+  rig.fill(1, 3, 2);
+  CHECK(rig.drain() == range(1, 3));
+}
+
+TEST_CASE("a record whose bytes changed on disk is left out and counted, the others are not") {
+  Rig rig;
+  rig.fill(1, 100, 1, 3000);
+  rig.spool.reset();
+  {
+    sqlite3* raw = nullptr;
+    REQUIRE(sqlite3_open(rig.options.path.c_str(), &raw) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(raw, "UPDATE record SET body = replace(body, 'xxx', 'xyx') WHERE seq IN (7, 50)", nullptr,
+                         nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(raw);
+  }
+  rig.open();
+  Seqs expected = range(1, 100);
+  std::erase_if(expected, [](std::uint64_t seq) { return seq == 7 || seq == 50; });
+  CHECK(rig.drain() == expected);
+  CHECK(rig.spool->dropped() == 2);
+  CHECK(rig.spool->news().size() >= 1);
+}
+
+TEST_CASE("two processes do not share a spool") {
+  Rig rig;
+  const auto second = Spool::open_(rig.options, rig.clock);
+  REQUIRE(!second);
+  CHECK(second.error().code == Errc::conflict);
+}
+
+TEST_CASE("a file of a later version is refused, not moved aside") {
+  Rig rig;
+  rig.fill(1, 1);
+  rig.spool.reset();
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(rig.options.path.c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "PRAGMA user_version=99", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(raw);
+  CHECK(Spool::open_(rig.options, rig.clock).error().code == Errc::unsupported);
+}

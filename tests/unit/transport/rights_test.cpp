@@ -1,0 +1,85 @@
+#include "common/transport/rights.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "common/parse.hpp"
+
+using namespace wattle;
+using namespace wattle::transport;
+using wire::Kind;
+
+namespace {
+std::set<Role> may(Channel channel, std::optional<Kind> kind, std::string_view query = {}) {
+  std::set<Role> out;
+  for (const Role role : kRoles)
+    if (!refused(channel, kind, query, role)) out.insert(role);
+  return out;
+}
+
+constexpr auto kLastKind = static_cast<int>(Kind::reply);
+const std::set<Role> kNobody;
+}  // namespace
+
+TEST_CASE("each role may send each kind to each channel exactly as meant, and nothing else") {
+  const std::set<Role> agent{Role::agent};
+  const std::set<Role> lookers{Role::reader, Role::operator_};
+  std::map<std::pair<Channel, Kind>, std::set<Role>> meant;
+  for (const Kind kind : {Kind::hello, Kind::samples, Kind::ping, Kind::pong, Kind::placement})
+    meant[{Channel::telemetry, kind}] = agent;
+  meant[{Channel::ask, Kind::ask}] = {Role::shim, Role::operator_};
+  meant[{Channel::ask, Kind::query}] = lookers;
+  for (const Channel channel : kChannels)
+    for (int number = 1; number <= kLastKind; ++number) {
+      const auto kind = static_cast<Kind>(number);
+      const auto found = meant.find({channel, kind});
+      CAPTURE(to_string(channel));
+      CAPTURE(to_string(kind));
+      CHECK(may(channel, kind, "nodes") == (found == meant.end() ? kNobody : found->second));
+      if (found == meant.end())
+        for (const Role role : kRoles) CHECK(refused(channel, kind, {}, role) == Refused::kind);
+    }
+  REQUIRE(to_string(static_cast<Kind>(kLastKind + 1)) == "unknown");
+  CHECK(may(Channel::feed, std::nullopt) == std::set<Role>{Role::shim, Role::reader, Role::operator_});
+  CHECK(may(Channel::ask, Kind::query, "snapshot") == std::set<Role>{Role::shim, Role::reader, Role::operator_});
+  CHECK(may(Channel::ask, Kind::query, "confirm") == std::set<Role>{Role::operator_});
+  CHECK(may(Channel::telemetry, std::nullopt) == kNobody);
+}
+
+TEST_CASE("no reader and no shim may change anything, and an agent may do nothing but send telemetry") {
+  for (const Right& right : rights()) {
+    const bool writes = right.kind == Kind::samples || right.kind == Kind::placement || right.query == "confirm";
+    if (writes) CHECK_FALSE(right.roles.has(Role::reader));
+    if (writes) CHECK_FALSE(right.roles.has(Role::shim));
+    CHECK(right.roles.has(Role::agent) == (right.channel == Channel::telemetry));
+  }
+}
+
+TEST_CASE("the mend names the roles that would do") {
+  CHECK(roles_text(Channel::ask, Kind::ask, {}) == "shim or operator");
+  CHECK(roles_text(Channel::ask, Kind::query, "confirm") == "operator");
+  CHECK(roles_text(Channel::feed, Kind::ask, {}) == "nobody");
+}
+
+TEST_CASE("docs/security.md has the table of rights as the program has it") {
+  std::ifstream in(std::string(WATTLE_SOURCE_DIR) + "/docs/security.md");
+  REQUIRE(in);
+  std::vector<std::string> documented;
+  for (std::string line; std::getline(in, line);)
+    for (const Channel channel : kChannels)
+      if (line.starts_with("| `" + std::string(to_string(channel)) + "` |")) documented.push_back(line);
+  std::vector<std::string> real;
+  for (const Right& right : rights()) {
+    std::string line = "| `" + std::string(to_string(right.channel)) + "` | ";
+    line += right.kind ? "`" + std::string(to_string(*right.kind)) + "`" : "subscribing";
+    if (right.kind == Kind::query) line += right.query.empty() ? ", any other" : " `" + std::string(right.query) + "`";
+    line += " |";
+    for (const Role role : kRoles) line += right.roles.has(role) ? " yes |" : " |";
+    real.push_back(line);
+  }
+  CHECK(documented == real);
+}
