@@ -1,170 +1,26 @@
 #include "shim/pod.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
+#include <utility>
 
-#include "common/parse.hpp"
+#include "common/kube/pod.hpp"
 
 namespace wattle::shim {
-namespace {
 
-using nlohmann::json;
-
-constexpr std::size_t kMaxAppBytes = 512;   // the wire takes 4096 in one text
-constexpr std::size_t kMaxShownBytes = 64;  // of a value in a problem
-constexpr std::size_t kMaxNameBytes = 256;
-constexpr double kMaxQuantity = 1e18;  // an exabyte; far beyond it sums are no longer finite
-
-std::string shortened(std::string text, std::size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;  // not within a character
-  text.resize(bytes);
-  return text;
-}
-
-// The member of an object, or null.
-const json& member(const json& object, const char* key) {
-  static const json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
-std::string text_of(const json& object, const char* key) {
-  const json& value = member(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-void problem(wire::Ask& ask, const std::string& what) { ask.problems.push_back(what); }
-
-double quantity_of(const json& resources, const char* resource, const std::string& where, wire::Ask& ask) {
-  const json& value = member(resources, resource);
-  if (value.is_null()) return 0;
-  std::optional<double> amount;
-  if (value.is_string()) amount = parse::quantity(value.get_ref<const std::string&>());
-  if (value.is_number() && value.get<double>() >= 0) amount = value.get<double>();
-  if (amount && *amount <= kMaxQuantity) return *amount;
-  problem(ask, where + "." + resource + ": " + shortened(value.dump(), kMaxShownBytes) +
-                   " is no quantity; counted as 0 (as in 250m or 64Mi)");
-  return 0;
-}
-
-struct Request {
-  double cpu_cores = 0;
-  double memory_bytes = 0;
-};
-
-Request request_of(const json& container, const std::string& where, wire::Ask& ask) {
-  const json& requests = member(member(container, "resources"), "requests");
-  const std::string path = where + ".resources.requests";
-  return {quantity_of(requests, "cpu", path, ask), quantity_of(requests, "memory", path, ask)};
-}
-
-// As kube-scheduler counts: containers together, or the most that one step of initialisation needs, whichever is more;
-// init containers that go on running (restartPolicy Always) count in both.
-Request pod_request(const json& spec, wire::Ask& ask) {
-  Request running, sidecars, starting;
-  std::size_t index = 0;
-  for (const json& container : member(spec, "containers")) {
-    const Request one = request_of(container, "spec.containers[" + std::to_string(index++) + "]", ask);
-    running.cpu_cores += one.cpu_cores;
-    running.memory_bytes += one.memory_bytes;
-  }
-  index = 0;
-  for (const json& container : member(spec, "initContainers")) {
-    const Request one = request_of(container, "spec.initContainers[" + std::to_string(index++) + "]", ask);
-    starting.cpu_cores = std::max(starting.cpu_cores, sidecars.cpu_cores + one.cpu_cores);
-    starting.memory_bytes = std::max(starting.memory_bytes, sidecars.memory_bytes + one.memory_bytes);
-    if (text_of(container, "restartPolicy") != "Always") continue;
-    sidecars.cpu_cores += one.cpu_cores;
-    sidecars.memory_bytes += one.memory_bytes;
-  }
-  Request total{std::max(running.cpu_cores + sidecars.cpu_cores, starting.cpu_cores),
-                std::max(running.memory_bytes + sidecars.memory_bytes, starting.memory_bytes)};
-  const json& whole = member(member(spec, "resources"), "requests");
-  if (!member(whole, "cpu").is_null()) total.cpu_cores = quantity_of(whole, "cpu", "spec.resources.requests", ask);
-  if (!member(whole, "memory").is_null())
-    total.memory_bytes = quantity_of(whole, "memory", "spec.resources.requests", ask);
-  const json& overhead = member(spec, "overhead");
-  total.cpu_cores += quantity_of(overhead, "cpu", "spec.overhead", ask);
-  total.memory_bytes += quantity_of(overhead, "memory", "spec.overhead", ask);
-  return total;
-}
-
-// A latency in ms under the annotation's name, or under the one that the earlier system used.
-std::optional<double> latency_ms(const json& annotations, const char* name, const char* older, wire::Ask& ask) {
-  for (const char* key : {name, older}) {
-    const json& value = member(annotations, key);
-    if (value.is_null()) continue;
-    std::optional<double> number;
-    if (value.is_string()) number = parse::real(parse::trim(value.get_ref<const std::string&>()));
-    if (number && *number > 0) return number;
-    const std::string shown = shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes);
-    problem(ask, std::string(key) + ": '" + shown + "' is no number of milliseconds above 0; ignored");
-    return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-void read_latency(const json& annotations, wire::Ask& ask) {
-  ask.latency_soft_ms = latency_ms(annotations, "wattle.dev/latency-soft-ms", "latencySoftConstraint", ask);
-  ask.latency_hard_ms = latency_ms(annotations, "wattle.dev/latency-hard-ms", "latencyHardConstraint", ask);
-  ask.latency_target = shortened(text_of(annotations, "wattle.dev/latency-target"), kMaxNameBytes);
-  if (ask.latency_soft_ms && ask.latency_hard_ms && *ask.latency_soft_ms > *ask.latency_hard_ms) {
-    problem(ask, "wattle.dev/latency-soft-ms is more than wattle.dev/latency-hard-ms; both ignored");
-    ask.latency_soft_ms.reset();
-    ask.latency_hard_ms.reset();
-  }
-}
-
-// The owner that manages the pod: the one marked as controller, else the first.
-const json& owner_of(const json& metadata) {
-  static const json kNone;
-  const json& owners = member(metadata, "ownerReferences");
-  if (!owners.is_array() || owners.empty()) return kNone;
-  for (const json& owner : owners)
-    if (member(owner, "controller") == true) return owner;
-  return owners.front();
-}
-
-// Mirrors of files on a node carry these; pods from the API server say "api", if anything.
-bool is_static(const json& annotations, const json& owner) {
-  const std::string source = text_of(annotations, "kubernetes.io/config.source");
-  return text_of(owner, "kind") == "Node" || !member(annotations, "kubernetes.io/config.mirror").is_null() ||
-         (!source.empty() && source != "api");
-}
-
-std::string app_of(const json& owner, const json& spec) {
-  std::string app;
-  if (owner.is_object()) app = text_of(owner, "kind") + "/" + text_of(owner, "name");
-  std::string images;
-  for (const json& container : member(spec, "containers")) {
-    const std::string image = text_of(container, "image");
-    if (!image.empty()) images += (images.empty() ? "" : ",") + image;
-  }
-  if (!images.empty()) app += (app.empty() ? "" : " ") + images;
-  return shortened(app, kMaxAppBytes);
-}
-
-}  // namespace
-
-void read_pod(const json& pod, wire::Ask& into) {
-  const json& metadata = member(pod, "metadata");
-  const json& annotations = member(metadata, "annotations");
-  const json& spec = member(pod, "spec");
-  const json& owner = owner_of(metadata);
-  into.pod_uid = shortened(text_of(metadata, "uid"), kMaxNameBytes);
-  into.pod_name = shortened(text_of(metadata, "name"), kMaxNameBytes);
-  into.pod_namespace = shortened(text_of(metadata, "namespace"), kMaxNameBytes);
-  into.node_name = shortened(text_of(spec, "nodeName"), kMaxNameBytes);
-  into.app = app_of(owner, spec);
-  const Request request = pod_request(spec, into);
-  into.cpu_request_cores = request.cpu_cores;
-  into.memory_request_bytes = request.memory_bytes;
-  into.daemonset = text_of(owner, "kind") == "DaemonSet" || is_static(annotations, owner);
-  read_latency(annotations, into);
+void read_pod(const nlohmann::json& object, wire::Ask& into) {
+  kube::Pod pod = kube::read_pod(object);
+  into.pod_uid = std::move(pod.uid);
+  into.pod_name = std::move(pod.name);
+  into.pod_namespace = std::move(pod.pod_namespace);
+  into.node_name = std::move(pod.node_name);
+  into.app = std::move(pod.app);
+  into.cpu_request_cores = pod.cpu_request_cores;
+  into.memory_request_bytes = pod.memory_request_bytes;
+  into.daemonset = pod.daemonset;
+  into.latency_soft_ms = pod.latency_soft_ms;
+  into.latency_hard_ms = pod.latency_hard_ms;
+  into.latency_target = std::move(pod.latency_target);
+  into.problems.insert(into.problems.end(), pod.problems.begin(), pod.problems.end());
 }
 
 }  // namespace wattle::shim

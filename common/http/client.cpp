@@ -1,70 +1,21 @@
 #include "common/http/client.hpp"
 
-#include <boost/asio.hpp>
-#include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <optional>
 #include <utility>
+
+#include "common/http/connection.hpp"
 
 namespace wattle::http {
 namespace {
 
-namespace net = boost::asio;
 namespace beast = boost::beast;
 namespace bhttp = boost::beast::http;
-using tcp = net::ip::tcp;
 using boost::system::error_code;
 
 }  // namespace
 
 struct Client::Impl {
-  Impl(std::string h, std::uint16_t p, std::size_t limit) : host(std::move(h)), port(p), max_body_bytes(limit) {}
-
-  // Runs what was started until it ends; Beast's stream ends it itself when its time is over.
-  void finish() {
-    io.restart();
-    io.run();
-  }
-
-  error_code connect(std::chrono::milliseconds timeout) {
-    error_code result;
-    stream.emplace(io);
-    buffer.clear();
-    stream->expires_after(timeout);
-    const auto keep = [&result](error_code error, auto&&...) { result = error; };
-    const auto numeric = net::ip::make_address(host, result);
-    if (!result) {
-      stream->async_connect(tcp::endpoint(numeric, port), keep);
-      finish();
-    } else {
-      result = net::error::timed_out;
-      tcp::resolver resolver(io);
-      tcp::resolver::results_type found;
-      resolver.async_resolve(host, std::to_string(port), [&](error_code error, tcp::resolver::results_type results) {
-        result = error;
-        found = std::move(results);
-      });
-      io.restart();
-      io.run_for(timeout);
-      if (result == net::error::timed_out) {
-        resolver.cancel();
-        finish();
-        result = beast::error::timeout;
-      }
-      if (!result) {
-        stream->expires_after(timeout);
-        stream->async_connect(found, keep);
-        finish();
-      }
-    }
-    if (result) {
-      stream.reset();
-      return result;
-    }
-    error_code ignored;
-    stream->socket().set_option(tcp::no_delay(true), ignored);
-    return {};
-  }
+  Impl(Origin origin, std::size_t limit) : max_body_bytes(limit), connection(std::move(origin)) {}
 
   // One exchange on the open stream; `silent` tells that the peer sent nothing before it failed.
   Result<Answer> exchange(const std::string& method, const std::string& target, const std::string& body,
@@ -73,7 +24,8 @@ struct Client::Impl {
     request.method_string(method);
     request.target(target);
     request.version(11);
-    request.set(bhttp::field::host, host + ":" + std::to_string(port));
+    const Origin& origin = connection.origin();
+    request.set(bhttp::field::host, origin.host + ":" + std::to_string(origin.port));
     if (!token.empty()) request.set(bhttp::field::authorization, "Bearer " + token);
     if (!accept.empty()) request.set(bhttp::field::accept, accept);
     if (!body.empty()) request.set(bhttp::field::content_type, "application/json");
@@ -86,20 +38,20 @@ struct Client::Impl {
     parser.skip(method == "HEAD");
     const auto keep = [&failed](error_code error, std::size_t) { failed = error; };
     silent = true;
-    stream->expires_after(timeout);
-    bhttp::async_write(*stream, request, keep);
-    finish();
+    connection.expires_after(timeout);
+    bhttp::async_write(connection, request, keep);
+    connection.finish();
     if (!failed) {
-      bhttp::async_read_header(*stream, buffer, parser, keep);
-      finish();
+      bhttp::async_read_header(connection, buffer, parser, keep);
+      connection.finish();
       silent = !parser.is_header_done() && buffer.size() == 0;
     }
     if (!failed) {
-      bhttp::async_read(*stream, buffer, parser, keep);
-      finish();
+      bhttp::async_read(connection, buffer, parser, keep);
+      connection.finish();
     }
     const bool again = !failed && parser.get().keep_alive();
-    if (!again) stream.reset();
+    if (!again) connection.close();
     if (failed) return fail(Errc::io, "", "");
     auto& message = parser.get();
     const auto type = message[bhttp::field::content_type];
@@ -107,33 +59,22 @@ struct Client::Impl {
                   std::move(message.body())};
   }
 
-  tl::unexpected<Error> failure(error_code error, const std::string& target, std::chrono::milliseconds timeout) const {
-    const std::string subject = "http://" + host + ":" + std::to_string(port) + target;
-    if (error == beast::error::timeout)
-      return fail(Errc::timeout, subject, "no answer within " + std::to_string(timeout.count()) + " ms");
-    if (error == bhttp::error::body_limit)
-      return fail(Errc::malformed, subject, "the answer is larger than " + std::to_string(max_body_bytes) + " bytes");
-    if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message)
-      return fail(Errc::unavailable, subject, "the peer closed the connection before its answer");
-    if (error.category() == bhttp::make_error_code(bhttp::error::bad_method).category())
-      return fail(Errc::malformed, subject, "the answer is not HTTP: " + error.message());
-    return fail(Errc::unavailable, subject, error.message(), "is it running, and is the port right?");
-  }
-
-  std::string host, accept, token;
-  std::uint16_t port;
+  std::string accept, token;
   std::size_t max_body_bytes;
-  net::io_context io{1};
-  std::optional<beast::tcp_stream> stream;
+  Connection connection;
   beast::flat_buffer buffer;
 };
 
 Client::Client(std::string host, std::uint16_t port, std::size_t max_body_bytes)
-    : impl_(std::make_unique<Impl>(std::move(host), port, max_body_bytes)) {}
+    : Client(Origin{std::move(host), port, std::nullopt}, max_body_bytes) {}
+Client::Client(Origin origin, std::size_t max_body_bytes)
+    : impl_(std::make_unique<Impl>(std::move(origin), max_body_bytes)) {}
 Client::Client(Client&&) noexcept = default;
 Client::~Client() = default;
 
 void Client::accept(std::string type) { impl_->accept = std::move(type); }
+
+void Client::stop() { impl_->connection.stop(); }
 
 void Client::bearer(std::string token) { impl_->token = std::move(token); }
 
@@ -142,9 +83,10 @@ Result<Answer> Client::request(const std::string& method, const std::string& tar
   Impl& impl = *impl_;
   try {
     for (;;) {
-      const bool kept = impl.stream.has_value();
+      const bool kept = impl.connection.open();
       if (!kept) {
-        if (const error_code error = impl.connect(timeout)) return impl.failure(error, target, timeout);
+        impl.buffer.clear();
+        WATTLE_CHECK(impl.connection.connect(target, timeout));
       }
       bool silent = true;
       error_code failed;
@@ -152,11 +94,11 @@ Result<Answer> Client::request(const std::string& method, const std::string& tar
       if (!failed) return answer;
       // The peer had closed the kept connection before it saw this request: once more on a new one.
       if (kept && silent && failed != beast::error::timeout) continue;
-      return impl.failure(failed, target, timeout);
+      return impl.connection.failure(failed, target);
     }
   } catch (const std::exception& error) {
-    impl.stream.reset();
-    return fail(Errc::malformed, "http://" + impl.host + target, error.what());
+    impl.connection.close();
+    return fail(Errc::malformed, impl.connection.origin().url() + target, error.what());
   }
 }
 

@@ -1,6 +1,7 @@
-// client: a small blocking HTTP/1.1 client that keeps its connection.
-// Errors   unavailable (refused, unreachable), timeout, malformed (not HTTP, or larger than max_body_bytes)
-// Threads  single owner
+// client: a small blocking HTTP/1.1 client, over TLS where its origin says so, that keeps its connection.
+// Errors   unavailable (refused, unreachable), denied (TLS: a certificate that is not believed), timeout, malformed (not
+//          HTTP, or larger than max_body_bytes)
+// Threads  single owner; stop() from any
 #pragma once
 
 #include <chrono>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "common/http/origin.hpp"
 #include "common/result.hpp"
 
 namespace wattle::http {
@@ -20,7 +22,8 @@ struct Answer {
 
 class Client {
  public:
-  // Connects at the first request, and again when the peer has closed the connection.
+  explicit Client(Origin origin, std::size_t max_body_bytes = 64 << 20);
+  // Plain HTTP. Connects at the first request, and again when the peer has closed the connection.
   Client(std::string host, std::uint16_t port, std::size_t max_body_bytes = 64 << 20);
   Client(Client&&) noexcept;
   ~Client();
@@ -30,6 +33,8 @@ class Client {
   void bearer(std::string token);
   Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,
                          std::chrono::milliseconds timeout);
+  // From any thread: what is under way fails, and so does everything after.
+  void stop();
 
  private:
   struct Impl;

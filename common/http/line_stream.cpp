@@ -1,0 +1,144 @@
+#include "common/http/line_stream.hpp"
+
+#include "common/http/connection.hpp"  // before Beast's other headers: includes what Asio forgets
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/http.hpp>
+#include <limits>
+#include <utility>
+
+namespace wattle::http {
+namespace {
+
+namespace beast = boost::beast;
+namespace bhttp = beast::http;
+using boost::system::error_code;
+
+constexpr std::size_t kReadBytes = 64 << 10;
+
+// Whole lines out of pieces.
+class Lines {
+ public:
+  explicit Lines(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+  enum class End { more, enough, too_long };
+  End take(std::string_view piece, const std::function<bool(std::string_view)>& line) {
+    for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+      if (rest_.size() + end > max_bytes_) return End::too_long;
+      bool more = true;
+      if (rest_.empty()) {
+        more = end == 0 || line(piece.substr(0, end));
+      } else {
+        rest_.append(piece.substr(0, end));
+        more = line(rest_);
+        rest_.clear();
+      }
+      if (!more) return End::enough;
+      piece.remove_prefix(end + 1);
+    }
+    if (rest_.size() + piece.size() > max_bytes_) return End::too_long;
+    rest_.append(piece);
+    return End::more;
+  }
+
+ private:
+  std::size_t max_bytes_;
+  std::string rest_;
+};
+
+}  // namespace
+
+struct LineStream::Impl {
+  Impl(Origin origin, const LineStreamOptions& o) : options(o), connection(std::move(origin)) {}
+
+  Status send(const std::string& target) {
+    bhttp::request<bhttp::empty_body> request(bhttp::verb::get, target, 11);
+    const Origin& origin = connection.origin();
+    request.set(bhttp::field::host, origin.host + ":" + std::to_string(origin.port));
+    request.set(bhttp::field::accept, "application/json");
+    if (!token.empty()) request.set(bhttp::field::authorization, "Bearer " + token);
+    request.keep_alive(false);
+    error_code failed;
+    connection.expires_after(options.silence);
+    bhttp::async_write(connection, request, [&failed](error_code error, std::size_t) { failed = error; });
+    connection.finish();
+    if (failed) return connection.failure(failed, target);
+    return {};
+  }
+
+  // The next bytes of the body; none: it has ended.
+  Result<std::string_view> read(bhttp::response_parser<bhttp::buffer_body>& parser, const std::string& target) {
+    std::size_t got = 0;
+    while (got == 0 && !parser.is_done()) {
+      parser.get().body().data = room.data();
+      parser.get().body().size = room.size();
+      error_code failed;
+      connection.expires_after(options.silence);
+      bhttp::async_read_some(connection, buffer, parser, [&failed](error_code error, std::size_t) { failed = error; });
+      connection.finish();
+      if (failed && failed != bhttp::error::need_buffer) return connection.failure(failed, target);
+      got = room.size() - parser.get().body().size;
+    }
+    return std::string_view(room.data(), got);
+  }
+
+  Result<Answer> get(const std::string& target, const std::function<bool(std::string_view)>& line) {
+    buffer.clear();
+    WATTLE_CHECK(connection.connect(target, options.connect_within));
+    WATTLE_CHECK(send(target));
+    bhttp::response_parser<bhttp::buffer_body> parser;
+    parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // "none" refuses every Content-Length
+    error_code failed;
+    connection.expires_after(options.silence);
+    bhttp::async_read_header(connection, buffer, parser, [&failed](error_code error, std::size_t) { failed = error; });
+    connection.finish();
+    if (failed) return connection.failure(failed, target);
+    Answer answer;
+    answer.status = static_cast<int>(parser.get().result_int());
+    const auto type = parser.get()[bhttp::field::content_type];
+    answer.content_type.assign(type.data(), type.size());
+    Lines lines(options.max_line_bytes);
+    for (;;) {
+      WATTLE_TRY(const std::string_view piece, read(parser, target));
+      if (piece.empty()) return answer;
+      if (answer.status != 200) {
+        answer.body.append(
+            piece.substr(0, options.max_refusal_bytes - std::min(options.max_refusal_bytes, answer.body.size())));
+        if (answer.body.size() >= options.max_refusal_bytes) return answer;
+        continue;
+      }
+      const Lines::End end = lines.take(piece, line);
+      if (end == Lines::End::enough) return answer;
+      if (end == Lines::End::too_long)
+        return fail(Errc::malformed, connection.origin().url() + target,
+                    "a line is longer than " + std::to_string(options.max_line_bytes) + " bytes");
+    }
+  }
+
+  LineStreamOptions options;
+  Connection connection;
+  std::string token;
+  beast::flat_buffer buffer;
+  std::vector<char> room = std::vector<char>(kReadBytes);
+};
+
+LineStream::LineStream(Origin origin, LineStreamOptions options)
+    : impl_(std::make_unique<Impl>(std::move(origin), options)) {}
+LineStream::~LineStream() = default;
+
+void LineStream::bearer(std::string token) { impl_->token = std::move(token); }
+
+Result<Answer> LineStream::get(const std::string& target, const std::function<bool(std::string_view)>& line) {
+  try {
+    auto answer = impl_->get(target, line);
+    impl_->connection.close();
+    return answer;
+  } catch (const std::exception& error) {
+    impl_->connection.close();
+    return fail(Errc::malformed, impl_->connection.origin().url() + target, error.what());
+  }
+}
+
+void LineStream::stop() { impl_->connection.stop(); }
+
+}  // namespace wattle::http

@@ -1,0 +1,103 @@
+#include "common/kube/http_api.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::kube {
+namespace {
+
+const std::string kAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
+constexpr std::size_t kMaxTokenBytes = 64 << 10;
+
+}  // namespace
+
+Result<http::Origin> parse_url(const std::string& url) {
+  http::Origin origin;
+  std::string_view rest = url;
+  if (rest.starts_with("https://")) {
+    origin.tls.emplace();
+    rest.remove_prefix(8);
+  } else if (rest.starts_with("http://")) {
+    rest.remove_prefix(7);
+  } else {
+    return fail(Errc::malformed, url, "is no URL of an API server", "as in https://10.96.0.1:443");
+  }
+  while (rest.ends_with('/')) rest.remove_suffix(1);
+  const std::size_t colon = rest.rfind(':');
+  const bool bracketed = rest.starts_with('[');
+  const bool has_port = colon != std::string_view::npos && (!bracketed || rest.find(']') < colon);
+  origin.port = origin.tls ? 443 : 80;
+  if (has_port) {
+    const auto port = parse::integer<std::uint16_t>(rest.substr(colon + 1));
+    if (!port || *port == 0) return fail(Errc::malformed, url, "has no port in 1..65535");
+    origin.port = *port;
+    rest = rest.substr(0, colon);
+  }
+  if (bracketed && rest.ends_with(']')) rest = rest.substr(1, rest.size() - 2);
+  if (rest.empty() || rest.find_first_of("/?#@ ") != std::string_view::npos)
+    return fail(Errc::malformed, url, "has no plain host name", "as in https://10.96.0.1:443");
+  origin.host = rest;
+  return origin;
+}
+
+Result<ApiServer> in_cluster() {
+  const char* host = std::getenv("KUBERNETES_SERVICE_HOST");
+  const char* port = std::getenv("KUBERNETES_SERVICE_PORT");
+  if (host == nullptr || port == nullptr)
+    return fail(Errc::not_found, "KUBERNETES_SERVICE_HOST", "is not in the environment: this is no pod",
+                "name the API server in the configuration");
+  const bool bare_v6 = std::string_view(host).find(':') != std::string_view::npos;
+  WATTLE_TRY(auto origin,
+             parse_url(std::string("https://") + (bare_v6 ? "[" : "") + host + (bare_v6 ? "]:" : ":") + port));
+  origin.tls->ca_file = kAccount + "/ca.crt";
+  return ApiServer{std::move(origin), kAccount + "/token"};
+}
+
+HttpApi::HttpApi(ApiServer server, std::chrono::milliseconds timeout, std::chrono::milliseconds silence)
+    : server_(std::move(server)),
+      timeout_(timeout),
+      client_(server_.origin),
+      stream_(server_.origin, {.connect_within = timeout, .silence = silence}) {
+  client_.accept("application/json");
+}
+
+Result<std::string> HttpApi::token() const {
+  if (server_.token_file.empty()) return std::string();
+  const std::size_t slash = server_.token_file.rfind('/');
+  WATTLE_TRY(const Dir dir, Dir::open_(slash == std::string::npos ? "." : server_.token_file.substr(0, slash + 1)));
+  WATTLE_TRY(const std::string text, dir.read_file(server_.token_file.substr(slash + 1), kMaxTokenBytes));
+  std::string word(parse::trim(text));
+  if (word.empty() || word.find_first_of(" \r\n\t") != std::string::npos)
+    return fail(Errc::malformed, server_.token_file, "holds no token", "one word, as a service account's");
+  return word;
+}
+
+Result<Reply> HttpApi::request(const std::string& method, const std::string& target, const std::string& body) {
+  WATTLE_TRY(std::string word, token());
+  client_.bearer(std::move(word));
+  WATTLE_TRY(http::Answer answer, client_.request(method, target, body, timeout_));
+  return Reply{answer.status, std::move(answer.body)};
+}
+
+Result<Reply> HttpApi::get(const std::string& target) { return request("GET", target, ""); }
+
+Result<Reply> HttpApi::post(const std::string& target, const std::string& body) {
+  return request("POST", target, body);
+}
+
+Result<Reply> HttpApi::stream(const std::string& target, const std::function<bool(std::string_view)>& line) {
+  WATTLE_TRY(std::string word, token());
+  stream_.bearer(std::move(word));
+  WATTLE_TRY(http::Answer answer, stream_.get(target, line));
+  return Reply{answer.status, std::move(answer.body)};
+}
+
+void HttpApi::stop() {
+  client_.stop();
+  stream_.stop();
+}
+
+}  // namespace wattle::kube

@@ -1,0 +1,47 @@
+// http_api: an API server over HTTPS, as a service account sees it.
+// Source   token_file is read before each request, since kubelets renew it; the authority's file at each new connection
+// Errors   not_found, denied (files; TLS), unavailable, timeout, malformed
+// Threads  single owner; stop() from any
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "common/http/client.hpp"
+#include "common/http/line_stream.hpp"
+#include "common/kube/reflector.hpp"
+
+namespace wattle::kube {
+
+struct ApiServer {
+  http::Origin origin;
+  std::string token_file;  // empty: none is shown
+};
+
+// What every pod is given: the address from the environment's KUBERNETES_SERVICE_HOST and _PORT, token and authority from
+// /var/run/secrets/kubernetes.io/serviceaccount. not_found: this is no pod, or it has no token mounted.
+Result<ApiServer> in_cluster();
+// "https://host:port", or http:// for a proxy on loopback.
+Result<http::Origin> parse_url(const std::string& url);
+
+class HttpApi final : public Api {
+ public:
+  HttpApi(ApiServer server, std::chrono::milliseconds timeout, std::chrono::milliseconds silence);
+  Result<Reply> get(const std::string& target) override;
+  Result<Reply> stream(const std::string& target, const std::function<bool(std::string_view)>& line) override;
+  Result<Reply> post(const std::string& target, const std::string& body);
+  // What is under way ends, and no later request begins.
+  void stop();
+
+ private:
+  Result<std::string> token() const;
+  Result<Reply> request(const std::string& method, const std::string& target, const std::string& body);
+
+  ApiServer server_;
+  std::chrono::milliseconds timeout_;
+  http::Client client_;
+  http::LineStream stream_;
+};
+
+}  // namespace wattle::kube

@@ -1,0 +1,46 @@
+// mirror: a thread that follows one kind of object and hands on what changes.
+// Errors   none that end it: what goes wrong is in health(), and is logged when it begins and when it is over
+// Threads  start() and the destructor: the owner's; the sink is called on the mirror's own thread; health() any
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/kube/http_api.hpp"
+#include "common/log.hpp"
+
+namespace wattle::kube {
+
+struct MirrorHealth {
+  bool synced = false;
+  std::string problem;  // empty: all is well
+  ReflectorFigures figures;
+};
+
+class Mirror {
+ public:
+  // `sink` must outlive it.
+  Mirror(ApiServer server, ReflectorOptions options, Sink& sink, const Log& log);
+  Mirror(const Mirror&) = delete;
+  Mirror& operator=(const Mirror&) = delete;
+  ~Mirror();
+  MirrorHealth health() const;
+
+ private:
+  void run();
+  void tell();
+
+  HttpApi api_;
+  Reflector reflector_;
+  const Log& log_;
+  mutable std::mutex mutex_;
+  std::condition_variable woken_;
+  bool stopping_ = false;
+  MirrorHealth health_;
+  std::thread thread_;
+};
+
+}  // namespace wattle::kube

@@ -1,0 +1,55 @@
+#include "common/kube/node.hpp"
+
+#include <optional>
+
+#include "common/kube/json.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::kube {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxLabels = 256;
+constexpr double kMaxPods = 1e6;
+
+std::optional<double> quantity_of(const json& allocatable, const char* resource, Node& node) {
+  const json& value = member(allocatable, resource);
+  std::optional<double> amount;
+  if (value.is_string()) amount = parse::quantity(value.get_ref<const std::string&>());
+  if (!amount)
+    node.problems.push_back(std::string("status.allocatable.") + resource + " is " +
+                            (value.is_null() ? "missing" : "no quantity") + "; the node is not judged by it");
+  return amount;
+}
+
+}  // namespace
+
+Node read_node(const json& object) {
+  Node node;
+  const json& metadata = member(object, "metadata");
+  const json& status = member(object, "status");
+  node.uid = shortened(text_of(metadata, "uid"), kMaxNameBytes);
+  node.name = shortened(text_of(metadata, "name"), kMaxNameBytes);
+  const json& labels = member(metadata, "labels");
+  if (labels.is_object())
+    for (const auto& [key, value] : labels.items())
+      if (value.is_string() && node.labels.size() < kMaxLabels)
+        node.labels.emplace(key, shortened(value.get<std::string>(), kMaxNameBytes));
+  const json& allocatable = member(status, "allocatable");
+  node.cpu_cores = quantity_of(allocatable, "cpu", node).value_or(0);
+  node.memory_bytes = quantity_of(allocatable, "memory", node).value_or(0);
+  if (const auto pods = quantity_of(allocatable, "pods", node); pods && *pods <= kMaxPods)
+    node.pod_capacity = static_cast<std::uint64_t>(*pods);
+  const json& conditions = member(status, "conditions");
+  if (conditions.is_array())
+    for (const json& condition : conditions)
+      if (text_of(condition, "type") == "Ready") node.ready = text_of(condition, "status") == "True";
+  node.cordoned = member(member(object, "spec"), "unschedulable") == true;
+  const json& info = member(status, "nodeInfo");
+  node.kernel = shortened(text_of(info, "kernelVersion"), kMaxNameBytes);
+  node.kubelet = shortened(text_of(info, "kubeletVersion"), kMaxNameBytes);
+  return node;
+}
+
+}  // namespace wattle::kube

@@ -1,0 +1,30 @@
+// node: what Wattle needs of a v1.Node.
+// Source   metadata.{uid,name,labels,annotations}, spec.unschedulable, status.{allocatable,conditions,nodeInfo}
+// Units    cores, bytes
+// Errors   none: what cannot be read is told in `problems` and left at its default
+// Threads  pure
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace wattle::kube {
+
+struct Node {
+  std::string uid, name;
+  std::map<std::string, std::string> labels;
+  double cpu_cores = 0;  // allocatable
+  double memory_bytes = 0;
+  std::uint64_t pod_capacity = 110;
+  bool ready = false;  // condition Ready is True
+  bool cordoned = false;
+  std::string kernel, kubelet;  // versions, for people
+  std::vector<std::string> problems;
+};
+
+Node read_node(const nlohmann::json& object);
+
+}  // namespace wattle::kube

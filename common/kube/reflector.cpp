@@ -1,0 +1,161 @@
+#include "common/kube/reflector.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/kube/json.hpp"
+
+namespace wattle::kube {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kOk = 200;
+constexpr int kGone = 410;
+constexpr double kLongestPause_s = 32;
+constexpr std::size_t kShownBytes = 200;
+
+// As a value in a query: what may stand there without doubt, the rest by its bytes.
+std::string encoded(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    const bool plain = (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+                       (letter >= 'a' && letter <= 'z') || letter == '-' || letter == '_' || letter == '.';
+    if (plain) {
+      out += letter;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4U];
+      out += kDigits[byte & 15U];
+    }
+  }
+  return out;
+}
+
+// What a Status object says; else the start of the text.
+std::string said(int status, const std::string& body) {
+  const json object = json::parse(body, nullptr, false);
+  std::string text = text_of(object, "message");
+  if (text.empty()) text = body;
+  return "HTTP " + std::to_string(status) + ": " + shortened(std::move(text), kShownBytes);
+}
+
+}  // namespace
+
+Reflector::Reflector(Api& api, Sink& sink, ReflectorOptions options)
+    : api_(api), sink_(sink), options_(std::move(options)), random_(options_.seed) {}
+
+std::string Reflector::target(const std::string& more) const {
+  std::string out = options_.path + "?" + more;
+  if (!options_.selector.empty()) out += "&" + options_.selector;
+  return out;
+}
+
+Duration Reflector::step() { return version_.empty() ? list() : watch(); }
+
+Duration Reflector::fail_(std::string what) {
+  ++figures_.failures;
+  problem_ = options_.path + ": " + std::move(what);
+  return pause(failed_++);
+}
+
+Duration Reflector::pause(std::uint32_t times) {
+  const double longest_s = std::min(kLongestPause_s, 0.5 * static_cast<double>(1ULL << std::min(times, 6U)));
+  return from_seconds(std::uniform_real_distribution<double>(longest_s / 2, longest_s)(random_));
+}
+
+Duration Reflector::list() {
+  std::string from, version;
+  bool begun = false;
+  do {
+    std::string query = "limit=" + std::to_string(options_.limit);
+    if (!from.empty()) query += "&continue=" + encoded(from);
+    const auto reply = api_.get(target(query));
+    if (!reply) return fail_(reply.error().message());
+    if (reply->status == kGone) ++figures_.too_old;
+    if (reply->status != kOk) return fail_(said(reply->status, reply->body));
+    const json page = json::parse(reply->body, nullptr, false);
+    const json& metadata = member(page, "metadata");
+    const json& items = member(page, "items");
+    version = text_of(metadata, "resourceVersion");
+    // No items may be written as null.
+    if (version.empty() || !(items.is_array() || items.is_null())) {
+      ++figures_.malformed;
+      return fail_("the answer is no list with a resourceVersion");
+    }
+    if (!begun) sink_.begin_list();
+    begun = true;
+    for (const json& item : items) sink_.put(item);
+    from = text_of(metadata, "continue");
+  } while (!from.empty());
+  sink_.end_list();
+  version_ = std::move(version);
+  ++figures_.lists;
+  failed_ = 0;
+  problem_.clear();
+  return Duration::zero();
+}
+
+Duration Reflector::watch() {
+  const auto jitter = std::uniform_int_distribution<std::int64_t>(0, options_.watch_for.count() / 10)(random_);
+  bool relist = false, heard = false;
+  const std::string query = "watch=1&allowWatchBookmarks=true&resourceVersion=" + encoded(version_) +
+                            "&timeoutSeconds=" + std::to_string(options_.watch_for.count() + jitter);
+  ++figures_.watches;
+  const auto reply = api_.stream(target(query), [&](std::string_view line) {
+    const bool go_on = take(line, relist);
+    heard = heard || go_on;
+    return go_on;
+  });
+  if (heard) {
+    failed_ = futile_ = 0;
+    problem_.clear();
+  }
+  if (relist || (reply && reply->status == kGone)) {
+    ++figures_.too_old;
+    version_.clear();
+    // At once the first time; a server that says so again and again is not hammered.
+    return futile_++ == 0 ? Duration::zero() : pause(futile_);
+  }
+  if (!reply) return fail_(reply.error().message());
+  if (reply->status != kOk) return fail_(said(reply->status, reply->body));
+  if (version_.empty()) return fail_("a line of the watch is no event; listing anew");
+  failed_ = futile_ = 0;
+  problem_.clear();
+  // A server that ends every watch at once is not called in a tight loop.
+  return heard ? Duration::zero() : from_seconds(std::uniform_real_distribution<double>(0.5, 1.0)(random_));
+}
+
+bool Reflector::take(std::string_view line, bool& relist) {
+  const json event = json::parse(line, nullptr, false);
+  const std::string type = text_of(event, "type");
+  const json& object = member(event, "object");
+  if (type == "ERROR") {
+    // Too old is the usual one; a new list mends whatever else it is.
+    relist = true;
+    return false;
+  }
+  std::string version = text_of(member(object, "metadata"), "resourceVersion");
+  const bool puts = type == "ADDED" || type == "MODIFIED";
+  if (version.empty() || !(puts || type == "DELETED" || type == "BOOKMARK")) {
+    ++figures_.malformed;
+    version_.clear();
+    return false;
+  }
+  if (type == "BOOKMARK") {
+    ++figures_.bookmarks;
+  } else {
+    ++figures_.events;
+    if (puts)
+      sink_.put(object);
+    else
+      sink_.erase(object);
+  }
+  version_ = std::move(version);
+  return true;
+}
+
+}  // namespace wattle::kube

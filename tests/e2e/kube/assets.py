@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""assets: the programs of a control plane (etcd, kube-apiserver, kube-scheduler, kubectl, KWOK), built from their Go modules.
+
+Usage    assets.py [--version 1.35.4] [--only PROGRAM,...]     prints the folder that holds them
+Source   KUBEBUILDER_ASSETS, if it is set, is taken as it is; otherwise WATTLE_KUBE_CACHE (default ~/.cache/wattle/kube), one folder
+         per version. What is there already is not built again.
+Errors   no Go, or modules that cannot be had: exit code 77 with the reason, which a test shows as skipped
+"""
+import argparse
+import fcntl
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIP = 77
+VERSION = "1.35.4"
+ETCD = "v3.6.5"
+KWOK = "v0.7.0"
+PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kubectl", "kwok")
+OF_KUBERNETES = {
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+}
+
+
+class Missing(Exception):
+    """What is needed is not to be had on this machine."""
+
+
+def go(*arguments: str, cwd: pathlib.Path) -> str:
+    ran = subprocess.run(["go", *arguments], cwd=cwd, env=os.environ | {"GOFLAGS": "-mod=mod", "CGO_ENABLED": "0", "GOWORK": "off"},
+                         capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        raise Missing(f"go {' '.join(arguments[:3])}: {ran.stderr.strip()[-2000:]}")
+    return ran.stdout
+
+
+def staging_of(version: str, cwd: pathlib.Path) -> list[str]:
+    """The modules that live inside Kubernetes' own repository; it names them without a version."""
+    found = json.loads(go("mod", "download", "-json", f"k8s.io/kubernetes@v{version}", cwd=cwd))
+    text = pathlib.Path(found["GoMod"]).read_text(encoding="utf-8")
+    return sorted(set(re.findall(r"^\s*(k8s\.io/\S+) v0\.0\.0$", text, re.MULTILINE)))
+
+
+def build_kubernetes(version: str, programs: list[str], out: pathlib.Path) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        cwd = pathlib.Path(name)
+        go("mod", "init", "wattle.test/control-plane", cwd=cwd)
+        staged = "v0." + version.split(".", 1)[1]
+        edits = [f"-replace={module}={module}@{staged}" for module in staging_of(version, cwd)]
+        go("mod", "edit", f"-require=k8s.io/kubernetes@v{version}", *edits, cwd=cwd)
+        stamp = f"-X k8s.io/component-base/version.gitVersion=v{version}"
+        for program in programs:
+            go("build", "-trimpath", "-ldflags", f"-s -w {stamp}", "-o", str(out / program), OF_KUBERNETES[program], cwd=cwd)
+
+
+def build_module(module: str, version: str, package: str, target: pathlib.Path) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        cwd = pathlib.Path(name)
+        go("mod", "init", "wattle.test/control-plane", cwd=cwd)
+        go("get", f"{module}@{version}", cwd=cwd)
+        go("build", "-trimpath", "-ldflags", "-s -w", "-o", str(target), package, cwd=cwd)
+
+
+def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
+    if shutil.which("go") is None:
+        raise Missing("there is no Go here (package golang-go, or a newer one)")
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        fresh = pathlib.Path(name)
+        of_kubernetes = [program for program in programs if program in OF_KUBERNETES]
+        if of_kubernetes:
+            build_kubernetes(version, of_kubernetes, fresh)
+        if "etcd" in programs:
+            build_module("go.etcd.io/etcd/server/v3", ETCD, "go.etcd.io/etcd/server/v3", fresh / "etcd")
+        if "kwok" in programs:
+            build_module("sigs.k8s.io/kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok", fresh / "kwok")
+        for program in programs:
+            (fresh / program).rename(folder / program)
+
+
+def assets(version: str = VERSION, programs: tuple[str, ...] = PROGRAMS) -> pathlib.Path:
+    given = os.environ.get("KUBEBUILDER_ASSETS")
+    if given:
+        lacking = [program for program in programs if not (pathlib.Path(given) / program).exists()]
+        if lacking:
+            raise Missing(f"KUBEBUILDER_ASSETS={given} has no {', '.join(lacking)}")
+        return pathlib.Path(given)
+    cache = pathlib.Path(os.environ.get("WATTLE_KUBE_CACHE", pathlib.Path.home() / ".cache/wattle/kube"))
+    folder = cache / version
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lacking = [program for program in programs if not (folder / program).exists()]
+        if lacking:
+            build(version, lacking, folder)
+    return folder
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="builds the programs of a control plane and prints where they are")
+    parser.add_argument("--version", default=VERSION)
+    parser.add_argument("--only", default=",".join(PROGRAMS))
+    options = parser.parse_args()
+    try:
+        print(assets(options.version, tuple(options.only.split(","))))
+    except Missing as missing:
+        print(f"[skipped] {missing}", file=sys.stderr)
+        return SKIP
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

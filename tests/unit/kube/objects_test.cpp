@@ -1,0 +1,114 @@
+// pod and node: what is taken from an API server's objects, and that nothing in them can do harm.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/kube/node.hpp"
+#include "common/kube/pod.hpp"
+
+namespace wattle::kube {
+namespace {
+
+using nlohmann::json;
+
+json some_pod() {
+  return json::parse(R"({
+    "metadata": {"uid": "u-1", "name": "web-5d9-x", "namespace": "shop",
+      "ownerReferences": [{"kind": "ReplicaSet", "name": "web-5d9", "controller": true}],
+      "annotations": {"wattle.dev/latency-soft-ms": "20", "wattle.dev/latency-hard-ms": "30"}},
+    "spec": {"nodeName": "n1", "schedulerName": "wattle", "containers": [
+      {"image": "nginx:1.25", "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}}}]},
+    "status": {"phase": "Running"}})");
+}
+
+json some_node() {
+  return json::parse(R"({
+    "metadata": {"uid": "u-2", "name": "n1", "labels": {"kubernetes.io/arch": "amd64", "odd": 3}},
+    "spec": {"unschedulable": true},
+    "status": {"allocatable": {"cpu": "7910m", "memory": "31Gi", "pods": "250"},
+      "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
+      "nodeInfo": {"kernelVersion": "6.1.0", "kubeletVersion": "v1.35.4"}}})");
+}
+
+TEST_CASE("a pod as the API server tells it") {
+  const Pod pod = read_pod(some_pod());
+  CHECK(pod.uid == "u-1");
+  CHECK(pod.app == "ReplicaSet/web-5d9 nginx:1.25");
+  CHECK(pod.node_name == "n1");
+  CHECK(pod.scheduler == "wattle");
+  CHECK(pod.cpu_request_cores == doctest::Approx(0.25));
+  CHECK(pod.memory_request_bytes == doctest::Approx(64 * 1024 * 1024));
+  CHECK(pod.latency_soft_ms == 20);
+  CHECK(pod.latency_hard_ms == 30);
+  CHECK_FALSE(pod.ended);
+  CHECK_FALSE(pod.leaving);
+  CHECK_FALSE(pod.daemonset);
+  CHECK(pod.problems.empty());
+}
+
+TEST_CASE("a pod that succeeded, failed or is being deleted says so") {
+  json object = some_pod();
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    object["status"]["phase"] = phase;
+    CHECK(read_pod(object).ended);
+  }
+  object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  CHECK(read_pod(object).leaving);
+}
+
+TEST_CASE("a node as the API server tells it") {
+  const Node node = read_node(some_node());
+  CHECK(node.name == "n1");
+  CHECK(node.labels == std::map<std::string, std::string>{{"kubernetes.io/arch", "amd64"}});
+  CHECK(node.cpu_cores == doctest::Approx(7.91));
+  CHECK(node.memory_bytes == doctest::Approx(31.0 * 1024 * 1024 * 1024));
+  CHECK(node.pod_capacity == 250);
+  CHECK(node.ready);
+  CHECK(node.cordoned);
+  CHECK(node.kubelet == "v1.35.4");
+  CHECK(node.problems.empty());
+}
+
+TEST_CASE("a node without capacity is told with the reason, and Ready must be True") {
+  json object = some_node();
+  object["status"]["allocatable"].erase("memory");
+  object["status"]["allocatable"]["cpu"] = "many";
+  object["status"]["conditions"][1]["status"] = "Unknown";
+  const Node node = read_node(object);
+  CHECK(node.problems ==
+        std::vector<std::string>{"status.allocatable.cpu is no quantity; the node is not judged by it",
+                                 "status.allocatable.memory is missing; the node is not judged by it"});
+  CHECK_FALSE(node.ready);
+}
+
+// Any member of the object replaced by something of another shape.
+json bent(json object) {
+  const json odd =
+      *rc::gen::element<json>(json(), json(true), json(-1), json(1e300), json("text"), json::array({1, "a"}),
+                              json::object({{"a", 1}}), json(std::string(100'000, 'x')));
+  json* at = &object;
+  for (int depth = *rc::gen::inRange(1, 6); depth > 0 && at->is_structured() && !at->empty(); --depth) {
+    auto next = at->begin();
+    std::advance(next, *rc::gen::inRange<std::ptrdiff_t>(0, static_cast<std::ptrdiff_t>(at->size())));
+    at = &*next;
+  }
+  *at = odd;
+  return object;
+}
+
+TEST_CASE("whatever shape a member has, reading ends, and names and requests stay bounded") {
+  CHECK(rc::check([] {
+    const Pod pod = read_pod(bent(some_pod()));
+    RC_ASSERT(pod.uid.size() <= 256U);
+    RC_ASSERT(pod.app.size() <= 512U);
+    RC_ASSERT(pod.cpu_request_cores >= 0 && pod.cpu_request_cores < 1e20);
+    const Node node = read_node(bent(some_node()));
+    RC_ASSERT(node.name.size() <= 256U);
+    RC_ASSERT(node.cpu_cores >= 0);
+    RC_ASSERT(node.pod_capacity <= 1'000'000U);
+  }));
+}
+
+}  // namespace
+}  // namespace wattle::kube
