@@ -1,7 +1,7 @@
 """house: starts Wattle's real processes in a private directory with keys of their own, for end-to-end tests.
 
 Source   the built binaries; WATTLE_BIN or the first argument of a test names their folder
-Ports    free ones, found by binding port 0
+Ports    free ones, drawn at random and tried
 Errors   HouseError with the tail of the process's log
 Ends     every process is killed and the directory removed when the `with` block ends
 """
@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -26,12 +27,17 @@ class HouseError(Exception):
 
 
 def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
+    """Below the range of outgoing connections: one of those might take the port while its server is down."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.append(port)
     return ports
 
 

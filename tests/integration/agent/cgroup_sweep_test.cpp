@@ -220,7 +220,8 @@ TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up"
     MESSAGE("[skipped] this kernel has no pressure totals of cgroups");
     return;
   }
-  for (int i = 0; i < 3; ++i) busy.spin();
+  // One more than there are processors: somebody always waits.
+  for (long i = 0; i <= ::sysconf(_SC_NPROCESSORS_ONLN); ++i) busy.spin();
   auto sweep = CgroupSweep::open_(*top);
   REQUIRE(sweep.has_value());
   CgroupCollector collector(CgroupTree::open_(std::move(*top), {}), std::move(*sweep));
@@ -239,5 +240,5 @@ TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up"
       last_us = now_us;
     }
   }
-  CHECK(grew >= 8);
+  CHECK(grew >= 5);  // of ten; in that time the kernel adds up once or twice
 }
