@@ -5,12 +5,15 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 namespace wattle::controller {
 namespace {
 
 constexpr std::int64_t kRecentGaps = 200;
+constexpr std::int64_t kClockStep_s =
+    5;  // what the wall clock may differ from the monotonic one before it counts as set
 // What an item takes beside its bytes and what they were decoded into, roughly.
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
@@ -168,7 +171,20 @@ void Store::keep(std::vector<StoreItem>& batch) {
 
 Status Store::commit(const std::vector<StoreItem>& batch) {
   if (!file_) WATTLE_CHECK(open_file());
+  WATTLE_CHECK(watch_clock());
   return file_->apply(batch, now_s());
+}
+
+// What is kept for an hour is kept for that hour, whatever the wall clock is set to meanwhile.
+Status Store::watch_clock() {
+  const std::int64_t ahead_s = now_s() - to_ns(clock_.mono()) / 1'000'000'000;
+  if (!clock_ahead_s_) clock_ahead_s_ = ahead_s;
+  const std::int64_t by_s = ahead_s - *clock_ahead_s_;
+  if (std::abs(by_s) < kClockStep_s) return {};
+  WATTLE_CHECK(file_->clock_set(by_s, now_s()));
+  clock_ahead_s_ = ahead_s;
+  log_.warn("the wall clock was set", {{"by_s", by_s}});
+  return {};
 }
 
 void Store::trouble(const Error& error) {

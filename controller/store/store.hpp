@@ -73,6 +73,7 @@ class Store final : public RecordStore {
   bool stopping() const;
   void keep(std::vector<StoreItem>& batch);
   Status commit(const std::vector<StoreItem>& batch);
+  Status watch_clock();
   void told(const std::vector<StoreItem>& batch, Duration took);
   void trouble(const Error& error);
   std::int64_t now_s() const;
@@ -83,9 +84,10 @@ class Store final : public RecordStore {
   Fd fd_;
   StoreMarks found_;
 
-  std::optional<StoreFile> file_;  // the writer's, as are the next two
+  std::optional<StoreFile> file_;  // the writer's, as are the next three
   StoreMarks known_;               // committed, for a file that is begun anew
   MonoTime committed_at_{};
+  std::optional<std::int64_t> clock_ahead_s_;  // the wall clock, of the monotonic one
 
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include "common/sqlite/record_table.hpp"
 
@@ -25,6 +26,7 @@ constexpr std::array<const char*, 1> kSteps{
     " first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, why TEXT NOT NULL, noticed_s INTEGER NOT NULL);"
     "CREATE TABLE event(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, what TEXT NOT NULL, detail TEXT NOT NULL)"};
 
+constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
 constexpr std::uint64_t kLogBytes = 8 << 20;
 constexpr std::int64_t kMaxEvents = 1000;
 constexpr std::uint64_t kTrimTablesEvery = 256;  // transactions
@@ -72,6 +74,25 @@ Status StoreFile::load() {
   WATTLE_TRY(first_raw_id_, database_->integer("SELECT coalesce(min(id), 1) FROM raw"));
   WATTLE_TRY(const auto last, database_->integer("SELECT max(id) FROM raw"));
   next_raw_id_ = std::max(first_raw_id_, last + 1);
+  return load_clock_steps();
+}
+
+Status StoreFile::load_clock_steps() {
+  WATTLE_TRY(auto statement, database_->prepare("SELECT what, detail FROM event ORDER BY id"));
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return {};
+    if (statement.blob(0) != kClockSet) continue;
+    std::istringstream detail{std::string(statement.blob(1))};
+    ClockStep step{};
+    if (detail >> step.by_s >> step.before_raw_id && step.before_raw_id > first_raw_id_) clock_steps_.push_back(step);
+  }
+}
+
+Status StoreFile::clock_set(std::int64_t by_s, std::int64_t now_s) {
+  const ClockStep step{next_raw_id_, by_s};
+  WATTLE_CHECK(note(kClockSet, std::to_string(step.by_s) + " " + std::to_string(step.before_raw_id), now_s));
+  clock_steps_.push_back(step);
   return {};
 }
 
@@ -244,15 +265,23 @@ Status StoreFile::trim_raw(std::size_t added, std::int64_t now_s, std::int64_t& 
     WATTLE_TRY(const bool row, oldest_raw_->step());
     if (!row) break;
     const auto bytes = loaded(oldest_raw_->integer(2)) + 48;
-    if (surplus == 0 && oldest_raw_->integer(1) + options_.keep_s > now_s) break;
+    if (surplus == 0 && age_s(oldest_raw_->integer(0), oldest_raw_->integer(1), now_s) < options_.keep_s) break;
     surplus -= std::min(surplus, bytes);
     below = oldest_raw_->integer(0) + 1;
   }
   oldest_raw_->reset();
   if (below == first_raw_id) return {};
   first_raw_id = below;
+  std::erase_if(clock_steps_, [&](const ClockStep& step) { return step.before_raw_id <= below; });
   drop_raw_->bind(1, below);
   return drop_raw_->run();
+}
+
+std::int64_t StoreFile::age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const {
+  std::int64_t age_s = now_s - received_s;
+  for (const ClockStep& step : clock_steps_)
+    if (raw_id < step.before_raw_id) age_s -= step.by_s;
+  return age_s;
 }
 
 Status StoreFile::trim_tables() {

@@ -65,6 +65,8 @@ class StoreFile {
   // Raises marks; for a file that is begun anew, where the one before it ended.
   Status adopt(const StoreMarks& marks);
   Status note(const std::string& what, const std::string& detail, std::int64_t now_s);
+  // The wall clock was set by so much since the last apply(): what was received before is not older or younger for that.
+  Status clock_set(std::int64_t by_s, std::int64_t now_s);
   // Moves the log into the file; the second when the log is long.
   Status checkpoint() { return database_->checkpoint(); }
   Status checkpoint_if_long();
@@ -79,6 +81,7 @@ class StoreFile {
  private:
   explicit StoreFile(StoreFileOptions options) : options_(std::move(options)) {}
   Status load();
+  Status load_clock_steps();
   Status prepare();
   Result<std::int64_t> node_id(const std::string& name);
   Status add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s);
@@ -87,6 +90,7 @@ class StoreFile {
   Status set_marks(const StoreMarks& changed, StoreMarks& after);
   Status trim_raw(std::size_t added, std::int64_t now_s, std::int64_t& first_raw_id);
   Status trim_tables();
+  std::int64_t age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const;
 
   StoreFileOptions options_;
   std::unique_ptr<sqlite::Database> database_;
@@ -96,6 +100,10 @@ class StoreFile {
   std::vector<std::string> new_nodes_;  // of the transaction that is open
   StoreMarks marks_;
   std::int64_t next_node_id_ = 1, first_raw_id_ = 1, next_raw_id_ = 1;
+  struct ClockStep {
+    std::int64_t before_raw_id, by_s;
+  };
+  std::vector<ClockStep> clock_steps_;  // as long as records of before are there
   std::uint64_t pages_at_checkpoint_ = 0, applied_ = 0;
 };
 

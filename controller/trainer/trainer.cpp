@@ -131,8 +131,10 @@ void Trainer::resume() {
   if (last != loaded->manifest.figures.end() && last->second > 0)
     last_decision_ = last_decision_at_start_ = static_cast<std::uint64_t>(last->second);
   own_.resumed_steps = network_->steps();
+  // Its age tells a copy that was put back from the one that the last process left.
   log_.info("learning resumed", {{"file", loaded->file},
                                  {"step", network_->steps()},
+                                 {"age_s", seconds(clock_.wall() - loaded->manifest.wall)},
                                  {"replay", static_cast<std::uint64_t>(learner_.figures().replay)}});
 }
 

@@ -157,7 +157,8 @@ Result<LoadedCheckpoint> CheckpointDir::load_newest(const std::string& schema) c
   if (skipped.empty()) return fail(Errc::not_found, path_, "holds no checkpoint");
   std::string reasons;
   for (const Error& error : skipped) reasons += (reasons.empty() ? "" : "; ") + error.message();
-  return fail(Errc::not_found, path_, "holds no valid checkpoint: " + reasons);
+  return fail(Errc::malformed, path_, "holds no valid checkpoint: " + reasons,
+              "restore one from a copy, or leave it: learning begins anew");
 }
 
 }  // namespace wattle::models

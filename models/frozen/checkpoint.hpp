@@ -2,7 +2,7 @@
 // Source   <dir>/<number>.safetensors and .json; numbers rise with each save, and the manifest is written last
 // Gives    the newest checkpoint whose manifest, digest, schema and tensors are right, and why newer ones were skipped
 // Units    see Manifest
-// Errors   not_found (no valid checkpoint, with each one's fault), malformed, io; each names the file
+// Errors   not_found (no checkpoint), malformed (none that is valid, with each one's fault), io; each names the file
 // Threads  single owner; one process at a time per directory
 #pragma once
 

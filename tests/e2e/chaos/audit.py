@@ -34,11 +34,15 @@ class Store:
     def __init__(self, path):
         file = opened(path)
         names = dict(file.execute("SELECT id, name FROM node"))
-        self.raw = [(names[node], incarnation, seq) for node, incarnation, seq in file.execute("SELECT node, incarnation, seq FROM raw")]
+        rows = [(names[node], *rest) for node, *rest in file.execute("SELECT node, incarnation, seq, refused FROM raw")]
+        self.raw = [(node, incarnation, seq) for node, incarnation, seq, _ in rows]
+        self.refused = [(node, incarnation, seq) for node, incarnation, seq, refused in rows if refused]
+        self.energy_uj = dict(file.execute("SELECT name, energy_uj FROM node"))
         self.marks = {(names[node], incarnation): seq for node, incarnation, seq in file.execute("SELECT node, incarnation, seq FROM mark")}
         self.gaps = [(names[node], incarnation, first, last) for node, incarnation, first, last in
                      file.execute("SELECT node, incarnation, first_seq, last_seq FROM gap")]
-        self.sums = {name: (records, missing) for name, records, missing in file.execute("SELECT name, records, missing FROM node")}
+        self.sums = {name: (records + refused, missing) for name, records, refused, missing in
+                     file.execute("SELECT name, records, refused, missing FROM node")}
 
 
 class Spool:

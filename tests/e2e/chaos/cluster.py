@@ -3,6 +3,7 @@
 Ends     every process is killed, every host and the directory removed when the `with` block ends
 """
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -18,15 +19,16 @@ from house import HouseError, wait_until  # noqa: E402
 from audit import Spool, Store, audit  # noqa: E402
 from net import Net  # noqa: E402
 
-TELEMETRY, FEED, ASK, HTTP, SHIM, DELAYED = 7460, 7461, 7462, 8050, 8888, 7470
+TELEMETRY, FEED, ASK, HTTP, SHIM, DELAYED, AGENT_HTTP, SWARM = 7460, 7461, 7462, 8050, 8888, 7470, 9460, 8060
 AGENTS = ("a1", "a2", "a3")
+SIMULATED = 3
 
 
 class Cluster:
     def __init__(self, binaries):
         self.binaries = pathlib.Path(binaries).resolve()
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="wattle-chaos-"))
-        self.net = Net(("controller", "shim", "proxy", *AGENTS))
+        self.net = Net(("controller", "shim", "proxy", "other", *AGENTS))
         self.processes = {}
         self.mounts = []
         self.environment = {}
@@ -53,10 +55,10 @@ class Cluster:
 
     def prepare(self):
         at = self.net.hosts["controller"]
-        for name in ("controller", "shim", *AGENTS):
+        for name in ("controller", "shim", "liar", "reader", *AGENTS):
             self.wattle("keys", "new", self.dir / f"{name}.key")
             if name != "controller":
-                role = "shim" if name == "shim" else "agent"
+                role = name if name in ("shim", "reader") else "agent"
                 self.wattle("keys", "allow", "--allow-list", self.dir / "allow", self.dir / f"{name}.key.pub", role, name)
         (self.dir / "controller.yaml").write_text(f"""mode: live
 data_dir: {self.dir}/controller
@@ -66,31 +68,51 @@ telemetry: {{endpoint: "tcp://{at}:{TELEMETRY}"}}
 feed: {{endpoint: "tcp://{at}:{FEED}"}}
 ask: {{endpoint: "tcp://{at}:{ASK}"}}
 http: {{port: {HTTP}}}
-learn: {{checkpoint_every: 1s}}
+decide: {{settle_window: 1s}}
+learn: {{checkpoint_every: 1s, warmup: 4, batch: 4, freeze_every_steps: 5}}
 store: {{path: {self.dir}/controller/store.db}}
 """)
         (self.dir / "shim.yaml").write_text(f"""listen: {{port: {SHIM}}}
 controller: {{ask: "tcp://{at}:{ASK}", feed: "tcp://{at}:{FEED}", key: {self.dir}/shim.key, server_key: {self.dir}/controller.key.pub}}
 """)
+        (self.dir / "swarm.yaml").write_text(f"""nodes: {SIMULATED}
+tick: 250ms
+endpoint: "tcp://{at}:{TELEMETRY}"
+keys: {self.dir}
+server_key: {self.dir}/controller.key.pub
+listen: "127.0.0.1:{SWARM}"
+""")
+        subprocess.run([self.binaries / "wattle-sim", "swarm", "--config", self.dir / "swarm.yaml", "--make-keys", self.dir / "allow"],
+                       check=True, capture_output=True)
         for agent in AGENTS:
             self.configure(agent)
 
-    def configure(self, agent, via="controller", more="", file=None):
+    def configure(self, agent, via="controller", more="", file=None, tick="200ms"):
         """`via`: the controller itself, or the proxy that answers later."""
         endpoint = f"tcp://{self.net.hosts[via]}:{DELAYED if via == 'proxy' else TELEMETRY}"
         (self.dir / f"{file or agent}.yaml").write_text(f"""node: {agent}
-tick: 200ms
+tick: {tick}
 state_dir: {self.dir}/{file or agent}
+http: {{port: {AGENT_HTTP + (file is not None)}}}
 controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {self.dir}/controller.key.pub}}
 {more}
 """)
 
     def start(self, name, host=None):
         program = {"controller": "wattle-controller", "shim": "wattle-shim"}.get(name, "wattle-agent")
-        command = [str(self.binaries / program), *(["run"] if program == "wattle-agent" else []), "--config", str(self.dir / f"{name}.yaml")]
+        self.launch(name, host or name, program, *(["run"] if program == "wattle-agent" else []), "--config", self.dir / f"{name}.yaml")
+
+    def launch(self, name, host, program, *arguments):
+        command = self.net.on(host, str(self.binaries / program), *map(str, arguments))
         with open(self.dir / f"{name}.log", "ab") as log:
-            self.processes[name] = subprocess.Popen(self.net.on(host or name, *command), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                                     env=os.environ | self.environment.get(name, {}))
+
+    def start_pods(self):
+        """Simulated nodes and a driver that has the shim place pods on them, so that the controller learns."""
+        self.launch("swarm", "shim", "wattle-sim", "swarm", "--config", self.dir / "swarm.yaml")
+        self.launch("drive", "shim", "wattle-sim", "drive", "--shim", f"http://127.0.0.1:{SHIM}", "--swarm", f"http://127.0.0.1:{SWARM}",
+                    "--controller", f"http://127.0.0.1:{HTTP}", "--seconds", 100_000, "--pods", 12, "--period", "0.1", "-o", "line")
 
     def start_proxy(self, milliseconds):
         proxy = pathlib.Path(__file__).resolve().parent / "delay_proxy.py"
@@ -117,18 +139,29 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
     def log(self, name):
         return (self.dir / f"{name}.log").read_text(errors="replace")
 
+    def metrics(self, host="controller"):
+        """{name with labels: value} of that host's page; empty without one."""
+        port = HTTP if host == "controller" else AGENT_HTTP
+        page = self.net.fetch(host, f"http://127.0.0.1:{port}/metrics") or ""
+        return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line and not line.startswith("#")}
+
+    def document(self, what):
+        return json.loads(self.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/{what}") or "{}")
+
     def ages(self):
-        page = self.net.fetch("controller", f"http://127.0.0.1:{HTTP}/metrics") or ""
-        found = {}
-        for line in page.splitlines():
-            if line.startswith("wattle_node_telemetry_age_seconds{"):
-                found[line.split('node="')[1].split('"')[0]] = float(line.rsplit(" ", 1)[1])
-        return found
+        ages = {name: value for name, value in self.metrics().items() if name.startswith("wattle_node_telemetry_age_seconds{")}
+        return {name.split('node="')[1].split('"')[0]: value for name, value in ages.items()}
 
     def wait_ingesting(self, agents=AGENTS, seconds=60):
-        """Until every agent's newest sample is young; gives back how long that took."""
+        """Until a sample of every agent that was measured after this call is with the controller; gives back how long that took."""
         begun = time.monotonic()
-        wait_until(f"fresh samples of {', '.join(agents)}", lambda: all(self.ages().get(a, 99) < 1 for a in agents), seconds)
+
+        def fresh():
+            asked = time.monotonic()
+            ages = self.ages()
+            return all(ages.get(agent, 1e9) < asked - begun for agent in agents)
+
+        wait_until(f"fresh samples of {', '.join(agents)}", fresh, seconds)
         return time.monotonic() - begun
 
     def stop_all(self, how=signal.SIGKILL):
@@ -139,6 +172,9 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
     def spool(self, agent):
         return self.dir / agent / "spool.db"
 
-    def audit(self):
-        return audit(Store(self.dir / "controller" / "store.db"),
-                     {agent: Spool(self.spool(agent)) for agent in AGENTS if self.spool(agent).exists()})
+    def books(self):
+        return (Store(self.dir / "controller" / "store.db"),
+                {agent: Spool(self.spool(agent)) for agent in AGENTS if self.spool(agent).exists()})
+
+    def audit(self, books=None):
+        return audit(*(books or self.books()))

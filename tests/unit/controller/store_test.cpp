@@ -226,6 +226,42 @@ TEST_CASE("the writer commits what was added, tells of it, and a new one begins 
   CHECK((*store)->figures().raw_records == 4);
 }
 
+TEST_CASE("a wall clock that is set, forward or back, makes no raw record older or younger") {
+  wattle::test::TempDir dir;
+  ManualClock clock(mono_from_ns(kSecondNs), wall_from_ns(1'700'000'000 * kSecondNs));
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  options.file.keep_s = 60;
+  options.commit_every = 1ms;
+  std::unique_ptr<Store> store;
+  const auto start = [&] {
+    store.reset();
+    auto started = Store::start(options, clock, log);
+    REQUIRE(started);
+    store = std::move(*started);
+  };
+  start();
+  std::uint64_t seq = 0;
+  // The writer looks at the clock only between add() and its news of that.
+  const auto raw_after = [&](Duration passes, Duration wall_jumps) {
+    clock.advance(passes);
+    clock.step_wall(wall_jumps);
+    store->add(item("a", ++seq));
+    wait_for(*store, 1);
+    return store->figures().raw_records;
+  };
+  CHECK(raw_after(0s, 0s) == 1);
+  CHECK(raw_after(10s, 2h) == 2);
+  CHECK(raw_after(10s, -50h) == 3);
+  CHECK(raw_after(10s, 100h) == 4);
+  start();  // the file remembers
+  CHECK(raw_after(29s, 0s) == 5);
+  CHECK(raw_after(2s, 10min) == 5);  // the first was 61 s old, and went
+  CHECK(raw_after(61s, -1h) == 1);
+  CHECK(raw_after(1s, 0s) == 2);
+}
+
 TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or doubled when there is room again") {
   CrashDisk disk;
   const SystemClock clock;

@@ -135,6 +135,7 @@ TEST_CASE("checkpoints of another feature layout, without weights or full of gar
   overwrite(temporary.path() + "/0000000003.json", "garbage");
   const auto loaded = dir.load_newest("new");
   REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().code == Errc::malformed);
   const std::string message = loaded.error().message();
   for (const char* part : {"trained on feature layout old, not new", "0000000002.safetensors", "0000000003.json"})
     CHECK(message.find(part) != std::string::npos);

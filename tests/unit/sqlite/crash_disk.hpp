@@ -61,6 +61,18 @@ class CrashDisk {
     files_ = std::move(after);
   }
 
+  // The bytes of a file as they would be read; empty without one.
+  std::string contents(const std::string& path) const {
+    const auto found = files_.find(path);
+    return found == files_.end() || found->second->deleted ? std::string() : found->second->now;
+  }
+  // Damages it, or makes it.
+  void replace(const std::string& path, const std::string& bytes) {
+    auto file = std::make_shared<File>();
+    file->synced = file->now = bytes;
+    files_[path] = std::move(file);
+  }
+
   std::atomic<bool> full = false;    // writes that make a file longer are refused
   std::atomic<bool> broken = false;  // all writes and syncs fail
   // After so many writes and syncs it is broken: the moment at which the power goes, if cut_power() is next.
@@ -198,7 +210,7 @@ class CrashDisk {
         const Handle* handle = handle_of(file);
         handle->disk->count_down();
         if (gone(handle) || handle->disk->broken) return SQLITE_IOERR_FSYNC;
-        handle->file->synced = handle->file->now;
+        for (const Write& write : handle->file->unsynced) apply(handle->file->synced, write);
         handle->file->unsynced.clear();
         ++handle->disk->syncs;
         return SQLITE_OK;

@@ -1,0 +1,191 @@
+"""checkpoints: a controller that finds its networks on disk half written, torn, flipped, gone or old.
+
+Law      it starts with the newest checkpoint that is whole, names each newer one that is not, and learns on
+Source   <data_dir>/checkpoints (docs/learning.md): what is whole is judged here from the files alone
+"""
+import hashlib
+import json
+import shutil
+import time
+
+from cluster import SIMULATED
+from house import wait_until
+
+MOST_KEPT = 3
+
+
+def whole(manifest):
+    """Whether the manifest vouches for itself and for its weights."""
+    try:
+        text = manifest.read_text()
+        json.loads(text)
+        lines = text.removesuffix("\n").split("\n")
+        own = [line for line in lines if line.startswith('  "manifest_sha256": "')]
+        digest = hashlib.sha256("\n".join(line for line in lines if line not in own).encode()).hexdigest()
+        weights = manifest.with_suffix(".safetensors").read_bytes()
+        return len(own) == 1 and digest in own[0] and json.loads(text)["sha256"] == hashlib.sha256(weights).hexdigest()
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def folder(cluster):
+    return cluster.dir / "controller" / "checkpoints"
+
+
+def manifests(cluster):
+    """Newest first."""
+    return sorted(folder(cluster).glob("*.json"), reverse=True)
+
+
+def newest_whole(cluster):
+    return next((m for m in manifests(cluster) if whole(m)), None)
+
+
+def told(text, event):
+    return [line for line in map(json.loads, filter(lambda l: l.startswith("{"), text.splitlines())) if line["event"] == event]
+
+
+def start_and_read(cluster):
+    """Starts the controller; gives what it said about its checkpoints: (resumed or None, skipped, began anew)."""
+    before = len(cluster.log("controller"))
+    cluster.start("controller")
+    new = lambda: cluster.log("controller")[before:]  # noqa: E731
+    wait_until("the controller runs", lambda: cluster.alive("controller") and told(new(), "controller runs"), 60)
+    resumed = told(new(), "learning resumed")
+    anew = told(new(), "learning begins anew") + told(new(), "checkpoint not usable, learning begins anew")
+    return (resumed[0] if resumed else None), told(new(), "checkpoint skipped"), anew
+
+
+def begin_learning(cluster):
+    cluster.start_pods()
+    wait_until("checkpoints are kept and steps were taken", lambda: len([m for m in manifests(cluster) if whole(m)]) == MOST_KEPT
+               and cluster.document("status")["gradient_steps"] > 0, 120)
+
+
+def end_learning(cluster):
+    for name in ("drive", "swarm"):
+        cluster.kill(name)
+
+
+def steps(cluster):
+    return cluster.document("status")["gradient_steps"]
+
+
+def learns_on(cluster, report, what):
+    """More steps than it came with, and a checkpoint behind those that were there."""
+    begun, newest = wait_until("the controller tells its steps", lambda: steps(cluster) or 1), manifests(cluster)[:1]
+    wait_until("learning goes on", lambda: steps(cluster) > begun, 120)
+    wait_until("a further checkpoint is kept", lambda: newest_whole(cluster) and manifests(cluster)[:1] != newest, 120)
+    report.check(f"{what}: learning goes on", True)
+
+
+def killed_while_saving(cluster, report, dice, kills):
+    begin_learning(cluster)
+    unfinished = wrong = 0
+    for turn in range(max(4, kills)):
+        before = set(folder(cluster).iterdir())
+        # The first moment at which something is new there, or a little later; every fourth time any moment.
+        if turn % 4 != 3:
+            wait_until("a save begins", lambda: set(folder(cluster).iterdir()) - before, 60)
+            time.sleep(dice.choice((0, 0, dice.uniform(0, 0.01))))
+        cluster.kill("controller")
+        unfinished += any(path.stem.split(".")[0] not in {m.stem for m in manifests(cluster) if whole(m)} for path in folder(cluster).iterdir())
+        expected = newest_whole(cluster)
+        begun = time.monotonic()
+        resumed, skipped, anew = start_and_read(cluster)
+        if anew or resumed is None or resumed["file"] != str(expected.with_suffix(".safetensors")):
+            wrong += 1
+            report.check("it goes on with the newest whole one", False, (expected, resumed, skipped, anew))
+        cluster.wait_ingesting()
+        report.recovered("controller killed while saving, samples taken again after", time.monotonic() - begun)
+        wait_until("it saves again", lambda: newest_whole(cluster) != expected, 120)
+    report.check(f"killed while saving {max(4, kills)} times, {unfinished} of them with an unfinished save on disk: "
+                 "each time the newest whole checkpoint is used", wrong == 0)
+    learns_on(cluster, report, "killed while saving")
+    end_learning(cluster)
+    report.audited(cluster, "killed while saving")
+
+
+def torn(path, dice):
+    data = path.read_bytes()
+    path.write_bytes(data[:dice.randrange(len(data))])
+
+
+def flipped(path, dice):
+    data = bytearray(path.read_bytes())
+    for _ in range(dice.choice((1, 1, 8))):
+        bit = dice.randrange(len(data) * 8)
+        data[bit // 8] ^= 1 << bit % 8
+    if bytes(data) == path.read_bytes():  # the same bit twice
+        data[0] ^= 1
+    path.write_bytes(data)
+
+
+def gone(path, _):
+    path.unlink()
+
+
+def damaged_checkpoint(cluster, report, dice, kills):
+    begin_learning(cluster)
+    end_learning(cluster)
+    cluster.kill("controller")
+    kept = cluster.dir / "kept-checkpoints"
+    shutil.copytree(folder(cluster), kept)
+    wrong = 0
+    damages = [(how, suffix) for how in (torn, flipped, gone) for suffix in (".safetensors", ".json")]
+    cases = damages + [dice.choice(damages) for _ in range(max(0, kills - 2) // 2)]
+    for turn, (how, suffix) in enumerate(cases):
+        shutil.rmtree(folder(cluster))
+        shutil.copytree(kept, folder(cluster))
+        victims = manifests(cluster)[:1 + turn % 2]
+        for victim in victims:
+            how(victim.with_suffix(suffix), dice)
+        expected = newest_whole(cluster)
+        resumed, skipped, _ = start_and_read(cluster)
+        named = all(any(victim.stem in str(line) for line in skipped) for victim in victims)
+        good = resumed and resumed["file"] == str(expected.with_suffix(".safetensors")) and len(skipped) == len(victims) and named
+        if not good:
+            wrong += 1
+            report.check(f"{how.__name__} {suffix}", False, (expected, resumed, skipped))
+        cluster.kill("controller")
+    report.check(f"{len(cases)} times the newest one or two torn, flipped or gone: skipped by name, the next is used", wrong == 0)
+
+    for manifest in manifests(cluster):
+        torn(manifest.with_suffix(".safetensors"), dice)
+    resumed, _, anew = start_and_read(cluster)
+    names = [m.stem for m in manifests(cluster)]
+    report.check("all three damaged: learning begins anew, as an error that names each",
+                 resumed is None and len(anew) == 1 and anew[0]["level"] == "error" and all(n in str(anew[0]) for n in names), (resumed, anew))
+    report.recovered("no usable checkpoint, samples taken after", cluster.wait_ingesting())
+    cluster.start_pods()
+    learns_on(cluster, report, "all three damaged")
+    end_learning(cluster)
+    shutil.rmtree(kept)
+    report.audited(cluster, "damaged checkpoints")
+
+
+def old_checkpoint_restored(cluster, report, _, __):
+    """An operator goes back to a copy: it is loaded, its age is told, samples that came since stay, learning goes on from there."""
+    begin_learning(cluster)
+    cluster.kill("controller")
+    old = cluster.dir / "old-checkpoints"
+    shutil.copytree(folder(cluster), old)
+    cluster.start("controller")
+    newest = newest_whole(cluster)
+    wait_until("all checkpoints are newer", lambda: len([m for m in manifests(cluster) if whole(m) and m > newest]) == MOST_KEPT, 120)
+    cluster.kill("controller")
+    newer = json.loads(newest_whole(cluster).read_text())["step"]
+    shutil.rmtree(folder(cluster))
+    shutil.copytree(old, folder(cluster))
+    expected = newest_whole(cluster)
+    step = json.loads(expected.read_text())["step"]
+    resumed, skipped, _ = start_and_read(cluster)
+    report.check(f"an old checkpoint ({step} steps, the lost one had {newer}) is loaded and its age told",
+                 resumed and not skipped and resumed["file"] == str(expected.with_suffix(".safetensors")) and resumed["step"] == step
+                 and resumed.get("age_s", 0) > 0, (resumed, skipped))
+    learns_on(cluster, report, "an old checkpoint")
+    simulated = [n for n in cluster.document("nodes")["nodes"] if n["connected"]]
+    report.check("its agents are connected", len(simulated) >= SIMULATED, simulated)
+    end_learning(cluster)
+    shutil.rmtree(old)
+    report.audited(cluster, "an old checkpoint restored")
