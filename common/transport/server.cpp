@@ -20,13 +20,21 @@ Result<Handle> open_server(Context::Impl& context, const ServerOptions& options,
   WATTLE_TRY(Handle handle, Handle::open_(context.zmq(), type));
   WATTLE_CHECK(set_common_options(handle, options.endpoint, options.max_message_bytes, options.queue));
   WATTLE_CHECK(set_options(
-      handle, {
-                  {ZMQ_BACKLOG, "backlog", options.backlog},
-                  {ZMQ_CURVE_SERVER, "CURVE server", 1},
-                  {ZMQ_CURVE_SECRETKEY, "secret key", options.key.secret_key},
-                  {ZMQ_ZAP_DOMAIN, "ZAP domain", std::string(kZapDomain) + std::string(to_string(options.channel))},
-                  {kZapEnforceDomain, "ZAP domain enforced", 1},
-              }));
+      handle,
+      {
+          {ZMQ_BACKLOG, "backlog", options.backlog},
+          // Clients beat, and say how long their silence may last: a server that beats too keeps a timer for each of
+          // its peers, among which libzmq searches one by one. The kernel finds those that do not beat.
+          {ZMQ_HEARTBEAT_IVL, "heartbeat interval", 0},
+          {ZMQ_TCP_KEEPALIVE, "TCP keepalive", 1},
+          {ZMQ_TCP_KEEPALIVE_IDLE, "TCP keepalive idle", 30},
+          {ZMQ_TCP_KEEPALIVE_INTVL, "TCP keepalive interval", 10},
+          {ZMQ_TCP_KEEPALIVE_CNT, "TCP keepalive count", 3},
+          {ZMQ_CURVE_SERVER, "CURVE server", 1},
+          {ZMQ_CURVE_SECRETKEY, "secret key", options.key.secret_key},
+          {ZMQ_ZAP_DOMAIN, "ZAP domain", std::string(kZapDomain) + std::string(to_string(options.channel))},
+          {kZapEnforceDomain, "ZAP domain enforced", 1},
+      }));
   return handle;
 }
 }  // namespace

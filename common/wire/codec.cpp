@@ -144,7 +144,7 @@ class LimitVisitor : public msgpack::null_visitor {
 
 class Decoder {
  public:
-  Decoder(std::string root, const Limits& limits) : path_(std::move(root)), limits_(limits) {}
+  Decoder(std::string_view root, const Limits& limits) : limits_(limits) { path_.push_back({root, 0}); }
 
   template <class T>
   void message(const msgpack::object_array& array, T& value) {
@@ -154,11 +154,9 @@ class Decoder {
   template <class T>
   void operator()(const char* name, T& value) {
     if (error_ || next_ >= size_) return;  // a shorter, older message keeps the defaults
-    const std::size_t length = path_.size();
-    path_ += '.';
-    path_ += name;
+    path_.push_back({name, 0});
     take(at_[next_++], value);
-    if (!error_) path_.resize(length);
+    path_.pop_back();
   }
 
   std::optional<Error> error() const { return error_; }
@@ -179,7 +177,19 @@ class Decoder {
   }
 
   void refuse(Errc code, const char* what) {
-    if (!error_) error_ = Error{code, path_, what, {}};
+    if (!error_) error_ = Error{code, path(), what, {}};
+  }
+  std::string path() const {
+    std::string text;
+    for (const Step& step : path_) {
+      if (step.name.empty()) {
+        text += '[' + std::to_string(step.index) + ']';
+      } else {
+        text += text.empty() ? "" : ".";
+        text += step.name;
+      }
+    }
+    return text;
   }
 
   template <class T>
@@ -198,11 +208,10 @@ class Decoder {
       value.clear();
       value.reserve(object.via.array.size);
       for (std::uint32_t i = 0; i < object.via.array.size && !error_; ++i) {
-        const std::size_t length = path_.size();
-        path_ += '[' + std::to_string(i) + ']';
+        path_.push_back({{}, i});
         value.emplace_back();
         take(object.via.array.ptr[i], value.back());
-        if (!error_) path_.resize(length);
+        path_.pop_back();
       }
     } else if constexpr (is_map<T>::value) {
       if (object.type != object_type::MAP) return refuse(Errc::malformed, "is not a map");
@@ -215,7 +224,8 @@ class Decoder {
     } else if constexpr (std::is_same_v<T, std::string>) {
       if (object.type != object_type::STR) return refuse(Errc::malformed, "is not a text");
       const std::string_view text(object.via.str.ptr, object.via.str.size);
-      if (text.size() > (path_ == "reply.body" ? limits_.body_bytes : limits_.text_bytes))
+      const bool body = path_.size() == 2 && path_[1].name == "body" && path_[0].name == "reply";
+      if (text.size() > (body ? limits_.body_bytes : limits_.text_bytes))
         return refuse(Errc::out_of_range, "is too long");
       if (!parse::is_utf8(text)) return refuse(Errc::malformed, "is not UTF-8");
       value = text;
@@ -253,7 +263,12 @@ class Decoder {
     }
   }
 
-  std::string path_;
+  // Where it is, put together as a text only for an error.
+  struct Step {
+    std::string_view name;  // of a field; empty: an element
+    std::uint32_t index = 0;
+  };
+  std::vector<Step> path_;
   const Limits& limits_;
   const msgpack::object* at_ = nullptr;
   std::uint32_t next_ = 0;
@@ -264,7 +279,7 @@ class Decoder {
 template <class T>
 Result<Message> decode_as(const msgpack::object_array& array, Kind kind, const Limits& limits) {
   T value;
-  Decoder decoder{std::string(to_string(kind)), limits};
+  Decoder decoder{to_string(kind), limits};
   decoder.message(array, value);
   if (const auto error = decoder.error()) return tl::unexpected<Error>(*error);
   return Message(std::move(value));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace wattle::controller {
 namespace {
@@ -21,28 +22,53 @@ constexpr double kMaxRoundTripUs = 3.6e9;
 constexpr double kThrottlePeriodUs = 1e6;  // the longest of cpu.max: throttling is told when it ends
 constexpr std::uint64_t kMaxParts = 65'536;
 
-tl::unexpected<Error> refuse(const std::string& field, const std::string& what) {
-  return fail(Errc::out_of_range, field, what, "the agent on this node measures wrongly: see `wattle doctor`");
+// A field's path, put together only when somebody wants to read it: of a hundred fields none is wrong, as a rule.
+class Field {
+ public:
+  Field(const char* name) : name_(name) {}
+  Field(const char* name, std::string_view index) : name_(name), index_(index), indexed_(true) {}
+  // Lives no longer than what it is a field of.
+  Field operator+(const char* name) const {
+    Field field(name);
+    field.of_ = this;
+    return field;
+  }
+  std::string text() const {
+    std::string text = of_ == nullptr ? std::string() : of_->text();
+    text += name_;
+    if (indexed_) text.append("[").append(index_).append("]");
+    return text;
+  }
+
+ private:
+  const Field* of_ = nullptr;
+  const char* name_;
+  std::string_view index_;
+  bool indexed_ = false;
+};
+
+tl::unexpected<Error> refuse(const Field& field, const std::string& what) {
+  return fail(Errc::out_of_range, field.text(), what, "the agent on this node measures wrongly: see `wattle doctor`");
 }
 
-Status not_negative(const std::string& field, const std::optional<double>& value) {
+Status not_negative(const Field& field, const std::optional<double>& value) {
   if (value && *value < 0) return refuse(field, "is negative: " + std::to_string(*value));
   return {};
 }
 
-Status ratio(const std::string& field, std::optional<double>& value) {
+Status ratio(const Field& field, std::optional<double>& value) {
   WATTLE_CHECK(not_negative(field, value));
   if (value && *value > kRatioSlack) return refuse(field, "is more than 1: " + std::to_string(*value));
   if (value) value = std::min(*value, 1.0);
   return {};
 }
 
-Status bytes(const std::string& field, const std::optional<std::uint64_t>& value) {
+Status bytes(const Field& field, const std::optional<std::uint64_t>& value) {
   if (value && *value > kMaxBytes) return refuse(field, "is beyond any machine: " + std::to_string(*value) + " bytes");
   return {};
 }
 
-Status pressure(const std::string& field, Pressure& pressure) {
+Status pressure(const Field& field, Pressure& pressure) {
   WATTLE_CHECK(ratio(field + ".cpu_some_ratio", pressure.cpu_some_ratio));
   WATTLE_CHECK(ratio(field + ".cpu_full_ratio", pressure.cpu_full_ratio));
   WATTLE_CHECK(ratio(field + ".memory_some_ratio", pressure.memory_some_ratio));
@@ -52,7 +78,7 @@ Status pressure(const std::string& field, Pressure& pressure) {
 }
 
 // An interval of nothing has no power: then the bound is that of an hour.
-Status energy(const std::string& field, const std::optional<std::uint64_t>& energy_uj, std::int64_t interval_ns) {
+Status energy(const Field& field, const std::optional<std::uint64_t>& energy_uj, std::int64_t interval_ns) {
   if (!energy_uj) return {};
   const double interval_s = static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-9;
   const double power_w = static_cast<double>(*energy_uj) * 1e-6 / interval_s;
@@ -65,19 +91,19 @@ double interval_us(std::int64_t interval_ns) {
   return static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-3;
 }
 
-Status at_most(const std::string& field, const std::optional<std::uint64_t>& value, double most) {
+Status at_most(const Field& field, const std::optional<std::uint64_t>& value, double most) {
   if (value && static_cast<double>(*value) > most) return refuse(field, "is too much: " + std::to_string(*value));
   return {};
 }
 
-Status at_most(const std::string& field, const std::optional<double>& value, double most) {
+Status at_most(const Field& field, const std::optional<double>& value, double most) {
   WATTLE_CHECK(not_negative(field, value));
   if (value && *value > most) return refuse(field, "is too much: " + std::to_string(*value));
   return {};
 }
 
 // `most_us` of time on CPU in all.
-Status kernel(const std::string& field, const KernelValues& values, double most_us, std::int64_t interval_ns) {
+Status kernel(const Field& field, const KernelValues& values, double most_us, std::int64_t interval_ns) {
   const double us = interval_us(interval_ns);
   WATTLE_CHECK(at_most(field + ".on_cpu_us", values.on_cpu_us, most_us));
   WATTLE_CHECK(at_most(field + ".cpu_cycles", values.cpu_cycles, most_us * 1e-6 * kMaxHz));
@@ -90,7 +116,8 @@ Status kernel(const std::string& field, const KernelValues& values, double most_
 }
 
 Status socket(SocketValues& values) {
-  const std::string field = "record.node.sockets[" + std::to_string(values.socket) + "]";
+  const std::string index = std::to_string(values.socket);
+  const Field field("record.node.sockets", index);
   WATTLE_CHECK(at_most(field + ".dram_read_bytes_per_s", values.dram_read_bytes_per_s, kMaxBytesPerS));
   WATTLE_CHECK(at_most(field + ".dram_write_bytes_per_s", values.dram_write_bytes_per_s, kMaxBytesPerS));
   WATTLE_CHECK(at_most(field + ".frequency_hz", values.frequency_hz, kMaxHz));
@@ -135,7 +162,7 @@ Status check_node(NodeValues& node, std::int64_t interval_ns) {
   for (const EnergyDomain& domain : node.domains) {
     if (domain.name.empty() || domain.name.size() > kMaxName)
       return refuse("record.node.domains", "one has no name, or one too long");
-    WATTLE_CHECK(energy("record.node.domains[" + domain.name + "]", domain.energy_uj, interval_ns));
+    WATTLE_CHECK(energy(Field("record.node.domains", domain.name), domain.energy_uj, interval_ns));
   }
   for (SocketValues& values : node.sockets) WATTLE_CHECK(socket(values));
   return kernel("record.node.kernel", node.kernel, 2 * node.cpu_cores.value_or(kMaxCores) * interval_us(interval_ns),
@@ -143,7 +170,7 @@ Status check_node(NodeValues& node, std::int64_t interval_ns) {
 }
 
 Status check_workload(WorkloadValues& workload, double cores, std::int64_t interval_ns) {
-  const std::string field = "record.workloads[" + workload.name.substr(0, 64) + "]";
+  const Field field("record.workloads", std::string_view(workload.name).substr(0, 64));
   if (workload.name.empty() || workload.name.size() > kMaxName) return refuse(field, "has no name, or one too long");
   WATTLE_CHECK(bytes(field + ".memory_bytes", workload.memory_bytes));
   WATTLE_CHECK(pressure(field + ".pressure", workload.pressure));
@@ -163,7 +190,7 @@ Status check_workload(WorkloadValues& workload, double cores, std::int64_t inter
 }
 
 Status check_probe(ProbeValues& probe) {
-  const std::string field = "record.probes[" + probe.target.substr(0, 64) + "]";
+  const Field field("record.probes", std::string_view(probe.target).substr(0, 64));
   if (probe.target.empty() || probe.target.size() > kMaxName) return refuse(field, "has no target, or one too long");
   WATTLE_CHECK(not_negative(field + ".p50_ms", probe.p50_ms));
   WATTLE_CHECK(not_negative(field + ".p95_ms", probe.p95_ms));

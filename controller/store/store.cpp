@@ -139,12 +139,15 @@ void Store::run() {
       if (since < options_.commit_every)
         wake_.wait_for(lock, options_.commit_every - since,
                        [&] { return stop_ || figures_.queue_bytes > options_.queue_bytes / 2; });
-      if (queue_.empty()) return;
+      if (queue_.empty()) break;
       batch.swap(queue_);
     }
     committed_at_ = clock_.mono();
     keep(batch);
   }
+  // For who reads the file; a controller that is killed adds up at its next start.
+  if (file_)
+    if (const Status written = file_->write_ledger(); !written) trouble(written.error());
 }
 
 // Until it is on disk, or the end.

@@ -5,11 +5,12 @@
 #include <sstream>
 
 #include "common/sqlite/record_table.hpp"
+#include "common/wire/codec.hpp"
 
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 1> kSteps{
+constexpr std::array<const char*, 2> kSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
     " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
     " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
@@ -24,7 +25,12 @@ constexpr std::array<const char*, 1> kSteps{
     " received_s INTEGER NOT NULL, refused INTEGER NOT NULL, hash INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE TABLE gap(id INTEGER PRIMARY KEY, node INTEGER NOT NULL, incarnation INTEGER NOT NULL,"
     " first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, why TEXT NOT NULL, noticed_s INTEGER NOT NULL);"
-    "CREATE TABLE event(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, what TEXT NOT NULL, detail TEXT NOT NULL)"};
+    "CREATE TABLE event(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, what TEXT NOT NULL, detail TEXT NOT NULL)",
+    // 2: up to which raw record a node's are in the ledger, and the lowest that may not be. In files of 1 all are.
+    "ALTER TABLE node ADD COLUMN ledger_raw INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE node SET ledger_raw = (SELECT coalesce(max(id), 0) FROM raw);"
+    "CREATE TABLE progress(id INTEGER PRIMARY KEY CHECK(id = 1), ledger_from INTEGER NOT NULL);"
+    "INSERT INTO progress SELECT 1, coalesce(max(id), 0) + 1 FROM raw"};
 
 constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
 constexpr std::uint64_t kLogBytes = 8 << 20;
@@ -74,7 +80,8 @@ Status StoreFile::load() {
   WATTLE_TRY(first_raw_id_, database_->integer("SELECT coalesce(min(id), 1) FROM raw"));
   WATTLE_TRY(const auto last, database_->integer("SELECT max(id) FROM raw"));
   next_raw_id_ = std::max(first_raw_id_, last + 1);
-  return load_clock_steps();
+  WATTLE_CHECK(load_clock_steps());
+  return load_ledger();
 }
 
 Status StoreFile::load_clock_steps() {
@@ -96,6 +103,23 @@ Status StoreFile::clock_set(std::int64_t by_s, std::int64_t now_s) {
   return {};
 }
 
+// What was not written to the ledger when the file was left.
+Status StoreFile::load_ledger() {
+  WATTLE_TRY(auto statement,
+             database_->prepare("SELECT r.id, r.node, r.incarnation, r.seq, r.received_s, r.hash, r.body FROM raw r"
+                                " JOIN node n ON n.id = r.node WHERE r.id >= (SELECT ledger_from FROM progress)"
+                                " AND r.id > n.ledger_raw AND r.refused = 0 ORDER BY r.id"));
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return {};
+    const RecordMark mark{loaded(statement.integer(2)), loaded(statement.integer(3))};
+    const std::string_view body = statement.blob(6);
+    if (sqlite::record_hash(mark, body) != statement.integer(5)) continue;  // damaged: nothing to add up
+    if (const auto record = wire::decode_record(body))
+      ledger_.add(statement.integer(1), statement.integer(0), *record, statement.integer(4));
+  }
+}
+
 Status StoreFile::prepare() {
   const auto ready = [&](std::optional<sqlite::Statement>& out, const char* sql) -> Status {
     WATTLE_TRY(out, database_->prepare(sql));
@@ -108,8 +132,8 @@ Status StoreFile::prepare() {
                      " WHERE id=?1"));
   WATTLE_CHECK(ready(add_raw_, "INSERT INTO raw VALUES(?,?,?,?,?,?,?,?)"));
   WATTLE_CHECK(ready(add_ledger_,
-                     "INSERT INTO ledger VALUES(?1,?2,?3,1,?4,?5,?6,?7) ON CONFLICT(node, kind, name) DO UPDATE SET"
-                     " records=records+1, energy_uj=energy_uj+excluded.energy_uj,"
+                     "INSERT INTO ledger VALUES(?1,?2,?3,?8,?4,?5,?6,?7) ON CONFLICT(node, kind, name) DO UPDATE SET"
+                     " records=records+excluded.records, energy_uj=energy_uj+excluded.energy_uj,"
                      " estimated_uj=estimated_uj+excluded.estimated_uj, cpu_us=cpu_us+excluded.cpu_us,"
                      " last_s=excluded.last_s"));
   WATTLE_CHECK(
@@ -118,6 +142,8 @@ Status StoreFile::prepare() {
   WATTLE_CHECK(ready(set_mark_, "INSERT OR REPLACE INTO mark VALUES(?,?,?)"));
   WATTLE_CHECK(ready(drop_mark_, "DELETE FROM mark WHERE node=? AND incarnation=?"));
   WATTLE_CHECK(ready(oldest_raw_, "SELECT id, received_s, length(body) FROM raw ORDER BY id LIMIT ?"));
+  WATTLE_CHECK(ready(set_written_, "UPDATE node SET ledger_raw=?2 WHERE id=?1"));
+  WATTLE_CHECK(ready(set_progress_, "UPDATE progress SET ledger_from=?"));
   return ready(drop_raw_, "DELETE FROM raw WHERE id < ?");
 }
 
@@ -136,6 +162,12 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
   const std::int64_t raw_id_before = next_raw_id_;
   StoreMarks changed, after;
   std::int64_t first_raw_id = first_raw_id_;
+  struct Added {
+    std::int64_t node, raw_id;
+    const StoreItem* item;
+  };
+  std::vector<Added> added;
+  std::vector<std::int64_t> written;
   const auto all = [&]() -> Status {
     WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
     for (const StoreItem& item : items) {
@@ -150,10 +182,17 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
       if (item.mark.seq <= mark) continue;
       mark = item.mark.seq;
       WATTLE_TRY(const auto node, node_id(item.node));
+      if (!item.bytes.empty() && !item.refused) added.push_back({node, next_raw_id_, &item});
       WATTLE_CHECK(add_item(node, item, now_s));
     }
     WATTLE_CHECK(set_marks(changed, after));
-    WATTLE_CHECK(trim_raw(items.size(), now_s, first_raw_id));
+    WATTLE_TRY(first_raw_id, surplus(items.size(), now_s, raw_id_before));
+    written = ledger_.due(now_s, options_.ledger_every_s, first_raw_id);
+    WATTLE_CHECK(write_ledger(written, raw_id_before));
+    if (first_raw_id > first_raw_id_) {
+      drop_raw_->bind(1, first_raw_id);
+      WATTLE_CHECK(drop_raw_->run());
+    }
     if (++applied_ % kTrimTablesEvery == 1) WATTLE_CHECK(trim_tables());
     return transaction.commit();
   };
@@ -165,9 +204,43 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
   } else {
     for (auto& [node, marks] : after) marks_[node] = std::move(marks);
     first_raw_id_ = first_raw_id;
+    std::erase_if(clock_steps_, [&](const ClockStep& step) { return step.before_raw_id <= first_raw_id_; });
+    for (const std::int64_t node : written) ledger_.forget(node);
+    for (const Added& one : added) ledger_.add(one.node, one.raw_id, one.item->record, now_s);
   }
   new_nodes_.clear();
   return done;
+}
+
+Status StoreFile::write_ledger() {
+  const std::vector<std::int64_t> nodes = ledger_.all();
+  WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+  WATTLE_CHECK(write_ledger(nodes, next_raw_id_));
+  WATTLE_CHECK(transaction.commit());
+  for (const std::int64_t node : nodes) ledger_.forget(node);
+  return {};
+}
+
+Status StoreFile::write_ledger(const std::vector<std::int64_t>& nodes, std::int64_t next_raw_id) {
+  for (const std::int64_t node : nodes) {
+    const WaitingLedger& waiting = ledger_.of(node);
+    for (const auto& [key, sums] : waiting.rows) {
+      add_ledger_->bind(1, node);
+      add_ledger_->bind(2, key.first);
+      add_ledger_->bind_text(3, key.second);
+      add_ledger_->bind(4, sums.energy_uj);
+      add_ledger_->bind(5, sums.estimated_uj);
+      add_ledger_->bind(6, sums.cpu_us);
+      add_ledger_->bind(7, waiting.last_s);
+      add_ledger_->bind(8, sums.records);
+      WATTLE_CHECK(add_ledger_->run());
+    }
+    set_written_->bind(1, node);
+    set_written_->bind(2, waiting.last_raw);
+    WATTLE_CHECK(set_written_->run());
+  }
+  set_progress_->bind(1, ledger_.lowest_without(nodes, next_raw_id));
+  return set_progress_->run();
 }
 
 // `after` gets all marks of the nodes that changed.
@@ -205,12 +278,12 @@ Status StoreFile::add_item(std::int64_t node, const StoreItem& item, std::int64_
   add_raw_->bind(7, sqlite::record_hash(item.mark, item.bytes));
   add_raw_->bind(8, std::string_view(item.bytes));
   WATTLE_CHECK(add_raw_->run());
-  return add_to_ledger(node, item, now_s);
+  return add_to_node(node, item, now_s);
 }
 
-Status StoreFile::add_to_ledger(std::int64_t node, const StoreItem& item, std::int64_t now_s) {
+Status StoreFile::add_to_node(std::int64_t node, const StoreItem& item, std::int64_t now_s) {
   const NodeValues& values = item.record.node;
-  const bool used = !item.refused && item.record.interval_ns > 0;  // else there is no interval to add
+  const bool used = !item.refused && counts(item.record);
   const bool estimated = values.energy_source == EnergySource::estimated;
   const auto sum = [&](const std::optional<std::uint64_t>& value) { return used ? stored(value.value_or(0)) : 0; };
   add_sums_->bind(1, node);
@@ -221,21 +294,7 @@ Status StoreFile::add_to_ledger(std::int64_t node, const StoreItem& item, std::i
   add_sums_->bind(6, sum(values.idle_energy_uj));
   add_sums_->bind(7, sum(values.unattributed_energy_uj));
   add_sums_->bind(8, now_s);
-  WATTLE_CHECK(add_sums_->run());
-  if (!used) return {};
-  for (const WorkloadValues& workload : item.record.workloads) {
-    const std::int64_t energy_uj = sum(workload.energy_uj), cpu_us = sum(workload.cpu_usage_us);
-    if (energy_uj == 0 && cpu_us == 0) continue;
-    add_ledger_->bind(1, node);
-    add_ledger_->bind(2, static_cast<std::int64_t>(workload.kind));
-    add_ledger_->bind_text(3, workload.name);
-    add_ledger_->bind(4, estimated ? 0 : energy_uj);
-    add_ledger_->bind(5, estimated ? energy_uj : 0);
-    add_ledger_->bind(6, cpu_us);
-    add_ledger_->bind(7, now_s);
-    WATTLE_CHECK(add_ledger_->run());
-  }
-  return {};
+  return add_sums_->run();
 }
 
 Status StoreFile::add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s) {
@@ -252,29 +311,26 @@ Status StoreFile::add_gap(std::int64_t node, const StoreGap& gap, std::int64_t n
 }
 
 // The oldest go while they are too old or the file is too full. Looks at no more than a few times what was added, so
-// that no transaction becomes long; a bound that was lowered is reached over some transactions.
-Status StoreFile::trim_raw(std::size_t added, std::int64_t now_s, std::int64_t& first_raw_id) {
+// that no transaction becomes long; a bound that was lowered is reached over some transactions. Those that were just added
+// stay: they are in no ledger yet.
+Result<std::int64_t> StoreFile::surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added) {
   const std::uint64_t page = database_->page_bytes();
   const std::uint64_t used = database_->pages_in_use() * page;
   const bool full = used > options_.max_bytes;
   const std::uint64_t goal = options_.max_bytes - options_.max_bytes / kSlackShare;
   std::uint64_t surplus = full ? used - goal : 0;
-  std::int64_t below = first_raw_id;
+  std::int64_t below = first_raw_id_;
   oldest_raw_->bind(1, stored(std::max(kTrimAtLeast, 4 * added)));
   for (;;) {
     WATTLE_TRY(const bool row, oldest_raw_->step());
-    if (!row) break;
+    if (!row || oldest_raw_->integer(0) >= first_added) break;
     const auto bytes = loaded(oldest_raw_->integer(2)) + 48;
     if (surplus == 0 && age_s(oldest_raw_->integer(0), oldest_raw_->integer(1), now_s) < options_.keep_s) break;
     surplus -= std::min(surplus, bytes);
     below = oldest_raw_->integer(0) + 1;
   }
   oldest_raw_->reset();
-  if (below == first_raw_id) return {};
-  first_raw_id = below;
-  std::erase_if(clock_steps_, [&](const ClockStep& step) { return step.before_raw_id <= below; });
-  drop_raw_->bind(1, below);
-  return drop_raw_->run();
+  return below;
 }
 
 std::int64_t StoreFile::age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const {

@@ -1,6 +1,8 @@
 // store_file: the controller's file: up to where each node's records were taken, what they add up to, and the last of them.
 // Promise  apply() is one transaction: marks, ledger, gaps and raw records of a batch are all in the file, synced, or
 //          none is; a record that the marks say is there is left out, so that applying twice is applying once
+// Ledger   its rows are written up to `ledger_every_s` after the raw records that they add up (ledger_buffer.hpp), of which none
+//          goes before; a file that is opened adds up what was not written, ledger() what waits
 // Format   docs/operations.md, "The controller's store"; `kStoreSteps` leads from each schema version to the next
 // Bounds   raw records: as old as `keep` and the whole file as large as `max_bytes`, the oldest go; ledger rows, gaps and
 //          events each by number. What goes from the ledger or the gaps stays in sums of its node
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "common/sqlite/database.hpp"
+#include "controller/store/ledger_buffer.hpp"
 #include "controller/store/record_store.hpp"
 
 namespace wattle::controller {
@@ -28,6 +31,7 @@ struct StoreFileOptions {
   std::int64_t keep_s = 3600;
   std::int64_t max_ledger_rows = 100'000;
   std::int64_t max_gap_rows = 10'000;
+  std::int64_t ledger_every_s = 10;
   sqlite::DatabaseOptions database{.cache_kib = 16 << 10, .quick_check = true};
 };
 
@@ -64,6 +68,8 @@ class StoreFile {
   Status apply(std::span<const StoreItem> items, std::int64_t now_s);
   // Raises marks; for a file that is begun anew, where the one before it ended.
   Status adopt(const StoreMarks& marks);
+  // All rows of the ledger that wait.
+  Status write_ledger();
   Status note(const std::string& what, const std::string& detail, std::int64_t now_s);
   // The wall clock was set by so much since the last apply(): what was received before is not older or younger for that.
   Status clock_set(std::int64_t by_s, std::int64_t now_s);
@@ -82,23 +88,27 @@ class StoreFile {
   explicit StoreFile(StoreFileOptions options) : options_(std::move(options)) {}
   Status load();
   Status load_clock_steps();
+  Status load_ledger();
   Status prepare();
   Result<std::int64_t> node_id(const std::string& name);
   Status add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s);
-  Status add_to_ledger(std::int64_t node, const StoreItem& item, std::int64_t now_s);
+  Status add_to_node(std::int64_t node, const StoreItem& item, std::int64_t now_s);
+  Status write_ledger(const std::vector<std::int64_t>& nodes, std::int64_t next_raw_id);
   Status add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s);
   Status set_marks(const StoreMarks& changed, StoreMarks& after);
-  Status trim_raw(std::size_t added, std::int64_t now_s, std::int64_t& first_raw_id);
+  // Below which the raw records are to go.
+  Result<std::int64_t> surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added);
   Status trim_tables();
   std::int64_t age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const;
 
   StoreFileOptions options_;
   std::unique_ptr<sqlite::Database> database_;
   std::optional<sqlite::Statement> add_node_, add_sums_, add_raw_, add_ledger_, add_gap_, count_gap_, set_mark_,
-      drop_mark_, oldest_raw_, drop_raw_;
+      drop_mark_, oldest_raw_, drop_raw_, set_written_, set_progress_;
   std::map<std::string, std::int64_t> node_ids_;
   std::vector<std::string> new_nodes_;  // of the transaction that is open
   StoreMarks marks_;
+  LedgerBuffer ledger_;
   std::int64_t next_node_id_ = 1, first_raw_id_ = 1, next_raw_id_ = 1;
   struct ClockStep {
     std::int64_t before_raw_id, by_s;

@@ -1,4 +1,7 @@
 // What a store file holds, for tests and for people.
+#include <algorithm>
+#include <tuple>
+
 #include "common/sqlite/record_table.hpp"
 #include "controller/store/store_file.hpp"
 
@@ -30,15 +33,36 @@ Result<std::vector<NodeSums>> StoreFile::nodes() {
                        });
 }
 
+// With what waits to be written.
 Result<std::vector<LedgerRow>> StoreFile::ledger() {
-  return all<LedgerRow>(*database_,
-                        "SELECT n.name, l.name, l.kind, l.records, l.energy_uj, l.estimated_uj, l.cpu_us FROM ledger l"
-                        " JOIN node n ON n.id = l.node ORDER BY n.name, l.kind, l.name",
-                        [](const sqlite::Statement& at) {
-                          return LedgerRow{
-                              std::string(at.blob(0)), std::string(at.blob(1)), at.integer(2), at.integer(3),
-                              at.integer(4),           at.integer(5),           at.integer(6)};
-                        });
+  WATTLE_TRY(
+      std::vector<LedgerRow> rows,
+      all<LedgerRow>(*database_,
+                     "SELECT n.name, l.name, l.kind, l.records, l.energy_uj, l.estimated_uj, l.cpu_us FROM ledger l"
+                     " JOIN node n ON n.id = l.node ORDER BY n.name, l.kind, l.name",
+                     [](const sqlite::Statement& at) {
+                       return LedgerRow{std::string(at.blob(0)), std::string(at.blob(1)), at.integer(2), at.integer(3),
+                                        at.integer(4),           at.integer(5),           at.integer(6)};
+                     }));
+  std::map<std::tuple<std::string, std::int64_t, std::string>, LedgerRow> sorted;
+  for (LedgerRow& row : rows) sorted[{row.node, row.kind, row.name}] = std::move(row);
+  const std::vector<std::int64_t> waiting = ledger_.all();
+  for (const auto& [name, id] : node_ids_) {
+    if (!std::binary_search(waiting.begin(), waiting.end(), id)) continue;
+    for (const auto& [key, sums] : ledger_.of(id).rows) {
+      LedgerRow& row = sorted[{name, key.first, key.second}];
+      row.node = name;
+      row.kind = key.first;
+      row.name = key.second;
+      row.records += sums.records;
+      row.energy_uj += sums.energy_uj;
+      row.estimated_uj += sums.estimated_uj;
+      row.cpu_us += sums.cpu_us;
+    }
+  }
+  rows.clear();
+  for (auto& [key, row] : sorted) rows.push_back(std::move(row));
+  return rows;
 }
 
 Result<std::vector<RawRecord>> StoreFile::raw() {

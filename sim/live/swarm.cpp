@@ -15,7 +15,10 @@ namespace wattle::sim::live {
 
 namespace {
 
-constexpr std::size_t kAckDelays = 20'000;
+constexpr Duration kRoundPerNode = std::chrono::microseconds(2);
+constexpr Duration kNoteEvery = std::chrono::milliseconds(200);
+constexpr Duration kDelaysKept = std::chrono::minutes(1);
+constexpr std::size_t kMaxDelays = 1'000'000;
 constexpr std::size_t kMaxPods = 100'000;
 constexpr std::string_view kPods = "/pods/";
 
@@ -38,6 +41,15 @@ wire::Hello hello_of(const ServerModel& server, const SwarmOptions& options, std
   return hello;
 }
 
+// The nodes that this process plays; they are who they are whatever the number of parts.
+std::vector<ServerModel> servers_of(const SwarmOptions& options) {
+  std::vector<ServerModel> all = synthetic_fleet(options.nodes, options.fleet.seed);
+  const auto at = [&](std::size_t part) {
+    return all.begin() + static_cast<std::ptrdiff_t>(options.nodes * part / options.parts);
+  };
+  return {std::make_move_iterator(at(options.part - 1)), std::make_move_iterator(at(options.part))};
+}
+
 }  // namespace
 
 Status parse_listen(const std::string& text, SwarmOptions& options) {
@@ -46,6 +58,17 @@ Status parse_listen(const std::string& text, SwarmOptions& options) {
   if (!port || colon == 0) return fail(Errc::malformed, text, "is no address and port", "write it as 127.0.0.1:8060");
   options.listen_address = text.substr(0, colon);
   options.listen_port = *port;
+  return {};
+}
+
+Status parse_part(const std::string& text, SwarmOptions& options) {
+  const auto slash = text.find('/');
+  const auto part = parse::integer<std::size_t>(text.substr(0, slash));
+  const auto parts = slash == std::string::npos ? std::nullopt : parse::integer<std::size_t>(text.substr(slash + 1));
+  if (!part || !parts || *part == 0 || *part > *parts)
+    return fail(Errc::malformed, text, "is no part", "write 1/3, 2/3 and 3/3 for three processes");
+  options.part = *part;
+  options.parts = *parts;
   return {};
 }
 
@@ -96,7 +119,7 @@ Result<std::string> make_swarm_keys(const SwarmOptions& options) {
   WATTLE_CHECK(make_dirs(options.keys_dir, 0700));
   WATTLE_TRY(auto dir, Dir::open_(options.keys_dir));
   std::string allow;
-  for (const ServerModel& server : synthetic_fleet(options.nodes, options.fleet.seed)) {
+  for (const ServerModel& server : servers_of(options)) {
     transport::KeyPair key;
     if (dir.exists(server.name + ".key")) {
       WATTLE_TRY(key, transport::KeyPair::load(key_file(options, server.name)));
@@ -115,14 +138,15 @@ Swarm::Swarm(const SwarmOptions& options, const Clock& clock, const Log& log)
       tick_(from_seconds(options.tick_s)),
       outbox_records_(options.outbox_records),
       incarnation_(static_cast<std::uint64_t>(to_ns(clock.wall()))),
-      fleet_(synthetic_fleet(options.nodes, options.fleet.seed), options.fleet, clock.mono()),
-      connected_(options.nodes, false) {}
+      fleet_(servers_of(options), options.fleet, clock.mono()),
+      connected_(fleet_.size(), false) {}
 
 Swarm::~Swarm() = default;
 
 Status Swarm::connect(const SwarmOptions& options) {
   WATTLE_TRY(const transport::ServerKeys server_keys, transport::load_server_keys(options.server_key));
   const MonoTime now = clock_.mono();
+  const std::uint64_t seed = options.fleet.seed * 1'000'003 + options.nodes * (options.part - 1);
   nodes_.resize(fleet_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const ServerModel& server = fleet_.server(i);
@@ -141,9 +165,8 @@ Status Swarm::connect(const SwarmOptions& options) {
     WATTLE_TRY(auto client, transport::Client::connect(context_, to));
     Node& node = nodes_[i];
     node.outbox = std::make_unique<transport::MemoryOutbox>(options.outbox_records);
-    node.session = std::make_unique<transport::AgentSession>(std::move(client), *node.outbox,
-                                                             hello_of(server, options, incarnation_), clock_, log_,
-                                                             options.fleet.seed * 1'000'003 + i);
+    node.session = std::make_unique<transport::AgentSession>(
+        std::move(client), *node.outbox, hello_of(server, options, incarnation_), clock_, log_, seed + i);
     // Spread over the tick, so that a thousand nodes do not speak at once.
     node.due = now + tick_ * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(nodes_.size());
   }
@@ -151,7 +174,8 @@ Status Swarm::connect(const SwarmOptions& options) {
 }
 
 Result<std::unique_ptr<Swarm>> Swarm::start(const SwarmOptions& options, const Clock& clock, const Log& log) {
-  if (options.nodes == 0) return fail(Errc::out_of_range, "nodes", "is 0", "give at least one");
+  if (options.nodes < options.parts)
+    return fail(Errc::out_of_range, "nodes", "are fewer than processes that play them", "give at least one for each");
   std::unique_ptr<Swarm> swarm(new Swarm(options, clock, log));
   for (const LatencyShift& shift : options.fleet.shifts)
     if (!swarm->fleet_.index_of(shift.node))
@@ -178,6 +202,7 @@ std::map<std::string, http::Handler> Swarm::routes() {
     const std::lock_guard lock(mutex_);
     return http::Response{200, "application/json", nodes_json(fleet_, clock_.mono(), incarnation_, connected_)};
   };
+  routes["GET /status"] = [this](const http::Request& request) { return on_status(request); };
   routes["POST /pods"] = [this](const http::Request& request) { return on_bind(request); };
   routes["DELETE " + std::string(kPods)] = [this](const http::Request& request) { return on_unbind(request); };
   return routes;
@@ -204,14 +229,62 @@ http::Response Swarm::on_unbind(const http::Request& request) {
   return {200, "application/json", nlohmann::json{{"uid", uid}, {"gone", true}}.dump()};
 }
 
-void Swarm::pump(std::chrono::milliseconds timeout, int fd) {
+http::Response Swarm::on_status(const http::Request& request) const {
+  const auto asked = request.query.find("window");
+  const auto window_s = asked == request.query.end() ? std::optional<double>(10) : parse::real(asked->second);
+  if (!window_s || !(*window_s > 0 && *window_s <= seconds(kDelaysKept)))
+    return answer_error({Errc::out_of_range, "window", "is not within 0 and 60 s", ""});
+  const AckDelays delays = ack_delays(from_seconds(*window_s));
+  const std::lock_guard lock(mutex_);
+  return {200, "application/json", status_json(told_, delays)};
+}
+
+std::vector<bool> Swarm::wait(std::chrono::milliseconds timeout, int fd) {
+  const int fds[] = {fd};
+  const std::span<const int> others(fds, fd >= 0 ? 1 : 0);
+  const MonoTime begun = clock_.mono();
+  const auto left = [&](MonoTime until) {
+    return std::chrono::ceil<std::chrono::milliseconds>(std::max(until - clock_.mono(), Duration(0)));
+  };
+  const MonoTime earliest =
+      std::min(round_at_ + kRoundPerNode * static_cast<std::int64_t>(nodes_.size()), begun + timeout);
+  if (earliest > begun) transport::poll({}, others, left(earliest));
   sockets_.clear();
   // A session may rebuild its socket, so the addresses are taken anew.
   for (const Node& node : nodes_) sockets_.push_back(&node.session->socket());
-  const int fds[] = {fd};
-  transport::poll(sockets_, std::span<const int>(fds, fd >= 0 ? 1 : 0), timeout);
+  std::vector<bool> ready = transport::poll(sockets_, others, left(begun + timeout));
+  round_at_ = clock_.mono();
+  ready.resize(nodes_.size());
+  return ready;
+}
 
+void Swarm::pump(std::chrono::milliseconds timeout, int fd) {
+  std::vector<bool> busy = wait(timeout, fd);
   const MonoTime now = clock_.mono();
+  sample(now, busy);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (!busy[i] && now < node.pump_at) continue;
+    node.session->pump();
+    node.pump_at = now + node.session->patience();
+    busy[i] = true;
+  }
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!busy[i]) continue;
+    Node& node = nodes_[i];
+    const transport::SessionStatus& session = node.session->status();
+    connected_[i] = session.welcomed;
+    while (!node.unacked.empty() && node.unacked.front().first <= session.acked_seq) {
+      delays_s_.emplace_back(now, seconds(now - node.unacked.front().second));
+      node.unacked.pop_front();
+    }
+  }
+  if (now - noted_at_ >= kNoteEvery) note(now);
+}
+
+// Who is due, and what was bound and unbound; they become busy.
+void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
   std::vector<wire::Placement> reports;
   std::vector<std::pair<std::size_t, Record>> records;
   {
@@ -233,53 +306,70 @@ void Swarm::pump(std::chrono::milliseconds timeout, int fd) {
     if (nodes_[i].unacked.size() > outbox_records_) nodes_[i].unacked.pop_front();
     if (const Status pushed = nodes_[i].outbox->push(std::move(record)); !pushed)
       log_.warn("record lost", {{"node", fleet_.server(i).name}, {"error", pushed.error()}});
+    busy[i] = true;
     ++samples_;
   }
   for (wire::Placement& report : reports) {
     report.wall_ns = to_ns(clock_.wall());
-    if (const auto i = fleet_.index_of(report.node)) nodes_[*i].session->report(std::move(report));
+    if (const auto i = fleet_.index_of(report.node)) {
+      nodes_[*i].session->report(std::move(report));
+      busy[*i] = true;
+    }
     ++placements_;
   }
-  for (Node& node : nodes_) node.session->pump();
-  note_acks();
-  const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) connected_[i] = nodes_[i].session->status().welcomed;
 }
 
-void Swarm::note_acks() {
-  const MonoTime now = clock_.mono();
-  for (Node& node : nodes_) {
-    const std::uint64_t acked = node.session->status().acked_seq;
-    while (!node.unacked.empty() && node.unacked.front().first <= acked) {
-      ack_delays_s_.push_back(seconds(now - node.unacked.front().second));
-      node.unacked.pop_front();
-    }
+// For HTTP, whose threads may not touch sessions. The lock is held.
+void Swarm::note(MonoTime now) {
+  noted_at_ = now;
+  told_ = status_now();
+  while (!delays_s_.empty() && (now - delays_s_.front().first > kDelaysKept || delays_s_.size() > kMaxDelays))
+    delays_s_.pop_front();
+}
+
+AckDelays Swarm::ack_delays(Duration window) const {
+  std::vector<double> delays;
+  {
+    const std::lock_guard lock(mutex_);
+    const MonoTime since = clock_.mono() - window;
+    for (auto at = delays_s_.rbegin(); at != delays_s_.rend() && at->first >= since; ++at) delays.push_back(at->second);
   }
-  while (ack_delays_s_.size() > kAckDelays) ack_delays_s_.pop_front();
-}
-
-std::optional<double> Swarm::ack_delay_s(double share) const {
-  if (ack_delays_s_.empty()) return std::nullopt;
-  std::vector<double> delays(ack_delays_s_.begin(), ack_delays_s_.end());
-  const auto rank = delays.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(delays.size() - 1));
-  std::nth_element(delays.begin(), rank, delays.end());
-  return *rank;
+  AckDelays out;
+  out.records = delays.size();
+  if (delays.empty()) return out;
+  std::sort(delays.begin(), delays.end());
+  const auto at = [&](double share) {
+    return delays[static_cast<std::size_t>(share * static_cast<double>(delays.size() - 1))];
+  };
+  out.p50_s = at(0.5);
+  out.p99_s = at(0.99);
+  out.max_s = delays.back();
+  return out;
 }
 
 SwarmStatus Swarm::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_now();
+}
+
+SwarmStatus Swarm::status_now() const {
+  const MonoTime now = clock_.mono();
   SwarmStatus status;
   status.nodes = nodes_.size();
   status.samples = samples_;
   status.placements = placements_;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const transport::SessionStatus& session = nodes_[i].session->status();
-    status.dropped += nodes_[i].outbox->dropped();
+    const Node& node = nodes_[i];
+    const transport::SessionStatus& session = node.session->status();
+    status.dropped += node.outbox->dropped();
+    status.waiting += node.outbox->size();
+    status.reconnects += session.reconnects;
+    if (!node.unacked.empty()) status.oldest_s = std::max(status.oldest_s, seconds(now - node.unacked.front().second));
     if (session.welcomed)
       ++status.welcomed;
     else if (status.problem.empty() && !session.problem.empty())
       status.problem = fleet_.server(i).name + ": " + session.problem;
   }
-  const std::lock_guard lock(mutex_);
   status.pods = fleet_.pods();
   return status;
 }

@@ -1,6 +1,8 @@
 // swarm: many simulated nodes in one process, each a real agent to the controller: own CURVE key, session and records.
 // Source   sim/live/fleet for what is measured, common/transport for how it is said
 // Units    one record per `tick` and node, the nodes spread evenly over the tick
+// Rounds   a round looks at every node, so rounds of many nodes keep a distance: 10 ms with 5,000
+// Bound    a node takes four descriptors; where a process may have too few, several play a part of the nodes each
 // Errors   start: not_found and denied for keys (names the file and the mend), conflict for the address; later the world's
 //          failures are session states
 // Threads  pump() belongs to one thread; HTTP handlers lock the fleet
@@ -26,7 +28,8 @@
 namespace wattle::sim::live {
 
 struct SwarmOptions {
-  std::size_t nodes = 7;
+  std::size_t nodes = 7;            // of all parts
+  std::size_t part = 1, parts = 1;  // which of so many equal shares of them this process plays, from 1
   std::string endpoint = "tcp://127.0.0.1:7460";
   std::string keys_dir;    // <node>.key each
   std::string server_key;  // file with the controller's public key
@@ -41,13 +44,24 @@ struct SwarmOptions {
 Status parse_listen(const std::string& text, SwarmOptions& options);
 // Every key of a YAML file; unknown ones are errors.
 Status load_swarm_config(const std::string& path, SwarmOptions& options);
+// "2/3" into part and parts.
+Status parse_part(const std::string& text, SwarmOptions& options);
 // Makes keys that are missing; returns allow-list lines "<public key> agent <node>" of all of them.
 Result<std::string> make_swarm_keys(const SwarmOptions& options);
 
 struct SwarmStatus {
   std::size_t nodes = 0, welcomed = 0, pods = 0;
   std::uint64_t samples = 0, placements = 0, dropped = 0;
-  std::string problem;  // of one node that is not welcomed
+  std::uint64_t waiting = 0;     // records that are not acknowledged
+  std::uint64_t reconnects = 0;  // summed over the nodes
+  double oldest_s = 0;           // age of the oldest record that is not acknowledged
+  std::string problem;           // of one node that is not welcomed
+};
+
+// From sample to acknowledgement, of the records that were acknowledged in the last `window`.
+struct AckDelays {
+  std::size_t records = 0;
+  double p50_s = 0, p99_s = 0, max_s = 0;
 };
 
 class Swarm {
@@ -59,14 +73,14 @@ class Swarm {
   void pump(std::chrono::milliseconds timeout, int fd);
   std::uint16_t port() const { return server_->port(); }
   SwarmStatus status() const;
-  // From sample to acknowledgement, over the last ones of all nodes; absent before the first.
-  std::optional<double> ack_delay_s(double share) const;
+  AckDelays ack_delays(Duration window) const;  // of the last minute at most
 
  private:
   struct Node {
     std::unique_ptr<transport::MemoryOutbox> outbox;
     std::unique_ptr<transport::AgentSession> session;
-    MonoTime due{};
+    MonoTime due{};                                          // for its next sample
+    MonoTime pump_at{};                                      // at the latest
     std::deque<std::pair<std::uint64_t, MonoTime>> unacked;  // seq and when it was sampled
   };
   Swarm(const SwarmOptions& options, const Clock& clock, const Log& log);
@@ -74,7 +88,12 @@ class Swarm {
   std::map<std::string, http::Handler> routes();
   http::Response on_bind(const http::Request& request);
   http::Response on_unbind(const http::Request& request);
-  void note_acks();
+  http::Response on_status(const http::Request& request) const;
+  // Which nodes have something to read.
+  std::vector<bool> wait(std::chrono::milliseconds timeout, int fd);
+  void sample(MonoTime now, std::vector<bool>& busy);
+  void note(MonoTime now);
+  SwarmStatus status_now() const;
 
   const Clock& clock_;
   const Log& log_;
@@ -85,12 +104,14 @@ class Swarm {
   std::vector<Node> nodes_;
   std::vector<const transport::Socket*> sockets_;
   std::uint64_t samples_ = 0, placements_ = 0;
-  std::deque<double> ack_delays_s_;  // the last ones, of all nodes
+  MonoTime round_at_{}, noted_at_{};
 
-  mutable std::mutex mutex_;  // of the three below
+  mutable std::mutex mutex_;  // of all below but the server
   Fleet fleet_;
   std::vector<wire::Placement> reports_;
   std::vector<bool> connected_;
+  SwarmStatus told_;                                  // as it was a moment ago, for HTTP
+  std::deque<std::pair<MonoTime, double>> delays_s_;  // when it was acknowledged, and how long that took
 
   std::optional<http::Server> server_;  // last: its handlers use all above
 };

@@ -98,6 +98,16 @@ std::string nodes_json(const Fleet& fleet, MonoTime now, std::uint64_t epoch, co
   return json{{"epoch", std::to_string(epoch)}, {"nodes", nodes}}.dump();
 }
 
+std::string status_json(const SwarmStatus& status, const AckDelays& delays) {
+  return json{
+      {"nodes", status.nodes},           {"welcomed", status.welcomed},         {"pods", status.pods},
+      {"samples", status.samples},       {"records_waiting", status.waiting},   {"records_dropped", status.dropped},
+      {"reconnects", status.reconnects}, {"oldest_waiting_s", status.oldest_s}, {"acked", delays.records},
+      {"ack_p50_s", delays.p50_s},       {"ack_p99_s", delays.p99_s},           {"ack_max_s", delays.max_s},
+      {"problem", status.problem}}
+      .dump();
+}
+
 http::Response answer_error(const Error& error) {
   int status = 503;
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;

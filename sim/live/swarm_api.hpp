@@ -1,5 +1,5 @@
 // swarm_api: the HTTP interface of the swarm, as pure functions from text to values and back.
-// Gives    POST /pods, DELETE /pods/UID, GET /pods, GET /nodes, GET /livez over a fleet that the caller locks
+// Gives    POST /pods, DELETE /pods/UID, GET /pods, GET /nodes, GET /status, GET /livez over a fleet that the caller locks
 // Units    in names
 // Errors   malformed and out_of_range name the field; statuses 400 404 409 429 503
 // Threads  pure, but for the fleet that is passed in
@@ -12,6 +12,7 @@
 
 #include "common/http/server.hpp"
 #include "sim/live/fleet.hpp"
+#include "sim/live/swarm.hpp"
 
 namespace wattle::sim::live {
 
@@ -21,6 +22,9 @@ std::string pods_json(const Fleet& fleet);
 // The truth about each node, curves included: for accounting by `wattle-sim drive`, never for a scheduler.
 // `epoch` differs after each start of the swarm.
 std::string nodes_json(const Fleet& fleet, MonoTime now, std::uint64_t epoch, const std::vector<bool>& connected);
+
+// How its sessions do.
+std::string status_json(const SwarmStatus& status, const AckDelays& delays);
 
 http::Response answer_error(const Error& error);
 

@@ -32,15 +32,15 @@ void raise_descriptor_limit() {
 
 void tell(const Log& log, const Swarm& swarm) {
   const SwarmStatus status = swarm.status();
-  const auto ms = [&](double share) { return swarm.ack_delay_s(share).value_or(0) * 1e3; };
+  const AckDelays delays = swarm.ack_delays(from_seconds(kTellEvery_s));
   log.info("swarm", {{"nodes", status.nodes},
                      {"welcomed", status.welcomed},
                      {"pods", status.pods},
                      {"samples", status.samples},
                      {"placements", status.placements},
                      {"records_dropped", status.dropped},
-                     {"ack_p50_ms", ms(0.5)},
-                     {"ack_p99_ms", ms(0.99)},
+                     {"ack_p50_ms", delays.p50_s * 1e3},
+                     {"ack_p99_ms", delays.p99_s * 1e3},
                      {"problem", status.problem}});
 }
 
@@ -75,7 +75,7 @@ int swarm_command(int argc, char** argv) {
       "Plays N nodes in one process: each speaks the agents' wire protocol with its own key, and runs the pods it gets",
       "wattle-sim swarm");
   SwarmOptions options;
-  std::string config, listen, make_keys, level = "info";
+  std::string config, listen, part, make_keys, level = "info";
   bool check = false;
   app.add_option("--config", config, "YAML file; what is given on the command line wins")->check(CLI::ExistingFile);
   auto* const nodes = app.add_option("--nodes", options.nodes, "simulated nodes")->check(CLI::Range(1, 10'000));
@@ -88,6 +88,10 @@ int swarm_command(int argc, char** argv) {
                                       "seconds after which all latencies move on by one node; 0: never");
   auto* const services =
       app.add_option("--services", options.fleet.services_per_node, "services of each node, told one by one");
+  app.add_option("--part", part, "I/N: play only the I-th of N equal shares of the nodes, from 1 (default 1/1)");
+  app.add_option("--outbox", options.outbox_records, "records that each node keeps while the controller is away")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   app.add_option("--make-keys", make_keys, "make the missing keys, append allow-list lines to this file, and end");
   app.add_option("--log-level", level, "debug, info, warn, error or off");
   app.add_flag("--check-config", check, "check the configuration and end");
@@ -114,6 +118,8 @@ int swarm_command(int argc, char** argv) {
   }
   if (!listen.empty())
     if (const Status parsed = parse_listen(listen, options); !parsed) return failed(parsed.error());
+  if (!part.empty())
+    if (const Status parsed = parse_part(part, options); !parsed) return failed(parsed.error());
   if (options.keys_dir.empty() || (options.server_key.empty() && make_keys.empty())) {
     std::fprintf(stderr, "wattle-sim swarm: --keys and --server-key are needed (or keys and server_key in --config)\n");
     return 2;

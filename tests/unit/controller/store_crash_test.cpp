@@ -71,6 +71,7 @@ class World {
     options_.path = "store.db";
     options_.database.vfs = CrashDisk::kName;
     options_.database.page_bytes = 1024;
+    options_.keep_s = 1'000'000;
     agents_.resize(kNodes);
     for (std::size_t i = 0; i < kNodes; ++i) {
       agents_[i].name = "n" + std::to_string(i);
@@ -144,7 +145,8 @@ class World {
   void commit(std::optional<unsigned> writes, unsigned seed) {
     disk_.breaks_after = writes ? std::optional<std::uint64_t>(*writes) : std::nullopt;
     const std::vector<StoreItem> batch = std::exchange(queue_.items, {});
-    bool kept = file_->apply(batch, 1000).has_value();
+    now_s_ += seed % 5;  // so that the ledger is written sometimes
+    bool kept = file_->apply(batch, now_s_).has_value();
     if (kept && seed % 3 == 0) kept = file_->checkpoint().has_value();
     if (!kept) return crash(seed);
     disk_.breaks_after.reset();
@@ -296,6 +298,7 @@ class World {
   std::optional<Telemetry> telemetry_;
   std::vector<Agent> agents_;
   unsigned routes_ = 0;
+  std::int64_t now_s_ = 1000;
 };
 
 struct Step {

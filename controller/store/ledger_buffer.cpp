@@ -1,0 +1,82 @@
+#include "controller/store/ledger_buffer.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::size_t kMostRows = 200'000;
+constexpr std::size_t kShareOfNodes = 64;  // in one transaction, so that none becomes long
+constexpr std::size_t kAtLeast = 8;
+
+}  // namespace
+
+void LedgerSums::add(const LedgerSums& more) {
+  records += more.records;
+  energy_uj += more.energy_uj;
+  estimated_uj += more.estimated_uj;
+  cpu_us += more.cpu_us;
+}
+
+bool counts(const Record& record) { return record.interval_ns > 0; }
+
+void LedgerBuffer::add(std::int64_t node, std::int64_t raw_id, const Record& record, std::int64_t now_s) {
+  if (!counts(record)) return;
+  const bool estimated = record.node.energy_source == EnergySource::estimated;
+  WaitingLedger* waiting = nullptr;
+  for (const WorkloadValues& workload : record.workloads) {
+    const auto energy_uj = static_cast<std::int64_t>(workload.energy_uj.value_or(0));
+    const auto cpu_us = static_cast<std::int64_t>(workload.cpu_usage_us.value_or(0));
+    if (energy_uj == 0 && cpu_us == 0) continue;
+    if (waiting == nullptr) {
+      const auto [found, fresh] = waiting_.try_emplace(node);
+      waiting = &found->second;
+      if (fresh) {
+        waiting->first_raw = raw_id;
+        waiting->since_s = now_s;
+        node_by_raw_id_.emplace(raw_id, node);
+      }
+      waiting->last_raw = raw_id;
+      waiting->last_s = now_s;
+    }
+    const auto [row, fresh] = waiting->rows.try_emplace({static_cast<std::int64_t>(workload.kind), workload.name});
+    if (fresh) ++rows_;
+    row->second.add({1, estimated ? 0 : energy_uj, estimated ? energy_uj : 0, cpu_us});
+  }
+}
+
+std::vector<std::int64_t> LedgerBuffer::due(std::int64_t now_s, std::int64_t every_s, std::int64_t below) const {
+  std::vector<std::int64_t> nodes;
+  const std::size_t most = kAtLeast + waiting_.size() / kShareOfNodes;
+  std::size_t rows = rows_;
+  for (const auto& [first_raw, node] : node_by_raw_id_) {
+    const WaitingLedger& waiting = waiting_.at(node);
+    const bool aged = nodes.size() < most && now_s - waiting.since_s >= every_s;
+    if (first_raw >= below && rows <= kMostRows && !aged) break;
+    rows -= waiting.rows.size();
+    nodes.push_back(node);
+  }
+  return nodes;
+}
+
+std::vector<std::int64_t> LedgerBuffer::all() const {
+  std::vector<std::int64_t> nodes;
+  for (const auto& [node, waiting] : waiting_) nodes.push_back(node);
+  return nodes;
+}
+
+void LedgerBuffer::forget(std::int64_t node) {
+  const auto found = waiting_.find(node);
+  node_by_raw_id_.erase(found->second.first_raw);
+  rows_ -= found->second.rows.size();
+  waiting_.erase(found);
+}
+
+std::int64_t LedgerBuffer::lowest_without(const std::vector<std::int64_t>& written, std::int64_t otherwise) const {
+  for (const auto& [first_raw, node] : node_by_raw_id_)
+    if (std::find(written.begin(), written.end(), node) == written.end()) return first_raw;
+  return otherwise;
+}
+
+}  // namespace wattle::controller
