@@ -32,8 +32,9 @@ struct PodSpec {
   Resources request;
   bool daemonset = false;  // owned by a DaemonSet, or static
   std::optional<double> latency_soft_ms, latency_hard_ms;
-  std::string latency_target;  // probe name; empty: "default"
-  std::string node_name;       // already bound there (spec.nodeName)
+  std::string latency_target;          // probe name; empty: "default"
+  std::string node_name;               // already bound there (spec.nodeName)
+  std::optional<double> demand_cores;  // predicted mean use; absent: nothing is known of pods like it
 };
 
 struct NodeView {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace wattle::placement {
 
@@ -18,7 +19,25 @@ double request_of(const Resources& request) {
 
 std::string key_of(const AppKey& app) { return app.owner + '\n' + app.image + '\n' + app.labels; }
 
+// "web-5d9f8c7b4" -> "web", "backup-28123456" -> "backup"; others stay.
+std::string_view without_suffix(std::string_view name, std::string_view alphabet) {
+  const auto dash = name.rfind('-');
+  if (dash == std::string_view::npos || dash == 0 || dash + 1 == name.size()) return name;
+  return name.find_first_not_of(alphabet, dash + 1) == std::string_view::npos ? name.substr(0, dash) : name;
+}
+
 }  // namespace
+
+AppKey app_key_of(std::string_view app) {
+  const auto space = app.find(' ');
+  const auto slash = app.find('/');
+  if (slash == std::string_view::npos || slash > space) return {{}, std::string(app), {}};  // no owner
+  std::string_view owner = app.substr(0, space);
+  // Hashes of Kubernetes have no vowels, so that they spell no words.
+  if (owner.starts_with("ReplicaSet/")) owner = without_suffix(owner, "bcdfghjklmnpqrstvwxz2456789");
+  if (owner.starts_with("Job/")) owner = without_suffix(owner, "0123456789");
+  return {std::string(owner), space == std::string_view::npos ? std::string() : std::string(app.substr(space + 1)), {}};
+}
 
 void DemandModel::Stats::add(double value, double by, double memory) {
   if (weight > memory) {
@@ -147,6 +166,57 @@ std::vector<double> DemandModel::expected_demand(std::size_t n) const {
     quantiles.push_back(seen[at].first);
   }
   return quantiles;
+}
+
+void DemandModel::Stats::pack(PackWriter& out) const {
+  for (const double value : {weight, mean, square, request_cores, ran_s, ended}) out.real(value);
+}
+
+void DemandModel::Stats::unpack(PackReader& in) {
+  for (double* value : {&weight, &mean, &square, &request_cores, &ran_s, &ended}) {
+    *value = in.real();
+    if (*value < 0) in.refuse();
+  }
+}
+
+void DemandModel::pack(PackWriter& out) const {
+  all_.pack(out);
+  out.real(within_);
+  out.real(within_weight_);
+  out.word(images_.size());
+  for (const auto& [image, stats] : images_) {
+    out.text(image);
+    stats.pack(out);
+  }
+  out.word(recent_.size());
+  for (const std::string& name : recent_) {
+    const App& app = apps_.at(name);
+    out.text(name);
+    out.text(app.image);
+    app.stats.pack(out);
+  }
+}
+
+void DemandModel::unpack(PackReader& in) {
+  constexpr std::size_t kLeastBytes = 7 * 8;
+  DemandModel read(options_);
+  read.all_.unpack(in);
+  read.within_ = in.real();
+  read.within_weight_ = in.real();
+  std::unordered_map<std::string, Stats> images;
+  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) images[in.text()].unpack(in);
+  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) {
+    const std::string name = in.text();
+    App app;
+    app.image = in.text();
+    app.stats.unpack(in);
+    if (read.apps_.size() >= std::max<std::size_t>(1, options_.max_apps) || read.apps_.contains(name)) continue;
+    read.recent_.push_back(name);
+    app.seen = std::prev(read.recent_.end());
+    if (const auto found = images.find(app.image); found != images.end()) read.images_.insert(*found);
+    read.apps_.emplace(name, std::move(app));
+  }
+  if (in.ok()) *this = std::move(read);
 }
 
 }  // namespace wattle::placement

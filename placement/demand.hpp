@@ -14,16 +14,21 @@
 #include <cstdint>
 #include <list>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "placement/cluster_view.hpp"
+#include "placement/packed.hpp"
 
 namespace wattle::placement {
 
 struct AppKey {
   std::string owner, image, labels;  // any may be empty
 };
+// Of "Kind/name image,...", as a pod's `app` has it. What a rollout or a schedule appends to the owner's name (the hash of
+// a ReplicaSet, the time of a Job) is left out, so that the next one is the same application.
+AppKey app_key_of(std::string_view app);
 
 struct DemandOptions {
   std::size_t max_apps = 4096;
@@ -55,6 +60,10 @@ class DemandModel {
   std::vector<double> expected_demand(std::size_t n) const;
   std::size_t apps() const { return apps_.size(); }
 
+  void pack(PackWriter& out) const;
+  // Applications beyond max_apps are left out. What the reader refuses leaves the model as it was.
+  void unpack(PackReader& in);
+
  private:
   struct Stats {
     double weight = 0, mean = 0, square = 0;  // of shares; square: sum of weighted squared deviations
@@ -62,6 +71,8 @@ class DemandModel {
     double ran_s = 0, ended = 0;
     void add(double value, double by, double memory);
     double variance() const { return weight > 1 ? square / weight : 0; }
+    void pack(PackWriter& out) const;
+    void unpack(PackReader& in);
   };
   struct App {
     Stats stats;

@@ -140,6 +140,7 @@ void write_weights(models::Observation& observation, const RewardConfig& reward)
 }  // namespace
 
 double demand_cores(const PodSpec& pod) {
+  if (pod.demand_cores && std::isfinite(*pod.demand_cores)) return std::max(0.0, *pod.demand_cores);
   const double request_cores = pod.request.cpu_cores;
   return kDemandOfRequest * (request_cores > 0 && std::isfinite(request_cores) ? request_cores : kRequestWhenNone);
 }

@@ -37,7 +37,7 @@ struct MaskOptions {
 // memory, pods; in-flight requests count), hard latency exceeded or unknown, in-flight cap.
 std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options);
 
-// Mean cores that the pod will use; until demand is learned, this share of its request.
+// Mean cores that the pod will use: as predicted, or of a pod of which nothing is known this share of its request.
 inline constexpr double kDemandOfRequest = 0.5;
 // A pod without a request counts as this many cores requested, as in the default scheduler.
 inline constexpr double kRequestWhenNone = 0.1;

@@ -30,6 +30,7 @@ struct FleetNode {
   bool sleeps = false;    // has no pod and is, or will soon be, powered down
   double sleep_w = 0;
   double wake_j = 0;
+  bool open = true;  // false: may not take the pod that waits, whatever the reason
   std::array<double, kCurvePoints> watts{};
 
   double watts_at(double used) const;  // by cores used; beyond all cores the last tenth's slope goes on

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace wattle::placement {
 namespace {
@@ -125,6 +126,32 @@ double PowerCurve::marginal_w(double from, double by) const {
 double PowerCurve::residual_sd_w() const {
   if (fixed_) return 0;
   return scale_w_ * (samples_ == 0 ? at(kComponents[0], 0.5) : std::sqrt(residual_var_));
+}
+
+void PowerCurve::pack(PackWriter& out) const {
+  out.word(fixed_ ? 1 : 0);
+  for (const double value : fixed_ ? std::span<const double>(points_) : std::span<const double>(mean_)) out.real(value);
+  if (fixed_) return;
+  for (const double value : covariance_) out.real(value);
+  for (const double value : {scale_w_, residual_var_, surprise_}) out.real(value);
+  out.word(samples_);
+}
+
+PowerCurve PowerCurve::unpack(PackReader& in) {
+  if (in.word() != 0) {
+    std::array<double, kCurvePoints> watts{};
+    for (double& value : watts) value = in.real();
+    return known(watts);
+  }
+  PowerCurve curve;
+  for (double& value : curve.mean_) value = in.real();
+  for (double& value : curve.covariance_) value = in.real();
+  for (double* value : {&curve.scale_w_, &curve.residual_var_, &curve.surprise_}) *value = in.real();
+  curve.samples_ = in.word();
+  if (!(curve.scale_w_ > 0) || curve.residual_var_ < 0) in.refuse();
+  if (!in.ok()) return {};
+  curve.refresh();
+  return curve;
 }
 
 }  // namespace wattle::placement

@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "placement/packed.hpp"
+
 namespace wattle::placement {
 
 inline constexpr std::size_t kCurvePoints = 11;
@@ -33,6 +35,9 @@ class PowerCurve {
   double residual_sd_w() const;  // of readings against the fit; the prior's spread before any
   std::uint64_t samples() const { return samples_; }
   const std::array<double, kCurvePoints>& points() const { return points_; }
+
+  void pack(PackWriter& out) const;
+  static PowerCurve unpack(PackReader& in);
 
  private:
   static constexpr std::size_t kBasis = 4;

@@ -22,7 +22,7 @@ double FleetNode::watts_at(double used) const {
 
 bool fits(const FleetNode& node, const Ask& ask) {
   constexpr double kRounding = 1e-9;
-  return node.pods < node.pod_capacity &&
+  return node.open && node.pods < node.pod_capacity &&
          node.requested.cpu_cores + ask.request.cpu_cores <= node.allocatable.cpu_cores * (1 + kRounding) &&
          node.requested.memory_bytes + ask.request.memory_bytes <= node.allocatable.memory_bytes * (1 + kRounding);
 }

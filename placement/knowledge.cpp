@@ -1,0 +1,277 @@
+#include "placement/knowledge.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "placement/features.hpp"
+
+namespace wattle::placement {
+
+namespace {
+
+constexpr double kHour_s = 3600;
+constexpr double kUseMemory_s = 300;    // of what a node uses beside its pods
+constexpr double kRequestMemory = 200;  // pods
+constexpr double kAtOnce_s = 5;         // between revisions that cannot wait
+constexpr double kDay_s = 86'400;
+constexpr double kUnknownCores = 16;
+constexpr double kUnknownBytes = 1e18;
+constexpr std::size_t kExpectations = 50;
+constexpr std::size_t kMaxKnownNodes = 100'000;
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+// Sizes that nobody told do not keep a node from being used.
+Resources size_of(const NodeView& node) {
+  Resources size = node.allocatable;
+  if (!(size.cpu_cores > 0)) size.cpu_cores = node.values.cpu_cores.value_or(kUnknownCores);
+  if (!(size.cpu_cores > 0)) size.cpu_cores = kUnknownCores;
+  if (!(size.memory_bytes > 0)) size.memory_bytes = kUnknownBytes;
+  return size;
+}
+
+bool usable(const NodeView& node, double stale_after_s) {
+  return node.ready && node.telemetry_age && seconds(*node.telemetry_age) <= stale_after_s;
+}
+
+// What changes from ask to ask.
+void fill_node(FleetNode& out, const NodeView& node, bool has_room) {
+  out.requested = {node.requested.cpu_cores + node.in_flight_request.cpu_cores,
+                   node.requested.memory_bytes + node.in_flight_request.memory_bytes};
+  out.pods = node.pods + node.in_flight;
+  out.pod_capacity = node.pod_capacity;
+  out.allocatable = size_of(node);
+  if (!has_room) {
+    out.pod_capacity = out.pods;
+    out.allocatable = {};
+  }
+  out.open = true;
+}
+
+}  // namespace
+
+Knowledge::Knowledge(KnowledgeOptions options)
+    : options_(options), demand_(options.demand), forecast_(options.forecast) {
+  fleet_.pods_stay = false;
+  fleet_.revision = 1;
+}
+
+double Knowledge::Running::expected_cores() const {
+  return (kHour_s * predicted_cores + seen_core_s) / (kHour_s + seen_s);
+}
+
+void Knowledge::add(const Running& running, double sign) {
+  Known& known = known_[running.node];
+  known.pods += sign > 0 ? 1 : -1;
+  known.pods_cores += sign * running.expected_cores();
+  known.last_cores += sign * running.last_cores;
+  if (known.pods == 0) known.pods_cores = known.last_cores = 0;  // no rounding is left behind
+}
+
+void Knowledge::report(const Running& running) {
+  if (running.seen_s > 0)
+    demand_.observe(running.app, running.request, running.seen_core_s / running.seen_s, running.seen_s);
+}
+
+void Knowledge::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
+  if (pod.daemonset || pod.uid.empty() || pods_.contains(pod.uid) || pods_.size() >= options_.max_pods) return;
+  if (known_.size() >= kMaxKnownNodes && !known_.contains(node)) return;
+  Running running;
+  running.app = app_key_of(pod.app);
+  running.request = pod.request;
+  running.node = node;
+  running.since = now;
+  running.predicted_cores = demand_.predict(running.app, pod.request).cores;
+  add(running, 1);
+  pods_.emplace(pod.uid, std::move(running));
+  forecast_.came(pod.request.cpu_cores);
+  request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
+  Resources& mean = fleet_.mean_request;
+  mean.cpu_cores += (std::max(0.0, pod.request.cpu_cores) - mean.cpu_cores) / request_weight_;
+  mean.memory_bytes += (std::max(0.0, pod.request.memory_bytes) - mean.memory_bytes) / request_weight_;
+}
+
+void Knowledge::used(const std::string& uid, double cores, double interval_s) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || !std::isfinite(cores) || cores < 0 || !std::isfinite(interval_s) || interval_s <= 0)
+    return;
+  Running& running = found->second;
+  add(running, -1);
+  running.seen_core_s += cores * interval_s;
+  running.seen_s += interval_s;
+  running.last_cores = cores;
+  add(running, 1);
+  // The first hour counts once; a pod that ends sooner tells then.
+  if (!running.reported && running.seen_s >= kHour_s) {
+    running.reported = true;
+    report(running);
+  }
+  if (running.seen_s - running.told_life_s < kHour_s) return;
+  demand_.observe_life(running.app, running.seen_s - running.told_life_s, false);
+  running.told_life_s = running.seen_s;
+}
+
+void Knowledge::gone(const std::string& uid, MonoTime now) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  const Running& running = found->second;
+  add(running, -1);
+  if (!running.reported) report(running);
+  demand_.observe_life(running.app, std::max(1.0, seconds(now - running.since) - running.told_life_s), true);
+  forecast_.went(running.request.cpu_cores);
+  pods_.erase(found);
+}
+
+bool Knowledge::same_nodes(const ClusterView& view) const {
+  if (rows_.size() != view.nodes.size()) return false;
+  for (std::size_t i = 0; i < rows_.size(); ++i)
+    if (rows_[i].name != view.nodes[i].name) return false;
+  return true;
+}
+
+void Knowledge::list_nodes(const ClusterView& view) {
+  rows_.clear();
+  fleet_.nodes.assign(view.nodes.size(), {});
+  for (const NodeView& node : view.nodes) rows_.push_back({node.name, &known_[node.name], false, {}, {}});
+}
+
+// What nodes use beside their pods. A node whose pods nobody told of uses all of it that way.
+void Knowledge::follow(const ClusterView& view, double passed_s) {
+  const double share = 1 - std::exp(-passed_s / kUseMemory_s);
+  double requested_cores = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const NodeView& node = view.nodes[i];
+    Known& known = *rows_[i].known;
+    requested_cores += node.requested.cpu_cores;
+    const auto used_cores = node.values.cpu_used_cores;
+    if (!used_cores || !std::isfinite(*used_cores)) continue;
+    const double other_cores = std::max(0.0, *used_cores - known.last_cores);
+    known.other_cores += (known.heard ? share : 1.0) * (other_cores - known.other_cores);
+    known.heard = true;
+  }
+  forecast_.sample(requested_cores, seconds(view.now.time_since_epoch()));
+}
+
+void Knowledge::refresh(const ClusterView& view) {
+  const bool fresh = !same_nodes(view);
+  if (fresh) list_nodes(view);
+  const double passed_s = refreshed_ ? std::max(0.0, seconds(view.now - *refreshed_)) : 0.0;
+  refreshed_ = view.now;
+  follow(view, passed_s);
+  for (std::size_t i = 0; i < rows_.size(); ++i) fleet_.nodes[i].watts = view.nodes[i].curve.points();
+  fill(view);
+  revise(view, fresh);
+}
+
+void Knowledge::revise(const ClusterView& view, bool must) {
+  const double since_s = revised_ ? seconds(view.now - *revised_) : options_.revise_every_s;
+  const bool due = since_s >= options_.revise_every_s;
+  if (!must && !due && since_s < kAtOnce_s) return;
+  bool moved = must;
+  for (std::size_t i = 0; i < rows_.size() && !moved; ++i) {
+    const Row& row = rows_[i];
+    const Resources size = size_of(view.nodes[i]);
+    moved = row.usable != usable(view.nodes[i], options_.stale_after_s) ||
+            row.allocatable.cpu_cores != size.cpu_cores || row.allocatable.memory_bytes != size.memory_bytes;
+    const auto& watts = fleet_.nodes[i].watts;
+    for (std::size_t k = 0; due && !moved && k < kCurvePoints; ++k)
+      moved = std::abs(watts[k] - row.watts[k]) > options_.change_ratio * row.watts.back();
+  }
+  std::vector<double> cores = fleet_.expected_cores, demand = fleet_.expected_demand;
+  if (due || must) {
+    double capacity_cores = 0;
+    for (const NodeView& node : view.nodes)
+      if (usable(node, options_.stale_after_s)) capacity_cores += size_of(node).cpu_cores;
+    cores = forecast_.expected_cores(capacity_cores);
+    demand = demand_.expected_demand(kExpectations);
+    const auto apart = [&](const std::vector<double>& a, const std::vector<double>& b) {
+      return a.empty() != b.empty() ||
+             std::abs(mean_of(a) - mean_of(b)) > options_.change_ratio * std::max(mean_of(a), mean_of(b));
+    };
+    moved = moved || fleet_.pods_stay != forecast_.pods_stay() || apart(cores, fleet_.expected_cores) ||
+            apart(demand, fleet_.expected_demand);
+  }
+  if (due) revised_ = view.now;
+  if (!moved) return;
+  revised_ = view.now;
+  fleet_.expected_cores = std::move(cores);
+  fleet_.expected_demand = std::move(demand);
+  fleet_.pods_stay = forecast_.pods_stay();
+  fleet_.hold_s = fleet_.pods_stay ? kDay_s : demand_.predict({}, {1, 0}).life_s;
+  cores_per_request_ = demand_.predict({}, {1, 0}).cores;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    rows_[i].usable = usable(view.nodes[i], options_.stale_after_s);
+    rows_[i].watts = fleet_.nodes[i].watts;
+    rows_[i].allocatable = size_of(view.nodes[i]);
+  }
+  fill(view);
+  ++fleet_.revision;
+}
+
+void Knowledge::fill(const ClusterView& view) {
+  bool asleep = false;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const NodeView& node = view.nodes[i];
+    FleetNode& out = fleet_.nodes[i];
+    const Known& known = *rows_[i].known;
+    fill_node(out, node, rows_[i].usable);
+    out.used_cores = known.pods_cores + known.other_cores + cores_per_request_ * node.in_flight_request.cpu_cores +
+                     (known.pods == 0 ? node.unsettled_cpu_cores : 0.0);
+    asleep = asleep || node.asleep;
+  }
+  fleet_.idle_nodes_sleep = options_.idle_nodes_sleep || asleep || fleet_.idle_nodes_sleep;
+  for (std::size_t i = 0; fleet_.idle_nodes_sleep && i < rows_.size(); ++i) {
+    FleetNode& out = fleet_.nodes[i];
+    out.sleeps = view.nodes[i].asleep || out.pods == 0;
+    out.sleep_w = options_.sleep_w;
+    out.wake_j = view.nodes[i].wake_cost_j;
+  }
+}
+
+Fleet& Knowledge::fleet(const ClusterView& view) {
+  if (!same_nodes(view)) {
+    refresh(view);
+  } else {
+    fill(view);
+  }
+  return fleet_;
+}
+
+DemandPrediction Knowledge::predict(const PodSpec& pod) const {
+  return demand_.predict(app_key_of(pod.app), pod.request);
+}
+
+Ask Knowledge::ask(const PodSpec& pod) const {
+  const DemandPrediction predicted = predict(pod);
+  return {pod.request, predicted.cores, fleet_.pods_stay ? kDay_s : predicted.life_s};
+}
+
+PowerCurve Knowledge::curve_for(const std::string& node, double cores) const {
+  const auto kept = kept_curves_.find(node);
+  return kept != kept_curves_.end() ? kept->second : PowerCurve::prior(cores);
+}
+
+Fleet fleet_of(const ClusterView& view) {
+  Fleet fleet;
+  fleet.pods_stay = false;
+  fleet.nodes.resize(view.nodes.size());
+  for (std::size_t i = 0; i < view.nodes.size(); ++i) {
+    const NodeView& node = view.nodes[i];
+    FleetNode& out = fleet.nodes[i];
+    fill_node(out, node, true);
+    out.used_cores = expected_cpu_cores(node);
+    out.watts = node.curve.points();
+    out.sleeps = node.asleep;
+    out.wake_j = node.wake_cost_j;
+    fleet.idle_nodes_sleep = fleet.idle_nodes_sleep || node.asleep;
+  }
+  return fleet;
+}
+
+Ask ask_of(const PodSpec& pod) { return {pod.request, demand_cores(pod), kHour_s}; }
+
+}  // namespace wattle::placement

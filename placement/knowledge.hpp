@@ -1,0 +1,123 @@
+// knowledge: what placement rules may know of this cluster, learned from what was seen: demand and lives per application,
+// curves per node, the cores that will be requested. Gives the Fleet and the Ask that rules and the network's plan go by.
+// Source   pods that were placed, what they used, that they went; the ClusterView (curves, requests, telemetry)
+// Use      of a node: what its pods are expected to use (prediction and own past, an hour weighs as much as the prediction)
+//          and what it uses beside them, averaged over five minutes
+// Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand or the expected cores moved
+//          by more than change_ratio; at once when nodes come, go, fall silent or change their size
+// Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart
+// Units    in names; seconds of the view's clock
+// Errors   restore: malformed, the knowledge stays as it was; nothing else
+// Threads  single owner
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common/result.hpp"
+#include "placement/cluster_view.hpp"
+#include "placement/demand.hpp"
+#include "placement/fleet.hpp"
+#include "placement/forecast.hpp"
+
+namespace wattle::placement {
+
+struct KnowledgeOptions {
+  DemandOptions demand;
+  ForecastOptions forecast;
+  bool idle_nodes_sleep = false;  // somebody powers empty nodes down; a view with a node asleep says so too
+  double sleep_w = 0;             // of a node that is powered down
+  double stale_after_s = 10;      // a node that is silent for longer is planned with as it is, without room
+  double revise_every_s = 300;
+  double change_ratio = 0.05;
+  std::size_t max_pods = 200'000;
+  std::size_t max_curves = 20'000;
+};
+
+class Knowledge {
+ public:
+  explicit Knowledge(KnowledgeOptions options = {});
+
+  // The pod runs on the node. DaemonSet pods teach nothing.
+  void placed(const PodSpec& pod, const std::string& node, MonoTime now);
+  // It used that many cores on average over the last `interval_s`.
+  void used(const std::string& uid, double cores, double interval_s);
+  void gone(const std::string& uid, MonoTime now);
+  // Curves, use, forecast and revision, as of the view. Call about once a second.
+  void refresh(const ClusterView& view);
+
+  DemandPrediction predict(const PodSpec& pod) const;
+  Ask ask(const PodSpec& pod) const;
+  // Rows are the view's nodes, all of them open; requests and in-flight pods are the view's, the rest as of the last
+  // refresh. Refreshes itself when the view has other nodes. Valid until the next call of anything.
+  Fleet& fleet(const ClusterView& view);
+
+  const DemandModel& demand() const { return demand_; }
+  const RequestForecast& forecast() const { return forecast_; }
+  std::size_t pods() const { return pods_.size(); }
+  // The curve that a restart brought for a node that is not seen yet; a typical one of that many cores otherwise.
+  PowerCurve curve_for(const std::string& node, double cores) const;
+
+  // Versioned, with a digest. Curves are the view's. Pods that run are not in it: they are placed anew when they are seen.
+  std::string save(const ClusterView& view) const;
+  Status restore(std::string_view bytes);
+
+ private:
+  struct Running {
+    AppKey app;
+    Resources request;
+    std::string node;
+    MonoTime since{};
+    double predicted_cores = 0;
+    double seen_core_s = 0, seen_s = 0, last_cores = 0;
+    double told_life_s = 0;
+    bool reported = false;
+    double expected_cores() const;
+  };
+  // What is known of a node beside its curve.
+  struct Known {
+    double pods_cores = 0;  // expected of the pods that are there
+    double last_cores = 0;  // what they used last
+    std::uint64_t pods = 0;
+    double other_cores = 0;
+    bool heard = false;
+  };
+  struct Row {
+    std::string name;
+    Known* known = nullptr;  // into known_, whose entries stay where they are
+    bool usable = false;
+    std::array<double, kCurvePoints> watts{};  // of the present revision
+    Resources allocatable;
+  };
+  void report(const Running& running);
+  void add(const Running& running, double sign);
+  void follow(const ClusterView& view, double passed_s);
+  bool same_nodes(const ClusterView& view) const;
+  void list_nodes(const ClusterView& view);
+  void fill(const ClusterView& view);
+  void revise(const ClusterView& view, bool must);
+
+  KnowledgeOptions options_;
+  DemandModel demand_;
+  RequestForecast forecast_;
+  std::unordered_map<std::string, Running> pods_;
+  std::unordered_map<std::string, Known> known_;
+  std::vector<Row> rows_;
+  std::map<std::string, PowerCurve> kept_curves_;
+  Fleet fleet_;
+  double cores_per_request_ = 0.5;  // of pods in flight
+  double request_weight_ = 0;       // of fleet_.mean_request
+  std::optional<MonoTime> refreshed_, revised_;
+};
+
+// A Fleet from the view alone: curves, requests and telemetry, no expectation; for views that nobody has knowledge of.
+Fleet fleet_of(const ClusterView& view);
+Ask ask_of(const PodSpec& pod);
+
+}  // namespace wattle::placement

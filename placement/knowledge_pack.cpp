@@ -1,0 +1,61 @@
+// knowledge_pack: knowledge as bytes and back.
+// Format   "wattle-knowledge 1\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
+//          request and its weight, curves by node
+#include "common/digest.hpp"
+#include "placement/knowledge.hpp"
+
+namespace wattle::placement {
+
+namespace {
+constexpr std::string_view kMagic = "wattle-knowledge 1\n";
+constexpr std::size_t kDigestSize = 64;
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
+}  // namespace
+
+std::string Knowledge::save(const ClusterView& view) const {
+  std::map<std::string_view, const PowerCurve*> curves;
+  for (const NodeView& node : view.nodes)
+    if (node.curve.samples() > 0 && curves.size() < options_.max_curves) curves.emplace(node.name, &node.curve);
+  for (const auto& [name, curve] : kept_curves_)
+    if (curves.size() < options_.max_curves) curves.emplace(name, &curve);
+  PackWriter out;
+  demand_.pack(out);
+  forecast_.pack(out);
+  for (const double value : {fleet_.mean_request.cpu_cores, fleet_.mean_request.memory_bytes, request_weight_})
+    out.real(value);
+  out.word(curves.size());
+  for (const auto& [name, curve] : curves) {
+    out.text(name);
+    curve->pack(out);
+  }
+  const std::string body = out.take();
+  return std::string(kMagic) + sha256_hex(body) + "\n" + body;
+}
+
+Status Knowledge::restore(std::string_view bytes) {
+  const auto refused = [](const char* what) {
+    return fail(Errc::malformed, "knowledge", what, "remove the file: what it held is learned anew");
+  };
+  const std::size_t head = kMagic.size() + kDigestSize + 1;
+  if (bytes.size() > kMaxBytes) return refused("is too large");
+  if (bytes.size() < head || !bytes.starts_with(kMagic)) return refused("is of another version, or none of ours");
+  const std::string_view body = bytes.substr(head);
+  if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigestSize)) return refused("is damaged");
+  PackReader in(body);
+  Knowledge read(options_);
+  read.demand_.unpack(in);
+  read.forecast_.unpack(in);
+  Resources& mean = read.fleet_.mean_request;
+  for (double* value : {&mean.cpu_cores, &mean.memory_bytes, &read.request_weight_}) *value = in.real();
+  for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
+    std::string name = in.text();
+    PowerCurve curve = PowerCurve::unpack(in);
+    if (read.kept_curves_.size() < options_.max_curves) read.kept_curves_.emplace(std::move(name), curve);
+  }
+  if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0)
+    return refused("does not say what it should");
+  *this = std::move(read);
+  return {};
+}
+
+}  // namespace wattle::placement

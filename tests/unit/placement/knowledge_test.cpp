@@ -1,0 +1,241 @@
+// knowledge: what rules are told follows from what was seen, and a restart loses nothing that was learned.
+#include "placement/knowledge.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "placement/demand.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+using testing::healthy_node;
+
+constexpr std::string_view kHeavy = "ReplicaSet/encoder-5d9f8c7b4 encoder:1";
+constexpr std::string_view kLight = "ReplicaSet/cache-7c6d5b4f9 cache:1";
+
+PodSpec pod_of(const std::string& uid, std::string_view app) {
+  PodSpec pod;
+  pod.uid = uid;
+  pod.name = uid + "-name";
+  pod.app = app;
+  pod.request = {1, 1e9};
+  return pod;
+}
+
+// A cluster of two nodes whose time is turned by hand; nothing forgets to tell.
+struct Story {
+  Knowledge knowledge;
+  ClusterView view;
+  double now_s = 0;
+  explicit Story(KnowledgeOptions options = {}) : knowledge(options) {
+    view.nodes = {healthy_node("a"), healthy_node("b")};
+    for (NodeView& node : view.nodes) node.values.cpu_used_cores = 0.5;
+    refresh();
+  }
+  void refresh() {
+    view.now = MonoTime{} + from_seconds(now_s);
+    knowledge.refresh(view);
+  }
+  void pass(double s) {
+    now_s += s;
+    refresh();
+  }
+  MonoTime now() const { return MonoTime{} + from_seconds(now_s); }
+  void place(const std::string& uid, std::string_view app, std::size_t node) {
+    knowledge.placed(pod_of(uid, app), view.nodes[node].name, now());
+    view.nodes[node].requested.cpu_cores += 1;
+    view.nodes[node].requested.memory_bytes += 1e9;
+    ++view.nodes[node].pods;
+  }
+  void remove(const std::string& uid, std::size_t node) {
+    knowledge.gone(uid, now());
+    view.nodes[node].requested.cpu_cores -= 1;
+    view.nodes[node].requested.memory_bytes -= 1e9;
+    --view.nodes[node].pods;
+  }
+  // Pods that come, use so much for an hour and go.
+  void teach(std::string_view app, double cores, int pods) {
+    for (int i = 0; i < pods; ++i) {
+      const std::string uid = std::string(app) + std::to_string(now_s) + std::to_string(i);
+      place(uid, app, 0);
+      knowledge.used(uid, cores, 3600);
+      pass(3600);
+      remove(uid, 0);
+    }
+  }
+};
+
+TEST_CASE("an application is its owner and images: neither the pod's name nor the hash of a rollout") {
+  const AppKey first = app_key_of("ReplicaSet/web-5d9f8c7b4 nginx:1,envoy:2");
+  CHECK(first.owner == "ReplicaSet/web");
+  CHECK(first.image == "nginx:1,envoy:2");
+  CHECK(app_key_of("ReplicaSet/web-api nginx").owner == "ReplicaSet/web-api");  // a word, no hash
+  CHECK(app_key_of("Job/backup-28123456 tool").owner == "Job/backup");
+  CHECK(app_key_of("StatefulSet/db-0 pg").owner == "StatefulSet/db-0");
+  CHECK(app_key_of("registry/nginx:1").owner == "registry/nginx:1");
+  CHECK(app_key_of("").owner.empty());
+}
+
+TEST_CASE("demand and life are learned from pods that ran, and predicted for the next of their application") {
+  Story story;
+  CHECK(story.knowledge.ask(pod_of("x", kHeavy)).demand_cores == doctest::Approx(0.5));
+  story.teach(kHeavy, 0.9, 12);
+  story.teach(kLight, 0.05, 12);
+  CHECK(story.knowledge.ask(pod_of("x", kHeavy)).demand_cores > 0.75);
+  CHECK(story.knowledge.ask(pod_of("y", kLight)).demand_cores < 0.2);
+  CHECK(story.knowledge.predict(pod_of("x", "ReplicaSet/encoder-6c5b4d7f8 encoder:1")).seen_pods >= 12);
+  CHECK(story.knowledge.predict(pod_of("x", kHeavy)).life_s == doctest::Approx(3600).epsilon(0.05));
+  CHECK(story.knowledge.pods() == 0);
+}
+
+TEST_CASE("a node's expected use is that of its pods and of what it runs beside them") {
+  Story story;
+  story.teach(kHeavy, 0.8, 20);
+  const double alone = story.knowledge.fleet(story.view).nodes[1].used_cores;
+  CHECK(alone == doctest::Approx(0.5));
+  story.place("p", kHeavy, 1);
+  const double predicted = story.knowledge.ask(pod_of("q", kHeavy)).demand_cores;
+  CHECK(story.knowledge.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + predicted));
+  // It turns out to use a tenth of that: after an hour its own past weighs as much as the prediction.
+  story.knowledge.used("p", 0.1 * predicted, 3600);
+  story.view.nodes[1].values.cpu_used_cores = 0.5 + 0.1 * predicted;
+  story.refresh();
+  CHECK(story.knowledge.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + 0.55 * predicted));
+  story.view.nodes[1].in_flight = 2;
+  story.view.nodes[1].in_flight_request = {2, 2e9};
+  const FleetNode& busy = story.knowledge.fleet(story.view).nodes[1];
+  CHECK(busy.used_cores > alone + 0.55 * predicted);
+  CHECK(busy.requested.cpu_cores == 3);
+  CHECK(busy.pods == 3);
+  story.view.nodes[1].in_flight = 0;
+  story.view.nodes[1].in_flight_request = {};
+  story.remove("p", 1);
+  story.view.nodes[1].values.cpu_used_cores = 0.5;
+  story.refresh();
+  CHECK(story.knowledge.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone));
+}
+
+TEST_CASE(
+    "without an hour of past nothing is expected; with churn the past's level, with pods that stay their growth") {
+  Story churn;
+  churn.pass(300);
+  CHECK(churn.knowledge.fleet(churn.view).expected_cores.empty());
+  CHECK_FALSE(churn.knowledge.fleet(churn.view).pods_stay);
+  int next = 0;
+  for (int bucket = 0; bucket < 24; ++bucket) {
+    churn.place("c" + std::to_string(next), kLight, 0);
+    if (next >= 4) churn.remove("c" + std::to_string(next - 4), 0);
+    ++next;
+    churn.pass(300);
+  }
+  const Fleet& steady = churn.knowledge.fleet(churn.view);
+  REQUIRE(!steady.expected_cores.empty());
+  CHECK_FALSE(steady.pods_stay);
+  CHECK(steady.expected_cores.back() <= 5);
+  CHECK(steady.expected_cores[4] == doctest::Approx(4));
+  CHECK(std::is_sorted(steady.expected_cores.begin(), steady.expected_cores.end()));
+
+  Story fill;
+  for (int bucket = 0; bucket < 13; ++bucket) {
+    fill.place("f" + std::to_string(bucket), kLight, 0);
+    fill.pass(300);
+  }
+  const Fleet& growing = fill.knowledge.fleet(fill.view);
+  CHECK(growing.pods_stay);
+  CHECK(growing.expected_cores.front() > 13);
+  CHECK(growing.expected_cores.back() <= 32);  // both nodes' cores
+  CHECK(growing.mean_request.cpu_cores == doctest::Approx(1));
+}
+
+TEST_CASE("the revision rises when a curve moved, a node came or fell silent, and not for nothing") {
+  Story story;
+  const auto revision = [&] { return story.knowledge.fleet(story.view).revision; };
+  const auto first = revision();
+  for (int i = 0; i < 20; ++i) story.pass(60);
+  CHECK(revision() == first);
+  for (int i = 0; i < 40; ++i) story.view.nodes[0].curve.observe(0.1 * (i % 10), 900);
+  story.refresh();
+  CHECK(revision() == first);  // not sooner than the period
+  story.pass(300);
+  CHECK(revision() == first + 1);
+  story.view.nodes[1].telemetry_age = from_seconds(30);
+  story.pass(6);
+  CHECK(revision() == first + 2);
+  CHECK_FALSE(fits(story.knowledge.fleet(story.view).nodes[1], {{0.1, 0}, 0.1, 0}));
+  story.view.nodes.push_back(healthy_node("c"));
+  CHECK(story.knowledge.fleet(story.view).nodes.size() == 3);
+  CHECK(revision() == first + 3);
+}
+
+TEST_CASE("a saved knowledge is restored whole, and damage is refused") {
+  Story before;
+  before.teach(kHeavy, 0.9, 14);
+  before.teach(kLight, 0.1, 14);
+  for (int i = 0; i < 10; ++i) before.view.nodes[0].curve.observe(0.1 * i, 50 + 10 * i);
+  before.refresh();
+  const std::string bytes = before.knowledge.save(before.view);
+
+  Story after;
+  REQUIRE(after.knowledge.restore(bytes).has_value());
+  for (const std::string_view app : {kHeavy, kLight}) {
+    const DemandPrediction was = before.knowledge.predict(pod_of("x", app));
+    const DemandPrediction is = after.knowledge.predict(pod_of("x", app));
+    CHECK(is.cores == was.cores);
+    CHECK(is.life_s == was.life_s);
+    CHECK(is.sd_cores == was.sd_cores);
+  }
+  CHECK(after.knowledge.demand().expected_demand(50) == before.knowledge.demand().expected_demand(50));
+  CHECK(after.knowledge.forecast().expected_cores(100) == before.knowledge.forecast().expected_cores(100));
+  CHECK(after.knowledge.curve_for("a", 16).points() == before.view.nodes[0].curve.points());
+  CHECK(after.knowledge.curve_for("a", 16).samples() == 10);
+  CHECK(after.knowledge.curve_for("elsewhere", 16).samples() == 0);
+  // What was restored goes on learning, and is saved in turn though its nodes are not back yet.
+  after.teach(kHeavy, 0.9, 1);
+  Knowledge third;
+  REQUIRE(third.restore(after.knowledge.save(after.view)).has_value());
+  CHECK(third.curve_for("a", 16).samples() == 10);
+
+  for (const std::size_t at : {std::size_t{3}, std::size_t{40}, bytes.size() / 2, bytes.size() - 1}) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    Knowledge none;
+    CHECK_FALSE(none.restore(damaged).has_value());
+    CHECK_FALSE(none.restore(bytes.substr(0, at)).has_value());
+    CHECK(none.demand().apps() == 0);
+  }
+}
+
+TEST_CASE("memory is bounded whatever names come") {
+  KnowledgeOptions options;
+  options.demand.max_apps = 10;
+  options.max_pods = 5;
+  Story story(options);
+  for (int i = 0; i < 100; ++i) {
+    const std::string uid = "p" + std::to_string(i);
+    story.knowledge.placed(pod_of(uid, "Deployment/d" + std::to_string(i) + " image"), "a", story.now());
+    story.knowledge.used(uid, 0.5, 3600);
+    if (i >= 50) story.knowledge.gone(uid, story.now());
+  }
+  CHECK(story.knowledge.pods() == 5);
+  CHECK(story.knowledge.demand().apps() <= 10);
+}
+
+TEST_CASE("a view without knowledge makes a fleet that every rule can use") {
+  ClusterView view;
+  view.nodes = {healthy_node("a"), healthy_node("b"), healthy_node("c")};
+  view.nodes[2].allocatable = {};
+  for (const char* name : {"greedy", "amortised", "peaks", "planner", "most_allocated"}) {
+    CAPTURE(name);
+    const auto rule = make_rule(name, 1).value();
+    Fleet fleet = fleet_of(view);
+    CHECK(rule->choose(fleet, ask_of(testing::small_pod())).has_value());
+    for (FleetNode& node : fleet.nodes) node.open = &node == &fleet.nodes[1];
+    CHECK(rule->choose(fleet, ask_of(testing::small_pod())) == 1);
+  }
+}
+
+}  // namespace
+}  // namespace wattle::placement
