@@ -27,7 +27,7 @@ int serve(const ControllerConfig& config) {
   const Endpoints& at = (*controller)->endpoints();
   log.info("controller runs", {{"version", kVersion},
                                {"mode", to_string(config.mode)},
-                               {"policy", placement::to_string(config.decide.policy)},
+                               {"policy", config.policy},
                                {"telemetry", at.telemetry},
                                {"feed", at.feed},
                                {"ask", at.ask},

@@ -94,7 +94,9 @@ Result<ControllerConfig> read(config::Document document) {
   root.read_choice("mode", mode, {kModes.begin(), kModes.end()});
   out.mode = static_cast<Mode>(mode);
   out.decide.epsilon = 0.05;
-  read_name(root, "policy", out.decide.policy, placement::parse_policy);
+  placement::PolicyInfo policy{out.policy, {}};
+  read_name(root, "policy", policy, placement::parse_policy);
+  out.policy = policy.name;
   root.read("data_dir", out.data_dir);
   root.read("key", out.key_file, true);
   root.read("allow_list", out.allow_file, true);

@@ -59,7 +59,8 @@ struct ControllerConfig {
   std::string http_address = "127.0.0.1";
   std::uint16_t http_port = 8050;
   http::Access http_access;
-  placement::DecideOptions decide;  // policy, reward, masks, exploration
+  std::string policy = "dqn";
+  placement::DecideOptions decide;  // reward, masks, exploration
   std::int64_t seed = 1;
   Duration in_flight_expiry = std::chrono::seconds(30);
   Duration repeat_within = std::chrono::seconds(2);

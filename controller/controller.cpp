@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/dir.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kHttpPatience{2000};
 constexpr std::size_t kMailbox = 64;
+constexpr std::size_t kMaxKnowledgeBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
 
 http::Response failed(const Error& error) {
@@ -38,8 +40,9 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
   std::string mode_reason;
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
   WATTLE_CHECK(start_store(clock, log));
-  WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), mode_reason,
-                                clock, log},
+  placement::Knowledge knowledge = start_knowledge(log);
+  WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
+                                std::move(knowledge), mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_http(log));
@@ -48,7 +51,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
 }
 
 Status Controller::start_learning(const Clock& clock, const Log& log, std::string& reason) {
-  if (config_.learn.enabled && config_.decide.policy == placement::Policy::dqn) {
+  if (config_.learn.enabled) {  // whichever policy decides: it may be another tomorrow
     auto network = make_network(config_.learn);
     if (network) {
       WATTLE_TRY(trainer_, Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network),
@@ -58,10 +61,10 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
     if (network.error().code != Errc::unsupported) return forward_error(network);
     log.warn("learning is off", {{"error", network.error()}});
     reason = "learning is off: " + network.error().what;
-    config_.decide.policy = placement::Policy::model_greedy;
+    if (config_.policy == "dqn") config_.policy = "model-greedy";
     return {};
   }
-  reason = config_.learn.enabled ? "only policy dqn learns" : "learn.enabled is false";
+  reason = "learn.enabled is false";
   return {};
 }
 
@@ -80,6 +83,35 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   options.commit_every = config.commit_every;
   WATTLE_TRY(store_, Store::start(options, clock, log));
   return {};
+}
+
+// A file that cannot be used is told and left until the next is written: knowledge begins anew.
+placement::Knowledge Controller::start_knowledge(const Log& log) {
+  placement::KnowledgeOptions options;
+  options.stale_after_s = config_.decide.mask.stale_after_s;
+  placement::Knowledge knowledge(options);
+  const Status made = make_dirs(config_.data_dir, 0700);
+  const auto dir = Dir::open_(config_.data_dir);
+  if (!made || !dir) {
+    log.warn("what is learned of nodes and applications ends with this process",
+             {{"error", made ? dir.error() : made.error()}});
+    return knowledge;
+  }
+  saver_ = std::make_unique<FileSaver>(log);
+  const auto file = dir->open_file(std::string(kKnowledgeFile));
+  if (!file) {
+    if (file.error().code != Errc::not_found) log.error("knowledge not read", {{"error", file.error()}});
+    return knowledge;
+  }
+  const auto bytes = file->read_all(kMaxKnowledgeBytes);
+  if (!bytes) {
+    log.error("knowledge not read", {{"error", bytes.error()}});
+  } else if (const Status restored = knowledge.restore(*bytes); !restored) {
+    log.error("knowledge not usable, it is learned anew", {{"error", restored.error()}});
+  } else {
+    log.info("knowledge restored", {{"applications", static_cast<std::uint64_t>(knowledge.demand().apps())}});
+  }
+  return knowledge;
 }
 
 Status Controller::start_http(const Log& log) {
@@ -127,6 +159,7 @@ Controller::~Controller() {
   }
   http_.reset();
   loop_.reset();
+  saver_.reset();
   store_.reset();
   trainer_.reset();
 }

@@ -13,6 +13,7 @@ using std::chrono::milliseconds;
 using transport::Channel;
 constexpr milliseconds kPoll{50};
 constexpr Duration kTick = milliseconds(100);
+constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kAllowCheck = std::chrono::seconds(1);
 constexpr int kAsksAtOnce = 64;
 constexpr int kTelemetryAtOnce = 32;
@@ -33,7 +34,7 @@ std::function<void(LearningNews)> learning(Trainer* trainer) {
 
 }  // namespace
 
-Result<std::unique_ptr<Loop>> Loop::bind(const LoopParts& parts, const transport::KeyPair& key) {
+Result<std::unique_ptr<Loop>> Loop::bind(LoopParts parts, const transport::KeyPair& key) {
   transport::ServerOptions options;
   options.key = key;
   options.endpoint = parts.config.telemetry_endpoint;
@@ -44,22 +45,23 @@ Result<std::unique_ptr<Loop>> Loop::bind(const LoopParts& parts, const transport
   WATTLE_TRY(transport::Server ask, transport::Server::bind(parts.context, options));
   options.endpoint = parts.config.feed_endpoint;
   WATTLE_TRY(transport::Publisher feed, transport::Publisher::bind(parts.context, options));
-  return std::unique_ptr<Loop>(new Loop(parts, std::move(telemetry), std::move(ask), std::move(feed)));
+  return std::unique_ptr<Loop>(new Loop(std::move(parts), std::move(telemetry), std::move(ask), std::move(feed)));
 }
 
-Loop::Loop(const LoopParts& parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed)
-    : parts_(parts),
+Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed)
+    : parts_(std::move(parts)),
       telemetry_socket_(std::move(telemetry)),
       ask_socket_(std::move(ask)),
-      state_(parts.config.in_flight_expiry),
-      telemetry_(parts.clock, parts.log, *this, &parts.context.refusals(), parts.store,
-                 parts.store != nullptr ? parts.store->marks() : StoreMarks{}),
-      decider_(parts.config, state_, parts.networks, parts.clock, learning(parts.trainer),
-               parts.trainer != nullptr ? parts.trainer->last_decision_id() + 1 : 1),
-      feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts.clock.wall()))),
+      state_(parts_.config.in_flight_expiry),
+      telemetry_(parts_.clock, parts_.log, *this, &parts_.context.refusals(), parts_.store,
+                 parts_.store != nullptr ? parts_.store->marks() : StoreMarks{}),
+      decider_(parts_.config, state_, parts_.networks, parts_.clock, learning(parts_.trainer),
+               parts_.trainer != nullptr ? parts_.trainer->last_decision_id() + 1 : 1, std::move(parts_.knowledge)),
+      feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       epoch_(feed_.epoch()),
-      started_(parts.clock.mono()),
-      allow_fingerprint_(fingerprint(parts.config.allow_file)) {}
+      started_(parts_.clock.mono()),
+      saved_(started_),
+      allow_fingerprint_(fingerprint(parts_.config.allow_file)) {}
 
 Endpoints Loop::endpoints() const {
   return {telemetry_socket_.endpoint(), feed_.socket().endpoint(), ask_socket_.endpoint(), 0};
@@ -101,7 +103,14 @@ void Loop::run(const std::atomic<bool>& stop) {
     feed_.decisions(decider_);
     feed_.board(decider_, parts_.networks, now);
   }
+  save_knowledge();
   parts_.mailbox.close();
+}
+
+void Loop::save_knowledge() {
+  saved_ = parts_.clock.mono();
+  if (parts_.saver != nullptr)
+    parts_.saver->post(parts_.config.data_dir + "/" + std::string(kKnowledgeFile), decider_.save_knowledge());
 }
 
 // True: there may be more.
@@ -216,6 +225,7 @@ Result<std::string> Loop::confirm(const Arguments& arguments) {
 
 void Loop::on_hello(const wire::Hello& hello) {
   state_.greet(hello);
+  decider_.greeted(hello);
   feed_.changed();
 }
 
@@ -245,6 +255,7 @@ void Loop::tick() {
   ticked_ = parts_.clock.mono();
   telemetry_.expire();
   decider_.expire();
+  if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - allow_checked_ < kAllowCheck) return;
   allow_checked_ = ticked_;
   reload_allow_list();

@@ -22,12 +22,16 @@
 #include "controller/mailbox.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/store/file_saver.hpp"
 #include "controller/store/store.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "controller/web/documents.hpp"
 #include "controller/web/sources.hpp"
 
 namespace wattle::controller {
+
+// In data_dir.
+inline constexpr std::string_view kKnowledgeFile = "knowledge";
 
 // With the ports that the system picked.
 struct Endpoints {
@@ -42,6 +46,8 @@ struct LoopParts {
   const NetworkSlot& networks;
   Trainer* trainer = nullptr;  // null: learning is off
   Store* store = nullptr;      // null: nothing outlives the process
+  FileSaver* saver = nullptr;  // null: knowledge ends with the process
+  placement::Knowledge knowledge;
   std::string mode_reason;
   const Clock& clock;
   const Log& log;
@@ -49,14 +55,14 @@ struct LoopParts {
 
 class Loop final : private TelemetrySink {
  public:
-  static Result<std::unique_ptr<Loop>> bind(const LoopParts& parts, const transport::KeyPair& key);
+  static Result<std::unique_ptr<Loop>> bind(LoopParts parts, const transport::KeyPair& key);
   void run(const std::atomic<bool>& stop);
   Endpoints endpoints() const;  // without http
   // For work in the mailbox, on the loop's thread.
   Sources sources() const;
 
  private:
-  Loop(const LoopParts& parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
+  Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
   void on_hello(const wire::Hello& hello) override;
   void on_record(const std::string& node, const Record& record) override;
   void on_placement(const wire::Placement& placement) override;
@@ -71,10 +77,11 @@ class Loop final : private TelemetrySink {
   wire::Snapshot snapshot(std::uint64_t request_id);
   Result<std::string> confirm(const Arguments& arguments);
   void tick();
+  void save_knowledge();
   void reload_allow_list();
   void cut(const std::vector<transport::Revoked>& revoked);
 
-  const LoopParts parts_;
+  LoopParts parts_;
   transport::Server telemetry_socket_, ask_socket_;
   ClusterState state_;
   Telemetry telemetry_;
@@ -82,7 +89,7 @@ class Loop final : private TelemetrySink {
   Feed feed_;
   const std::uint64_t epoch_;
   const MonoTime started_;
-  MonoTime ticked_{}, allow_checked_{};
+  MonoTime ticked_{}, allow_checked_{}, saved_{};
   std::string allow_fingerprint_;
   OncePer told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
   std::uint64_t revoked_keys_ = 0;

@@ -3,8 +3,8 @@
 
 namespace wattle::placement {
 
-std::vector<wire::BoardClass> board_classes(const ClusterView& view, const models::QNetwork* network,
-                                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
+std::vector<wire::BoardClass> board_classes(const ClusterView& view, const Mind& mind, const DecideOptions& options,
+                                            std::uint64_t turn, std::mt19937_64& random) {
   constexpr double kBytesPerCore = 1024.0 * 1024 * 1024;
   DecideOptions standing = options;
   standing.epsilon = 0;
@@ -15,7 +15,7 @@ std::vector<wire::BoardClass> board_classes(const ClusterView& view, const model
   for (const double cores : kBoardClassCores) {
     PodSpec pod;
     pod.request = {cores, cores * kBytesPerCore};
-    const Advice advice = decide(view, pod, names, network, standing, turn, random);
+    const Advice advice = decide(view, pod, names, mind, standing, turn, random);
     wire::BoardClass scores;
     scores.cpu_request_cores = cores;
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -15,7 +15,7 @@ namespace wattle::placement {
 inline constexpr std::array<double, 4> kBoardClassCores = {0.1, 0.5, 2.0, 8.0};
 
 // Scores of every node of the view, without exploration. Only nodes with a score above 0 are named.
-std::vector<wire::BoardClass> board_classes(const ClusterView& view, const models::QNetwork* network,
-                                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
+std::vector<wire::BoardClass> board_classes(const ClusterView& view, const Mind& mind, const DecideOptions& options,
+                                            std::uint64_t turn, std::mt19937_64& random);
 
 }  // namespace wattle::placement

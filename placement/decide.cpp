@@ -2,7 +2,6 @@
 #include "placement/decide.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <unordered_map>
 
@@ -11,25 +10,6 @@ namespace {
 
 constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
 constexpr double kTie = 1e-6;  // float networks do not tell more apart
-constexpr std::array<std::pair<Policy, std::string_view>, 6> kPolicies = {{
-    {Policy::dqn, "dqn"},
-    {Policy::model_greedy, "model-greedy"},
-    {Policy::least_allocated, "least-allocated"},
-    {Policy::most_allocated, "most-allocated"},
-    {Policy::round_robin, "round-robin"},
-    {Policy::random, "random"},
-}};
-
-double requested_ratio(const NodeView& node, const PodSpec& pod) {
-  const auto share = [](double allocatable, double requested) {
-    return allocatable > 0 ? std::min(requested / allocatable, 1.0) : 1.0;
-  };
-  return (share(node.allocatable.cpu_cores,
-                node.requested.cpu_cores + node.in_flight_request.cpu_cores + pod.request.cpu_cores) +
-          share(node.allocatable.memory_bytes,
-                node.requested.memory_bytes + node.in_flight_request.memory_bytes + pod.request.memory_bytes)) /
-         2;
-}
 
 struct Rows {
   std::vector<std::size_t> node;  // index into view.nodes
@@ -64,30 +44,6 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
     if (rows.masked.back().empty()) rows.feasible.push_back(rows.node.size() - 1);
   }
   return rows;
-}
-
-// What the policy ranks by; higher is better.
-std::vector<double> values_of(const ClusterView& view, const PodSpec& pod, const Rows& rows,
-                              const std::vector<double>& q, Policy policy, std::uint64_t turn) {
-  std::vector<double> values(rows.node.size(), 0.0);
-  switch (policy) {
-    case Policy::dqn:
-    case Policy::model_greedy:
-      return q;
-    case Policy::least_allocated:
-    case Policy::most_allocated:
-      for (const std::size_t row : rows.feasible) {
-        const double ratio = requested_ratio(view.nodes[rows.node[row]], pod);
-        values[row] = policy == Policy::most_allocated ? ratio : 1 - ratio;
-      }
-      return values;
-    case Policy::round_robin:
-      values[rows.feasible[turn % rows.feasible.size()]] = 1;
-      return values;
-    case Policy::random:
-      return values;
-  }
-  return values;
 }
 
 struct Choice {
@@ -134,29 +90,9 @@ std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>&
   return scores;
 }
 
-std::string reason_of(const DecideOptions& options, bool with_network, const Choice& choice) {
-  std::string reason;
-  switch (options.policy) {
-    case Policy::dqn:
-      reason = with_network ? "highest Q: predicted reward and learned residual"
-                            : "highest predicted reward: no network serves yet";
-      break;
-    case Policy::model_greedy:
-      reason = "highest predicted reward";
-      break;
-    case Policy::least_allocated:
-      reason = "least of cpu and memory requested";
-      break;
-    case Policy::most_allocated:
-      reason = "most of cpu and memory requested";
-      break;
-    case Policy::round_robin:
-      reason = "next in turn";
-      break;
-    case Policy::random:
-      reason = "at random";
-      break;
-  }
+std::string reason_of(const PolicyInfo& policy, bool with_network, const Choice& choice) {
+  std::string reason(policy.reason);
+  if (policy.learns && !with_network) reason = "highest predicted reward: no network serves yet";
   if (choice.explored) reason = "explored within the safe margin; " + reason;
   return reason;
 }
@@ -213,29 +149,16 @@ PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems)
   return copy;
 }
 
-std::string_view to_string(Policy policy) {
-  for (const auto& [value, name] : kPolicies)
-    if (value == policy) return name;
-  return "?";
-}
-
-Result<Policy> parse_policy(std::string_view text) {
-  for (const auto& [value, name] : kPolicies)
-    if (name == text) return value;
-  return fail(Errc::malformed, "policy " + std::string(text), "is not known",
-              "one of dqn, model-greedy, least-allocated, most-allocated, round-robin, random");
-}
-
-Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
-              const models::QNetwork* network, const DecideOptions& options, std::uint64_t turn,
-              std::mt19937_64& random) {
+Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates, const Mind& mind,
+              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
   Advice advice;
   advice.candidates = candidates;
   wire::Decision& record = advice.record;
   record.pod_uid = pod.uid;
   record.pod_name = pod.name;
   record.pod_namespace = pod.pod_namespace;
-  record.policy = to_string(options.policy);
+  const PolicyInfo& policy = mind.policy.info();
+  record.policy = policy.name;
   const PodSpec asked = with_sane_limits(pod, record.problems);
   const Rows rows = find_rows(view, asked, options.mask, advice);
   const std::vector<Prediction> predictions = predict(options.reward, view, rows.node, asked, demand_cores(asked));
@@ -247,20 +170,21 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
     return advice;
   }
 
-  const bool with_network = options.policy == Policy::dqn && network != nullptr;
+  const bool with_network = policy.learns && mind.network != nullptr;
   std::vector<double> q(rows.node.size(), 0.0);
   if (with_network) {
     std::vector<float> out(rows.node.size(), 0.0F);
-    network->residual(advice.observation, out);
+    mind.network->residual(advice.observation, out);
     for (const std::size_t row : rows.feasible)
       residual[row] = std::isfinite(out[row]) ? static_cast<double>(out[row]) : 0.0;
   }
   for (const std::size_t row : rows.feasible)
     q[row] = static_cast<double>(advice.observation.prior[row]) + residual[row];
 
-  const bool learns = options.policy == Policy::dqn || options.policy == Policy::model_greedy;
-  const double epsilon = learns ? std::clamp(options.epsilon, 0.0, 1.0) : 0.0;
-  const std::vector<double> values = values_of(view, asked, rows, q, options.policy, turn);
+  const double epsilon = policy.explores ? std::clamp(options.epsilon, 0.0, 1.0) : 0.0;
+  std::vector<double>& values = advice.values;
+  values.assign(rows.node.size(), 0.0);
+  mind.policy.rank({view, asked, rows.node, rows.feasible, q, mind.knowledge, turn}, values);
   Choice choice;
   std::vector<std::int64_t> scores;
   const auto bound = std::find_if(rows.feasible.begin(), rows.feasible.end(), [&](std::size_t row) {
@@ -274,7 +198,7 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
   } else {
     choice = choose(rows.feasible, values, epsilon, options.safe_margin, random);
     scores = scores_of(rows, values, choice.row);
-    record.reason = reason_of(options, with_network, choice);
+    record.reason = reason_of(policy, with_network, choice);
   }
   record_candidates(advice, rows, predictions, residual, scores);
   const auto top = std::find(advice.row_of.begin(), advice.row_of.end(), choice.row);

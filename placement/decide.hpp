@@ -1,7 +1,9 @@
-// decide: one pod, one view, one network -> scores, advice and its whole explanation. The same code live and simulated.
-// Scores   the advised node 10; other feasible nodes 0..5 by Q between worst and best; masked and unknown nodes 0
+// decide: one pod, one view, one policy -> scores, advice and its whole explanation. The same code live and simulated.
+// Masks    come before every policy: a node that they exclude is never advised and scores 0
+// Scores   the advised node 10; other feasible nodes 0..5 by the policy's values between worst and best; masked and
+//          unknown nodes 0
 // Errors   none: with no candidates, or all masked, the advice is neutral (all 0) and says why
-// Threads  pure but for the generator passed in
+// Threads  pure but for the policy, its knowledge and the generator passed in
 #pragma once
 
 #include <cstdint>
@@ -15,17 +17,19 @@
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/features.hpp"
+#include "placement/policy.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::placement {
 
-// dqn learns; the others are fixed rules, selectable at run time and used as baselines.
-enum class Policy { dqn, model_greedy, least_allocated, most_allocated, round_robin, random };
-std::string_view to_string(Policy policy);
-Result<Policy> parse_policy(std::string_view text);
+// Who decides, and from what it knows.
+struct Mind {
+  Policy& policy;
+  const models::QNetwork* network = nullptr;  // null: a policy that learns goes by the predicted reward
+  Knowledge* knowledge = nullptr;             // null: what the view says
+};
 
 struct DecideOptions {
-  Policy policy = Policy::dqn;
   RewardConfig reward;
   MaskOptions mask;
   double epsilon = 0.0;      // exploration rate
@@ -39,16 +43,16 @@ struct Advice {
   // What learning needs: rows are the candidates that the view knows, row_of[candidate] is its row or npos.
   models::Observation observation;
   std::vector<std::size_t> row_of;
-  wire::Decision record;  // without id, wall_ns, mode, model_step, decide_us
+  std::vector<double> values;  // the policy's, by row; of feasible rows
+  wire::Decision record;       // without id, wall_ns, mode, model_step, decide_us
 };
 
 // Latency limits that are no times go, and a soft one above the hard one: a hard limit is never loosened. Says what went.
 PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems);
 
-// `candidates` may name nodes that the view does not know. `network` may be null: then dqn acts as model_greedy.
-Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
-              const models::QNetwork* network, const DecideOptions& options, std::uint64_t turn,
-              std::mt19937_64& random);
+// `candidates` may name nodes that the view does not know.
+Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates, const Mind& mind,
+              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
 
 // The snapshot behind RawOutcome::before and the rest that is known when the pod is placed. Limits are those that
 // decide() went by.

@@ -66,6 +66,12 @@ class Rule {
   virtual ~Rule() = default;
   virtual std::string_view name() const = 0;
   virtual std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) = 0;
+  // Work that is better done before somebody asks.
+  virtual void prepare(const Fleet&) {}
+  // What a node that fits costs by this rule; where a rule has no cost of a node alone, its amortised watts.
+  virtual double cost(const Fleet& fleet, std::size_t node, const Ask& ask) {
+    return amortised_w(fleet.nodes[node], ask);
+  }
 };
 
 // By name: "most_allocated", "round_robin", "random", "greedy" (least added watts), "amortised", "peaks", "planner".

@@ -250,9 +250,9 @@ Ask Knowledge::ask(const PodSpec& pod) const {
   return {pod.request, predicted.cores, fleet_.pods_stay ? kDay_s : predicted.life_s};
 }
 
-PowerCurve Knowledge::curve_for(const std::string& node, double cores) const {
+const PowerCurve* Knowledge::kept_curve(const std::string& node) const {
   const auto kept = kept_curves_.find(node);
-  return kept != kept_curves_.end() ? kept->second : PowerCurve::prior(cores);
+  return kept != kept_curves_.end() ? &kept->second : nullptr;
 }
 
 Fleet fleet_of(const ClusterView& view) {

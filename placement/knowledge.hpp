@@ -61,8 +61,8 @@ class Knowledge {
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
   std::size_t pods() const { return pods_.size(); }
-  // The curve that a restart brought for a node that is not seen yet; a typical one of that many cores otherwise.
-  PowerCurve curve_for(const std::string& node, double cores) const;
+  // The curve that a restart brought for a node; null: none.
+  const PowerCurve* kept_curve(const std::string& node) const;
 
   // Versioned, with a digest. Curves are the view's. Pods that run are not in it: they are placed anew when they are seen.
   std::string save(const ClusterView& view) const;

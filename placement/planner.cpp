@@ -251,7 +251,7 @@ void Planner::replan(const Fleet& fleet) {
   match(fleet);
 }
 
-std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
+void Planner::prepare(const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
   bool stale = pods_then_.size() != n || revision_ != fleet.revision || pods_stay_ != fleet.pods_stay;
   if (!stale && pods_stay_) {
@@ -261,7 +261,11 @@ std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
     stale = std::abs(now - total_then_) >= std::max(1.0, options_.replan_ratio * ahead);
   }
   if (stale) replan(fleet);
+}
 
+std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
+  prepare(fleet);
+  const std::size_t n = fleet.nodes.size();
   std::vector<double> done(n);  // of the plan, on each node
   double placed = 0;
   for (std::size_t i = 0; i < n; ++i) {

@@ -43,6 +43,8 @@ class Planner final : public Rule {
   explicit Planner(PlannerOptions options) : options_(options) {}
   std::string_view name() const override { return "planner"; }
   std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override;
+  // Plans anew where it must.
+  void prepare(const Fleet& fleet) override;
 
   void replan(const Fleet& fleet);
   const std::vector<PlannedBlock>& order() const { return order_; }

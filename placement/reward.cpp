@@ -189,6 +189,12 @@ Result<Preset> parse_preset(std::string_view text) {
               "one of ee, lb, lc, el-rl, drs, power, weighted");
 }
 
+std::string_view to_string(LoadKind kind) {
+  for (const auto& [value, name] : kLoadKinds)
+    if (value == kind) return name;
+  return "?";
+}
+
 Result<LoadKind> parse_load_kind(std::string_view text) {
   for (const auto& [value, name] : kLoadKinds)
     if (name == text) return value;

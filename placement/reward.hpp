@@ -23,6 +23,7 @@ std::string_view to_string(Preset preset);
 Result<Preset> parse_preset(std::string_view text);
 
 enum class LoadKind { pods, cpu, memory, disk };
+std::string_view to_string(LoadKind kind);
 Result<LoadKind> parse_load_kind(std::string_view text);
 
 // Weights of `weighted`, 0..100 each. Names as in configuration and docs/rewards.md.
@@ -34,6 +35,7 @@ struct RewardWeights {
   double packing = 0.0;
   double contention = 0.25;
   double failure = 1.0;
+  bool operator==(const RewardWeights&) const = default;
 };
 
 struct RewardConfig {
@@ -42,6 +44,7 @@ struct RewardConfig {
   RewardWeights weights;
   double reference_w = 20.0;  // marginal watts that cost one unit of energy reward
   double horizon_s = 3600;    // expected remaining life is capped here
+  bool operator==(const RewardConfig&) const = default;
 };
 
 // One worker node just before the placement.

@@ -97,21 +97,26 @@ std::optional<std::size_t> least(const Fleet& fleet, const Ask& ask, Cost&& cost
   return best;
 }
 
-class MostAllocated final : public Rule {
+class LeastCost : public Rule {
+ public:
+  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override {
+    return least(fleet, ask, [&](std::size_t i) { return cost(fleet, i, ask); });
+  }
+};
+
+class MostAllocated final : public LeastCost {
  public:
   std::string_view name() const override { return "most_allocated"; }
-  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override {
-    // kube-scheduler's strategy: mean requested share of CPU and memory with this pod, as whole percents.
-    return least(fleet, ask, [&](std::size_t i) {
-      const FleetNode& node = fleet.nodes[i];
-      const auto percent = [](double requested, double capacity) {
-        return capacity > 0 ? std::floor(100 * requested / capacity) : 0.0;
-      };
-      return -std::floor(
-          (percent(node.requested.cpu_cores + ask.request.cpu_cores, node.allocatable.cpu_cores) +
-           percent(node.requested.memory_bytes + ask.request.memory_bytes, node.allocatable.memory_bytes)) /
-          2);
-    });
+  // kube-scheduler's strategy: mean requested share of CPU and memory with this pod, as whole percents.
+  double cost(const Fleet& fleet, std::size_t i, const Ask& ask) override {
+    const FleetNode& node = fleet.nodes[i];
+    const auto percent = [](double requested, double capacity) {
+      return capacity > 0 ? std::floor(100 * requested / capacity) : 0.0;
+    };
+    return -std::floor(
+        (percent(node.requested.cpu_cores + ask.request.cpu_cores, node.allocatable.cpu_cores) +
+         percent(node.requested.memory_bytes + ask.request.memory_bytes, node.allocatable.memory_bytes)) /
+        2);
   }
 };
 
@@ -144,36 +149,29 @@ class RandomRule final : public Rule {
   std::mt19937_64 random_;
 };
 
-class Greedy final : public Rule {
+class Greedy final : public LeastCost {
  public:
   std::string_view name() const override { return "greedy"; }
-  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override {
-    return least(fleet, ask, [&](std::size_t i) { return added_w(fleet, i, ask); });
-  }
+  double cost(const Fleet& fleet, std::size_t i, const Ask& ask) override { return added_w(fleet, i, ask); }
 };
 
-class Amortised final : public Rule {
+class Amortised final : public LeastCost {
  public:
   std::string_view name() const override { return "amortised"; }
-  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override {
-    return least(fleet, ask, [&](std::size_t i) { return amortised_w(fleet.nodes[i], ask); });
-  }
 };
 
-class Peaks final : public Rule {
+class Peaks final : public LeastCost {
  public:
   std::string_view name() const override { return "peaks"; }
-  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override {
+  double cost(const Fleet& fleet, std::size_t i, const Ask& ask) override {
     if (fits_.size() != fleet.nodes.size() || revision_ != fleet.revision) {
       fits_.clear();
       for (const FleetNode& node : fleet.nodes) fits_.push_back(fit_exponential(node.watts));
       revision_ = fleet.revision;
     }
-    return least(fleet, ask, [&](std::size_t i) {
-      const FleetNode& node = fleet.nodes[i];
-      const double before = node.used_cores / node.allocatable.cpu_cores;
-      return fits_[i].watts_at(before + ask.demand_cores / node.allocatable.cpu_cores) - fits_[i].watts_at(before);
-    });
+    const FleetNode& node = fleet.nodes[i];
+    const double before = node.used_cores / node.allocatable.cpu_cores;
+    return fits_[i].watts_at(before + ask.demand_cores / node.allocatable.cpu_cores) - fits_[i].watts_at(before);
   }
 
  private:

@@ -40,8 +40,8 @@ std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>
 }
 
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed) {
+  WATTLE_TRY(const auto policy, placement::make_policy(contestant.policy, seed));
   placement::DecideOptions options;
-  options.policy = contestant.policy;
   options.reward = env.options().reward;
   options.mask = env.options().mask;
   Random ties(mix(seed, 0x74696573ULL)), exploration(mix(seed, 0x65787021ULL));
@@ -59,7 +59,8 @@ Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::
     const placement::PodSpec& pod = env.waiting().spec;
     std::vector<std::int64_t> scores;
     if (contestant.rule == Rule::decide)
-      scores = placement::decide(view, pod, env.node_names(), contestant.network, options, turn, exploration).scores;
+      scores = placement::decide(view, pod, env.node_names(), {*policy, contestant.network}, options, turn, exploration)
+                   .scores;
     else if (contestant.rule == Rule::amortised)
       scores = amortised_scores(view, pod, options.mask);
     const auto target = bind_target(env, scores, ties);

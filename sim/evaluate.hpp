@@ -28,8 +28,8 @@ enum class Rule { decide, kube_default, amortised };
 struct Contestant {
   std::string name;
   Rule rule = Rule::decide;
-  placement::Policy policy = placement::Policy::dqn;  // of Rule::decide
-  const models::QNetwork* network = nullptr;          // of Policy::dqn
+  std::string policy = "dqn";                 // of Rule::decide, as in placement/policy
+  const models::QNetwork* network = nullptr;  // of a policy that learns
 };
 
 struct EpisodeFigures {

@@ -23,7 +23,7 @@ placement::LearnerOptions working_learner_options(const EnvOptions& env_options,
   Env env(env_options);
   double rewards = 0, episodes = 0, length_s = 0, decisions = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const auto figures = run_episode(env, {"prior", Rule::decide, placement::Policy::model_greedy}, seed);
+    const auto figures = run_episode(env, {"prior", Rule::decide, "model-greedy"}, seed);
     if (!figures) continue;
     rewards += figures->mean_reward;
     decisions += figures->placements;
@@ -40,6 +40,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
   placement::LearnerOptions learner_options = options.learner;
   learner_options.seed = options.seed;
   placement::Learner learner(learner_options, options.env.reward, trainer);
+  WATTLE_TRY(const auto policy, placement::make_policy("dqn", options.seed));
   placement::DecideOptions decide;
   decide.reward = options.env.reward;
   decide.mask = options.env.mask;
@@ -80,7 +81,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
       decide.epsilon = progress.epsilon = options.epsilon_first + part * (options.epsilon_last - options.epsilon_first);
       const placement::ClusterView view = env.view();
       placement::Advice advice =
-          placement::decide(view, env.waiting().spec, env.node_names(), network.get(), decide, turn, random);
+          placement::decide(view, env.waiting().spec, env.node_names(), {*policy, network.get()}, decide, turn, random);
       const auto target = bind_target(env, advice.scores, random);
       if (!target) {
         env.turn_away();
@@ -120,7 +121,7 @@ Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer*
   for (models::QTrainer* trainer : trainers) {
     WATTLE_TRY(TrainResult result, train(options, *trainer, on_episode));
     WATTLE_TRY(const auto network, models::FrozenNetwork::from_weights(result.weights, trainer->steps()));
-    const Contestant contestant{"restart", Rule::decide, placement::Policy::dqn, network.get()};
+    const Contestant contestant{"restart", Rule::decide, "dqn", network.get()};
     WATTLE_TRY(const Evaluation evaluation, evaluate(options.env, {contestant}, validation_seeds(validation_episodes)));
     const auto rewards = evaluation.of("restart").column(&EpisodeFigures::mean_reward);
     result.validation_reward =

@@ -1,6 +1,7 @@
 #include "controller/decisions/decider.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "placement/board.hpp"
@@ -12,6 +13,7 @@ constexpr std::size_t kKeptTimes = 1024;
 constexpr std::size_t kKeptRewards = 100;
 constexpr std::size_t kMaxOpen = 512;          // decisions whose observation waits for a placement
 constexpr std::size_t kMaxOpenRows = 500'000;  // nodes in all of their observations
+constexpr Duration kRefreshEvery = std::chrono::seconds(1);
 constexpr Duration kForgetOpenAfter = std::chrono::minutes(5);
 
 template <class T>
@@ -56,21 +58,33 @@ wire::Outcome told(const std::string& node, const placement::Reward& reward, con
 }  // namespace
 
 Decider::Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
-                 std::function<void(LearningNews)> learn, std::uint64_t first_decision_id)
+                 std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
+                 placement::Knowledge knowledge)
     : config_(config),
       state_(state),
       networks_(networks),
       clock_(clock),
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
+      knowledge_(std::move(knowledge)),
       log_(static_cast<std::size_t>(config.decision_ring)),
-      next_id_(first_decision_id) {}
+      next_id_(first_decision_id) {
+  const Status known = set_policy(config.policy);
+  assert(known);  // a configuration knows only policies that there are
+  static_cast<void>(known);
+}
+
+Status Decider::set_policy(const std::string& name) {
+  WATTLE_TRY(policy_, placement::make_policy(name, static_cast<std::uint64_t>(config_.seed)));
+  policy_name_ = name;
+  return {};
+}
 
 wire::Suggestion Decider::ask(const wire::Ask& ask) {
   const MonoTime now = clock_.mono();
   ++figures_.asks;
   wire::Suggestion answer;
-  answer.policy = placement::to_string(config_.decide.policy);
+  answer.policy = policy_name_;
   answer.scores.assign(ask.candidates.size(), 0);
   if (config_.mode == Mode::off) {
     answer.reason = "mode is off";
@@ -104,7 +118,8 @@ std::optional<wire::Suggestion> Decider::repeat(const wire::Ask& ask, MonoTime n
 }
 
 wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
-  const placement::PodSpec spec = spec_of(ask);
+  placement::PodSpec spec = spec_of(ask);
+  if (knowledge_.demand().apps() > 0) spec.demand_cores = knowledge_.predict(spec).cores;
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     // Only the newest decision of a pod can become its placement.
@@ -112,13 +127,13 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   }
   const auto network = networks_.get();
   const std::uint64_t id = next_id_++;
-  const placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, network.get(),
+  const placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, mind(network.get()),
                                                      config_.decide, figures_.decisions, random_);
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   decision.mode = to_string(config_.mode);
-  const bool learned = network && config_.decide.policy == placement::Policy::dqn;
+  const bool learned = network && policy_->info().learns;
   decision.model_step = learned ? network->step() : 0;
   decision.problems.insert(decision.problems.begin(), ask.problems.begin(), ask.problems.end());
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
@@ -179,10 +194,14 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
   const bool asked = before != nullptr && before->asked && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
   const std::uint64_t id = asked ? before->decision_id : 0;
-  if (before != nullptr && !before->node.empty()) end_windows(pod_uid, before->node);  // it runs elsewhere now
+  if (before != nullptr && !before->node.empty()) {  // it runs elsewhere now
+    end_windows(pod_uid, before->node);
+    knowledge_.gone(pod_uid, now);
+  }
   std::optional<placement::RawOutcome> begun;
   if (asked) begun = placement::begin_outcome(state_.view(spec, now), spec, row, config_.decide.reward);
   state_.bind(pod_uid, node, by_operator, now);
+  if (!spec.uid.empty()) knowledge_.placed(spec, node, now);
   ++figures_.placements;
   if (!asked) {
     ++figures_.placements_unasked;
@@ -207,8 +226,16 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
 }
 
 void Decider::gone(const std::string& pod_uid, const std::string& node) {
-  if (state_.unbind(pod_uid, node)) end_windows(pod_uid, node);
+  if (!state_.unbind(pod_uid, node)) return;
+  end_windows(pod_uid, node);
+  knowledge_.gone(pod_uid, clock_.mono());
 }
+
+void Decider::greeted(const wire::Hello& hello) {
+  if (const placement::PowerCurve* curve = knowledge_.kept_curve(hello.node)) state_.adopt_curve(hello.node, *curve);
+}
+
+std::string Decider::save_knowledge() { return knowledge_.save(state_.view({}, clock_.mono())); }
 
 void Decider::end_windows(const std::string& pod_uid, const std::string& node) {
   for (SettleWindow& window : windows_)
@@ -216,6 +243,15 @@ void Decider::end_windows(const std::string& pod_uid, const std::string& node) {
 }
 
 void Decider::record(const std::string& node, const Record& record, MonoTime end) {
+  const Node* known = state_.node(node);
+  // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
+  if (known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
+    for (const std::string& uid : known->pods) {
+      const auto workload = known->workloads.find(uid);
+      if (workload != known->workloads.end() && workload->second.cpu_cores)
+        knowledge_.used(uid, *workload->second.cpu_cores, static_cast<double>(record.interval_ns) * 1e-9);
+    }
+  }
   bool over = false;
   const MonoTime now = clock_.mono();
   for (SettleWindow& window : windows_) {
@@ -255,15 +291,25 @@ void Decider::expire() {
   const MonoTime now = clock_.mono();
   state_.expire(now);
   settle(now);
+  refresh(now);
   std::erase_if(repeatable_, [&](const auto& item) { return now - item.second.at > config_.repeat_within; });
   for (auto open = open_.begin(); open != open_.end();)
     open = now - open->second.at > kForgetOpenAfter ? forget(open) : std::next(open);
 }
 
+void Decider::refresh(MonoTime now) {
+  if (now - refreshed_ < kRefreshEvery) return;
+  refreshed_ = now;
+  const placement::ClusterView& view = state_.view({}, now);
+  knowledge_.refresh(view);
+  const placement::Fleet& fleet = knowledge_.fleet(view);
+  policy_->prepare(fleet);
+}
+
 std::vector<wire::BoardClass> Decider::board() {
   const auto network = networks_.get();
-  return placement::board_classes(state_.view({}, clock_.mono()), network.get(), config_.decide, figures_.decisions,
-                                  random_);
+  return placement::board_classes(state_.view({}, clock_.mono()), mind(network.get()), config_.decide,
+                                  figures_.decisions, random_);
 }
 
 }  // namespace wattle::controller

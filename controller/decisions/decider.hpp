@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <set>
@@ -26,6 +27,8 @@
 #include "controller/decisions/settle.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/network_slot.hpp"
+#include "placement/knowledge.hpp"
+#include "placement/policy.hpp"
 
 namespace wattle::controller {
 
@@ -42,13 +45,17 @@ struct DeciderFigures {
 
 class Decider {
  public:
+  // `knowledge` is what a restart brought.
   Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
-          std::function<void(LearningNews)> learn, std::uint64_t first_decision_id);
+          std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
+          placement::Knowledge knowledge = placement::Knowledge());
 
   wire::Suggestion ask(const wire::Ask& ask);
   // An agent saw the pod's cgroup, or an operator confirmed. False: that is no news, or the node is unknown.
   bool placed(const std::string& pod_uid, const std::string& node, bool by_operator);
   void gone(const std::string& pod_uid, const std::string& node);
+  // A node said Hello: it gets the curve that is known of it.
+  void greeted(const wire::Hello& hello);
   void record(const std::string& node, const Record& record, MonoTime end);
   void expire();
   std::vector<wire::BoardClass> board();
@@ -56,6 +63,12 @@ class Decider {
   const DecisionLog& log() const { return log_; }
   const DeciderFigures& figures() const { return figures_; }
   Mode mode() const { return config_.mode; }
+  const std::string& policy() const { return policy_name_; }
+  const placement::PolicyInfo& policy_info() const { return policy_->info(); }
+  // From the next decision on. Errors: not_found.
+  Status set_policy(const std::string& name);
+  const placement::Knowledge& knowledge() const { return knowledge_; }
+  std::string save_knowledge();
   const placement::DecideOptions& options() const { return config_.decide; }
   // Ids of decisions that are new or know more since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
@@ -82,6 +95,8 @@ class Decider {
   OpenDecisions::iterator forget(OpenDecisions::iterator open);
   void end_windows(const std::string& pod_uid, const std::string& node);
   void settle(MonoTime now);
+  void refresh(MonoTime now);
+  placement::Mind mind(const models::QNetwork* network) { return {*policy_, network, &knowledge_}; }
 
   const ControllerConfig& config_;
   ClusterState& state_;
@@ -89,6 +104,10 @@ class Decider {
   const Clock& clock_;
   std::function<void(LearningNews)> learn_;
   std::mt19937_64 random_;
+  placement::Knowledge knowledge_;
+  MonoTime refreshed_{};
+  std::string policy_name_;
+  std::unique_ptr<placement::Policy> policy_;
   DecisionLog log_;
   DeciderFigures figures_;
   std::uint64_t next_id_;

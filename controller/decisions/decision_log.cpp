@@ -18,16 +18,12 @@ NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
 
 LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision) {
   LoggedDecision entry;
-  std::optional<std::size_t> best, second;
-  for (std::size_t i = 0; i < decision.candidates.size(); ++i) {
-    const wire::Candidate& candidate = decision.candidates[i];
-    if (!candidate.masked.empty()) continue;
-    if (!best || candidate.q > decision.candidates[*best].q) {
-      second = best;
-      best = i;
-    } else if (!second || candidate.q > decision.candidates[*second].q) {
-      second = i;
-    }
+  const std::optional<std::size_t> best = advice.top;
+  std::optional<std::size_t> second;
+  const auto value = [&](std::size_t candidate) { return advice.values[advice.row_of[candidate]]; };
+  for (std::size_t i = 0; best && i < decision.candidates.size(); ++i) {
+    if (!decision.candidates[i].masked.empty() || advice.row_of[i] == advice.row_of[*best]) continue;
+    if (!second || value(i) > value(*second)) second = i;
   }
   if (best) {
     entry.winner = decision.candidates[*best].node;

@@ -28,11 +28,11 @@ struct FeatureSnapshot {
 
 struct LoggedDecision {
   wire::Decision decision;
-  std::string winner, runner_up;  // by Q; empty: there is none
+  std::string winner, runner_up;  // advised, and the policy's best of the others; empty: there is none
   std::optional<FeatureSnapshot> features;
 };
 
-// The two best by Q, and their features.
+// The advised node and the best of the others by the policy's values, and their features.
 LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision);
 
 class DecisionLog {

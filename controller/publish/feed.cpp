@@ -33,7 +33,7 @@ wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
   wire::Board board;
   board.ttl_ms = kBoardTtlMs;
   board.neutral = decider.mode() != Mode::live;
-  board.policy = placement::to_string(decider.options().policy);
+  board.policy = decider.policy();
   const auto network = networks.get();
   board.model_step = network ? network->step() : 0;
   if (!board.neutral) board.classes = decider.board();

@@ -78,6 +78,11 @@ void ClusterState::disconnect(const std::string& name) {
   if (Node* node = find(name)) node->connected = false;
 }
 
+void ClusterState::adopt_curve(const std::string& name, const placement::PowerCurve& curve) {
+  const Node* node = find(name);
+  if (node != nullptr && view_of(*node).curve.samples() == 0) view_of(*node).curve = curve;
+}
+
 RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received) {
   RecordNews news;
   Node& node = *find(name);

@@ -80,6 +80,8 @@ class ClusterState {
 
   void greet(const wire::Hello& hello);
   void disconnect(const std::string& node);
+  // For a node whose own curve has no readings yet.
+  void adopt_curve(const std::string& node, const placement::PowerCurve& curve);
   // The node must have been greeted. Binds nothing: the caller does, for each pod that appeared or went.
   RecordNews apply(const std::string& node, const Record& record, MonoTime received);
 

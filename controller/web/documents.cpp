@@ -40,14 +40,13 @@ Result<std::string> status(const Sources& from) {
   const double uptime_s = seconds(now - from.started);
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
                                     [&](MonoTime at) { return now - at < kRateWindow; });
-  const bool explores = from.config.decide.policy == placement::Policy::dqn ||
-                        from.config.decide.policy == placement::Policy::model_greedy;
+  const bool explores = from.decider.policy_info().explores;
   const auto network = from.networks.get();
   return dump({{"version", kVersion},
                {"epoch", from.epoch},
                {"uptime_s", uptime_s},
                {"mode", to_string(from.config.mode)},
-               {"policy", placement::to_string(from.config.decide.policy)},
+               {"policy", from.decider.policy()},
                {"reward", placement::to_string(from.config.decide.reward.preset)},
                {"mode_reason", from.mode_reason},
                {"nodes", from.state.nodes().size()},

@@ -199,7 +199,7 @@ std::string metrics_text(const Sources& from) {
   MetricFamily& info = families.family("wattle_controller_info", "Mode and policy.", MetricType::Gauge);
   Families::add(info,
                 {{"mode", std::string(to_string(from.config.mode))},
-                 {"policy", std::string(placement::to_string(from.config.decide.policy))},
+                 {"policy", from.decider.policy()},
                  {"reward", std::string(placement::to_string(from.config.decide.reward.preset))}},
                 1);
   add_telemetry(families, from);

@@ -27,14 +27,14 @@ Status run(const EvalArguments& arguments) {
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(const auto file, read_model(arguments.model_file));
     WATTLE_TRY(trained, models::FrozenNetwork::from_weights(file.tensors, 0, arguments.model_file));
-    contestants.push_back({"trained", Rule::decide, placement::Policy::dqn, trained.get()});
+    contestants.push_back({"trained", Rule::decide, "dqn", trained.get()});
   }
-  contestants.push_back({"initial", Rule::decide, placement::Policy::dqn, initial.get()});
+  contestants.push_back({"initial", Rule::decide, "dqn", initial.get()});
   contestants.push_back({"kube_default", Rule::kube_default});
-  contestants.push_back({"model_greedy", Rule::decide, placement::Policy::model_greedy});
+  contestants.push_back({"model_greedy", Rule::decide, "model-greedy"});
   contestants.push_back({"amortised", Rule::amortised});
-  contestants.push_back({"most_allocated", Rule::decide, placement::Policy::most_allocated});
-  contestants.push_back({"random", Rule::decide, placement::Policy::random});
+  contestants.push_back({"most_allocated", Rule::decide, "most-allocated"});
+  contestants.push_back({"random", Rule::decide, "random"});
   WATTLE_TRY(const Evaluation evaluation, evaluate(options, contestants, held_out_seeds(arguments.seeds)));
   const std::string text = arguments.output == "json" ? to_json(evaluation) : to_table(evaluation);
   std::fwrite(text.data(), 1, text.size(), stdout);

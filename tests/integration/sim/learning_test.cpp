@@ -87,8 +87,8 @@ Proof prove(const std::vector<std::unique_ptr<models::QTrainer>>& trainers, std:
   REQUIRE_MESSAGE(result, result.error().message());
   const auto trained = models::FrozenNetwork::from_weights(result->weights, 1).value();
   const auto evaluation = evaluate(options.env,
-                                   {{"trained", Rule::decide, placement::Policy::dqn, trained.get()},
-                                    {"initial", Rule::decide, placement::Policy::dqn, initial.get()},
+                                   {{"trained", Rule::decide, "dqn", trained.get()},
+                                    {"initial", Rule::decide, "dqn", initial.get()},
                                     {"kube_default", Rule::kube_default}},
                                    held_out_seeds(kHeldOut));
   REQUIRE_MESSAGE(evaluation, evaluation.error().message());

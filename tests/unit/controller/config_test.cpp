@@ -20,7 +20,7 @@ learn: {steps_per_s: 100, batch: 32, warmup: 40, checkpoint_every: 5s}
                                    "test");
   REQUIRE(config);
   CHECK(config->mode == Mode::live);
-  CHECK(config->decide.policy == placement::Policy::model_greedy);
+  CHECK(config->policy == "model-greedy");
   CHECK(config->decide.reward.weights.energy == 2);
   CHECK(config->decide.reward.horizon_s == 1800);
   CHECK(config->settle_window == std::chrono::seconds(3));

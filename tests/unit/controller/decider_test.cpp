@@ -134,6 +134,64 @@ TEST_CASE("a placement and its outcome reach the decision and the learner") {
   CHECK(rig.decider->take_changed().empty());
 }
 
+TEST_CASE("what pods use is learned by application and predicted for the next one; rest counts") {
+  Rig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  for (int i = 0; i < 10; ++i) rig.tick({"p1"});
+  CHECK(rig.decider->knowledge().pods() == 1);
+  // Thin records leave out what is at rest: five seconds of 0.8 cores, of which nothing is told afterwards.
+  for (int i = 0; i < 10; ++i) {
+    rig.clock.advance(1s);
+    Record record = record_at(++rig.seq);
+    record.partial = true;
+    const RecordNews told = rig.state.apply("n1", record, rig.clock.mono());
+    rig.decider->record("n1", record, told.at);
+    rig.decider->expire();
+  }
+  rig.decider->gone("p1", "n1");
+  CHECK(rig.decider->knowledge().pods() == 0);
+  CHECK(rig.decider->knowledge().demand().apps() == 1);
+  // Half of 20 s at 0.8 cores; a pod of 20 s weighs little against the prior of half the request.
+  placement::PodSpec next;
+  next.app = "ReplicaSet/web nginx";
+  next.request = {1, 0};
+  const auto predicted = rig.decider->knowledge().predict(next);
+  CHECK(predicted.seen_pods == doctest::Approx(20.0 / 3600));
+  CHECK(predicted.cores < 0.5);
+  CHECK(predicted.cores > 0.49);
+  // Saved and restored, with the curve of a node that comes back.
+  placement::Knowledge again;
+  REQUIRE(again.restore(rig.decider->save_knowledge()).has_value());
+  CHECK(again.predict(next).cores == predicted.cores);
+  ClusterState state{30s};
+  Decider restarted(
+      rig.config, state, rig.networks, rig.clock, [](LearningNews) {}, 1, std::move(again));
+  state.greet(hello_of("n1"));
+  restarted.greeted(hello_of("n1"));
+  CHECK(state.node_view("n1")->curve.points() == rig.state.node_view("n1")->curve.points());
+  CHECK(state.node_view("n1")->curve.samples() == rig.state.node_view("n1")->curve.samples());
+}
+
+TEST_CASE(
+    "every policy can be taken at run time; the next decision is its own, and the advised node leads its record") {
+  Rig rig;
+  int pod = 0;
+  for (const placement::PolicyInfo& info : placement::policies()) {
+    CAPTURE(info.name);
+    REQUIRE(rig.decider->set_policy(std::string(info.name)).has_value());
+    const std::string uid = "p" + std::to_string(++pod);
+    const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
+    CHECK(answer.policy == info.name);
+    CHECK(std::max(answer.scores[0], answer.scores[1]) == 10);
+    const LoggedDecision& entry = *rig.decider->log().newest(uid);
+    CHECK(entry.decision.policy == info.name);
+    CHECK(entry.winner == entry.decision.advice);
+    CHECK(entry.runner_up == (entry.winner == "n1" ? "n2" : "n1"));
+  }
+  CHECK_FALSE(rig.decider->set_policy("oracle").has_value());
+  CHECK(rig.decider->policy() == placement::policies().back().name);
+}
+
 TEST_CASE("a pod that nobody asked for is counted, and teaches nothing") {
   Rig rig;
   rig.tick({"stranger"});

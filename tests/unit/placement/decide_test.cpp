@@ -20,9 +20,13 @@ using testing::names_of;
 using testing::random_view;
 using testing::small_pod;
 
-constexpr std::array<Policy, 6> kAll = {
-    Policy::dqn,         Policy::model_greedy, Policy::least_allocated, Policy::most_allocated,
-    Policy::round_robin, Policy::random};
+// decide() with a policy of its own, without knowledge.
+Advice advise(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
+              std::mt19937_64& random, const char* name = "dqn", const DecideOptions& options = {},
+              const models::QNetwork* network = nullptr, std::uint64_t turn = 0) {
+  const auto policy = make_policy(name, 1).value();
+  return decide(view, pod, candidates, {*policy, network}, options, turn, random);
+}
 
 ClusterView fleet(std::size_t count) {
   ClusterView view;
@@ -40,11 +44,15 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
     std::vector<std::string> candidates = names_of(view);
     candidates.insert(candidates.begin(), "stranger");
     DecideOptions options;
-    options.policy = kAll[*rc::gen::inRange<std::size_t>(0, kAll.size())];
+    const PolicyInfo info = policies()[*rc::gen::inRange<std::size_t>(0, policies().size())];
     options.epsilon = 0.3;
     const testing::MixtureNetwork network;
     std::mt19937_64 random(seed);
-    const Advice advice = decide(view, pod, candidates, &network, options, seed, random);
+    const auto policy = make_policy(info.name, seed).value();
+    Knowledge knowledge;
+    Knowledge* known = *rc::gen::arbitrary<bool>() ? &knowledge : nullptr;
+    const Advice advice = decide(view, pod, candidates, {*policy, &network, known}, options, seed, random);
+    RC_ASSERT(advice.record.policy == info.name);
     RC_ASSERT(advice.scores.size() == candidates.size());
     RC_ASSERT(advice.record.candidates.size() == candidates.size());
     RC_ASSERT(advice.scores[0] == 0);
@@ -79,7 +87,7 @@ TEST_CASE("permuting the candidates permutes the scores") {
     std::vector<std::string> candidates = names_of(view);
     const testing::MixtureNetwork network;
     std::mt19937_64 random(seed);
-    const Advice first = decide(view, small_pod(), candidates, &network, {}, 0, random);
+    const Advice first = advise(view, small_pod(), candidates, random, "dqn", {}, &network);
     std::map<std::string, std::pair<std::int64_t, double>> by_name;
     std::set<double> distinct;
     std::size_t feasible = 0;
@@ -94,7 +102,7 @@ TEST_CASE("permuting the candidates permutes the scores") {
     ClusterView turned = view;
     std::shuffle(turned.nodes.begin(), turned.nodes.end(), random);
     std::shuffle(candidates.begin(), candidates.end(), random);
-    const Advice second = decide(turned, small_pod(), candidates, &network, {}, 0, random);
+    const Advice second = advise(turned, small_pod(), candidates, random, "dqn", {}, &network);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const auto& [score, q] = by_name[candidates[i]];
       RC_ASSERT(std::abs(second.record.candidates[i].q - q) < 1e-4);
@@ -106,15 +114,15 @@ TEST_CASE("permuting the candidates permutes the scores") {
 TEST_CASE("no candidates, only unknown ones, and all masked are neutral and say why") {
   std::mt19937_64 random(1);
   ClusterView view = fleet(2);
-  CHECK(decide(view, small_pod(), {}, nullptr, {}, 0, random).record.reason == "no candidates");
-  const Advice unknown = decide(view, small_pod(), {"x", "y"}, nullptr, {}, 0, random);
+  CHECK(advise(view, small_pod(), {}, random).record.reason == "no candidates");
+  const Advice unknown = advise(view, small_pod(), {"x", "y"}, random);
   CHECK(unknown.scores == std::vector<std::int64_t>{0, 0});
   CHECK(unknown.record.reason == "no candidate is a known node");
   for (NodeView& node : view.nodes) node.ready = false;
-  const Advice masked = decide(view, small_pod(), names_of(view), nullptr, {}, 0, random);
+  const Advice masked = advise(view, small_pod(), names_of(view), random);
   CHECK(masked.record.reason == "no candidate is feasible: not ready");
   CHECK_FALSE(masked.top.has_value());
-  const Advice one = decide(fleet(1), small_pod(), {"n0"}, nullptr, {}, 0, random);
+  const Advice one = advise(fleet(1), small_pod(), {"n0"}, random);
   CHECK(one.scores == std::vector<std::int64_t>{10});
   CHECK(one.record.propensity == 1);
 }
@@ -122,7 +130,6 @@ TEST_CASE("no candidates, only unknown ones, and all masked are neutral and say 
 TEST_CASE("propensities are those of the draws and sum to one over the safe set") {
   const ClusterView view = fleet(5);
   DecideOptions options;
-  options.policy = Policy::model_greedy;
   options.epsilon = 0.4;
   options.safe_margin = 0.02;
   std::mt19937_64 random(3);
@@ -130,7 +137,7 @@ TEST_CASE("propensities are those of the draws and sum to one over the safe set"
   std::map<std::string, int> drawn;
   constexpr int kDraws = 20'000;
   for (int i = 0; i < kDraws; ++i) {
-    const Advice advice = decide(view, small_pod(), names_of(view), nullptr, options, 0, random);
+    const Advice advice = advise(view, small_pod(), names_of(view), random, "model-greedy", options);
     told[advice.record.advice] = advice.record.propensity;
     ++drawn[advice.record.advice];
     const double best = std::max_element(advice.record.candidates.begin(), advice.record.candidates.end(),
@@ -150,7 +157,7 @@ TEST_CASE("two hundred asks within one telemetry interval spread instead of herd
   ClusterView view = fleet(40);
   std::mt19937_64 random(4);
   for (int ask = 0; ask < 200; ++ask) {
-    const Advice advice = decide(view, small_pod(), names_of(view), nullptr, {}, 0, random);
+    const Advice advice = advise(view, small_pod(), names_of(view), random);
     REQUIRE(advice.top.has_value());
     NodeView& node = view.nodes[*advice.top];
     ++node.in_flight;
@@ -167,16 +174,82 @@ TEST_CASE("fixed rules choose what their names say") {
   view.nodes[1].requested = {1, 1e9};
   view.nodes[2].requested = {15, 60e9};
   std::mt19937_64 random(5);
-  const auto advised = [&](Policy policy, std::uint64_t turn) {
-    DecideOptions options;
-    options.policy = policy;
-    return decide(view, small_pod(), names_of(view), nullptr, options, turn, random).record.advice;
+  const auto advised = [&](const char* policy, std::uint64_t turn) {
+    return advise(view, small_pod(), names_of(view), random, policy, {}, nullptr, turn).record.advice;
   };
-  CHECK(advised(Policy::least_allocated, 0) == "n1");
-  CHECK(advised(Policy::most_allocated, 0) == "n2");
-  CHECK(advised(Policy::round_robin, 4) == "n1");
-  for (const Policy policy : kAll) CHECK(parse_policy(to_string(policy)).value() == policy);
-  CHECK_FALSE(parse_policy("oracle").has_value());
+  CHECK(advised("least-allocated", 0) == "n1");
+  CHECK(advised("most-allocated", 0) == "n2");
+  CHECK(advised("round-robin", 4) == "n1");
+  for (const PolicyInfo& info : policies()) CHECK(parse_policy(info.name).value().name == info.name);
+  const auto oracle = parse_policy("oracle");
+  REQUIRE_FALSE(oracle.has_value());
+  CHECK(oracle.error().mend.find("planner") != std::string::npos);
+}
+
+TEST_CASE(
+    "a rule behind the interface advises what the rule alone chooses among the open nodes, and ranks the others") {
+  ClusterView view = fleet(6);
+  for (std::size_t i = 0; i < view.nodes.size(); ++i)
+    view.nodes[i].curve = PowerCurve::prior(4 + 9 * static_cast<double>(i * 7 % 6));
+  view.nodes[3].ready = false;
+  std::mt19937_64 random(9);
+  for (const PolicyInfo& info : policies()) {
+    if (info.rule.empty()) continue;
+    CAPTURE(info.name);
+    Fleet alone = fleet_of(view);
+    alone.nodes[3].open = false;
+    alone.revision = 1;
+    const auto chosen = make_rule(info.rule, 1).value()->choose(alone, ask_of(small_pod()));
+    const Advice advice = advise(view, small_pod(), names_of(view), random, std::string(info.name).c_str());
+    REQUIRE(chosen.has_value());
+    CHECK(advice.record.advice == view.nodes[*chosen].name);
+    CHECK(advice.record.propensity == 1);
+    CHECK(advice.record.reason == info.reason);
+    CHECK(advice.scores[3] == 0);
+    CHECK(*std::max_element(advice.scores.begin(), advice.scores.end()) == 10);
+    CHECK(std::count(advice.scores.begin(), advice.scores.end(), 0) < 5);
+  }
+}
+
+TEST_CASE("the planner with knowledge of demand sends heavy and light pods to different nodes") {
+  ClusterView view;
+  for (const char* name : {"flat", "steep"}) view.nodes.push_back(healthy_node(name, 16));
+  for (NodeView& node : view.nodes) node.values.cpu_used_cores = 0;
+  view.nodes[0].curve = PowerCurve::known({100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
+  view.nodes[1].curve = PowerCurve::known({20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220});
+  Knowledge knowledge;
+  view.now = MonoTime{} + from_seconds(1);
+  knowledge.refresh(view);
+  PodSpec heavy = small_pod(), light = small_pod();
+  heavy.request = light.request = {1, 1e9};
+  heavy.app = "Deployment/heavy h:1";
+  light.app = "Deployment/light l:1";
+  // A day of both, all 32 cores requested all the time.
+  for (int hour = 0; hour < 24; ++hour) {
+    for (int i = 0; i < 32; ++i) {
+      PodSpec pod = i % 2 == 0 ? heavy : light;
+      pod.uid = std::to_string(hour) + "/" + std::to_string(i);
+      knowledge.placed(pod, "elsewhere", view.now);
+      knowledge.used(pod.uid, i % 2 == 0 ? 0.95 : 0.05, 3600);
+    }
+    for (int tick = 0; tick < 12; ++tick) {
+      view.now += from_seconds(300);
+      view.nodes[0].requested = view.nodes[1].requested = {16, 16e9};
+      knowledge.refresh(view);
+    }
+    for (int i = 0; i < 32; ++i) knowledge.gone(std::to_string(hour) + "/" + std::to_string(i), view.now);
+  }
+  view.nodes[0].requested = view.nodes[1].requested = {};
+  REQUIRE(!knowledge.fleet(view).expected_cores.empty());
+  const auto policy = make_policy("planner", 1).value();
+  std::mt19937_64 random(10);
+  heavy.demand_cores = knowledge.predict(heavy).cores;
+  light.demand_cores = knowledge.predict(light).cores;
+  CHECK(*heavy.demand_cores > 3 * *light.demand_cores);
+  const Advice first = decide(view, heavy, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
+  const Advice second = decide(view, light, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
+  CHECK(first.record.advice == "flat");
+  CHECK(second.record.advice == "steep");
 }
 
 TEST_CASE("a bound pod is advised where it is, and contradicting limits are told") {
@@ -186,7 +259,7 @@ TEST_CASE("a bound pod is advised where it is, and contradicting limits are told
   pod.latency_soft_ms = 50;
   pod.latency_hard_ms = 20;
   std::mt19937_64 random(6);
-  const Advice advice = decide(view, pod, names_of(view), nullptr, {}, 0, random);
+  const Advice advice = advise(view, pod, names_of(view), random);
   CHECK(advice.record.advice == "n2");
   CHECK(advice.scores == std::vector<std::int64_t>{0, 0, 10});
   REQUIRE(advice.record.problems.size() == 1);
@@ -197,7 +270,7 @@ TEST_CASE("an explanation's terms add up to Q for the winner and the runner-up")
   const ClusterView view = fleet(4);
   const testing::MixtureNetwork network;
   std::mt19937_64 random(7);
-  const Advice advice = decide(view, small_pod(), names_of(view), &network, {}, 0, random);
+  const Advice advice = advise(view, small_pod(), names_of(view), random, "dqn", {}, &network);
   const Explanation why = explain(advice, view, small_pod(), RewardConfig{});
   REQUIRE(why.winner.has_value());
   REQUIRE(why.runner_up.has_value());
@@ -215,7 +288,8 @@ TEST_CASE("the board has ascending classes, each with one winner among the feasi
   ClusterView view = fleet(4);
   view.nodes[1].ready = false;
   std::mt19937_64 random(8);
-  const auto classes = board_classes(view, nullptr, {}, 0, random);
+  const auto policy = make_policy("model-greedy", 1).value();
+  const auto classes = board_classes(view, {*policy}, {}, 0, random);
   REQUIRE(classes.size() == kBoardClassCores.size());
   for (std::size_t i = 0; i < classes.size(); ++i) {
     CHECK(classes[i].cpu_request_cores == kBoardClassCores[i]);

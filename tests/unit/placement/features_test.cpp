@@ -62,7 +62,11 @@ TEST_CASE("features are finite for arbitrary and missing telemetry") {
     RC_ASSERT(observation.nodes == view.nodes.size());
     RC_ASSERT(finite(observation));
     std::mt19937_64 random(1);
-    RC_ASSERT(finite(decide(view, pod, testing::names_of(view), nullptr, {}, 0, random).observation));
+    // Every policy, too, takes it.
+    for (const PolicyInfo& info : policies()) {
+      const auto policy = make_policy(info.name, 1).value();
+      RC_ASSERT(finite(decide(view, pod, testing::names_of(view), {*policy}, {}, 0, random).observation));
+    }
   }));
 }
 

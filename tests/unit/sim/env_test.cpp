@@ -123,12 +123,12 @@ TEST_CASE("permuting the nodes of a view permutes the decision") {
       shuffled.nodes[i] = view.nodes[order[i]];
       names.push_back(env.node_names()[order[i]]);
     }
-    for (const auto policy : {placement::Policy::dqn, placement::Policy::model_greedy}) {
-      placement::DecideOptions options;
-      options.policy = policy;
+    for (const char* name : {"dqn", "model-greedy"}) {
+      const auto policy = placement::make_policy(name, 1).value();
+      const placement::Mind mind{*policy, network.get()};
       Random a(1), b(1);
-      const auto advice = placement::decide(view, pod, env.node_names(), network.get(), options, turn, a);
-      const auto permuted = placement::decide(shuffled, pod, names, network.get(), options, turn, b);
+      const auto advice = placement::decide(view, pod, env.node_names(), mind, {}, turn, a);
+      const auto permuted = placement::decide(shuffled, pod, names, mind, {}, turn, b);
       REQUIRE(advice.top.has_value() == permuted.top.has_value());
       if (advice.top) CHECK(advice.candidates[*advice.top] == permuted.candidates[*permuted.top]);
     }
@@ -146,14 +146,14 @@ TEST_CASE("after a latency shift was told, latency-bound pods no longer go to th
   const LatencyShift& away = world.shifts[0];  // the nearest becomes the farthest
   placement::DecideOptions decide;
   decide.reward = options.reward;
-  decide.policy = placement::Policy::model_greedy;
+  const auto policy = placement::make_policy("model-greedy", 1).value();
   Random random(1);
   int before = 0, after = 0, decisions_after = 0;
   env.begin(2);
   for (std::uint64_t turn = 0; !env.done(); ++turn) {
     const double now_s = env.world().now_s();
     const auto view = env.view();
-    const auto advice = placement::decide(view, env.waiting().spec, env.node_names(), nullptr, decide, turn, random);
+    const auto advice = placement::decide(view, env.waiting().spec, env.node_names(), {*policy}, decide, turn, random);
     const auto target = bind_target(env, advice.scores, random).value();
     if (target == away.node && now_s < away.at_s) ++before;
     // One telemetry interval and its way later, everybody knows.

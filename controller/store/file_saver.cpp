@@ -1,0 +1,51 @@
+#include "controller/store/file_saver.hpp"
+
+#include <utility>
+
+#include "common/dir.hpp"
+
+namespace wattle::controller {
+
+FileSaver::FileSaver(const Log& log) : log_(log), thread_([this] { run(); }) {}
+
+FileSaver::~FileSaver() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void FileSaver::post(std::string path, std::string content) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_[std::move(path)] = std::move(content);
+  }
+  wake_.notify_one();
+}
+
+std::uint64_t FileSaver::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+void FileSaver::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    auto next = waiting_.extract(waiting_.begin());
+    lock.unlock();
+    const Status written = write_file_atomically(next.key(), next.mapped(), 0600);
+    lock.lock();
+    const std::string problem = written ? std::string() : written.error().message();
+    failed_ += written ? 0 : 1;
+    if (std::exchange(told_[next.key()], problem) == problem || written) continue;
+    lock.unlock();
+    log_.error("file not written", {{"error", written.error()}});
+    lock.lock();
+  }
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,40 @@
+// file_saver: writes whole files on a thread of its own, so that a slow disk delays no decision.
+// Rules    of one path the newest content wins; either the old or the new content exists (write_file_atomically)
+// Errors   logged once per path and problem, counted; the next content is tried again
+// Threads  post() and failed() from any; the destructor writes what waits
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/log.hpp"
+
+namespace wattle::controller {
+
+class FileSaver {
+ public:
+  explicit FileSaver(const Log& log);
+  ~FileSaver();
+  FileSaver(const FileSaver&) = delete;
+  FileSaver& operator=(const FileSaver&) = delete;
+  void post(std::string path, std::string content);
+  std::uint64_t failed() const;
+
+ private:
+  void run();
+
+  const Log& log_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::map<std::string, std::string> waiting_;  // by path
+  std::map<std::string, std::string> told_;     // the last problem of a path
+  std::uint64_t failed_ = 0;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,138 @@
+#include "placement/policy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace wattle::placement {
+
+namespace {
+
+constexpr std::array<PolicyInfo, 10> kPolicies{{
+    {"dqn", "highest Q: predicted reward and learned residual", true, true, {}},
+    {"model-greedy", "highest predicted reward", false, true, {}},
+    {"planner", "the plan's next place for a pod of this demand", false, false, "planner"},
+    {"amortised", "least amortised watts", false, false, "amortised"},
+    {"greedy", "least added watts", false, false, "greedy"},
+    {"peaks", "least added watts on exponential curves", false, false, "peaks"},
+    {"least-allocated", "least of cpu and memory requested", false, false, {}},
+    {"most-allocated", "most of cpu and memory requested", false, false, {}},
+    {"round-robin", "next in turn", false, false, {}},
+    {"random", "at random", false, false, {}},
+}};
+
+double requested_ratio(const NodeView& node, const PodSpec& pod) {
+  const auto share = [](double allocatable, double requested) {
+    return allocatable > 0 ? std::min(requested / allocatable, 1.0) : 1.0;
+  };
+  return (share(node.allocatable.cpu_cores,
+                node.requested.cpu_cores + node.in_flight_request.cpu_cores + pod.request.cpu_cores) +
+          share(node.allocatable.memory_bytes,
+                node.requested.memory_bytes + node.in_flight_request.memory_bytes + pod.request.memory_bytes)) /
+         2;
+}
+
+class HighestQ final : public Policy {
+ public:
+  using Policy::Policy;
+  void rank(const Question& question, std::span<double> values) override {
+    std::copy(question.q.begin(), question.q.end(), values.begin());
+  }
+};
+
+class Allocated final : public Policy {
+ public:
+  Allocated(const PolicyInfo& info, double sign) : Policy(info), sign_(sign) {}
+  void rank(const Question& question, std::span<double> values) override {
+    for (const std::size_t row : question.feasible)
+      values[row] = sign_ * requested_ratio(question.view.nodes[question.node[row]], question.pod);
+  }
+
+ private:
+  double sign_;
+};
+
+class RoundRobin final : public Policy {
+ public:
+  using Policy::Policy;
+  void rank(const Question& question, std::span<double> values) override {
+    values[question.feasible[question.turn % question.feasible.size()]] = 1;
+  }
+};
+
+// All alike: the draw among ties decides.
+class AtRandom final : public Policy {
+ public:
+  using Policy::Policy;
+  void rank(const Question&, std::span<double>) override {}
+};
+
+class ByRule final : public Policy {
+ public:
+  ByRule(const PolicyInfo& info, std::unique_ptr<Rule> rule) : Policy(info), rule_(std::move(rule)) {}
+
+  void prepare(const Fleet& fleet) override { rule_->prepare(fleet); }
+  void rank(const Question& question, std::span<double> values) override {
+    Fleet& fleet = fleet_for(question);
+    const Ask ask = question.knowledge != nullptr ? question.knowledge->ask(question.pod) : ask_of(question.pod);
+    for (FleetNode& node : fleet.nodes) node.open = false;
+    for (const std::size_t row : question.feasible) fleet.nodes[question.node[row]].open = true;
+    const auto chosen = rule_->choose(fleet, ask);
+    double best = -INFINITY, worst = INFINITY;
+    for (const std::size_t row : question.feasible) {
+      const double cost = rule_->cost(fleet, question.node[row], ask);
+      values[row] = std::isfinite(cost) ? -cost : -1e9;
+      best = std::max(best, values[row]);
+      worst = std::min(worst, values[row]);
+    }
+    // The rule's choice is the best by a margin that no rounding takes; none (sizes that the plan has no place for): by cost.
+    for (const std::size_t row : question.feasible)
+      if (chosen && question.node[row] == *chosen) values[row] = best + std::max(1e-3, 0.01 * (best - worst));
+  }
+
+ private:
+  Fleet& fleet_for(const Question& question) {
+    if (question.knowledge != nullptr) return question.knowledge->fleet(question.view);
+    constexpr std::uint64_t kReviseEvery = 64;  // decisions: nobody says when the curves moved
+    const std::uint64_t revision = ++asked_ / kReviseEvery + 1;
+    own_ = fleet_of(question.view);
+    own_.revision = revision;
+    return own_;
+  }
+
+  std::unique_ptr<Rule> rule_;
+  Fleet own_;
+  std::uint64_t asked_ = 0;
+};
+
+std::string names() {
+  std::string text;
+  for (const PolicyInfo& info : kPolicies) text += (text.empty() ? "one of " : ", ") + std::string(info.name);
+  return text;
+}
+
+}  // namespace
+
+std::span<const PolicyInfo> policies() { return kPolicies; }
+
+Result<PolicyInfo> parse_policy(std::string_view name) {
+  const auto found =
+      std::find_if(kPolicies.begin(), kPolicies.end(), [&](const auto& info) { return info.name == name; });
+  if (found != kPolicies.end()) return *found;
+  return fail(Errc::not_found, "policy " + std::string(name), "is not known", names());
+}
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::uint64_t seed) {
+  WATTLE_TRY(const PolicyInfo info, parse_policy(name));
+  if (!info.rule.empty()) {
+    WATTLE_TRY(auto rule, make_rule(info.rule, seed));
+    return std::make_unique<ByRule>(info, std::move(rule));
+  }
+  if (info.explores) return std::make_unique<HighestQ>(info);
+  if (info.name == "least-allocated") return std::make_unique<Allocated>(info, -1.0);
+  if (info.name == "most-allocated") return std::make_unique<Allocated>(info, 1.0);
+  if (info.name == "round-robin") return std::make_unique<RoundRobin>(info);
+  return std::make_unique<AtRandom>(info);
+}
+
+}  // namespace wattle::placement
