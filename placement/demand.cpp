@@ -52,6 +52,27 @@ void DemandModel::Stats::add(double value, double by, double memory) {
 
 DemandModel::DemandModel(DemandOptions options) : options_(options) {}
 
+DemandModel::DemandModel(const DemandModel& other)
+    : options_(other.options_),
+      apps_(other.apps_),
+      images_(other.images_),
+      recent_(other.recent_),
+      all_(other.all_),
+      within_(other.within_),
+      within_weight_(other.within_weight_) {
+  find_seen();
+}
+
+DemandModel& DemandModel::operator=(const DemandModel& other) {
+  if (this != &other) *this = DemandModel(other);
+  return *this;
+}
+
+// Applications point into recent_: a copy's into its own.
+void DemandModel::find_seen() {
+  for (auto at = recent_.begin(); at != recent_.end(); ++at) apps_.at(*at).seen = at;
+}
+
 DemandModel::App& DemandModel::app_of(const AppKey& key) {
   const std::string name = key_of(key);
   if (const auto found = apps_.find(name); found != apps_.end()) {

@@ -49,6 +49,10 @@ struct DemandPrediction {
 class DemandModel {
  public:
   explicit DemandModel(DemandOptions options = {});
+  DemandModel(const DemandModel& other);
+  DemandModel& operator=(const DemandModel& other);
+  DemandModel(DemandModel&&) = default;
+  DemandModel& operator=(DemandModel&&) = default;
 
   // What one pod used on average over `seen_s` seconds. True if taken.
   bool observe(const AppKey& app, const Resources& request, double mean_cores, double seen_s);
@@ -79,6 +83,7 @@ class DemandModel {
     std::string image;
     std::list<std::string>::iterator seen;
   };
+  void find_seen();
   double prior_weight() const;
   double ratio_of(const Stats* app, const Stats* image) const;
   App& app_of(const AppKey& key);

@@ -2,6 +2,7 @@
 #include "placement/features.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 
@@ -32,9 +33,9 @@ double cores_of(const NodeView& node) {
 }
 
 // Columns that are read or written apart from the others.
-constexpr std::size_t kAmortised = 17, kAmortisedRank = 18, kSlope = 23, kSlopeRank = 24, kLatencySoft = 25,
-                      kLatencyKnown = 27, kPodsRank = 31;
-constexpr std::size_t kPodSoft = 5, kPodHard = 7, kPodW0 = 12;
+constexpr std::size_t kPlanPreference = 6, kPlanLeft = 12, kPlanExpected = 16, kAmortised = 17, kAmortisedRank = 18,
+                      kSlope = 23, kSlopeRank = 24, kLatencySoft = 25, kLatencyKnown = 27, kOutlives = 31;
+constexpr std::size_t kPodSoft = 5, kPodHard = 7, kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13;
 
 // Ties share the mean of their ranks, so that order does not matter.
 void write_ranks(std::vector<float>& node, const std::vector<double>& values, std::size_t column,
@@ -54,13 +55,13 @@ void write_ranks(std::vector<float>& node, const std::vector<double>& values, st
   }
 }
 
-struct Fleet {
+struct Means {
   double amortised_w = 0, cores = 0, memory_bytes = 0, requested_cores = 0, allocatable_cores = 0;
   double tcp = 0, same_app = 0;
 };
 
-Fleet sum_up(const ClusterView& view, std::span<const std::size_t> rows, std::span<const Prediction> predictions) {
-  Fleet fleet;
+Means sum_up(const ClusterView& view, std::span<const std::size_t> rows, std::span<const Prediction> predictions) {
+  Means fleet;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const NodeView& node = view.nodes[rows[row]];
     fleet.amortised_w += predictions[row].amortised_w;
@@ -85,8 +86,8 @@ double io_used(const NodeView& node) {
   return std::max(part(net, node.link_bytes_per_s), part(disk, node.disk_bytes_per_s));
 }
 
-void write_node(float* out, const NodeView& node, const PodSpec& pod, const Prediction& prediction, const Fleet& fleet,
-                double horizon_s) {
+void write_node(float* out, const NodeView& node, const PodSpec& pod, const Prediction& prediction,
+                const Means& fleet) {
   const double cores = cores_of(node);
   const double w0 = fleet.amortised_w;
   const double slots = slots_for(node, pod);
@@ -100,19 +101,19 @@ void write_node(float* out, const NodeView& node, const PodSpec& pod, const Pred
   put(ratio(part(node.requested.memory_bytes, node.allocatable.memory_bytes)));
   put(ratio(part(static_cast<double>(node.values.memory_used_bytes.value_or(0)),
                  static_cast<double>(node.values.memory_total_bytes.value_or(0)))));
-  put(ratio(static_cast<double>(node.in_flight) / kInFlightReference));
+  put(ratio(static_cast<double>(node.in_flight + node.unsettled) / kInFlightReference));
   put(ratio(part(coming_cores, cores)));
-  put(ratio(static_cast<double>(node.unsettled) / kInFlightReference));
+  put(0);  // plan_preference
   put(ratio(part(static_cast<double>(node.pods), static_cast<double>(node.pod_capacity))));
   put(ratio(part(static_cast<double>(node.same_app_pods), fleet.same_app)));
   put(logarithm(cores - 1, 8));
   put(ratio(pressure.cpu_some_ratio.value_or(0)));
-  put(ratio(pressure.memory_some_ratio.value_or(0)));
-  put(ratio(pressure.io_some_ratio.value_or(0)));
+  put(ratio(std::max(pressure.memory_some_ratio.value_or(0), pressure.io_some_ratio.value_or(0))));
+  put(0);  // plan_left
   put(relative(node.curve.idle_w() / slots / w0));
   put(relative(prediction.marginal_w / w0));
   put(ratio(std::log1p(std::max(0.0, prediction.marginal_with_wake_w) / w0) / 4));
-  put(ratio(std::log1p(std::max(0.0, node.wake_cost_j) / std::max(horizon_s, 1.0) / w0) / 4));
+  put(0);  // plan_expected
   put(relative(prediction.amortised_w / w0));
   put(0);  // amortised_rank
   put(flag(node.pods + node.in_flight + node.unsettled > 0));
@@ -135,6 +136,35 @@ void write_weights(models::Observation& observation, const RewardConfig& reward)
   const std::array<double, 5> values = {weights.energy, weights.latency, weights.balance,
                                         weights.packing + weights.active_nodes, weights.contention};
   for (std::size_t i = 0; i < values.size(); ++i) observation.context[i] = relative(values[i] / 4);
+}
+
+// The prior: what models predict of this node; where there is a plan, it judges energy in their place.
+double prior_of(const RewardConfig& reward, double predicted, double latency, std::optional<double> preference_w0) {
+  if (!preference_w0 || reward.preset != Preset::weighted) return predicted;
+  return reward.weights.energy * *preference_w0 + latency;
+}
+
+double outlives(const PlanView& plan, const PlanView::Node& node) {
+  if (!std::isfinite(plan.life_s) || !std::isfinite(node.empties_s)) return 0;
+  return std::log2((std::max(plan.life_s, 0.0) + 60) / (std::max(node.empties_s, 0.0) + 60)) / 4;
+}
+
+void write_plan(models::Observation& observation, std::span<const std::size_t> rows, std::span<const double> slots,
+                const PlanView& plan) {
+  double left = 0;
+  for (const std::size_t i : rows) left += plan.nodes[i].left;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const PlanView::Node& node = plan.nodes[rows[row]];
+    float* out = &observation.node[row * models::kNodeFeatures];
+    out[kPlanPreference] = relative(node.preference);
+    out[kPlanLeft] = ratio(part(node.left, left));
+    out[kPlanExpected] = ratio(node.expected / slots[row]);
+    out[kOutlives] = relative(outlives(plan, node));
+  }
+  observation.pod[kPodPlanKnown] = 1;
+  observation.pod[kPodPlan] = ratio(plan.demand_quantile);
+  observation.pod[kPodPlan + 1] = std::isfinite(plan.life_s) ? logarithm(plan.life_s / 60, 16) : 0.0F;
+  observation.pod[kPodPlan + 2] = logarithm(plan.expected_pods, 16);
 }
 
 }  // namespace
@@ -176,41 +206,44 @@ std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOpti
 }
 
 models::Observation observe(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& masked,
-                            const RewardConfig& reward) {
+                            const RewardConfig& reward, const PlanView* plan) {
   std::vector<std::size_t> rows(view.nodes.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
-  return observe(view, rows, pod, masked, predict(reward, view, rows, pod, demand_cores(pod)), reward);
+  const double demand = plan ? plan->demand_cores : demand_cores(pod);
+  return observe(view, rows, pod, masked, predict(reward, view, rows, pod, demand), reward, plan);
 }
 
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
                             std::span<const std::string> masked, std::span<const Prediction> predictions,
-                            const RewardConfig& reward) {
+                            const RewardConfig& reward, const PlanView* plan) {
+  assert(!plan || plan->nodes.size() == view.nodes.size());
   const std::size_t count = rows.size();
-  const double demand = demand_cores(pod);
-  const Fleet fleet = sum_up(view, rows, predictions);
+  const double demand = plan ? plan->demand_cores : demand_cores(pod);
+  const Means fleet = sum_up(view, rows, predictions);
   models::Observation observation;
   observation.nodes = count;
   observation.node.assign(count * models::kNodeFeatures, 0.0F);
   observation.prior.assign(count, 0.0F);
   observation.valid.assign(count, 0);
-  std::vector<double> amortised(count), slope(count), pods(count);
+  std::vector<double> amortised(count), slope(count), slots(count);
   for (std::size_t row = 0; row < count; ++row) {
     const NodeView& node = view.nodes[rows[row]];
     float* out = &observation.node[row * models::kNodeFeatures];
-    write_node(out, node, pod, predictions[row], fleet, reward.horizon_s);
+    write_node(out, node, pod, predictions[row], fleet);
     const double cores = cores_of(node);
     const double from = cores > 0 ? expected_cpu_cores(node) / cores : 0;
     amortised[row] = sane(predictions[row].amortised_w, 1e9);
     slope[row] = sane(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
-    pods[row] = static_cast<double>(node.pods);
+    slots[row] = slots_for(node, pod);
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
-    observation.prior[row] = static_cast<float>(sane(predictions[row].value(), 1e6));
+    const auto preference = plan ? std::optional(plan->nodes[rows[row]].preference) : std::nullopt;
+    const double prior = prior_of(reward, predictions[row].value(), predictions[row].latency, preference);
+    observation.prior[row] = static_cast<float>(sane(prior, 1e6));
     observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
   }
   std::vector<std::size_t> order(count);
   write_ranks(observation.node, amortised, kAmortisedRank, order);
   write_ranks(observation.node, slope, kSlopeRank, order);
-  write_ranks(observation.node, pods, kPodsRank, order);
 
   observation.pod = {logarithm(10 * pod.request.cpu_cores, 8),
                      logarithm(pod.request.memory_bytes / (16.0 * 1024 * 1024), 16),
@@ -222,9 +255,10 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
                      relative(pod.latency_hard_ms.value_or(0) / kReferenceLatencyMs),
                      flag(pod.latency_hard_ms.has_value()),
                      flag(pod.daemonset),
-                     flag(!pod.node_name.empty()),
+                     0,  // plan_known
                      logarithm(fleet.same_app, 8),
                      logarithm(fleet.amortised_w, 8)};
+  if (plan) write_plan(observation, rows, slots, *plan);
   write_weights(observation, reward);
   observation.context[5] = logarithm(static_cast<double>(count) - 1, 12);
   observation.context[6] = logarithm(static_cast<double>(view.pending_pods), 12);
@@ -240,6 +274,7 @@ void relabel(models::Observation& observation, const RewardConfig& reward) {
   };
   const std::optional<double> soft_ms = given(kPodSoft, kPodSoft + 1);
   const std::optional<double> hard_ms = given(kPodHard, kPodHard + 1);
+  const bool planned = observation.pod[kPodPlanKnown] > 0;
   const double w0 = std::exp2(static_cast<double>(observation.pod[kPodW0]) * 8) - 1;
   for (std::size_t row = 0; row < observation.nodes; ++row) {
     const float* node = &observation.node[row * models::kNodeFeatures];
@@ -249,8 +284,10 @@ void relabel(models::Observation& observation, const RewardConfig& reward) {
     }
     double prior = 0;
     if (reward.preset == Preset::weighted) {
-      prior = predicted_energy(reward, w0 * (1 - static_cast<double>(node[kAmortised]))) +
-              predicted_latency(reward, latency_ms, soft_ms, hard_ms);
+      const double latency = predicted_latency(reward, latency_ms, soft_ms, hard_ms);
+      const double energy = predicted_energy(reward, w0 * (1 - static_cast<double>(node[kAmortised])));
+      const auto preference = planned ? std::optional(static_cast<double>(node[kPlanPreference])) : std::nullopt;
+      prior = prior_of(reward, energy + latency, latency, preference);
     }
     observation.prior[row] = static_cast<float>(sane(prior, 1e6));
   }

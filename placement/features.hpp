@@ -11,6 +11,7 @@
 
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster_view.hpp"
+#include "placement/plan_view.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::placement {
@@ -43,12 +44,14 @@ inline constexpr double kDemandOfRequest = 0.5;
 inline constexpr double kRequestWhenNone = 0.1;
 double demand_cores(const PodSpec& pod);
 
+// With a plan (of all the view's nodes) the prior's energy term is what the plan would rather not have, so that an untrained
+// network decides as the planner does; without one the features of the plan are 0, and its flag says so.
 models::Observation observe(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& masked,
-                            const RewardConfig& reward);
+                            const RewardConfig& reward, const PlanView* plan = nullptr);
 // The same for some of the view's nodes, in the order of `rows`; masked and predictions have one entry per row.
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
                             std::span<const std::string> masked, std::span<const Prediction> predictions,
-                            const RewardConfig& reward);
+                            const RewardConfig& reward, const PlanView* plan = nullptr);
 
 // Judges an old observation by another reward: context weights and prior are computed anew from its features.
 void relabel(models::Observation& observation, const RewardConfig& reward);

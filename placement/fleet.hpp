@@ -32,6 +32,7 @@ struct FleetNode {
   double wake_j = 0;
   bool open = true;  // false: may not take the pod that waits, whatever the reason
   std::array<double, kCurvePoints> watts{};
+  double empties_at_s = 0;  // when its last pod is expected to end; only where pods come and go
 
   double watts_at(double used) const;  // by cores used; beyond all cores the last tenth's slope goes on
   double idle_w() const { return watts.front(); }
@@ -46,6 +47,7 @@ struct Fleet {
   Resources mean_request{1, 0};         // of pods to come
   std::vector<double> expected_demand;  // equally likely mean cores of a pod to come, ascending
   double hold_s = 86'400;               // how long a woken node is expected to stay awake
+  double now_s = 0;                     // on the clock of empties_at_s
   std::uint64_t revision = 0;           // rises when curves or expectations changed enough to plan anew
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace wattle::placement {
@@ -9,6 +10,8 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kTail = 1e-3;  // beyond every expectation pods still come, ever less likely
+// What the plan would rather not have, in W0: another open node, the one whose demand is farthest, one it does not plan for.
+constexpr double kOutOfBand = 0.15, kOutOfOpen = 0.35, kNotPlanned = 0.5;
 
 double mean_of(const std::vector<double>& values, double otherwise) {
   if (values.empty()) return otherwise;
@@ -263,33 +266,37 @@ void Planner::prepare(const Fleet& fleet) {
   if (stale) replan(fleet);
 }
 
-std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
-  prepare(fleet);
+Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
   const std::size_t n = fleet.nodes.size();
-  std::vector<double> done(n);  // of the plan, on each node
+  Open open;
+  open.done.resize(n);
   double placed = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    done[i] = std::max(0.0, pods_there(fleet, i) - (pods_stay_ ? pods_then_[i] : 0.0));
-    placed += done[i];
+    open.done[i] = std::max(0.0, pods_there(fleet, i) - (pods_stay_ ? pods_then_[i] : 0.0));
+    placed += open.done[i];
   }
-  const double present = pods_stay_ ? std::max(kTail, survival(static_cast<std::size_t>(placed + 0.5))) : 1.0;
-  std::vector<double> quota(n, 0.0);
-  std::vector<std::size_t> open;
-  double total = 0;
+  open.present = pods_stay_ ? std::max(kTail, survival(static_cast<std::size_t>(placed + 0.5))) : 1.0;
+  open.places.assign(n, 0.0);
   std::size_t position = 0;
   for (const PlannedBlock& block : order_) {
     position += block.to - block.from;
-    const double left = static_cast<double>(block.to) - std::max(done[block.node], static_cast<double>(block.from));
+    const double left =
+        static_cast<double>(block.to) - std::max(open.done[block.node], static_cast<double>(block.from));
     if (left < 0.5 || !fits(fleet.nodes[block.node], ask)) continue;
-    if (!open.empty() && survival(position - 1) < settled_ * present) break;
-    if (quota[block.node] == 0) open.push_back(block.node);
-    quota[block.node] += left;
-    total += left;
+    if (!open.by_slope.empty() && survival(position - 1) < settled_ * open.present) break;
+    if (open.places[block.node] == 0) open.by_slope.push_back(block.node);
+    open.places[block.node] += left;
+    open.total += left;
   }
-  if (open.empty()) {  // sizes unlike the mean: whatever fits
+  std::stable_sort(open.by_slope.begin(), open.by_slope.end(), [&](auto a, auto b) { return slope_[a] < slope_[b]; });
+  return open;
+}
+
+std::optional<std::size_t> Planner::pick(const Fleet& fleet, const Ask& ask, const Open& open) const {
+  if (open.by_slope.empty()) {  // sizes unlike the mean: whatever fits
     std::optional<std::size_t> best;
     double least_w = 0;
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
       if (!fits(fleet.nodes[i], ask)) continue;
       const double here_w = amortised_w(fleet.nodes[i], ask);
       if (best && here_w >= least_w) continue;
@@ -298,13 +305,65 @@ std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
     }
     return best;
   }
-  std::stable_sort(open.begin(), open.end(), [&](auto a, auto b) { return slope_[a] < slope_[b]; });
-  double heavier = (1 - rank_of(fleet.expected_demand, ask.demand_cores)) * total;
-  for (const std::size_t i : open) {
-    heavier -= quota[i];
+  double heavier = (1 - rank_of(fleet.expected_demand, ask.demand_cores)) * open.total;
+  for (const std::size_t i : open.by_slope) {
+    heavier -= open.places[i];
     if (heavier < 0) return i;
   }
-  return open.back();
+  return open.by_slope.back();
+}
+
+std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
+  prepare(fleet);
+  return pick(fleet, ask, open_places(fleet, ask));
+}
+
+PlanView Planner::view(const Fleet& fleet, const Ask& ask) {
+  prepare(fleet);
+  const Open open = open_places(fleet, ask);
+  PlanView out;
+  out.pick = pick(fleet, ask, open);
+  out.demand_cores = ask.demand_cores;
+  out.demand_quantile = rank_of(fleet.expected_demand, ask.demand_cores);
+  out.life_s = fleet.pods_stay ? std::numeric_limits<double>::infinity() : ask.life_s;
+  out.nodes.resize(fleet.nodes.size());
+  for (std::size_t i = 0; i < out.nodes.size(); ++i) {
+    PlanView::Node& node = out.nodes[i];
+    node.left = open.places[i];
+    node.preference = -(kOutOfBand + kOutOfOpen + kNotPlanned);
+    node.empties_s = fleet.nodes[i].pods == 0 ? 0.0
+                     : fleet.pods_stay        ? std::numeric_limits<double>::infinity()
+                                              : std::max(0.0, fleet.nodes[i].empties_at_s - fleet.now_s);
+  }
+  // Behind what is open: the less likely the next place is ever filled, the less the plan would have it.
+  std::vector<bool> seen(out.nodes.size(), false);
+  std::size_t position = 0;
+  for (const PlannedBlock& block : order_) {
+    const std::size_t first = position;
+    position += block.to - block.from;
+    PlanView::Node& node = out.nodes[block.node];
+    for (std::size_t c = block.from; c < block.to; ++c) {
+      const double likely = std::min(1.0, survival(first + c - block.from) / open.present);
+      if (static_cast<double>(c) < open.done[block.node]) continue;
+      node.expected += likely;
+      out.expected_pods += likely;
+    }
+    if (seen[block.node] || static_cast<double>(block.to) - open.done[block.node] < 0.5) continue;
+    seen[block.node] = true;
+    const double likely = std::min(1.0, survival(position - 1) / open.present / std::max(settled_, kTail));
+    node.preference = -(kOutOfBand + kOutOfOpen + (1 - likely) * kNotPlanned);
+  }
+  // Open: how far the pod's demand is from the node's part of the demand, flattest curves for the heaviest.
+  const double at = (1 - out.demand_quantile) * open.total;
+  double from = 0;
+  for (const std::size_t i : open.by_slope) {
+    const double to = from + open.places[i];
+    const double away = std::max({0.0, from - at, at - to}) / std::max(open.total, 1.0);
+    out.nodes[i].preference = -(kOutOfBand + away * kOutOfOpen);
+    from = to;
+  }
+  if (out.pick) out.nodes[*out.pick].preference = 0;
+  return out;
 }
 
 }  // namespace wattle::placement

@@ -20,6 +20,7 @@
 
 #include "placement/allot.hpp"
 #include "placement/fleet.hpp"
+#include "placement/plan_view.hpp"
 
 namespace wattle::placement {
 
@@ -45,6 +46,8 @@ class Planner final : public Rule {
   std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override;
   // Plans anew where it must.
   void prepare(const Fleet& fleet) override;
+  // The same choice, with what the plan says of every node.
+  PlanView view(const Fleet& fleet, const Ask& ask);
 
   void replan(const Fleet& fleet);
   const std::vector<PlannedBlock>& order() const { return order_; }
@@ -52,6 +55,15 @@ class Planner final : public Rule {
   double plan_cost() const;
 
  private:
+  struct Open {
+    std::vector<std::size_t> by_slope;  // nodes that are open, flattest first
+    std::vector<double> places;         // of each node of the fleet
+    double total = 0;                   // places
+    double present = 1;                 // survival where the plan stands now
+    std::vector<double> done;           // pods of the plan that are there, of each node
+  };
+  Open open_places(const Fleet& fleet, const Ask& ask) const;
+  std::optional<std::size_t> pick(const Fleet& fleet, const Ask& ask, const Open& open) const;
   double survival(std::size_t position) const;
   double block_cost(const PlannedBlock& block, std::size_t position) const;
   void tabulate(const Fleet& fleet);

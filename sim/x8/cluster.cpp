@@ -86,6 +86,18 @@ void Cluster::tell(std::size_t i) {
   told.sleeps = episode_.options.sleep && told.pods == 0;
   told.used_cores = 0;
   for (const Running& running : nodes_[i].pods) told.used_cores += expected_cores(running);
+  told.empties_at_s = empties_at_s(nodes_[i]);
+}
+
+// True lives end when they end; predicted ones know no age, and the last of n like them ends after 1 + 1/2 + ... + 1/n.
+double Cluster::empties_at_s(const Node& node) const {
+  double last_s = 0, mean_s = 0, nth = 0, sum = 0;
+  for (const Running& running : node.pods) {
+    last_s = std::max(last_s, running.placed_s + episode_.pods[running.pod].life_s);
+    mean_s += running.predicted_life_s / static_cast<double>(node.pods.size());
+    sum += 1 / (nth += 1);
+  }
+  return production() ? now_s_ + mean_s * sum : last_s;
 }
 
 // Splits the time since the last event where the node wakes or falls asleep.
@@ -180,6 +192,7 @@ void Cluster::advance_to(double when_s) {
     }
   }
   now_s_ = when_s;
+  fleet_.now_s = when_s;
 }
 
 void Cluster::place(std::size_t p, std::size_t i) {
@@ -193,7 +206,7 @@ void Cluster::place(std::size_t p, std::size_t i) {
     ++wakes_;
   }
   wake_wait_s_ += std::max(0.0, node.woken_s - now_s_);
-  node.pods.push_back({p, asked.demand_cores, 0, 0, 0, now_s_});
+  node.pods.push_back({p, asked.demand_cores, asked.life_s, 0, 0, 0, now_s_});
   node_of_[p] = i;
   if (std::isfinite(pod.life_s)) ends_.push({now_s_ + pod.life_s, p});
   refresh(i);

@@ -48,8 +48,8 @@ class Cluster {
  private:
   struct Running {
     std::size_t pod = 0;
-    double predicted_cores = 0;  // at admission
-    double seen_cores = 0;       // sum over samples
+    double predicted_cores = 0, predicted_life_s = 0;  // at admission
+    double seen_cores = 0;                             // sum over samples
     std::uint32_t samples = 0, reported = 0;
     double placed_s = 0;
   };
@@ -76,6 +76,7 @@ class Cluster {
   void report(const Running& running);
   void end_pod(std::size_t pod);
   double expected_cores(const Running& running) const;
+  double empties_at_s(const Node& node) const;
 
   const Episode& episode_;
   std::vector<Node> nodes_;

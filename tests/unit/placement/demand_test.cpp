@@ -91,5 +91,22 @@ TEST_CASE("life is time run over pods ended, so that pods that still run count t
   CHECK(model.predict(app(2), kOneCore).life_s == doctest::Approx(1200).epsilon(0.05));
 }
 
+TEST_CASE("a copy goes on by itself: what it learns and forgets does not touch the original") {
+  DemandOptions options;
+  options.max_apps = 3;
+  DemandModel model(options);
+  for (int a = 0; a < 3; ++a) model.observe(app(a), kOneCore, 0.1 * (a + 1), 3600);
+  DemandModel copy = model;
+  for (int a = 3; a < 20; ++a) copy.observe(app(a), kOneCore, 0.9, 3600);  // pushes out all three
+  CHECK(copy.predict(app(0), kOneCore).seen_pods == 0);
+  for (int a = 0; a < 3; ++a) CHECK(model.predict(app(a), kOneCore).seen_pods == 1);
+  model.observe(app(0), kOneCore, 0.1, 3600);
+  model.observe(app(4), kOneCore, 0.1, 3600);  // the oldest of the original's own goes
+  CHECK(model.predict(app(1), kOneCore).seen_pods == 0);
+  CHECK(model.predict(app(0), kOneCore).seen_pods == 2);
+  copy = model;
+  CHECK(copy.predict(app(0), kOneCore).cores == model.predict(app(0), kOneCore).cores);
+}
+
 }  // namespace
 }  // namespace wattle::placement

@@ -1,0 +1,61 @@
+#include "placement/network_rule.hpp"
+
+#include "placement/features.hpp"
+
+namespace wattle::placement {
+
+void fill_view(const Fleet& fleet, ClusterView& view) {
+  view.nodes.resize(fleet.nodes.size());
+  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
+    const FleetNode& from = fleet.nodes[i];
+    NodeView& to = view.nodes[i];
+    to.asleep = from.sleeps;
+    to.wake_cost_j = from.wake_j;
+    to.telemetry_age = Duration{};
+    to.allocatable = from.allocatable;
+    to.requested = from.requested;
+    to.pod_capacity = from.pod_capacity;
+    to.pods = from.pods;
+    to.values.cpu_cores = from.allocatable.cpu_cores;
+    to.values.cpu_used_cores = from.used_cores;
+    if (to.curve.points() != from.watts) to.curve = PowerCurve::known(from.watts);
+  }
+}
+
+PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const Ask& ask, ClusterView& scratch) {
+  PlannedAsk asked;
+  asked.plan = planner.view(fleet, ask);
+  fill_view(fleet, scratch);
+  PodSpec pod;
+  pod.request = ask.request;
+  RewardConfig reward;
+  reward.horizon_s = fleet.hold_s;
+  asked.observation = observe(scratch, pod, std::vector<std::string>(fleet.nodes.size()), reward, &asked.plan);
+  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) asked.observation.valid[i] = fits(fleet.nodes[i], ask) ? 1 : 0;
+  return asked;
+}
+
+std::optional<std::size_t> best_node(const models::Observation& observation, std::span<const float> residual,
+                                     std::optional<std::size_t> keep, double margin) {
+  const auto q = [&](std::size_t i) {
+    return static_cast<double>(observation.prior[i]) + static_cast<double>(residual[i]);
+  };
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < observation.nodes; ++i)
+    if (observation.valid[i] != 0 && (!best || q(i) > q(*best))) best = i;
+  if (best && keep && observation.valid[*keep] != 0 && q(*best) <= q(*keep) + margin) return keep;
+  return best;
+}
+
+std::optional<std::size_t> NetworkRule::choose(const Fleet& fleet, const Ask& ask) {
+  const PlannedAsk asked = observe_planned(planner_, fleet, ask, view_);
+  if (!asked.plan.pick) return std::nullopt;
+  q_.resize(asked.observation.nodes);
+  network_->residual(asked.observation, q_);
+  const auto chosen = best_node(asked.observation, q_, asked.plan.pick, options_.margin);
+  ++choices_;
+  if (chosen != asked.plan.pick) ++deviations_;
+  return chosen;
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,30 @@
+// plan_view: what a plan says of one pod that waits; features and the prior are made of it (placement/features).
+// Filled   by Planner::view; where no planner runs there is none, and features say so
+// Units    in names; pods of the mean request
+// Threads  values
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace wattle::placement {
+
+struct PlanView {
+  struct Node {
+    double left = 0;      // places on this node that the plan has open now
+    double expected = 0;  // pods that are still likely to come here by the plan
+    // 0: the plan's own choice; below it, in mean amortised watts (W0), how much the plan would rather not have this node.
+    double preference = 0;
+    double empties_s = 0;  // expected time until its last pod ends; 0: it is empty, infinity: pods stay
+  };
+  std::vector<Node> nodes;
+  std::optional<std::size_t> pick;
+  double demand_cores = 0;     // predicted mean of this pod
+  double demand_quantile = 0;  // of the pods to come, 0 lightest
+  double life_s = std::numeric_limits<double>::infinity();
+  double expected_pods = 0;  // still to come; under churn, in the steady state
+};
+
+}  // namespace wattle::placement
