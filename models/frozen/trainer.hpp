@@ -51,4 +51,27 @@ class QTrainer {
   virtual Status restore(const Weights& checkpoint) = 0;
 };
 
+// A decision whose choices were judged: which node should have been taken, as probabilities over those that were tried.
+struct PolicyExample {
+  Observation state;
+  // [nodes], at least 0, sum 1; 0 for nodes that were not tried. An anchor to another policy q enters here too: the minimum of
+  // cross-entropy with p plus b KL(q, policy) is that of cross-entropy with (p + b q) / (1 + b).
+  std::vector<float> target;
+  std::vector<std::uint8_t> tried;  // [nodes], 1: part of the softmax; valid nodes only
+};
+
+struct PolicyStats {
+  double loss = 0;       // cross-entropy less the entropy of the targets (a KL divergence, nats), mean over the batch
+  double agreement = 0;  // share of examples whose likeliest tried node is the target's
+  double grad_norm = 0;  // before clipping
+  std::uint64_t step = 0;
+};
+
+// Also learns from judged decisions: cross-entropy of softmax(Q / temperature) over the tried nodes. The value head takes no
+// part in it; as regrets r give targets softmax(-r / temperature), the differences of Q become those of -r.
+class PolicyTrainer : public QTrainer {
+ public:
+  virtual Result<PolicyStats> imitate(std::span<const PolicyExample* const> batch, double temperature) = 0;
+};
+
 }  // namespace wattle::models

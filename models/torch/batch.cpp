@@ -46,15 +46,57 @@ Status check(const Transition& t, std::size_t place) {
 
 }  // namespace
 
+namespace {
+
+Status check(const PolicyExample& e, std::size_t place) {
+  const auto bad = [&](const std::string& what) {
+    return fail(Errc::malformed, "example " + std::to_string(place) + " of the batch", what);
+  };
+  if (const char* what = fault(e.state)) return bad(what);
+  if (e.target.size() != e.state.nodes || e.tried.size() != e.state.nodes)
+    return bad("targets do not match the number of nodes");
+  double sum = 0;
+  for (std::size_t i = 0; i < e.state.nodes; ++i) {
+    if (e.tried[i] != 0 && e.state.valid[i] == 0)
+      return bad("node " + std::to_string(i) + " was tried but is not valid");
+    if (!(e.target[i] >= 0.0F && (e.target[i] <= 0.0F || e.tried[i] != 0)))
+      return bad("the target of node " + std::to_string(i) + " is not a probability of a tried node");
+    sum += static_cast<double>(e.target[i]);
+  }
+  if (!(std::abs(sum - 1) < 1e-3)) return bad("targets sum to " + std::to_string(sum) + ", not 1");
+  return {};
+}
+
+std::size_t valid_nodes(const Observation& state) {
+  return static_cast<std::size_t>(
+      std::count_if(state.valid.begin(), state.valid.end(), [](std::uint8_t v) { return v != 0; }));
+}
+
+}  // namespace
+
+void Batch::lay_out(const Observation& state, std::size_t b) {
+  float* row = &node[b * width * kNodeFeatures];
+  const float* first = row;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < state.nodes; ++i) {
+    if (state.valid[i] == 0) continue;
+    row = std::copy_n(&state.node[i * kNodeFeatures], kNodeFeatures, row);
+    ++count;
+  }
+  for (std::size_t i = count; i < width; ++i) row = std::copy_n(first, kNodeFeatures, row);
+  float* to_share = &share[b * width];
+  std::fill_n(std::fill_n(to_share, count, 1.0F / static_cast<float>(count)), width - count, 0.0F);
+  std::copy(state.context.begin(), state.context.end(),
+            std::copy(state.pod.begin(), state.pod.end(), &ask[b * kAskFeatures]));
+}
+
 Status Batch::assemble(std::span<const Transition* const> transitions) {
   if (transitions.empty()) return fail(Errc::out_of_range, "batch", "is empty", "give at least one transition");
   size = transitions.size();
   width = 0;
   for (std::size_t b = 0; b < size; ++b) {
     WATTLE_CHECK(check(*transitions[b], b));
-    const auto& valid = transitions[b]->state.valid;
-    const auto count = std::count_if(valid.begin(), valid.end(), [](std::uint8_t v) { return v != 0; });
-    width = std::max(width, static_cast<std::size_t>(count));
+    width = std::max(width, valid_nodes(transitions[b]->state));
   }
   node.resize(size * width * kNodeFeatures);
   ask.resize(size * kAskFeatures);
@@ -63,22 +105,39 @@ Status Batch::assemble(std::span<const Transition* const> transitions) {
   prior.resize(size);
   for (std::size_t b = 0; b < size; ++b) {
     const Transition& t = *transitions[b];
-    const Observation& state = t.state;
-    float* row = &node[b * width * kNodeFeatures];
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < state.nodes; ++i) {
-      if (state.valid[i] == 0) continue;
-      if (i == t.action) action[b] = static_cast<std::int64_t>(count);
-      row = std::copy_n(&state.node[i * kNodeFeatures], kNodeFeatures, row);
-      ++count;
+    lay_out(t.state, b);
+    action[b] = std::count_if(t.state.valid.begin(), t.state.valid.begin() + static_cast<std::ptrdiff_t>(t.action),
+                              [](std::uint8_t v) { return v != 0; });
+    prior[b] = t.state.prior[t.action];
+  }
+  return {};
+}
+
+Status Batch::assemble(std::span<const PolicyExample* const> examples) {
+  if (examples.empty()) return fail(Errc::out_of_range, "batch", "is empty", "give at least one example");
+  size = examples.size();
+  width = 0;
+  for (std::size_t b = 0; b < size; ++b) {
+    WATTLE_CHECK(check(*examples[b], b));
+    width = std::max(width, valid_nodes(examples[b]->state));
+  }
+  node.resize(size * width * kNodeFeatures);
+  ask.resize(size * kAskFeatures);
+  share.resize(size * width);
+  prior.assign(size * width, 0.0F);
+  target.assign(size * width, 0.0F);
+  barred.assign(size * width, -1e9F);
+  for (std::size_t b = 0; b < size; ++b) {
+    const PolicyExample& e = *examples[b];
+    lay_out(e.state, b);
+    std::size_t at = b * width;
+    for (std::size_t i = 0; i < e.state.nodes; ++i) {
+      if (e.state.valid[i] == 0) continue;
+      prior[at] = e.state.prior[i];
+      target[at] = e.target[i];
+      barred[at] = e.tried[i] != 0 ? 0.0F : -1e9F;
+      ++at;
     }
-    const float* first = &node[b * width * kNodeFeatures];
-    for (std::size_t i = count; i < width; ++i) row = std::copy_n(first, kNodeFeatures, row);
-    float* to_share = &share[b * width];
-    std::fill_n(std::fill_n(to_share, count, 1.0F / static_cast<float>(count)), width - count, 0.0F);
-    std::copy(state.context.begin(), state.context.end(),
-              std::copy(state.pod.begin(), state.pod.end(), &ask[b * kAskFeatures]));
-    prior[b] = state.prior[t.action];
   }
   return {};
 }

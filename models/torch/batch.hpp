@@ -22,10 +22,17 @@ struct Batch {
   AlignedFloats ask;                 // pod, then context
   AlignedFloats share;               // [size x width] 1 / number of nodes, 0 for padding: the weights of a mean
   std::vector<std::int64_t> action;  // [size] index among the valid nodes
-  AlignedFloats prior;               // [size] of the action
+  AlignedFloats prior;               // [size] of the action; of a policy batch [size x width], 0 for padding
+  AlignedFloats target;              // [size x width], policy batches only
+  AlignedFloats barred;              // likewise: 0 where tried, else -1e9
 
   // Checks each transition whole, then lays out the states. On an error the batch must not be used.
   Status assemble(std::span<const Transition* const> transitions);
+  Status assemble(std::span<const PolicyExample* const> examples);
+
+ private:
+  // Node features, ask and share of one state as row b.
+  void lay_out(const Observation& state, std::size_t b);
 };
 
 }  // namespace wattle::models

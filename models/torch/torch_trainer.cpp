@@ -29,7 +29,7 @@ void use_one_thread() {
   if (void* found = ::dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(found)(1);
 }
 
-class TorchTrainer final : public QTrainer {
+class TorchTrainer final : public PolicyTrainer {
  public:
   TorchTrainer(const TrainerOptions& options, AlignedFloats online)
       : options_(options), kernels_(best_kernels()), online_(std::move(online)), target_(online_) {
@@ -59,15 +59,23 @@ class TorchTrainer final : public QTrainer {
     } catch (const std::exception& error) {
       return fail(Errc::exhausted, "libtorch", error.what());
     }
-    stats.grad_norm = norm(gradient_);
-    if (!std::isfinite(stats.loss) || !std::isfinite(stats.grad_norm))
-      return fail(Errc::out_of_range, "training step " + std::to_string(adam_.step + 1),
-                  "loss " + std::to_string(stats.loss) + ", gradient norm " + std::to_string(stats.grad_norm) +
-                      "; weights are left as they were",
-                  "lower the learning rate, or scale features and rewards");
-    const double scale = stats.grad_norm > options_.clip_norm ? options_.clip_norm / stats.grad_norm : 1.0;
-    adam_step(online_, gradient_, static_cast<float>(scale), options_.learning_rate, adam_);
+    WATTLE_TRY(stats.grad_norm, descend(stats.loss));
     follow(target_, online_, options_.polyak);
+    stats.step = adam_.step;
+    return stats;
+  }
+
+  Result<PolicyStats> imitate(std::span<const PolicyExample* const> examples, double temperature) override {
+    if (!(std::isfinite(temperature) && temperature > 0))
+      return fail(Errc::out_of_range, "temperature", "is " + std::to_string(temperature), "must be above 0");
+    WATTLE_CHECK(batch_.assemble(examples));
+    PolicyStats stats;
+    try {
+      backward(stats, temperature);
+    } catch (const std::exception& error) {
+      return fail(Errc::exhausted, "libtorch", error.what());
+    }
+    WATTLE_TRY(stats.grad_norm, descend(stats.loss));
     stats.step = adam_.step;
     return stats;
   }
@@ -122,6 +130,19 @@ class TorchTrainer final : public QTrainer {
  private:
   const at::Tensor& parameter(Part part) const { return parameters_[static_cast<std::size_t>(part)]; }
 
+  // One step of Adam along gradient_; gives its norm before clipping. What is not finite changes nothing.
+  Result<double> descend(double loss) {
+    const double length = norm(gradient_);
+    if (!std::isfinite(loss) || !std::isfinite(length))
+      return fail(Errc::out_of_range, "training step " + std::to_string(adam_.step + 1),
+                  "loss " + std::to_string(loss) + ", gradient norm " + std::to_string(length) +
+                      "; weights are left as they were",
+                  "lower the learning rate, or scale features and rewards");
+    const double scale = length > options_.clip_norm ? options_.clip_norm / length : 1.0;
+    adam_step(online_, gradient_, static_cast<float>(scale), options_.learning_rate, adam_);
+    return length;
+  }
+
   // Double DQN: the online network chooses among the valid nodes, the target network judges. No gradient flows here, so
   // the serving kernels compute it.
   float target_of(const Transition& t) {
@@ -137,17 +158,18 @@ class TorchTrainer final : public QTrainer {
     return t.reward + t.discount * (t.next.prior[best] + residual_[best]);
   }
 
-  // Fills gradient_ and the part of `stats` that the batch tells. [B] below is the batch, [N] its width, [H] kHidden.
-  void backward(StepStats& stats) {
+  struct Forward {
+    at::Tensor value;      // [B]
+    at::Tensor advantage;  // [B, N], less its mean over valid nodes
+  };
+  // The network on the batch's states. [B] below is the batch, [N] its width, [H] kHidden.
+  Forward forward() {
     const std::int64_t size = dim(batch_.size);
     const std::int64_t width = dim(batch_.width);
     const std::int64_t hidden = dim(kHidden);
     const at::Tensor node = over(batch_.node.data(), {size * width, dim(kNodeFeatures)});
     const at::Tensor ask = over(batch_.ask.data(), {size, dim(kAskFeatures)});
     const at::Tensor share = over(batch_.share.data(), {size, width, 1});
-    const at::Tensor action = at::from_blob(batch_.action.data(), {size, 1}, at::kLong);
-    const at::Tensor target = over(targets_.data(), {size, 1});
-    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
 
     const auto dense = [this](const at::Tensor& x, Part weight, Part bias) {
       return at::addmm(parameter(bias), x, parameter(weight));
@@ -166,9 +188,17 @@ class TorchTrainer final : public QTrainer {
     const at::Tensor from_node = at::mm(embedding, parameter(Part::advantage_node_weight)).view({size, width, hidden});
     const at::Tensor head = (from_node + from_shared.unsqueeze(1)).relu_().view({size * width, hidden});
     const at::Tensor advantage = at::mv(head, parameter(Part::advantage_out_weight)).view({size, width});
-    const at::Tensor advantage_mean = (advantage * share.view({size, width})).sum(1, true);
-    const at::Tensor taken = advantage.gather(1, action);
-    const at::Tensor residual = value.unsqueeze(1) + taken - advantage_mean;  // [B, 1]
+    return {value, advantage - (advantage * share.view({size, width})).sum(1, true)};
+  }
+
+  // Fills gradient_ and the part of `stats` that the batch tells.
+  void backward(StepStats& stats) {
+    const std::int64_t size = dim(batch_.size);
+    const at::Tensor action = at::from_blob(batch_.action.data(), {size, 1}, at::kLong);
+    const at::Tensor target = over(targets_.data(), {size, 1});
+    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+    const Forward out = forward();
+    const at::Tensor residual = out.value.unsqueeze(1) + out.advantage.gather(1, action);  // [B, 1]
     const at::Tensor loss = at::huber_loss(residual, target, at::Reduction::Mean, options_.huber_delta);
     loss.backward();
 
@@ -179,6 +209,23 @@ class TorchTrainer final : public QTrainer {
       stats.mean_q += q / static_cast<double>(batch_.size);
       stats.max_abs_q = std::max(stats.max_abs_q, std::abs(q));
     }
+  }
+
+  void backward(PolicyStats& stats, double temperature) {
+    const std::int64_t size = dim(batch_.size);
+    const std::int64_t width = dim(batch_.width);
+    const at::Tensor prior = over(batch_.prior.data(), {size, width});
+    const at::Tensor barred = over(batch_.barred.data(), {size, width});
+    const at::Tensor target = over(batch_.target.data(), {size, width});
+    std::fill(gradient_.begin(), gradient_.end(), 0.0F);
+    const at::Tensor likely = at::log_softmax((forward().advantage + prior) / temperature + barred, 1);
+    // Barred nodes have target 0; their likelihood of about -1e9 is still a number.
+    const at::Tensor loss = -(target * likely).sum() / static_cast<double>(size);
+    loss.backward();
+
+    const at::Tensor entropy = -(target * at::log(at::clamp_min(target, 1e-30))).sum() / static_cast<double>(size);
+    stats.loss = loss.item<double>() - entropy.item<double>();
+    stats.agreement = (likely.argmax(1) == target.argmax(1)).to(at::kFloat).mean().item<double>();
   }
 
   TrainerOptions options_;
@@ -207,17 +254,23 @@ Status check(const TrainerOptions& o) {
 
 }  // namespace
 
-Result<std::unique_ptr<QTrainer>> make_torch_trainer(const TrainerOptions& options,
-                                                     const std::optional<Weights>& initial) {
+Result<std::unique_ptr<PolicyTrainer>> make_torch_policy_trainer(const TrainerOptions& options,
+                                                                 const std::optional<Weights>& initial) {
   WATTLE_CHECK(check(options));
   WATTLE_TRY(AlignedFloats online,
              flatten(initial ? *initial : initial_weights(options.seed), "initial weights of the trainer"));
   use_one_thread();
   try {
-    return std::unique_ptr<QTrainer>(std::make_unique<TorchTrainer>(options, std::move(online)));
+    return std::unique_ptr<PolicyTrainer>(std::make_unique<TorchTrainer>(options, std::move(online)));
   } catch (const std::exception& error) {
     return fail(Errc::unsupported, "libtorch", error.what());
   }
+}
+
+Result<std::unique_ptr<QTrainer>> make_torch_trainer(const TrainerOptions& options,
+                                                     const std::optional<Weights>& initial) {
+  WATTLE_TRY(std::unique_ptr<PolicyTrainer> trainer, make_torch_policy_trainer(options, initial));
+  return std::unique_ptr<QTrainer>(std::move(trainer));
 }
 
 }  // namespace wattle::models
