@@ -52,7 +52,8 @@ std::vector<std::int64_t> LedgerBuffer::due(std::int64_t now_s, std::int64_t eve
   std::size_t rows = rows_;
   for (const auto& [first_raw, node] : node_by_raw_id_) {
     const WaitingLedger& waiting = waiting_.at(node);
-    const bool aged = nodes.size() < most && now_s - waiting.since_s >= every_s;
+    const std::int64_t waits_s = now_s - waiting.since_s;
+    const bool aged = nodes.size() < most && (waits_s >= every_s || waits_s < 0);  // the wall clock may be set back
     if (first_raw >= below && rows <= kMostRows && !aged) break;
     rows -= waiting.rows.size();
     nodes.push_back(node);

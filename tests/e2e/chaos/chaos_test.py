@@ -114,9 +114,9 @@ def bad_network(cluster, report, _):
     cluster.start_proxy(200)
     cluster.configure("a3", via="proxy")
     cluster.start("a3")
-    time.sleep(6)
-    ages = cluster.ages()
-    report.check("with 5% loss, one at 1 Mbit/s and one 200 ms away, every agent's samples come", all(ages.get(a, 99) < 5 for a in AGENTS), ages)
+    # Lost segments come again after seconds now and then: what must hold is that samples of all of them come.
+    wait_until("with 5% loss, one at 1 Mbit/s and one 200 ms away, every agent's samples come",
+               lambda: all(cluster.ages().get(a, 99) < 5 for a in AGENTS), 60)
     for agent in AGENTS:
         cluster.net.heal(agent)
     cluster.kill("a3")
