@@ -27,6 +27,7 @@ int run_top(const Invocation& invocation);
 int run_decisions(const Invocation& invocation);
 int run_explain(const Invocation& invocation);
 int run_doctor(const Invocation& invocation);
+int run_gaps(const Invocation& invocation);
 int run_status(const Invocation& invocation);
 int run_keys(const Invocation& invocation);
 int run_completion(const Invocation& invocation);
@@ -36,6 +37,7 @@ void declare_pods(CLI::App& command, Arguments& arguments);
 void declare_top(CLI::App& command, Arguments& arguments);
 void declare_decisions(CLI::App& command, Arguments& arguments);
 void declare_explain(CLI::App& command, Arguments& arguments);
+void declare_gaps(CLI::App& command, Arguments& arguments);
 void declare_keys(CLI::App& command, Arguments& arguments);
 void declare_completion(CLI::App& command, Arguments& arguments);
 
@@ -48,6 +50,7 @@ Result<std::string> render_pods(const Json& document, const Sources& sources, co
 Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_explain(const Json& document, const Style& style);
 Result<std::string> render_doctor(const Json& document, const Style& style);
+Result<std::string> render_gaps(const Json& document, const Style& style);
 Result<std::string> render_status(const Json& document, const Style& style);
 // Of {"status": {...}, "nodes": [...], "pods": [...]}, as `top -o json` prints it.
 Result<std::string> render_top(const Json& document, const Style& style);

@@ -65,6 +65,7 @@ std::vector<Page> pages() {
           {"decisions", example("decisions"), render_decisions},
           {"explain", explain_example(), render_explain},
           {"doctor", example("doctor"), render_doctor},
+          {"gaps", example("gaps"), render_gaps},
           {"status", example("status"), render_status}};
 }
 
@@ -217,6 +218,16 @@ TEST_CASE("doctor is well unless something has failed or a node is away") {
   document = example("doctor");
   document["controller"]["ok"] = false;
   CHECK_FALSE(doctor_is_well(document));
+}
+
+TEST_CASE("gaps tell how many samples of which node are missing and why; wide, which numbers") {
+  CHECK(render_gaps(example("gaps"), {}).value() ==
+        "NODE      NOTICED               RECORDS  WHY\n"
+        "worker-1  2024-11-21 06:20:00Z        5  never came\n");
+  const std::string wide = render_gaps(example("gaps"), {.wide = true}).value();
+  CHECK(has(wide, "INCARNATION  FIRST  LAST\n"));
+  CHECK(has(wide, "1732166400      5     9\n"));
+  CHECK(has(render_gaps({{"gaps", Json::array()}}, {}).value(), "no gaps"));
 }
 
 TEST_CASE("names cannot send control sequences to the terminal") {

@@ -1,0 +1,56 @@
+// `wattle gaps [--node NAME]`: runs of samples that are not in the controller's store.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+
+namespace wattle::cli {
+
+namespace {
+constexpr double kNsPerS = 1e9;
+
+void keep_node(Json& document, const std::string& node) {
+  const auto found = document.find("gaps");
+  if (found == document.end() || !found->is_array()) return;
+  Json kept = Json::array();
+  for (const Json& gap : *found)
+    if (gap.is_object() && gap.contains("node") && gap["node"] == node) kept.push_back(gap);
+  *found = std::move(kept);
+}
+}  // namespace
+
+Result<std::string> render_gaps(const Json& document, const Style& style) {
+  WATTLE_TRY(const std::vector<View> gaps, View(document).list("gaps"));
+  if (gaps.empty()) return std::string("no gaps: every sample that was told of is in the store\n");
+  const auto right = Align::right;
+  Table table{{{"NODE"}, {"NOTICED"}, {"RECORDS", right}, {"WHY"}}, {}};
+  if (style.wide)
+    for (Column column : std::vector<Column>{{"INCARNATION", right}, {"FIRST", right}, {"LAST", right}})
+      table.columns.push_back(std::move(column));
+  for (const View& gap : gaps) {
+    const auto noticed_s = gap["noticed_wall_s"].number();
+    std::vector<Cell> row{gap["node"].text_or(), utc(noticed_s ? std::optional(*noticed_s * kNsPerS) : std::nullopt),
+                          count(gap["records"].number()), gap["why"].text_or()};
+    if (style.wide)
+      for (const char* key : {"incarnation", "first_seq", "last_seq"}) row.push_back(count(gap[key].number()));
+    table.rows.push_back(std::move(row));
+  }
+  return to_text(table, style.colour);
+}
+
+void declare_gaps(CLI::App& command, Arguments& arguments) {
+  command.add_option("--node", arguments.node, "Only those of this node");
+}
+
+int run_gaps(const Invocation& invocation) {
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    WATTLE_TRY(Json document, controller.ask("gaps", {}));
+    if (!invocation.arguments.node.empty()) keep_node(document, invocation.arguments.node);
+    WATTLE_CHECK(print(invocation, document, render_gaps));
+    return kOk;
+  });
+}
+
+}  // namespace wattle::cli
