@@ -21,6 +21,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxWeightsBytes = 256U << 20U;
 constexpr std::size_t kDigits = 10;
+constexpr int kMaxDepth = 8;
 constexpr const char* kWeightsEnd = ".safetensors";
 constexpr const char* kManifestEnd = ".json";
 constexpr const char* kOwnDigest = "manifest_sha256";
@@ -49,7 +50,11 @@ struct Vouched {
 };
 
 Result<Vouched> parse_manifest(const std::string& text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, false);
+  // Writing it out again, as below, goes as deep as it is nested.
+  bool deep = false;
+  const auto shallow = [&](int depth, Json::parse_event_t, Json&) { return !(deep = deep || depth > kMaxDepth); };
+  const Json json = Json::parse(text, shallow, false);
+  if (deep) return fail(Errc::malformed, file, "is nested deeper than a manifest is");
   // Byte for byte what we would write: so every change of the file is noticed, not only one of a value we use.
   if (!json.is_object() || !json.contains(kOwnDigest) || text_of(json) != text)
     return fail(Errc::malformed, file, "is damaged or was edited: its own digest does not match");

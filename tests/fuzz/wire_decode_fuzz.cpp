@@ -1,4 +1,5 @@
-// Any bytes are a message or an error; a message that was read can be written and read again.
+// Any bytes are a message or an error; a message that was read can be written and read again. So is a record by itself, as
+// a spool and a store keep it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +8,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::wire;
+  if (const auto record = decode_record({reinterpret_cast<const char*>(data), size})) {
+    const std::string bytes = encode_record(*record);
+    const auto again = decode_record(bytes);
+    if (!again || encode_record(*again) != bytes) std::abort();
+  }
   const auto message = decode({reinterpret_cast<const char*>(data), size});
   if (!message) {
     if (message.error().subject.empty() || message.error().what.empty()) std::abort();

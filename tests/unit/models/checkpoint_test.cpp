@@ -133,11 +133,13 @@ TEST_CASE("checkpoints of another feature layout, without weights or full of gar
   REQUIRE(dir.save(small(2), {"new", 2, {}, {}}));
   std::filesystem::remove(temporary.path() + "/0000000002.safetensors");
   overwrite(temporary.path() + "/0000000003.json", "garbage");
+  overwrite(temporary.path() + "/0000000004.json", R"({"manifest_sha256":)" + std::string(900'000, '['));
   const auto loaded = dir.load_newest("new");
   REQUIRE_FALSE(loaded);
   CHECK(loaded.error().code == Errc::malformed);
   const std::string message = loaded.error().message();
-  for (const char* part : {"trained on feature layout old, not new", "0000000002.safetensors", "0000000003.json"})
+  for (const char* part :
+       {"trained on feature layout old, not new", "0000000002.safetensors", "0000000003.json", "0000000004.json"})
     CHECK(message.find(part) != std::string::npos);
 }
 
