@@ -39,12 +39,38 @@ Status read_node_names(const json& list, std::vector<std::string>& names) {
   return {};
 }
 
+constexpr std::size_t kLargeBytes = 1 << 20;  // more than the names of any cluster
+constexpr int kMaxDepth = 64;                 // of a pod it is some 15
+constexpr std::size_t kMaxValues = 250'000;   // that are kept
+
+struct TooMuch {
+  const char* what;
+};
+
+// Whole nodes are some 4 KB each, of which we want the name: parsed as they are, 22 MB of them would take 200 MB.
+json parse_large(std::string_view text) {
+  bool in_nodes = false;
+  std::size_t values = 0;
+  const auto keep = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > kMaxDepth) throw TooMuch{"is nested too deep"};
+    if (event == json::parse_event_t::value && !in_nodes && ++values > kMaxValues) throw TooMuch{"has too many values"};
+    if (event != json::parse_event_t::key) return true;
+    const auto& key = parsed.get_ref<const std::string&>();
+    if (depth == 1) in_nodes = key == "Nodes";
+    if (depth == 1 || !in_nodes) return true;
+    return (depth == 2 && key == "items") || (depth == 4 && key == "metadata") || (depth == 5 && key == "name");
+  };
+  return json::parse(text.begin(), text.end(), keep);
+}
+
 }  // namespace
 
 Result<wire::Ask> parse_extender_args(std::string_view text) {
   json args;
   try {
-    args = json::parse(text);
+    args = text.size() > kLargeBytes ? parse_large(text) : json::parse(text);
+  } catch (const TooMuch& much) {
+    return fail(Errc::out_of_range, "request body", much.what, "send ExtenderArgs");
   } catch (const json::parse_error& error) {
     return fail(Errc::malformed, "request body", "is no JSON, byte " + std::to_string(error.byte), "send ExtenderArgs");
   }

@@ -41,7 +41,7 @@ enum class Refused : std::uint8_t {
   malformed,  // no HTTP
   too_large,  // header or body
   too_slow,   // the request did not arrive in time
-  too_many,   // connections
+  too_many,   // connections, or bytes of bodies at once
 };
 inline constexpr std::array<std::string_view, 6> kRefusedNames{"tls",       "token",    "malformed",
                                                                "too_large", "too_slow", "too_many"};

@@ -45,6 +45,8 @@ struct ServerOptions {
   std::uint16_t port = 0;  // 0 picks one
   std::size_t max_header_bytes = 16 << 10;
   std::size_t max_body_bytes = 8 << 20;
+  // Of all requests that are being read or answered, without those of at most 64 KiB. Who finds no room gets a 503.
+  std::size_t max_bodies_bytes = 64 << 20;
   std::size_t max_connections = 256;
   std::chrono::milliseconds idle_timeout{120'000};    // kube-scheduler keeps idle connections for 90 s
   std::chrono::milliseconds request_timeout{10'000};  // from first byte to last

@@ -10,12 +10,14 @@ namespace {
 
 // How long a closing connection may still send what we do not read, so that our answer is not lost to a reset.
 constexpr std::chrono::milliseconds kLinger{1000};
+constexpr std::size_t kSmallBody = 64 << 10;
 
 Response plain(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text) + "\n"}; }
 
 }  // namespace
 
 Session::~Session() {
+  give_room();
   const std::lock_guard lock(shared_.mutex);
   shared_.sessions.erase(this);
   if (shared_.sessions.empty()) shared_.emptied.notify_all();
@@ -74,6 +76,7 @@ void Session::unlimit() {
 
 void Session::await_request() {
   parser_.emplace();
+  give_room();
   parser_->header_limit(static_cast<std::uint32_t>(shared_.options.max_header_bytes));
   parser_->body_limit(shared_.options.max_body_bytes);
   if (buffer_.size() > 0) return read_header();
@@ -120,6 +123,9 @@ void Session::on_read(error_code error, bool header) {
     return refuse(Refused::malformed, plain(400, "not an HTTP request: " + error.message()));
   if (error) return close();
   if (!header || parser_->is_done()) return answer();
+  if (!hold_room())
+    return refuse(Refused::too_many, plain(503, "the bodies of all requests are more than " +
+                                                    std::to_string(options.max_bodies_bytes) + " bytes"));
   if (!beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) return read_body();
   bare_.emplace(bhttp::status::continue_, 11);
   bhttp::async_write(stream_, *bare_, [self = shared_from_this()](error_code failed, std::size_t) {
@@ -127,6 +133,19 @@ void Session::on_read(error_code error, bool header) {
     self->read_body();
   });
 }
+
+// A body that does not say how long it is may become as long as one can be.
+bool Session::hold_room() {
+  const auto& options = shared_.options;
+  const std::uint64_t length = parser_->content_length().value_or(options.max_body_bytes);
+  if (length <= kSmallBody) return true;
+  held_bytes_ = static_cast<std::size_t>(length);
+  if (shared_.bodies_bytes.fetch_add(held_bytes_) + held_bytes_ <= options.max_bodies_bytes) return true;
+  give_room();
+  return false;
+}
+
+void Session::give_room() { shared_.bodies_bytes -= std::exchange(held_bytes_, 0); }
 
 void Session::answer() {
   unlimit();
@@ -156,6 +175,8 @@ void Session::answer() {
     shared_.log.error("http handler failed", {{"method", method}, {"path", request.path}, {"what", error.what()}});
     response = plain(500, request.path + " failed; the log says why");
   }
+  request.body = std::string();
+  give_room();
   send(std::move(response), true);
 }
 

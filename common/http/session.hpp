@@ -49,6 +49,8 @@ class Session final : public std::enable_shared_from_this<Session> {
   void send(Response response, bool keep, std::string allow = {});
   void on_written(error_code error);
   void refuse(Refused why, Response response);
+  bool hold_room();
+  void give_room();
   void close_slowly();
   void end_sending();
   void drain();
@@ -65,6 +67,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   std::optional<bhttp::response<bhttp::empty_body>> bare_;
   std::array<char, 4096> discard_{};
   std::uint64_t generation_ = 0;
+  std::size_t held_bytes_ = 0;  // of Shared's room for bodies
   bool idle_ = false;
   bool first_ = true;  // nothing has come yet
   bool stopping_ = false;
@@ -93,6 +96,7 @@ struct Shared {
   std::condition_variable emptied;
   std::set<Session*> sessions;
   std::atomic<bool> stopping = false;
+  std::atomic<std::size_t> bodies_bytes = 0;
   std::mutex told_mutex;
   OncePer told{std::chrono::seconds(60)};
   SystemClock clock;  // of the log's interval alone

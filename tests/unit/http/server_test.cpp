@@ -94,6 +94,37 @@ TEST_CASE("a body over the limit is 413, whether announced or chunked") {
   CHECK(f.lives());
 }
 
+TEST_CASE("large bodies share a bounded room; who finds none is refused, small ones need none, and room comes back") {
+  ServerOptions options;
+  options.max_body_bytes = 400'000;
+  options.max_bodies_bytes = 500'000;
+  options.refusals = std::make_shared<wattle::http::RefusalCounts>();
+  const Fixture f(options);
+  const std::string large(300'000, 'x');
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 300000\r\n\r\n";
+  const std::string chunked =
+      "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+  const RawSocket first(f.server->port());
+  // The answer to Expect says that the first has its room.
+  first.send(
+      "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 300000\r\n\r\n");
+  CHECK(first_line(first.read_until("\r\n\r\n")) == "HTTP/1.1 100 Continue");
+  for (const std::string& other : {head, chunked}) {
+    const RawSocket second(f.server->port());
+    second.send(other);
+    CHECK(first_line(second.read_to_end()) == "HTTP/1.1 503 Service Unavailable");
+  }
+  CHECK(options.refusals->get(wattle::http::Refused::too_many) == 2);
+  CHECK(f.client().request("POST", "/echo", std::string(60'000, 'y'), 10s)->body.size() == 60'000);
+  first.send(large);
+  CHECK(first.read_to_end().size() > large.size());
+  for (int turn = 0; turn < 4; ++turn) {
+    const RawSocket next(f.server->port());
+    next.send(head + large);
+    CHECK(first_line(next.read_to_end()) == "HTTP/1.1 200 OK");
+  }
+}
+
 TEST_CASE("a header over the limit is 431") {
   const Fixture f({.max_header_bytes = 2000});
   const RawSocket socket(f.server->port());

@@ -192,6 +192,45 @@ TEST_CASE("a malformed request is refused and the mistake named") {
   CHECK(subject_of(R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"}},{}]}})") == "Nodes.items[1].metadata.name");
 }
 
+TEST_CASE("of megabytes of whole nodes the names are kept and the pod as it is, in whatever order they come") {
+  json args = json::parse(kArgs);
+  const auto wanted = ask_of(args);
+  args.erase("NodeNames");
+  args["Nodes"] = {{"metadata", {{"name", "no node"}}}, {"items", json::array()}};
+  for (int i = 0; i < 500; ++i) {
+    json node = {{"metadata", {{"name", "n" + std::to_string(i)}, {"labels", {{"name", "a label"}}}}},
+                 {"spec", {{"metadata", {{"name", "nested"}}}}},
+                 {"status", {{"images", json::array()}}}};
+    for (int image = 0; image < 50; ++image)
+      node["status"]["images"].push_back({{"names", {std::string(40, 'i')}}, {"sizeBytes", image}});
+    args["Nodes"]["items"].push_back(node);
+  }
+  const std::string pod_last = "{\"Nodes\":" + args["Nodes"].dump() + ",\"Pod\":" + args["Pod"].dump() + "}";
+  REQUIRE(pod_last.size() > (1 << 20));
+  for (const std::string& body : {args.dump(), pod_last}) {
+    const auto ask = parse_extender_args(body);
+    REQUIRE(ask);
+    REQUIRE(ask->candidates.size() == 500);
+    CHECK(ask->candidates.front() == "n0");
+    CHECK(ask->candidates.back() == "n499");
+    CHECK(ask->pod_uid == wanted.pod_uid);
+    CHECK(ask->app == wanted.app);
+    CHECK(ask->cpu_request_cores == wanted.cpu_request_cores);
+  }
+}
+
+TEST_CASE("what would take much more memory than it has bytes is refused before it does") {
+  const std::string deep = "{\"Pod\":" + std::string(2'000'000, '[');
+  std::string many = "{\"Pod\":{},\"NodeNames\":[\"\"";
+  for (int i = 0; i < 400'000; ++i) many += ",\"\"";
+  for (const std::string& body : {deep, many + "]}"}) {
+    const auto ask = parse_extender_args(body);
+    REQUIRE_FALSE(ask);
+    CHECK(ask.error().code == Errc::out_of_range);
+    CHECK(ask.error().subject == "request body");
+  }
+}
+
 TEST_CASE("scores are a bare array of integers in candidate order") {
   const std::vector<std::string> nodes{"b", "a\"\\", "b"};
   const std::vector<std::int64_t> scores{10, 0, 10};

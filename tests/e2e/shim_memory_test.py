@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""The shim stays within the memory of its unit when whole nodes of 5,000 are sent by many at once: each is answered with a
+score for every node, or told that there is no room.
+
+Usage: shim_memory_test.py FOLDER-OF-BINARIES"""
+import concurrent.futures
+import json
+import sys
+
+from house import House, binaries_from, extender_args, fetch
+
+NODES, REQUESTS, AT_ONCE = 5000, 16, 8
+MEMORY_MAX_KIB = 256 << 10  # systemd/wattle-shim.service
+
+
+def whole_node(name):
+    """Some 4 KB, as a node of a real cluster: labels, capacity, conditions, and above all its images."""
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "labels": {f"node.example/label-{i}": f"value-{i}" for i in range(12)}},
+            "spec": {"podCIDR": "10.1.2.0/24", "providerID": f"example:///{name}"},
+            "status": {"capacity": {"cpu": "64", "memory": "263905444Ki", "pods": "110"}, "allocatable": {"cpu": "63", "memory": "260000000Ki", "pods": "110"},
+                       "conditions": [{"type": kind, "status": "False", "reason": "KubeletHasNone", "message": "kubelet has none of that",
+                                       "lastHeartbeatTime": "2024-11-21T05:20:31Z"} for kind in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")],
+                       "images": [{"names": [f"registry.example/some/image-{i}@sha256:{'0123456789abcdef' * 4}"], "sizeBytes": 10_000_000 + i}
+                                  for i in range(18)]}}
+
+
+def peak_kib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+
+
+def main():
+    args = json.loads(extender_args("pod-1", None))
+    del args["NodeNames"]
+    args["Nodes"] = {"items": [whole_node(f"node-{i}") for i in range(NODES)]}
+    body = json.dumps(args).encode()
+    failures = 0
+    with House(binaries_from(sys.argv)) as house:
+        house.start_shim()
+        before = peak_kib(house.processes["shim"].pid)
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            answers = list(pool.map(lambda _: fetch(f"{house.shim()}/prioritize", body, timeout=120), range(REQUESTS)))
+        after = peak_kib(house.processes["shim"].pid)
+        house.alive("shim")
+        good = [a for a in answers if a[0] == 200 and len(json.loads(a[1])) == NODES]
+        refused = [a for a in answers if a[0] == 503 and "bytes" in a[1]]
+        for claim, truth, told in (
+                ("each request is answered whole, or told that there is no room", len(good) + len(refused) == REQUESTS, [(s, t[:80]) for s, t in answers]),
+                ("some are answered", good, refused),
+                ("the shim stays within the memory of its unit", after < MEMORY_MAX_KIB, after),
+                ("afterwards it answers as before", fetch(f"{house.shim()}/prioritize", body, timeout=120)[0] == 200, "")):
+            print(("ok   " if truth else "FAIL ") + claim + ("" if truth else f": {told}"), flush=True)
+            failures += not truth
+        print(f"{len(body) / 1e6:.1f} MB a request, {AT_ONCE} at once: {len(good)} answered, {len(refused)} refused; "
+              f"peak memory {before / 1024:.0f} MiB before, {after / 1024:.0f} MiB after")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
