@@ -128,19 +128,19 @@ Result<AgentConfig> read(config::Document document) {
     spool.mistake("max_bytes", "less than " + std::to_string(kMinSpoolBytes), "give more, or 0 for no spool");
   out.spool_max_bytes = static_cast<std::uint64_t>(spool_bytes);
 
-  config::Section http = root.section("http");
-  http.read("address", out.http_address);
-  if (http.has("port")) {
+  config::Section web = root.section("http");
+  web.read("address", out.http_address);
+  if (web.has("port")) {
     int port = 0;
-    http.read("port", port, {.min = 0, .max = 65535});
+    web.read("port", port, {.min = 0, .max = 65535});
     out.http_port = static_cast<std::uint16_t>(port);
   }
-  http.read("token_file", out.http_token_file);
+  http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", true, out.http_access);
   std::int64_t max_workloads = static_cast<std::int64_t>(out.http_max_workloads);
-  http.read("max_workloads", max_workloads, {.min = 0, .max = 100'000});
+  web.read("max_workloads", max_workloads, {.min = 0, .max = 100'000});
   out.http_max_workloads = static_cast<std::size_t>(max_workloads);
   double energy_floor_s = seconds(out.http_energy_floor);
-  http.read("energy_floor", energy_floor_s, {.min = 1, .max = 3600, .unit = config::Unit::seconds});
+  web.read("energy_floor", energy_floor_s, {.min = 1, .max = 3600, .unit = config::Unit::seconds});
   out.http_energy_floor = from_seconds(energy_floor_s);
 
   config::Section echo = root.section("echo");

@@ -17,6 +17,7 @@
 #include "agent/echo.hpp"
 #include "agent/roots.hpp"
 #include "common/clock.hpp"
+#include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
 
@@ -49,7 +50,7 @@ struct AgentConfig {
   ControllerConfig controller;
   std::string http_address = "127.0.0.1";
   std::optional<std::uint16_t> http_port;
-  std::string http_token_file;  // empty: /metrics asks for no token
+  http::Access http_access;
   std::size_t http_max_workloads = 1000;
   Duration http_energy_floor = std::chrono::seconds(1);  // energy on /metrics moves at most once in this time
   EchoConfig echo;

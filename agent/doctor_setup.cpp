@@ -103,11 +103,11 @@ std::vector<Finding> examine_setup(const AgentConfig& config) {
   }
   if (!controller.endpoint.empty() || config.http_port)
     out.push_back(told("state", writable(config.state_dir), config.state_dir));
-  if (config.http_port && !config.http_token_file.empty())
-    out.push_back(told("token", http::Token::load(config.http_token_file), config.http_token_file));
-  else if (config.http_port && !loopback(config.http_address))
+  if (config.http_port && !config.http_access.token_file.empty())
+    out.push_back(told("token", http::Token::load(config.http_access.token_file), config.http_access.token_file));
+  else if (config.http_port && config.http_access.tls.certificate.empty() && !loopback(config.http_address))
     out.push_back({"token", false, true, "/metrics on " + config.http_address + " tells energy to everybody",
-                   "set http.token_file, or keep others away by a firewall or network policy"});
+                   "set http.token_file or http.tls, or keep others away by a firewall or network policy"});
   return out;
 }
 

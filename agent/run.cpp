@@ -17,7 +17,6 @@
 #include "agent/sampler.hpp"
 #include "agent/ticker.hpp"
 #include "common/http/server.hpp"
-#include "common/http/token.hpp"
 #include "common/version.hpp"
 
 namespace wattle::agent {
@@ -46,21 +45,19 @@ class ErrorLog {
 };
 
 Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& prober, const Log& log) {
-  std::optional<http::Token> token;
-  if (!config.http_token_file.empty()) {
-    WATTLE_TRY(token, http::Token::load(config.http_token_file));
-  }
   http::ServerOptions options;
   options.address = config.http_address;
   options.port = *config.http_port;
   options.threads = 1;
   options.max_connections = 32;
+  options.max_body_bytes = 0;
+  options.tls = config.http_access.tls;
+  options.token_file = config.http_access.token_file;
+  options.open_paths.insert("/echo");
   return http::Server::start(
       options,
       {{"GET /metrics",
-        [&metrics, &prober, token](const http::Request& request) {
-          if (token && !token->admits(request.authorization))
-            return http::Response{401, "text/plain", "this page asks for a bearer token (http.token_file)\n"};
+        [&metrics, &prober](const http::Request&) {
           return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page(prober.counts())};
         }},
        {"GET /echo", echo},

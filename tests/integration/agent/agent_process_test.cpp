@@ -1,5 +1,6 @@
 // The built agent as its users meet it: its command line, and the other end of its session.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/unit/http/certificates.hpp"
 
 using namespace wattle;
 using agent::test::agent_binary;
@@ -170,6 +172,40 @@ TEST_CASE(
   CHECK(hello->incarnation == incarnation);
   CHECK(hello->cpu_cores > 0);
   CHECK_FALSE(hello->findings.empty());
+  CHECK(agent.end(SIGTERM) == 0);
+}
+
+TEST_CASE("over TLS the page asks for its token, and answers nobody in the clear") {
+  using namespace http::test;
+  const TempDir dir;
+  const Signed authority = make_certificate("authority", nullptr);
+  const Signed own = make_certificate("localhost", &authority);
+  write_certificate(own, dir.path + "/page.pem");
+  write_key(own, dir.path + "/page.key");
+  std::ofstream(dir.path + "/token") << "a-token-of-enough-letters\n";
+  REQUIRE(::chmod((dir.path + "/token").c_str(), 0400) == 0);
+  std::ofstream(dir.path + "/agent.yaml")
+      << "node: n1\ntick: 100ms\nstate_dir: " << dir.path << "/state\nhttp: {port: 0, token_file: " << dir.path
+      << "/token, tls: {certificate: " << dir.path << "/page.pem, key: " << dir.path
+      << "/page.key}}\nlog: {format: json}\n";
+  Child agent({agent_binary(), "run", "--config", dir.path + "/agent.yaml"});
+  std::uint16_t port = 0;
+  while (port == 0) {
+    const auto line = agent.line();
+    REQUIRE(line.has_value());
+    port = nlohmann::json::parse(*line).value("http_port", std::uint16_t{0});
+  }
+  const auto get = [&](const std::string& path, const std::string& more) {
+    return ask_over_tls(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + more + "\r\n",
+                        authority)
+        .text;
+  };
+  CHECK(get("/metrics", "").starts_with("HTTP/1.1 401 "));
+  const std::string page = get("/metrics", "Authorization: Bearer a-token-of-enough-letters\r\n");
+  CHECK(page.starts_with("HTTP/1.1 200 "));
+  CHECK(page.find("wattle_node_cpu_seconds_total ") != std::string::npos);
+  for (const char* open : {"/livez", "/echo"}) CHECK(get(open, "").starts_with("HTTP/1.1 200 "));
+  CHECK_FALSE(http::Client("127.0.0.1", port).request("GET", "/livez", "", std::chrono::seconds(20)));
   CHECK(agent.end(SIGTERM) == 0);
 }
 

@@ -35,7 +35,7 @@ log: {level: debug, format: json}
   CHECK(config->tick == std::chrono::milliseconds(250));
   CHECK(config->controller.server_key_file == "s.pub");
   CHECK(*config->http_port == 9460);
-  CHECK(config->http_token_file == "/t");
+  CHECK(config->http_access.token_file == "/t");
   CHECK(config->http_max_workloads == 50);
   CHECK(config->http_energy_floor == std::chrono::seconds(5));
   CHECK(config->echo.address == "::");
@@ -62,7 +62,7 @@ TEST_CASE("an empty configuration is this host at one tick a second") {
   CHECK(config->node == host_name());
   CHECK(config->tick == std::chrono::seconds(1));
   CHECK_FALSE(config->http_port.has_value());
-  CHECK(config->http_token_file.empty());
+  CHECK(config->http_access.token_file.empty());
   CHECK(config->http_energy_floor == std::chrono::seconds(1));
 }
 
@@ -70,6 +70,19 @@ TEST_CASE("energy cannot be shown faster than once a second") {
   const auto config = parse_config("http: {port: 0, energy_floor: 500ms}", "agent.yaml");
   REQUIRE_FALSE(config.has_value());
   CHECK(config.error().message().find("energy_floor") != std::string::npos);
+}
+
+TEST_CASE("a page that others reach has TLS or a token, or is said to be open") {
+  const auto told = [](const std::string& more) {
+    const auto config = parse_config("http: {address: 0.0.0.0, port: 9460" + more + "}", "agent.yaml");
+    return config ? std::string() : config.error().message();
+  };
+  CHECK(told("").find("can be reached by others") != std::string::npos);
+  CHECK(told(", insecure: true") == "");
+  CHECK(told(", token_file: /t") == "");
+  CHECK(told(", tls: {certificate: /c, key: /k}") == "");
+  CHECK(told(", tls: {certificate: /c}").find("key") != std::string::npos);
+  CHECK(parse_config("http: {address: 0.0.0.0}", "agent.yaml"));  // without a port nothing listens
 }
 
 TEST_CASE("every mistake is named at once") {

@@ -206,8 +206,8 @@ TEST_CASE("doctor looks at what a configuration names: keys, state, token and co
   config.state_dir = tree.path();
   config.controller = {"tcp://127.0.0.1:1", tree.path() + "/none.pub", tree.path() + "/agent.key"};
   config.http_port = 0;
-  config.http_token_file = tree.path() + "/token";
-  REQUIRE(::chmod(config.http_token_file.c_str(), 0400) == 0);
+  config.http_access.token_file = tree.path() + "/token";
+  REQUIRE(::chmod(config.http_access.token_file.c_str(), 0400) == 0);
   REQUIRE(::chmod(config.controller.key_file.c_str(), 0644) == 0);
   const auto find = [&](const std::string& source) {
     for (const auto& finding : examine(config))
@@ -226,7 +226,7 @@ TEST_CASE("doctor looks at what a configuration names: keys, state, token and co
   config.controller = {};
   CHECK(find("controller").source == "absent");
   CHECK(healthy(examine(config)));
-  config.http_token_file.clear();
+  config.http_access.token_file.clear();
   config.http_address = "0.0.0.0";
   CHECK_FALSE(find("token").ok);
   CHECK(find("token").optional);
