@@ -137,7 +137,8 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
         return True
 
     def log(self, name):
-        return (self.dir / f"{name}.log").read_text(errors="replace")
+        path = self.dir / f"{name}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def metrics(self, host="controller"):
         """{name with labels: value} of that host's page; empty without one."""

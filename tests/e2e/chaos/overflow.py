@@ -9,7 +9,7 @@ from house import wait_until
 BOUND = 8 << 20  # the smallest that an agent takes
 SEGMENT = BOUND // 32
 # 64 probes that nobody answers, with long names: samples of some 30 KB, so that the bound is reached in half a minute.
-TARGETS = ", ".join(f'{{name: "{"x" * 400}{i}", host: 127.0.0.1, port: 9, interval: 10s}}' for i in range(64))
+TARGETS = ", ".join(f'{{name: "{"x" * 500}{i}", host: 127.0.0.1, port: 9, interval: 10s}}' for i in range(64))
 
 
 def gauge(cluster, name):
