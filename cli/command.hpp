@@ -37,11 +37,14 @@ struct Arguments {
   std::string pod;
   int limit = 20;
   bool watch = false;
-  std::string action;              // of `keys`
+  std::string action;              // of `keys` and `policy`
   std::vector<std::string> words;  // its operands
   std::string allow_list;          // empty: as configured
   bool switch_over = false;        // of `keys rotate`
   std::string shell;
+  std::string mode, policy, reward, load, why, to;  // of `policy`
+  std::vector<std::string> weights;
+  bool force = false;
 };
 
 struct Invocation {

@@ -15,6 +15,7 @@ constexpr std::array kCommands{
     Command{"doctor", "Tell what does not work, and the mend; exit 1 if anything must be mended", nullptr, run_doctor},
     Command{"gaps", "Show samples that never came to the controller's store", declare_gaps, run_gaps},
     Command{"status", "Show what the controller does", nullptr, run_status},
+    Command{"policy", "Show or change mode, policy and reward", declare_policy, run_policy},
     Command{"keys", "Make key pairs and say whose key may do what", declare_keys, run_keys},
     Command{"completion", "Print a completion script for a shell", declare_completion, run_completion},
 };

@@ -29,6 +29,7 @@ int run_explain(const Invocation& invocation);
 int run_doctor(const Invocation& invocation);
 int run_gaps(const Invocation& invocation);
 int run_status(const Invocation& invocation);
+int run_policy(const Invocation& invocation);
 int run_keys(const Invocation& invocation);
 int run_completion(const Invocation& invocation);
 
@@ -38,6 +39,7 @@ void declare_top(CLI::App& command, Arguments& arguments);
 void declare_decisions(CLI::App& command, Arguments& arguments);
 void declare_explain(CLI::App& command, Arguments& arguments);
 void declare_gaps(CLI::App& command, Arguments& arguments);
+void declare_policy(CLI::App& command, Arguments& arguments);
 void declare_keys(CLI::App& command, Arguments& arguments);
 void declare_completion(CLI::App& command, Arguments& arguments);
 
@@ -51,6 +53,7 @@ Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_explain(const Json& document, const Style& style);
 Result<std::string> render_doctor(const Json& document, const Style& style);
 Result<std::string> render_gaps(const Json& document, const Style& style);
+Result<std::string> render_policy(const Json& document, const Style& style);
 Result<std::string> render_status(const Json& document, const Style& style);
 // Of {"status": {...}, "nodes": [...], "pods": [...]}, as `top -o json` prints it.
 Result<std::string> render_top(const Json& document, const Style& style);

@@ -29,6 +29,8 @@ std::string bash_completion() {
          "' -- \"$word\"))\n"
          "  elif [[ $before == keys ]]; then\n"
          "    COMPREPLY=($(compgen -W 'new list allow revoke' -- \"$word\"))\n"
+         "  elif [[ $before == policy ]]; then\n"
+         "    COMPREPLY=($(compgen -W 'get set promote rollback' -- \"$word\"))\n"
          "  elif [[ $command == keys ]]; then\n"
          "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
          "  elif [[ $before == completion ]]; then\n"

@@ -27,6 +27,22 @@ std::string worth_of(const View& candidate) {
          " + residual " + number(candidate["residual"].number(), 3) + ", marginal " + predicted_w(candidate);
 }
 
+// What each of the two is the sum of.
+std::string contributions(const View& decision) {
+  std::string out;
+  const auto add = [&](const char* title, const View& terms) {
+    if (!terms.present()) return;
+    out += std::string(title) + "energy " + number(terms["energy"].number(), 3) + ", latency " +
+           number(terms["latency"].number(), 3) + ", learned " + number(terms["residual"].number(), 3) +
+           "; ranked by " + number(terms["policy_value"].number(), 3) + ".\n";
+  };
+  add("Best is made of:      ", decision["winner_terms"]);
+  add("Runner-up is made of: ", decision["runner_up_terms"]);
+  if (const auto demand = decision["demand_cores"].number())
+    out += "The pod is reckoned with " + number(*demand, 3) + " cores.\n";
+  return out;
+}
+
 std::string why(const View& decision, const std::vector<View>& candidates) {
   const auto advice = decision["advice"].text();
   const auto winner = decision["winner"].text();
@@ -48,6 +64,7 @@ std::string why(const View& decision, const std::vector<View>& candidates) {
     out += "Runner-up: " + *runner_up + ", " + worth_of(*next) + ".\n";
   else
     out += "Runner-up: none.\n";
+  out += contributions(decision);
   return out;
 }
 

@@ -26,7 +26,7 @@ int serve(const ControllerConfig& config) {
   }
   const Endpoints& at = (*controller)->endpoints();
   log.info("controller runs", {{"version", kVersion},
-                               {"mode", to_string(config.mode)},
+                               {"mode", config.mode.text()},
                                {"policy", config.policy},
                                {"telemetry", at.telemetry},
                                {"feed", at.feed},

@@ -1,14 +1,11 @@
 #include "controller/config.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "common/config.hpp"
 
 namespace wattle::controller {
 namespace {
-
-constexpr std::array<std::string_view, 3> kModes = {"off", "shadow", "live"};
 
 void read_time(config::Section& section, std::string_view key, Duration& out, double min_s, double max_s) {
   double value_s = seconds(out);
@@ -87,16 +84,21 @@ void read_store(config::Section store, StoreConfig& out) {
   store.read("max_workloads", out.max_workloads, {.min = 100, .max = 10'000'000});
 }
 
+void read_canary(config::Section canary, BlockPlan& out) {
+  read_time(canary, "block", out.length, 0.1, 86'400);
+  read_time(canary, "dropped", out.dropped, 0, 86'400);
+  if (out.dropped >= out.length) canary.mistake("dropped", "leaves nothing of a block", "less than canary.block");
+}
+
 Result<ControllerConfig> read(config::Document document) {
   ControllerConfig out;
   config::Section root = document.root();
-  std::size_t mode = static_cast<std::size_t>(out.mode);
-  root.read_choice("mode", mode, {kModes.begin(), kModes.end()});
-  out.mode = static_cast<Mode>(mode);
+  read_name(root, "mode", out.mode, parse_mode);
+  read_canary(root.section("canary"), out.blocks);
   out.decide.epsilon = 0.05;
-  placement::PolicyInfo policy{out.policy, {}};
+  placement::PolicyInfo policy;
   read_name(root, "policy", policy, placement::parse_policy);
-  out.policy = policy.name;
+  if (!policy.name.empty()) out.policy = policy.name;
   root.read("data_dir", out.data_dir);
   root.read("key", out.key_file, true);
   root.read("allow_list", out.allow_file, true);
@@ -124,7 +126,12 @@ Result<ControllerConfig> read(config::Document document) {
 
 }  // namespace
 
-std::string_view to_string(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
+Standing configured_standing(const ControllerConfig& config) {
+  Standing standing{config.mode, config.policy, config.decide.reward, config.blocks};
+  standing.plan.seed = static_cast<std::uint64_t>(config.seed);
+  standing.plan.share = config.mode.share;
+  return standing;
+}
 
 Result<ControllerConfig> load_config(const std::string& path) {
   WATTLE_TRY(config::Document document, config::Document::load(path));

@@ -13,14 +13,11 @@
 #include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
+#include "controller/modes/standing.hpp"
 #include "placement/decide.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::controller {
-
-// off: neutral answers, nothing is decided. shadow: decides and records, answers neutral. live: real scores.
-enum class Mode { off, shadow, live };
-std::string_view to_string(Mode mode);
 
 struct LearnConfig {
   bool enabled = true;
@@ -49,7 +46,7 @@ struct StoreConfig {
 };
 
 struct ControllerConfig {
-  Mode mode = Mode::shadow;
+  ModeSetting mode;
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair
   std::string allow_file;  // whose key may do what
@@ -61,6 +58,7 @@ struct ControllerConfig {
   http::Access http_access;
   std::string policy = "dqn";
   placement::DecideOptions decide;  // reward, masks, exploration
+  BlockPlan blocks;                 // their lengths, in mode canary
   std::int64_t seed = 1;
   Duration in_flight_expiry = std::chrono::seconds(30);
   Duration repeat_within = std::chrono::seconds(2);
@@ -71,6 +69,9 @@ struct ControllerConfig {
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };
+
+// What the configuration asks for.
+Standing configured_standing(const ControllerConfig& config);
 
 Result<ControllerConfig> load_config(const std::string& path);
 Result<ControllerConfig> parse_config(const std::string& text, const std::string& name);

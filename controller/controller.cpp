@@ -1,5 +1,6 @@
 #include "controller/controller.hpp"
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
@@ -38,11 +39,12 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
   context_.serve(std::move(allow), log);
   WATTLE_TRY(mailbox_, Mailbox::open_(kMailbox));
   std::string mode_reason;
+  WATTLE_CHECK(start_governor(clock, log));
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
   WATTLE_CHECK(start_store(clock, log));
   placement::Knowledge knowledge = start_knowledge(log);
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                                std::move(knowledge), mode_reason, clock, log},
+                                *governor_, std::move(knowledge), mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_http(log));
@@ -61,10 +63,42 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
     if (network.error().code != Errc::unsupported) return forward_error(network);
     log.warn("learning is off", {{"error", network.error()}});
     reason = "learning is off: " + network.error().what;
-    if (config_.policy == "dqn") config_.policy = "model-greedy";
     return {};
   }
   reason = "learn.enabled is false";
+  return {};
+}
+
+// What was changed while running is in force from the start. A damaged file is moved aside, and what the configuration says
+// is in force; a disk that takes nothing makes changes last as long as the process.
+Status Controller::start_governor(const Clock& clock, const Log& log) {
+  const std::string path = config_.data_dir + "/control.db";
+  GuardOptions guard;
+  guard.max_abs_q = config_.learn.max_abs_residual;
+  const auto open = [&](const std::string& file) {
+    return Governor::open_(configured_standing(config_), file, guard, clock, log);
+  };
+  Status made = make_dirs(config_.data_dir, 0700);
+  auto governor = made ? open(path) : Result<Governor>(forward_error(made));
+  if (!governor && governor.error().code == Errc::malformed) {
+    const std::string aside = path + ".damaged-" + std::to_string(to_ns(clock.wall()) / 1'000'000'000);
+    log.error("the control file is damaged: it is moved aside, the configuration is in force",
+              {{"error", governor.error()}, {"moved_to", aside}});
+    for (const char* suffix : {"", "-wal"}) std::rename((path + suffix).c_str(), (aside + suffix).c_str());
+    governor = open(path);
+  }
+  if (!governor) {
+    const Errc code = governor.error().code;
+    if (code == Errc::conflict || code == Errc::unsupported) return forward_error(governor);
+    log.error("changes of mode, policy and reward end with this process", {{"error", governor.error()}});
+    governor = open("");
+    if (!governor) return forward_error(governor);
+  }
+  governor_.emplace(std::move(*governor));
+  const Standing& standing = governor_->standing();
+  config_.mode = standing.mode;
+  config_.policy = standing.policy;
+  config_.decide.reward = standing.reward;
   return {};
 }
 
@@ -159,6 +193,7 @@ Controller::~Controller() {
   }
   http_.reset();
   loop_.reset();
+  governor_.reset();
   saver_.reset();
   store_.reset();
   trainer_.reset();

@@ -34,6 +34,7 @@ class Controller {
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
   placement::Knowledge start_knowledge(const Log& log);
+  Status start_governor(const Clock& clock, const Log& log);
   Status start_http(const Log& log);
 
   ControllerConfig config_;
@@ -44,6 +45,7 @@ class Controller {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileSaver> saver_;
+  std::optional<Governor> governor_;
   std::unique_ptr<Loop> loop_;
   std::atomic<bool> stop_{false};
   std::thread thread_;

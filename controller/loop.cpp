@@ -14,6 +14,7 @@ using transport::Channel;
 constexpr milliseconds kPoll{50};
 constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
+constexpr Duration kWatchEvery = std::chrono::seconds(1);
 constexpr Duration kAllowCheck = std::chrono::seconds(1);
 constexpr int kAsksAtOnce = 64;
 constexpr int kTelemetryAtOnce = 32;
@@ -61,7 +62,17 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       epoch_(feed_.epoch()),
       started_(parts_.clock.mono()),
       saved_(started_),
-      allow_fingerprint_(fingerprint(parts_.config.allow_file)) {}
+      allow_fingerprint_(fingerprint(parts_.config.allow_file)) {
+  decider_.take(parts_.governor.standing());
+  decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.governor.decided(arm, residual); },
+                      [this](const ArmNow& arm, double reward) { parts_.governor.judged(arm, reward); });
+  parts_.governor.on_change([this](const Standing& standing) {
+    const bool judged_anew = !(standing.reward == decider_.standing().reward);
+    decider_.take(standing);
+    if (judged_anew && parts_.trainer != nullptr) parts_.trainer->post(RewardNews{standing.reward});
+    feed_.changed();
+  });
+}
 
 Endpoints Loop::endpoints() const {
   return {telemetry_socket_.endpoint(), feed_.socket().endpoint(), ask_socket_.endpoint(), 0};
@@ -83,7 +94,8 @@ Sources Loop::sources() const {
           nullptr,
           revoked_keys_,
           feed_.rebinds(),
-          parts_.store};
+          parts_.store,
+          &parts_.governor};
 }
 
 void Loop::run(const std::atomic<bool>& stop) {
@@ -105,6 +117,19 @@ void Loop::run(const std::atomic<bool>& stop) {
   }
   save_knowledge();
   parts_.mailbox.close();
+}
+
+void Loop::watch_energy() {
+  watched_ = ticked_;
+  ClusterNow now;
+  for (const auto& [name, node] : state_.nodes()) {
+    ++now.nodes;
+    now.requested_cores += state_.node_view(name)->requested.cpu_cores;
+    if (!node.connected || !node.power_w) continue;
+    ++now.watched;
+    now.power_w += *node.power_w;
+  }
+  parts_.governor.watch(now);
 }
 
 void Loop::save_knowledge() {
@@ -175,15 +200,17 @@ wire::Message Loop::answer(const transport::Incoming& incoming) {
     return wire::Reply{query->request_id, false, {}, error.message()};
   }
   if (const auto* ask = std::get_if<wire::Ask>(&*message)) return decider_.ask(*ask);
-  return answer_query(*query);
+  return answer_query(*query, who.user_id());
 }
 
-wire::Message Loop::answer_query(const wire::Query& query) {
+wire::Message Loop::answer_query(const wire::Query& query, const std::string& who) {
   // Whoever listens to the feed may know where it begins.
   if (query.what == "snapshot") return snapshot(query.request_id);
   wire::Reply reply;
   reply.request_id = query.request_id;
-  auto body = query.what == "confirm" ? confirm(query.arguments) : document(sources(), query.what, query.arguments);
+  auto body = query.what == "confirm"             ? confirm(query.arguments)
+              : query.what.starts_with("policy-") ? parts_.governor.handle(query.what, query.arguments, who)
+                                                  : document(sources(), query.what, query.arguments);
   reply.ok = body.has_value();
   (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();
   return reply;
@@ -256,6 +283,7 @@ void Loop::tick() {
   telemetry_.expire();
   decider_.expire();
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
+  if (ticked_ - watched_ >= kWatchEvery) watch_energy();
   if (ticked_ - allow_checked_ < kAllowCheck) return;
   allow_checked_ = ticked_;
   reload_allow_list();

@@ -20,6 +20,7 @@
 #include "controller/decisions/decider.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/mailbox.hpp"
+#include "controller/modes/governor.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/store/file_saver.hpp"
@@ -47,6 +48,7 @@ struct LoopParts {
   Trainer* trainer = nullptr;  // null: learning is off
   Store* store = nullptr;      // null: nothing outlives the process
   FileSaver* saver = nullptr;  // null: knowledge ends with the process
+  Governor& governor;
   placement::Knowledge knowledge;
   std::string mode_reason;
   const Clock& clock;
@@ -60,6 +62,7 @@ class Loop final : private TelemetrySink {
   Endpoints endpoints() const;  // without http
   // For work in the mailbox, on the loop's thread.
   Sources sources() const;
+  ~Loop() override { parts_.governor.on_change({}); }
 
  private:
   Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
@@ -73,11 +76,12 @@ class Loop final : private TelemetrySink {
   void send_acks();
   wire::Message answer(const transport::Incoming& incoming);
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
-  wire::Message answer_query(const wire::Query& query);
+  wire::Message answer_query(const wire::Query& query, const std::string& who);
   wire::Snapshot snapshot(std::uint64_t request_id);
   Result<std::string> confirm(const Arguments& arguments);
   void tick();
   void save_knowledge();
+  void watch_energy();
   void reload_allow_list();
   void cut(const std::vector<transport::Revoked>& revoked);
 
@@ -89,7 +93,7 @@ class Loop final : private TelemetrySink {
   Feed feed_;
   const std::uint64_t epoch_;
   const MonoTime started_;
-  MonoTime ticked_{}, allow_checked_{}, saved_{};
+  MonoTime ticked_{}, allow_checked_{}, saved_{}, watched_{};
   std::string allow_fingerprint_;
   OncePer told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
   std::uint64_t revoked_keys_ = 0;

@@ -161,12 +161,13 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
   record.policy = policy.name;
   const PodSpec asked = with_sane_limits(pod, record.problems);
   const Rows rows = find_rows(view, asked, options.mask, advice);
-  const std::vector<Prediction> predictions = predict(options.reward, view, rows.node, asked, demand_cores(asked));
+  std::vector<Prediction> predictions = predict(options.reward, view, rows.node, asked, demand_cores(asked));
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, options.reward);
   std::vector<double> residual(rows.node.size(), 0.0);
   if (rows.feasible.empty()) {
     record.reason = neutral_reason(advice, rows);
     record_candidates(advice, rows, predictions, residual, {});
+    advice.predictions = std::move(predictions);
     return advice;
   }
 
@@ -175,8 +176,11 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
   if (with_network) {
     std::vector<float> out(rows.node.size(), 0.0F);
     mind.network->residual(advice.observation, out);
-    for (const std::size_t row : rows.feasible)
-      residual[row] = std::isfinite(out[row]) ? static_cast<double>(out[row]) : 0.0;
+    for (const std::size_t row : rows.feasible) {
+      const double said = static_cast<double>(out[row]);
+      residual[row] = std::isfinite(said) ? said : 0.0;
+      advice.max_abs_residual = std::max(advice.max_abs_residual, std::isfinite(said) ? std::abs(said) : INFINITY);
+    }
   }
   for (const std::size_t row : rows.feasible)
     q[row] = static_cast<double>(advice.observation.prior[row]) + residual[row];
@@ -201,6 +205,7 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
     record.reason = reason_of(policy, with_network, choice);
   }
   record_candidates(advice, rows, predictions, residual, scores);
+  advice.predictions = std::move(predictions);
   const auto top = std::find(advice.row_of.begin(), advice.row_of.end(), choice.row);
   advice.top = static_cast<std::size_t>(top - advice.row_of.begin());
   record.advice = candidates[*advice.top];

@@ -43,8 +43,10 @@ struct Advice {
   // What learning needs: rows are the candidates that the view knows, row_of[candidate] is its row or npos.
   models::Observation observation;
   std::vector<std::size_t> row_of;
-  std::vector<double> values;  // the policy's, by row; of feasible rows
-  wire::Decision record;       // without id, wall_ns, mode, model_step, decide_us
+  std::vector<double> values;           // the policy's, by row; of feasible rows
+  std::vector<Prediction> predictions;  // by row: what the prior is made of
+  double max_abs_residual = 0;          // that the network said of a feasible row; infinite: it said what is no number
+  wire::Decision record;                // without id, wall_ns, mode, model_step, decide_us
 };
 
 // Latency limits that are no times go, and a soft one above the hard one: a hard limit is never loosened. Says what went.

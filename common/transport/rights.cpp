@@ -24,6 +24,9 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::ask, {}, kAskers},
     Right{Channel::ask, Kind::query, "snapshot", kListeners},
     Right{Channel::ask, Kind::query, "confirm", kOperator},
+    Right{Channel::ask, Kind::query, "policy-set", kOperator},
+    Right{Channel::ask, Kind::query, "policy-promote", kOperator},
+    Right{Channel::ask, Kind::query, "policy-rollback", kOperator},
     Right{Channel::ask, Kind::query, {}, kLookers},
 };
 

@@ -42,6 +42,17 @@ placement::PodSpec spec_of(const wire::Ask& ask) {
   return spec;
 }
 
+std::string mode_text(Arm arm) {
+  const std::string text(to_string(arm));
+  return arm == Arm::treated || arm == Arm::control ? "canary, " + text : text;
+}
+
+std::string why_neutral(Arm arm, bool sound) {
+  if (!sound) return "the network says what it may not: decided and recorded only";
+  if (arm == Arm::control) return "a control block of the canary: decided and recorded only";
+  return "mode is shadow: decided and recorded only";
+}
+
 wire::Outcome told(const std::string& node, const placement::Reward& reward, const placement::RawOutcome& raw) {
   wire::Outcome outcome{node, reward.value, reward.end_of_episode, reward.terms};
   const auto tell = [&](const char* name, std::optional<double> value) {
@@ -69,24 +80,26 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
       knowledge_(std::move(knowledge)),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
-  const Status known = set_policy(config.policy);
-  assert(known);  // a configuration knows only policies that there are
-  static_cast<void>(known);
+  take(configured_standing(config));
 }
 
-Status Decider::set_policy(const std::string& name) {
-  WATTLE_TRY(policy_, placement::make_policy(name, static_cast<std::uint64_t>(config_.seed)));
-  policy_name_ = name;
-  return {};
+void Decider::take(const Standing& standing) {
+  auto policy = placement::make_policy(standing.policy, static_cast<std::uint64_t>(config_.seed));
+  assert(policy);  // whoever sets a standing has looked
+  policy_ = std::move(*policy);
+  standing_ = standing;
+  options_ = config_.decide;
+  options_.reward = standing.reward;
+  repeatable_.clear();  // an answer of before is no answer now
 }
 
 wire::Suggestion Decider::ask(const wire::Ask& ask) {
   const MonoTime now = clock_.mono();
   ++figures_.asks;
   wire::Suggestion answer;
-  answer.policy = policy_name_;
+  answer.policy = standing_.policy;
   answer.scores.assign(ask.candidates.size(), 0);
-  if (config_.mode == Mode::off) {
+  if (standing_.mode.mode == Mode::off) {
     answer.reason = "mode is off";
     ++figures_.neutral;
   } else if (ask.candidates.empty()) {
@@ -99,7 +112,7 @@ wire::Suggestion Decider::ask(const wire::Ask& ask) {
     answer = decide(ask, now);
   }
   answer.request_id = ask.request_id;
-  answer.mode = to_string(config_.mode);
+  answer.mode = to_string(standing_.mode.mode);
   return answer;
 }
 
@@ -128,11 +141,12 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   const auto network = networks_.get();
   const std::uint64_t id = next_id_++;
   const placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, mind(network.get()),
-                                                     config_.decide, figures_.decisions, random_);
+                                                     options_, figures_.decisions, random_);
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
-  decision.mode = to_string(config_.mode);
+  const ArmNow arm = this->arm();
+  decision.mode = mode_text(arm.arm);
   const bool learned = network && policy_->info().learns;
   decision.model_step = learned ? network->step() : 0;
   decision.problems.insert(decision.problems.begin(), ask.problems.begin(), ask.problems.end());
@@ -142,8 +156,10 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   answer.decision_id = id;
   answer.policy = decision.policy;
   answer.model_step = decision.model_step;
-  answer.neutral = config_.mode != Mode::live || !advice.top;
-  answer.reason = config_.mode == Mode::live ? decision.reason : "mode is shadow: decided and recorded only";
+  const bool sound = !decided_ || decided_(arm, advice.max_abs_residual);
+  const bool acting = acts(arm.arm) && sound;
+  answer.neutral = !acting || !advice.top;
+  answer.reason = acting ? decision.reason : why_neutral(arm.arm, sound);
   answer.scores = answer.neutral ? std::vector<std::int64_t>(ask.candidates.size(), 0) : advice.scores;
 
   ++figures_.decisions;
@@ -152,20 +168,23 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   keep(figures_.decided_at, now, kKeptTimes);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
-    if (config_.mode == Mode::live && advice.top) state_.fly(spec.uid, decision.advice, now);
+    if (acting && advice.top) state_.fly(spec.uid, decision.advice, now);
     Repeatable& repeatable = repeatable_[spec.uid];
     repeatable = {now, {}, ask.candidates.size(), answer};
     for (std::size_t i = 0; i < ask.candidates.size(); ++i)
       repeatable.scores.emplace(ask.candidates[i], answer.scores[i]);
-    if (advice.top) remember(id, advice, spec.uid, now);
+    if (advice.top) remember(id, advice, spec.uid, arm, now);
   }
-  log_.add(log_entry(advice, std::move(decision)));
+  LoggedDecision entry = log_entry(advice, std::move(decision));
+  entry.demand_cores = placement::demand_cores(spec);
+  log_.add(std::move(entry));
   changed_.insert(id);
   return answer;
 }
 
-void Decider::remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, MonoTime now) {
-  Open open{advice.observation, {}, pod_uid, now};
+void Decider::remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, const ArmNow& arm,
+                       MonoTime now) {
+  Open open{advice.observation, {}, pod_uid, now, arm};
   for (std::size_t i = 0; i < advice.candidates.size(); ++i)
     if (advice.row_of[i] < advice.observation.nodes)
       open.row_of.emplace(advice.candidates[i], static_cast<std::uint32_t>(advice.row_of[i]));
@@ -199,7 +218,7 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
     knowledge_.gone(pod_uid, now);
   }
   std::optional<placement::RawOutcome> begun;
-  if (asked) begun = placement::begin_outcome(state_.view(spec, now), spec, row, config_.decide.reward);
+  if (asked) begun = placement::begin_outcome(state_.view(spec, now), spec, row, options_.reward);
   state_.bind(pod_uid, node, by_operator, now);
   if (!spec.uid.empty()) knowledge_.placed(spec, node, now);
   ++figures_.placements;
@@ -211,7 +230,9 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
     entry->decision.placed_on = node;
     changed_.insert(id);
   }
+  std::optional<ArmNow> arm;
   if (const auto open = open_.find(id); open != open_.end()) {
+    arm = open->second.arm;
     const auto at = open->second.row_of.find(node);
     if (at != open->second.row_of.end() && open->second.observation.valid[at->second] != 0) {
       learn_(PlacedNews{id, std::move(open->second.observation), at->second, now});
@@ -221,7 +242,7 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
     forget(open);
   }
   repeatable_.erase(pod_uid);
-  windows_.emplace_back(id, spec, node, row, now, config_.settle_window, std::move(*begun));
+  windows_.emplace_back(id, spec, node, row, now, config_.settle_window, std::move(*begun), arm);
   return true;
 }
 
@@ -275,13 +296,14 @@ void Decider::settle(MonoTime now) {
       learn_(LostNews{window.decision_id()});
       continue;
     }
-    const placement::Reward reward = placement::evaluate(config_.decide.reward, *raw);
+    const placement::Reward reward = placement::evaluate(options_.reward, *raw);
     ++figures_.outcomes;
     keep(figures_.rewards, reward.value, kKeptRewards);
     if (LoggedDecision* entry = log_.find(window.decision_id())) {
       entry->decision.outcome = told(window.node(), reward, *raw);
       changed_.insert(window.decision_id());
     }
+    if (judged_ && window.arm()) judged_(*window.arm(), reward.value);
     learn_(SettledNews{window.decision_id(), std::move(*raw)});
   }
   windows_ = std::move(running);
@@ -308,8 +330,8 @@ void Decider::refresh(MonoTime now) {
 
 std::vector<wire::BoardClass> Decider::board() {
   const auto network = networks_.get();
-  return placement::board_classes(state_.view({}, clock_.mono()), mind(network.get()), config_.decide,
-                                  figures_.decisions, random_);
+  return placement::board_classes(state_.view({}, clock_.mono()), mind(network.get()), options_, figures_.decisions,
+                                  random_);
 }
 
 }  // namespace wattle::controller

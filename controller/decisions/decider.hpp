@@ -62,14 +62,23 @@ class Decider {
 
   const DecisionLog& log() const { return log_; }
   const DeciderFigures& figures() const { return figures_; }
-  Mode mode() const { return config_.mode; }
-  const std::string& policy() const { return policy_name_; }
+  const std::string& policy() const { return standing_.policy; }
   const placement::PolicyInfo& policy_info() const { return policy_->info(); }
-  // From the next decision on. Errors: not_found.
-  Status set_policy(const std::string& name);
+  // Mode, policy and reward from the next decision on; a policy that there is.
+  void take(const Standing& standing);
+  const Standing& standing() const { return standing_; }
+  // Whether what is advised now may be acted upon.
+  ArmNow arm() const { return arm_at(standing_, clock_.wall()); }
+  // Told of each decision with the largest residual (false: the answer must be neutral) and of each outcome's reward.
+  // They may call take().
+  void on_verdict(std::function<bool(const ArmNow&, double)> decided,
+                  std::function<void(const ArmNow&, double)> judged) {
+    decided_ = std::move(decided);
+    judged_ = std::move(judged);
+  }
   const placement::Knowledge& knowledge() const { return knowledge_; }
   std::string save_knowledge();
-  const placement::DecideOptions& options() const { return config_.decide; }
+  const placement::DecideOptions& options() const { return options_; }
   // Ids of decisions that are new or know more since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
 
@@ -85,13 +94,15 @@ class Decider {
     std::unordered_map<std::string, std::uint32_t> row_of;  // node -> row
     std::string pod_uid;
     MonoTime at{};
+    ArmNow arm;
   };
 
   using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
 
   std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
   wire::Suggestion decide(const wire::Ask& ask, MonoTime now);
-  void remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, MonoTime now);
+  void remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, const ArmNow& arm,
+                MonoTime now);
   OpenDecisions::iterator forget(OpenDecisions::iterator open);
   void end_windows(const std::string& pod_uid, const std::string& node);
   void settle(MonoTime now);
@@ -106,7 +117,10 @@ class Decider {
   std::mt19937_64 random_;
   placement::Knowledge knowledge_;
   MonoTime refreshed_{};
-  std::string policy_name_;
+  Standing standing_;
+  placement::DecideOptions options_;
+  std::function<bool(const ArmNow&, double)> decided_;
+  std::function<void(const ArmNow&, double)> judged_;
   std::unique_ptr<placement::Policy> policy_;
   DecisionLog log_;
   DeciderFigures figures_;

@@ -14,24 +14,38 @@ NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
   return features;
 }
 
+Contributions contributions(const placement::Advice& advice, std::size_t candidate) {
+  const std::size_t row = advice.row_of[candidate];
+  const placement::Prediction& predicted = advice.predictions[row];
+  return {predicted.energy, predicted.latency, advice.record.candidates[candidate].residual, advice.values[row]};
+}
+
 }  // namespace
 
 LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision) {
   LoggedDecision entry;
-  const std::optional<std::size_t> best = advice.top;
-  std::optional<std::size_t> second;
   const auto value = [&](std::size_t candidate) { return advice.values[advice.row_of[candidate]]; };
-  for (std::size_t i = 0; best && i < decision.candidates.size(); ++i) {
-    if (!decision.candidates[i].masked.empty() || advice.row_of[i] == advice.row_of[*best]) continue;
-    if (!second || value(i) > value(*second)) second = i;
-  }
+  // The best of the policy's values that is not `except`.
+  const auto best_but = [&](std::optional<std::size_t> except) {
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < decision.candidates.size(); ++i) {
+      if (!decision.candidates[i].masked.empty() || (except && advice.row_of[i] == advice.row_of[*except])) continue;
+      if (!found || value(i) > value(*found)) found = i;
+    }
+    return found;
+  };
+  // Who was drawn among equals is the best; who was explored is not.
+  const std::optional<std::size_t> best = !advice.top || decision.explored ? best_but({}) : advice.top;
+  const std::optional<std::size_t> second = best ? best_but(best) : std::nullopt;
   if (best) {
     entry.winner = decision.candidates[*best].node;
     entry.features.emplace();
     entry.features->winner = row_of(advice.observation, advice.row_of[*best]);
+    entry.winner_terms = contributions(advice, *best);
     entry.features->pod = advice.observation.pod;
   }
   if (second) {
+    entry.runner_up_terms = contributions(advice, *second);
     entry.runner_up = decision.candidates[*second].node;
     entry.features->runner_up = row_of(advice.observation, advice.row_of[*second]);
   }

@@ -26,13 +26,22 @@ struct FeatureSnapshot {
   std::array<float, models::kPodFeatures> pod{};
 };
 
-struct LoggedDecision {
-  wire::Decision decision;
-  std::string winner, runner_up;  // advised, and the policy's best of the others; empty: there is none
-  std::optional<FeatureSnapshot> features;
+// What Q of a node is the sum of, and what the policy made of it.
+struct Contributions {
+  double energy = 0, latency = 0;  // the prior, weights included
+  double residual = 0;             // learned
+  double policy_value = 0;         // what it was ranked by
 };
 
-// The advised node and the best of the others by the policy's values, and their features.
+struct LoggedDecision {
+  wire::Decision decision;
+  std::string winner, runner_up;  // by the policy's values; empty: there is none
+  std::optional<FeatureSnapshot> features;
+  std::optional<Contributions> winner_terms, runner_up_terms;
+  double demand_cores = 0;  // that the pod was reckoned with
+};
+
+// The two best by the policy's values (the advised one leads unless it was explored), and their features.
 LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision);
 
 class DecisionLog {

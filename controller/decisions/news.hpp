@@ -26,6 +26,10 @@ struct SettledNews {
 struct LostNews {
   std::uint64_t decision_id = 0;
 };
-using LearningNews = std::variant<PlacedNews, SettledNews, LostNews>;
+// From here on outcomes are judged by this one, those of before too.
+struct RewardNews {
+  placement::RewardConfig reward;
+};
+using LearningNews = std::variant<PlacedNews, SettledNews, LostNews, RewardNews>;
 
 }  // namespace wattle::controller

@@ -13,6 +13,7 @@
 
 #include "common/clock.hpp"
 #include "common/sample.hpp"
+#include "controller/modes/standing.hpp"
 #include "placement/decide.hpp"
 
 namespace wattle::controller {
@@ -41,14 +42,15 @@ placement::WorkerAfter worker_after(const placement::NodeView& node);
 class SettleWindow {
  public:
   SettleWindow(std::uint64_t decision_id, placement::PodSpec pod, std::string node, std::size_t row, MonoTime placed_at,
-               Duration length, placement::RawOutcome begun)
+               Duration length, placement::RawOutcome begun, std::optional<ArmNow> arm = {})
       : decision_id_(decision_id),
         pod_(std::move(pod)),
         node_(std::move(node)),
         row_(row),
         placed_at_(placed_at),
         length_(length),
-        outcome_(std::move(begun)) {}
+        outcome_(std::move(begun)),
+        arm_(arm) {}
 
   // A record of the node, whose interval ended at `end` on our clock.
   void add(const Record& record, MonoTime end);
@@ -61,6 +63,8 @@ class SettleWindow {
   std::uint64_t decision_id() const { return decision_id_; }
   const std::string& node() const { return node_; }
   const std::string& pod_uid() const { return pod_.uid; }
+  // When the decision was made; absent: nothing can be said of it.
+  const std::optional<ArmNow>& arm() const { return arm_; }
   const WindowSums& sums() const { return sums_; }
 
  private:
@@ -71,6 +75,7 @@ class SettleWindow {
   MonoTime placed_at_;
   Duration length_;
   placement::RawOutcome outcome_;
+  std::optional<ArmNow> arm_;
   WindowSums sums_;
   bool covered_ = false;
   bool gone_ = false;

@@ -32,7 +32,7 @@ wire::NodeState state_of(const std::string& name, const Node& node, const placem
 wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
   wire::Board board;
   board.ttl_ms = kBoardTtlMs;
-  board.neutral = decider.mode() != Mode::live;
+  board.neutral = !acts(decider.arm().arm);
   board.policy = decider.policy();
   const auto network = networks.get();
   board.model_step = network ? network->step() : 0;

@@ -180,6 +180,10 @@ void Trainer::take(LearningNews news) {
     learner_.placed(placed->decision_id, std::move(placed->observation), placed->action, placed->when);
     return;
   }
+  if (const auto* judge = std::get_if<RewardNews>(&news)) {
+    learner_.set_reward(judge->reward);
+    return;
+  }
   if (const auto* lost = std::get_if<LostNews>(&news)) {
     learner_.lost(lost->decision_id);
     return;

@@ -45,9 +45,9 @@ Result<std::string> status(const Sources& from) {
   return dump({{"version", kVersion},
                {"epoch", from.epoch},
                {"uptime_s", uptime_s},
-               {"mode", to_string(from.config.mode)},
+               {"mode", from.decider.standing().mode.text()},
                {"policy", from.decider.policy()},
-               {"reward", placement::to_string(from.config.decide.reward.preset)},
+               {"reward", placement::to_string(from.decider.options().reward.preset)},
                {"mode_reason", from.mode_reason},
                {"nodes", from.state.nodes().size()},
                {"nodes_connected", connected},
@@ -189,6 +189,16 @@ json features_json(const LoggedDecision& entry) {
   return features;
 }
 
+// An ensemble would say how unsure it is; one network cannot.
+json terms_json(const std::optional<Contributions>& terms) {
+  if (!terms) return nullptr;
+  return {{"energy", number(terms->energy)},
+          {"latency", number(terms->latency)},
+          {"residual", number(terms->residual)},
+          {"policy_value", number(terms->policy_value)},
+          {"uncertainty", nullptr}};
+}
+
 Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   const auto pod = arguments.find("pod");
   if (pod == arguments.end())
@@ -201,6 +211,9 @@ Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   decision["candidates"] = candidates_json(entry->decision.candidates);
   decision["winner"] = text_or_null(entry->winner);
   decision["runner_up"] = text_or_null(entry->runner_up);
+  decision["winner_terms"] = terms_json(entry->winner_terms);
+  decision["runner_up_terms"] = terms_json(entry->runner_up_terms);
+  decision["demand_cores"] = number(entry->demand_cores);
   decision["features"] = features_json(*entry);
   return dump({{"decision", std::move(decision)}});
 }
@@ -321,8 +334,9 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
   if (what == "gaps") return gaps(from);
+  if (what == "policy" && from.governor != nullptr) return dump(from.governor->document());
   return fail(Errc::not_found, what, "there is no such document",
-              "one of status, nodes, node, pods, decisions, explain, doctor, gaps");
+              "one of status, nodes, node, pods, decisions, explain, doctor, gaps, policy");
 }
 
 }  // namespace wattle::controller

@@ -153,6 +153,30 @@ void add_decisions(Families& families, const Sources& from) {
     families.gauge("wattle_controller_last_reward", "Reward of the last outcome.", figures.rewards.back());
 }
 
+void add_modes(Families& families, const Sources& from) {
+  families.gauge("wattle_controller_acting", "1: scores are given; 0: answers are neutral.",
+                 acts(from.decider.arm().arm) ? 1.0 : 0.0);
+  if (from.governor == nullptr) return;
+  const Saving saving = from.governor->saving();
+  families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
+                   from.governor->figures().changes);
+  families.counter("wattle_controller_rollbacks_total", "Changes that the guard took back.",
+                   from.governor->figures().rollbacks);
+  families.gauge("wattle_controller_guard_level", "Sum that alarms at wattle_controller_guard_limit.",
+                 from.governor->guard().level());
+  families.gauge("wattle_controller_guard_limit", "Where the guard alarms.", from.governor->guard().options().limit);
+  families.gauge("wattle_controller_guard_ready", "1: enough control placements are known to judge by.",
+                 from.governor->guard().ready() ? 1.0 : 0.0);
+  families.gauge("wattle_controller_blocks_treated", "Blocks of the canary that count, treated.",
+                 static_cast<double>(saving.treated));
+  families.gauge("wattle_controller_blocks_control", "Blocks of the canary that count, control.",
+                 static_cast<double>(saving.control));
+  families.gauge("wattle_controller_saving_ratio", "Energy per requested core-hour that treated blocks saved.",
+                 saving.ratio);
+  families.gauge("wattle_controller_saving_low_ratio", "Lower end of its 95% interval.", saving.low);
+  families.gauge("wattle_controller_saving_high_ratio", "Upper end of its 95% interval.", saving.high);
+}
+
 void add_learning(Families& families, const Sources& from) {
   if (from.trainer == nullptr) return;
   const TrainerFigures figures = from.trainer->figures();
@@ -198,13 +222,14 @@ std::string metrics_text(const Sources& from) {
   Families families;
   MetricFamily& info = families.family("wattle_controller_info", "Mode and policy.", MetricType::Gauge);
   Families::add(info,
-                {{"mode", std::string(to_string(from.config.mode))},
+                {{"mode", from.decider.standing().mode.text()},
                  {"policy", from.decider.policy()},
-                 {"reward", std::string(placement::to_string(from.config.decide.reward.preset))}},
+                 {"reward", std::string(placement::to_string(from.decider.options().reward.preset))}},
                 1);
   add_telemetry(families, from);
   add_store(families, from);
   add_decisions(families, from);
+  add_modes(families, from);
   add_learning(families, from);
   add_nodes(families, from);
   return families.text();

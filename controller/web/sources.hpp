@@ -12,6 +12,7 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/ingest/telemetry.hpp"
+#include "controller/modes/governor.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/store/store.hpp"
 #include "controller/trainer/network_slot.hpp"
@@ -35,7 +36,8 @@ struct Sources {
   const http::RefusalCounts* http_refusals = nullptr;
   std::uint64_t revoked_keys = 0;
   std::uint64_t feed_rebinds = 0;
-  const Store* store = nullptr;  // null: nothing outlives the process
+  const Store* store = nullptr;        // null: nothing outlives the process
+  const Governor* governor = nullptr;  // null: only in tests
 };
 
 // Middle and tail of the last values, by rank; absent when there are none.

@@ -66,6 +66,7 @@ std::vector<Page> pages() {
           {"explain", explain_example(), render_explain},
           {"doctor", example("doctor"), render_doctor},
           {"gaps", example("gaps"), render_gaps},
+          {"policy", example("policy"), render_policy},
           {"status", example("status"), render_status}};
 }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "controller/web/documents.hpp"
@@ -36,7 +37,7 @@ struct Rig {
   Telemetry telemetry{clock, log, sink};
   std::uint64_t seq = 0;
 
-  explicit Rig(Mode mode = Mode::live) {
+  explicit Rig(ModeSetting mode = Mode::live) {
     config.mode = mode;
     config.settle_window = 3s;
     config.decide.epsilon = 0;
@@ -178,7 +179,9 @@ TEST_CASE(
   int pod = 0;
   for (const placement::PolicyInfo& info : placement::policies()) {
     CAPTURE(info.name);
-    REQUIRE(rig.decider->set_policy(std::string(info.name)).has_value());
+    Standing standing = rig.decider->standing();
+    standing.policy = info.name;
+    rig.decider->take(standing);
     const std::string uid = "p" + std::to_string(++pod);
     const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
     CHECK(answer.policy == info.name);
@@ -188,8 +191,71 @@ TEST_CASE(
     CHECK(entry.winner == entry.decision.advice);
     CHECK(entry.runner_up == (entry.winner == "n1" ? "n2" : "n1"));
   }
-  CHECK_FALSE(rig.decider->set_policy("oracle").has_value());
   CHECK(rig.decider->policy() == placement::policies().back().name);
+}
+
+TEST_CASE("a canary gives scores in treated blocks alone, and says in the record which it was") {
+  Rig rig({Mode::canary, 0.5});
+  Standing standing = rig.decider->standing();
+  standing.plan.began = rig.clock.wall();
+  rig.decider->take(standing);
+  int treated = 0;
+  for (int pod = 0; pod < 40; ++pod) {
+    const std::string uid = "p" + std::to_string(pod);
+    const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
+    const bool acts = block_at(standing.plan, rig.clock.wall()).treated;
+    CHECK(answer.neutral != acts);
+    CHECK(answer.mode == "canary");
+    CHECK((std::max(answer.scores[0], answer.scores[1]) == 10) == acts);
+    const wire::Decision& decision = rig.decider->log().newest(uid)->decision;
+    CHECK(decision.mode == (acts ? "canary, treated" : "canary, control"));
+    CHECK(!decision.advice.empty());
+    CHECK(rig.state.pod(uid)->in_flight_to.empty() != acts);
+    rig.state.land(uid);
+    treated += acts ? 1 : 0;
+    rig.clock.advance(30min);
+    rig.seq += 1800;  // the nodes' clocks go on alike
+    for (const char* node : {"n1", "n2"}) rig.state.apply(node, record_at(rig.seq), rig.clock.mono());
+  }
+  CHECK(treated == 20);
+}
+
+TEST_CASE("outcomes are judged by the arm of their decision, and an answer that must not act is neutral at once") {
+  class Mad final : public models::QNetwork {
+   public:
+    void residual(const models::Observation&, std::span<float> out) const override {
+      for (float& value : out) value = std::numeric_limits<float>::quiet_NaN();
+    }
+    std::uint64_t step() const override { return 7; }
+  };
+  Rig rig;
+  std::vector<double> residuals;
+  std::vector<std::pair<Arm, double>> rewards;
+  rig.decider->on_verdict(
+      [&](const ArmNow& arm, double residual) {
+        CHECK(arm.arm == Arm::live);
+        residuals.push_back(residual);
+        if (std::isfinite(residual)) return true;
+        Standing shadow = rig.decider->standing();
+        shadow.mode = Mode::shadow;
+        rig.decider->take(shadow);
+        return false;
+      },
+      [&](const ArmNow& arm, double reward) { rewards.emplace_back(arm.arm, reward); });
+  CHECK_FALSE(rig.decider->ask(ask_for("p1", {"n1", "n2"})).neutral);
+  for (int i = 0; i < 6; ++i) rig.tick({"p1"});
+  REQUIRE(rewards.size() == 1);
+  CHECK(rewards[0].first == Arm::live);
+  CHECK(rewards[0].second == rig.decider->log().newest("p1")->decision.outcome->reward);
+  rig.networks.set(std::make_shared<Mad>());
+  const auto answer = rig.decider->ask(ask_for("p2", {"n1", "n2"}));
+  CHECK(answer.neutral);
+  CHECK(answer.scores == std::vector<std::int64_t>{0, 0});
+  CHECK(answer.mode == "shadow");
+  CHECK(answer.reason.find("may not") != std::string::npos);
+  REQUIRE(residuals.size() == 2);
+  CHECK(std::isinf(residuals[1]));
+  CHECK(rig.state.pod("p2")->in_flight_to.empty());
 }
 
 TEST_CASE("a pod that nobody asked for is counted, and teaches nothing") {
@@ -300,6 +366,17 @@ TEST_CASE("documents have the shapes of docs/api.md") {
   CHECK(decision["candidates"][2]["masked"] == "unknown node");
   CHECK(decision["candidates"][2]["q"].is_null());
   CHECK(decision["features"]["names"].size() == decision["features"]["winner"].size());
+  for (const char* terms : {"winner_terms", "runner_up_terms"}) {
+    const std::string named = decision[terms == std::string("winner_terms") ? "winner" : "runner_up"];
+    for (const json& candidate : decision["candidates"]) {
+      if (candidate["node"] != named) continue;
+      const double sum = decision[terms]["energy"].get<double>() + decision[terms]["latency"].get<double>() +
+                         decision[terms]["residual"].get<double>();
+      CHECK(sum == doctest::Approx(candidate["q"].get<double>()));
+    }
+    CHECK(decision[terms]["uncertainty"].is_null());
+  }
+  CHECK(decision["demand_cores"] == doctest::Approx(0.5));
 
   CHECK((*rig.get("doctor"))["controller"]["ok"] == true);
   CHECK(rig.get("node", {{"name", "nope"}}).error().code == Errc::not_found);

@@ -1,0 +1,148 @@
+// `wattle policy get|set|promote|rollback`: what is in force, who changed it and when, what it saves; and changing it.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+#include "cli/utf8.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+std::string percent(const View& ratio) {
+  const auto value = ratio.number();
+  return value ? number(100 * *value, 1) + "%" : std::string(kAbsent);
+}
+
+std::string saving_text(const View& saving) {
+  const std::string blocks = count(saving["blocks_treated"].number()) + " treated and " +
+                             count(saving["blocks_control"].number()) + " control blocks";
+  if (!saving["saving_ratio"].present()) return "not known: " + blocks + " measured";
+  return percent(saving["saving_ratio"]) + " of energy per requested core-hour, 95% interval " +
+         percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + ", " + blocks;
+}
+
+std::string guard_text(const View& guard) {
+  if (guard["ready"].flag() != true)
+    return "waits for control placements: " + count(guard["control_rewards"].number()) + " of " +
+           count(guard["control_rewards_needed"].number());
+  return "level " + number(guard["level"].number(), 2) + " of " + number(guard["limit"].number(), 0) + ", " +
+         count(guard["judged"].number()) + " placements judged";
+}
+
+std::string block_text(const View& block) {
+  const auto left_s = block["left_s"].number();
+  return count(block["number"].number()) + (block["treated"].flag() == true ? ", treated" : ", control") +
+         (block["measured"].flag() == true ? "" : ", not measured yet") + ", ends in " +
+         age(left_s ? std::optional(*left_s * 1000) : std::nullopt);
+}
+
+std::string promotion_text(const View& promotion) {
+  const auto to = promotion["to"].text();
+  if (!to) return "there is nothing beyond";
+  if (promotion["open"].flag() == true) return "to " + *to + " is open";
+  return "to " + *to + " is closed: " + promotion["closed_by"].text_or();
+}
+
+std::string reward_text(const View& reward) {
+  std::string text = reward["preset"].text_or();
+  std::vector<std::string> weights;
+  for (const auto& [name, value] : reward["weights"].members()) weights.push_back(name + " " + value.any());
+  if (text == "weighted") text += " (" + joined(weights, ", ") + ")";
+  return text;
+}
+
+Table changes_table(const std::vector<View>& changes) {
+  Table table{{{"CHANGE", Align::right}, {"TIME"}, {"WHO"}, {"WHAT"}, {"WHY"}}, {}};
+  for (const View& change : changes) {
+    const auto at_s = change["at_s"].number();
+    table.rows.push_back({count(change["id"].number()), utc(at_s ? std::optional(*at_s * 1e9) : std::nullopt),
+                          change["who"].text_or(), change["what"].text_or(), change["why"].text_or("")});
+  }
+  return table;
+}
+
+struct Action {
+  std::string_view name, help, query;
+};
+constexpr std::array kActions{
+    Action{"get", "Show mode, policy, reward, what the canary saves, and who changed what", "policy"},
+    Action{"set", "Change mode, policy or reward", "policy-set"},
+    Action{"promote", "Go one mode further: off, shadow, canary:10%, live", "policy-promote"},
+    Action{"rollback", "Go back to what was in force before, or at a change", "policy-rollback"}};
+
+using Pairs = std::map<std::string, std::string>;
+
+Result<Pairs> pairs_of(const Arguments& given) {
+  Pairs pairs;
+  const auto put = [&](const char* name, const std::string& value) {
+    if (!value.empty()) pairs[name] = value;
+  };
+  put("why", given.why);
+  if (given.action == "promote" && given.force) pairs["force"] = "yes";
+  if (given.action == "rollback") put("to", given.to);
+  if (given.action != "set") return pairs;
+  put("mode", given.mode);
+  put("policy", given.policy);
+  put("reward", given.reward);
+  put("load", given.load);
+  for (const std::string& weight : given.weights) {
+    const auto equals = weight.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fail(Errc::malformed, "--weight " + weight, "is not NAME=NUMBER", "--weight energy=2");
+    pairs["weight." + weight.substr(0, equals)] = weight.substr(equals + 1);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Result<std::string> render_policy(const Json& document, const Style& style) {
+  const View policy(document);
+  WATTLE_TRY(const std::vector<View> changes, policy.list("changes"));
+  std::vector<std::pair<std::string, Cell>> pairs{
+      {"mode", policy["mode"].text_or() + ", at present " + policy["arm"].text_or()},
+      {"policy", policy["policy"].text_or()},
+      {"reward", reward_text(policy["reward"])}};
+  if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
+  pairs.emplace_back("saving", saving_text(policy["saving"]));
+  pairs.emplace_back("guard", guard_text(policy["guard"]));
+  pairs.emplace_back("promotion", promotion_text(policy["promotion"]));
+  if (policy["durable"].flag() == false)
+    pairs.emplace_back("kept", Cell{"no: data_dir cannot be written", Tone::warning});
+  return printable_lines(pairs_text(pairs, style.colour)) + "\n" + to_text(changes_table(changes), style.colour);
+}
+
+void declare_policy(CLI::App& command, Arguments& arguments) {
+  command.require_subcommand(1);
+  for (const Action& action : kActions) {
+    auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
+    sub->fallthrough();
+    sub->callback([&arguments, name = action.name] { arguments.action = name; });
+    if (action.name != "get") sub->add_option("--why", arguments.why, "Kept with the change");
+    if (action.name == "set") {
+      sub->add_option("--mode", arguments.mode, "off, shadow, canary:P% or live");
+      sub->add_option("--policy", arguments.policy, "dqn, planner, amortised, ...");
+      sub->add_option("--reward", arguments.reward, "Preset");
+      sub->add_option("--load", arguments.load, "Of presets ee and lb: pods, cpu, memory or disk");
+      sub->add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated");
+    }
+    if (action.name == "promote") sub->add_flag("--force", arguments.force, "Past a closed gate; needs --why");
+    if (action.name == "rollback") sub->add_option("--to", arguments.to, "Number of a change");
+  }
+}
+
+int run_policy(const Invocation& invocation) {
+  for (const Action& action : kActions) {
+    if (action.name != invocation.arguments.action) continue;
+    const auto pairs = pairs_of(invocation.arguments);
+    if (!pairs) return complain(invocation, pairs.error(), kUsage);
+    return show(invocation, std::string(action.query), *pairs, render_policy);
+  }
+  return complain(invocation, {Errc::malformed, "policy", "no action is named", "see wattle policy --help"}, kUsage);
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,33 @@
+#include "controller/modes/blocks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+namespace wattle::controller {
+
+bool is_treated(const BlockPlan& plan, std::uint64_t number) {
+  constexpr double kMost = static_cast<double>(kBlockGroup) - 1;
+  const auto treated =
+      static_cast<std::size_t>(std::clamp(std::round(plan.share * static_cast<double>(kBlockGroup)), 1.0, kMost));
+  std::mt19937_64 random(plan.seed ^ (number / kBlockGroup + 1) * 0x9e3779b97f4a7c15ULL);
+  std::array<std::uint64_t, kBlockGroup> order{};
+  for (std::uint64_t i = 0; i < kBlockGroup; ++i) order[i] = i;
+  // By hand: the standard's shuffle is another one in every library, and a restart may bring one.
+  for (std::uint64_t i = kBlockGroup; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(treated);
+  return std::find(order.begin(), end, number % kBlockGroup) != end;
+}
+
+Block block_at(const BlockPlan& plan, WallTime now) {
+  const Duration since = std::max(Duration{0}, now - plan.began);
+  Block block;
+  block.number = static_cast<std::uint64_t>(since / plan.length);
+  block.treated = is_treated(plan, block.number);
+  block.measured = since % plan.length >= plan.dropped;
+  block.left = plan.length - since % plan.length;
+  return block;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,284 @@
+#include "controller/modes/governor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/parse.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::size_t kRecent = 50;
+constexpr std::uint64_t kLeastDecisions = 100;              // before a canary
+constexpr Duration kLongestGap = std::chrono::seconds(10);  // beyond it nothing is known of the time between
+constexpr std::size_t kMaxWhy = 500;
+
+std::string described(const Standing& from, const Standing& to) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (from.mode != to.mode) add("mode " + from.mode.text() + " -> " + to.mode.text());
+  if (from.policy != to.policy) add("policy " + from.policy + " -> " + to.policy);
+  if (!(from.reward == to.reward)) add("reward changed");
+  return text.empty() ? "nothing changed" : text;
+}
+
+std::string text_of(const std::map<std::string, std::string>& arguments, const char* name) {
+  const auto found = arguments.find(name);
+  return found == arguments.end() ? std::string() : found->second.substr(0, kMaxWhy);
+}
+
+// What a configuration asks for, without what an experiment adds.
+std::string fingerprint(Standing standing) {
+  standing.plan.seed = 0;
+  standing.plan.began = {};
+  return standing_text(standing);
+}
+
+}  // namespace
+
+Result<Governor> Governor::open_(Standing configured, const std::string& path, const GuardOptions& guard,
+                                 const Clock& clock, const Log& log) {
+  Governor governor(guard, clock, log);
+  if (!path.empty()) {
+    WATTLE_TRY(governor.file_, ControlFile::open_(path));
+  }
+  WATTLE_CHECK(governor.begin(std::move(configured)));
+  return governor;
+}
+
+Status Governor::begin(Standing configured) {
+  configured_ = fingerprint(configured);
+  configured.plan.share = configured.mode.share;
+  standing_ = configured;
+  std::optional<Change> last;
+  if (file_) {
+    WATTLE_TRY(last, file_->last());
+    WATTLE_TRY(recent_, file_->changes(static_cast<std::int64_t>(kRecent)));
+    std::reverse(recent_.begin(), recent_.end());
+    if (!recent_.empty()) last_id_ = recent_.back().id;
+  }
+  if (last && last->configured == configured_) {
+    auto kept = parse_standing(last->standing, configured.plan);
+    if (kept) {
+      standing_ = std::move(*kept);
+      experiment_ = last->experiment;
+      WATTLE_TRY(blocks_, file_->blocks(experiment_));
+      return {};
+    }
+    log_->error("what was in force is not readable, the configuration is", {{"error", kept.error()}});
+  }
+  return change(standing_, "configuration", last ? "the configuration changed" : "the first start", "");
+}
+
+Status Governor::record(Change& change) {
+  change.at_s = to_ns(clock_->wall()) / 1'000'000'000;
+  change.configured = configured_;
+  if (file_) {
+    WATTLE_CHECK(file_->add(change));
+  } else {
+    change.id = last_id_ + 1;
+    if (change.experiment == 0) change.experiment = change.id;
+  }
+  last_id_ = change.id;
+  recent_.push_back(change);
+  if (recent_.size() > kRecent) recent_.erase(recent_.begin());
+  log_->info("policy", {{"who", change.who}, {"what", change.what}, {"why", change.why}});
+  return {};
+}
+
+Status Governor::note(const std::string& who, const std::string& what, const std::string& why) {
+  Change change;
+  change.who = who;
+  change.what = what;
+  change.why = why;
+  change.experiment = experiment_;
+  return record(change);
+}
+
+// Whatever changes, another experiment begins: blocks of before say nothing about it.
+Status Governor::change(Standing to, const std::string& who, const std::string& what, const std::string& why) {
+  const std::int64_t now_ns = to_ns(clock_->wall());
+  to.plan.began = clock_->wall();
+  to.plan.seed = static_cast<std::uint64_t>(now_ns) * 0x9e3779b97f4a7c15ULL ^ to.plan.seed;
+  Change change;
+  change.who = who;
+  change.what = what;
+  change.why = why;
+  change.standing = standing_text(to);
+  WATTLE_CHECK(record(change));
+  guard_.begin_anew(!(standing_.reward == to.reward));
+  standing_ = std::move(to);
+  experiment_ = change.experiment;
+  blocks_.clear();
+  meter_ = {};
+  nonsense_told_ = false;
+  figures_.decisions = 0;
+  ++figures_.changes;
+  if (apply_) apply_(standing_);
+  return {};
+}
+
+Result<std::string> Governor::handle(const std::string& what, const std::map<std::string, std::string>& arguments,
+                                     const std::string& who) {
+  const std::string why = text_of(arguments, "why");
+  if (what == "policy-set") {
+    WATTLE_CHECK(set(arguments, who, why));
+  } else if (what == "policy-promote") {
+    WATTLE_CHECK(promote(text_of(arguments, "force") == "yes", who, why));
+  } else if (what == "policy-rollback") {
+    WATTLE_CHECK(rollback(arguments, who, why));
+  } else {
+    return fail(Errc::not_found, what, "is no change of the policy", "policy-set, policy-promote or policy-rollback");
+  }
+  return document().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Status Governor::set(const std::map<std::string, std::string>& arguments, const std::string& who,
+                     const std::string& why) {
+  for (const auto& [name, value] : arguments) {
+    const bool known = name == "why" || name == "mode" || name == "policy" || name == "reward" || name == "load" ||
+                       name == "reference_w" || name == "horizon_s" || name.starts_with("weight.");
+    if (!known) return fail(Errc::malformed, "argument " + name, "is not known");
+  }
+  WATTLE_TRY(Standing to, with_changes(standing_, arguments));
+  const std::string what = described(standing_, to);
+  if (what == "nothing changed") return {};
+  return change(std::move(to), who, what, why);
+}
+
+Governor::Gate Governor::gate() const {
+  switch (standing_.mode.mode) {
+    case Mode::off:
+      return {ModeSetting{Mode::shadow}, {}};
+    case Mode::shadow: {
+      Gate gate{ModeSetting{Mode::canary}, {}};
+      if (figures_.decisions < kLeastDecisions)
+        gate.closed = std::to_string(figures_.decisions) + " of " + std::to_string(kLeastDecisions) +
+                      " decisions that a canary asks for";
+      if (nonsense_told_) gate.closed = "the network has said what no network may say";
+      return gate;
+    }
+    case Mode::canary: {
+      Gate gate{ModeSetting{Mode::live}, {}};
+      const Saving now = saving();
+      if (!now.low) {
+        gate.closed = "measured blocks: " + std::to_string(now.treated) + " treated and " +
+                      std::to_string(now.control) + " control, " + std::to_string(kLeastBlocks) +
+                      " of each are asked for";
+      } else if (*now.low < 0) {
+        gate.closed = "the saving is not sure: its 95% interval reaches below zero";
+      }
+      return gate;
+    }
+    case Mode::live:
+      break;
+  }
+  return {};
+}
+
+Status Governor::promote(bool force, const std::string& who, const std::string& why) {
+  const Gate now = gate();
+  if (!now.next) return fail(Errc::conflict, "promotion", "the mode is live already");
+  if (!now.closed.empty() && force && why.empty())
+    return fail(Errc::malformed, "promotion", "is forced without a reason", "say why");
+  if (!now.closed.empty() && !force) {
+    WATTLE_CHECK(note(who, "promotion to " + now.next->text() + " refused", now.closed));
+    return fail(Errc::denied, "promotion to " + now.next->text(), now.closed, "wait, or force it with a reason");
+  }
+  Standing to = standing_;
+  to.mode = *now.next;
+  to.plan.share = to.mode.share;
+  return change(to, who,
+                "promoted: " + described(standing_, to) + (now.closed.empty() ? "" : ", forced past: " + now.closed),
+                why);
+}
+
+Status Governor::rollback(const std::map<std::string, std::string>& arguments, const std::string& who,
+                          const std::string& why) {
+  const std::string to_text = text_of(arguments, "to");
+  std::optional<std::int64_t> wanted;
+  if (!to_text.empty()) {
+    const auto id = parse::u64(to_text);
+    if (!id || *id > INT64_MAX) return fail(Errc::malformed, "argument to", "'" + to_text + "' is no change's number");
+    wanted = static_cast<std::int64_t>(*id);
+  }
+  // The newest standing but one, or the one that is named.
+  std::optional<Change> found;
+  bool present = true;
+  for (auto change = recent_.rbegin(); change != recent_.rend() && !found; ++change) {
+    if (change->standing.empty()) continue;
+    if (wanted ? change->id == *wanted : !present) found = *change;
+    present = false;
+  }
+  if (!found && wanted && file_) {
+    WATTLE_TRY(found, file_->before(*wanted + 1));
+    if (found && found->id != *wanted) found.reset();
+  }
+  if (!found)
+    return fail(Errc::not_found, wanted ? "change " + to_text : "change before this one", "holds nothing to go back to",
+                "`wattle policy get` lists changes");
+  WATTLE_TRY(Standing to, parse_standing(found->standing, standing_.plan));
+  const std::string what = described(standing_, to);
+  return change(std::move(to), who, "rolled back to change " + std::to_string(found->id) + ": " + what, why);
+}
+
+void Governor::harm(const std::string& what) {
+  ++figures_.rollbacks;
+  Standing to = standing_;
+  to.mode = ModeSetting{Mode::shadow};
+  const std::string text = "rolled back: " + described(standing_, to);
+  const Status done = change(to, "guard", text, what);
+  if (done) {
+    log_->error("rolled back", {{"why", what}});
+    return;
+  }
+  // Not remembered, but in force.
+  log_->error("rolled back, but the control file does not take it", {{"why", what}, {"error", done.error()}});
+  standing_ = to;
+  if (apply_) apply_(standing_);
+}
+
+bool Governor::decided(const ArmNow& arm, double max_abs_residual) {
+  ++figures_.decisions;
+  if (arm.measured) meter_.count_decision();
+  if (!guard_.nonsense(max_abs_residual)) return true;
+  const std::string what = std::isfinite(max_abs_residual)
+                               ? "the network says " + std::to_string(max_abs_residual) + ", beyond any sense"
+                               : "the network says what is no number";
+  if (acts(arm.arm)) {
+    harm(what);
+    nonsense_told_ = true;
+  } else if (!nonsense_told_) {
+    nonsense_told_ = true;
+    if (const Status noted = note("guard", "nothing to roll back in mode " + standing_.mode.text(), what); !noted)
+      log_->error("audit not written", {{"error", noted.error()}});
+  }
+  return false;
+}
+
+void Governor::judged(const ArmNow& arm, double reward) {
+  if (!arm.measured) return;
+  if (!acts(arm.arm)) {
+    guard_.control(reward);
+  } else if (guard_.acting(reward)) {
+    harm("rewards while acting are worse than those of control placements");
+  }
+}
+
+void Governor::watch(const ClusterNow& now) {
+  const MonoTime at = clock_->mono();
+  const Duration passed = watched_ ? at - *watched_ : Duration{0};
+  watched_ = at;
+  if (standing_.mode.mode != Mode::canary) return;
+  const auto over = meter_.add(block_at(standing_.plan, clock_->wall()), now, std::min(passed, kLongestGap));
+  if (!over) return;
+  blocks_.push_back(*over);
+  if (!file_) return;
+  if (const Status kept = file_->add(experiment_, *over); !kept)
+    log_->error("a block's figures are not kept over a restart", {{"error", kept.error()}});
+}
+
+Saving Governor::saving() const { return measured_saving(blocks_, measured_s()); }
+
+}  // namespace wattle::controller

@@ -1,0 +1,52 @@
+// guard: notices when what acts does worse than what it is measured against, and when a network says nonsense.
+// Worse    a one-sided CUSUM on rewards of placements while acting, each as its normal score among the rewards of the last
+//          control placements (so that their distribution does not matter). It begins when `least` of those are known.
+//          With independent rewards of the same distribution there is less than one alarm in 20,000 placements; a
+//          standard deviation less is noticed after 20 on average. Rewards that hang together alarm more often
+// Nonsense a residual that is not finite or beyond max_abs_q on any node
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace wattle::controller {
+
+struct GuardOptions {
+  double slack = 0.5;                    // standard deviations that are not held against it, each time
+  double limit = 10.0;                   // sum of the others at which it alarms
+  std::size_t least = 500, most = 2000;  // control rewards that it is judged by
+  double max_abs_q = 1e5;
+};
+
+// Of 0 < p < 1; within 1e-8.
+double normal_quantile(double p);
+
+class Guard {
+ public:
+  explicit Guard(GuardOptions options = {}) : options_(options) {}
+  void control(double reward);
+  // True: alarm.
+  bool acting(double reward);
+  // True: a value that no network may say.
+  bool nonsense(double residual) const;
+  // Another policy, mode or reward: what was summed up is about something else. Rewards of another kind are forgotten.
+  void begin_anew(bool forget_control);
+
+  bool ready() const { return sorted_.size() >= options_.least; }
+  double level() const { return level_; }
+  const GuardOptions& options() const { return options_; }
+  std::size_t controls() const { return sorted_.size(); }
+  std::uint64_t judged() const { return judged_; }
+
+ private:
+  GuardOptions options_;
+  std::deque<double> controls_;  // oldest first
+  std::vector<double> sorted_;
+  double level_ = 0;
+  std::uint64_t judged_ = 0;
+};
+
+}  // namespace wattle::controller

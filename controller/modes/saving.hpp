@@ -1,0 +1,63 @@
+// saving: what the treated blocks saved against the control blocks, with its interval.
+// Figure   joules per requested core-hour: energy of all nodes over a block's measured time / cores requested by bound pods
+//          over the same time. The saving is 1 - the ratio of the arms' geometric means
+// Interval 95%, of the difference of mean logarithms (Welch); nothing is said below four blocks an arm
+// Left out blocks of which less than 95% of node time has measured watts, less than 90% of the time was seen, or in which
+//          less than a tenth of a core was requested on average
+// Errs to  less: pods that outlive a block go on in the next one, of the other arm
+// Threads  values; BlockMeter has a single owner
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "controller/modes/blocks.hpp"
+
+namespace wattle::controller {
+
+struct BlockResult {
+  std::uint64_t number = 0;
+  bool treated = false;
+  double seen_s = 0;    // of the measured time
+  double energy_j = 0;  // of nodes with measured watts
+  double core_h = 0;    // requested
+  double node_s = 0, watched_node_s = 0;
+  std::uint64_t decisions = 0;
+  double j_per_core_h() const { return energy_j / core_h; }
+  bool usable(double measured_s) const;
+};
+
+struct ClusterNow {
+  double power_w = 0;  // of the nodes that tell it
+  std::size_t nodes = 0, watched = 0;
+  double requested_cores = 0;
+};
+
+class BlockMeter {
+ public:
+  // The cluster over the last `passed`; gives the block before when another has begun.
+  std::optional<BlockResult> add(const Block& block, const ClusterNow& now, Duration passed);
+  void count_decision() { ++open_.decisions; }
+  const BlockResult& open() const { return open_; }
+
+ private:
+  BlockResult open_;
+  bool begun_ = false;
+};
+
+struct Saving {
+  std::size_t treated = 0, control = 0, dropped = 0;  // blocks
+  std::optional<double> treated_j_per_core_h, control_j_per_core_h;
+  std::optional<double> ratio, low, high;  // saved, 0.1 is a tenth less; 95%
+};
+inline constexpr std::size_t kLeastBlocks = 4;
+
+// `measured_s`: of one block, the dropped minutes left out.
+Saving measured_saving(std::span<const BlockResult> blocks, double measured_s);
+
+// The 97.5% quantile of Student's t, for at least three degrees of freedom within a hundredth.
+double student_975(double freedom);
+
+}  // namespace wattle::controller

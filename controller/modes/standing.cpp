@@ -1,0 +1,148 @@
+#include "controller/modes/standing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/parse.hpp"
+#include "placement/policy.hpp"
+
+namespace wattle::controller {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kModes = {"off", "shadow", "canary", "live"};
+constexpr std::array<std::string_view, 5> kArms = {"off", "shadow", "control", "treated", "live"};
+constexpr std::array<std::pair<std::string_view, double placement::RewardWeights::*>, 7> kWeights{{
+    {"energy", &placement::RewardWeights::energy},
+    {"latency", &placement::RewardWeights::latency},
+    {"balance", &placement::RewardWeights::balance},
+    {"active_nodes", &placement::RewardWeights::active_nodes},
+    {"packing", &placement::RewardWeights::packing},
+    {"contention", &placement::RewardWeights::contention},
+    {"failure", &placement::RewardWeights::failure},
+}};
+constexpr double kMaxWeight = 100;
+
+Status read_number(const std::string& name, const std::string& text, double low, double high, double& out) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    return fail(Errc::malformed, name, "'" + text + "' is no number");
+  if (value < low || value > high)
+    return fail(Errc::out_of_range, name, "is " + text, std::to_string(low) + " to " + std::to_string(high));
+  out = value;
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
+std::string_view to_string(Arm arm) { return kArms[static_cast<std::size_t>(arm)]; }
+
+std::string ModeSetting::text() const {
+  if (mode != Mode::canary) return std::string(to_string(mode));
+  return "canary:" + std::to_string(std::lround(100 * share)) + "%";
+}
+
+Result<ModeSetting> parse_mode(std::string_view text) {
+  for (std::size_t i = 0; i < kModes.size(); ++i)
+    if (kModes[i] == text) return ModeSetting{static_cast<Mode>(i)};
+  constexpr std::string_view kCanary = "canary:";
+  if (text.starts_with(kCanary) && text.ends_with('%')) {
+    const auto percent = parse::u64(text.substr(kCanary.size(), text.size() - kCanary.size() - 1));
+    if (percent && *percent >= 5 && *percent <= 95 && *percent % 5 == 0)
+      return ModeSetting{Mode::canary, static_cast<double>(*percent) / 100};
+  }
+  return fail(Errc::malformed, "mode " + std::string(text), "is not known",
+              "one of off, shadow, canary:P% (P = 5, 10, ... 95), live");
+}
+
+ArmNow arm_at(const Standing& standing, WallTime now) {
+  switch (standing.mode.mode) {
+    case Mode::off:
+      return {Arm::off, false};
+    case Mode::shadow:
+      return {Arm::shadow, true};
+    case Mode::live:
+      return {Arm::live, true};
+    case Mode::canary:
+      break;
+  }
+  const Block block = block_at(standing.plan, now);
+  return {block.treated ? Arm::treated : Arm::control, block.measured};
+}
+
+json reward_json(const placement::RewardConfig& reward) {
+  json weights = json::object();
+  for (const auto& [name, member] : kWeights) weights[std::string(name)] = reward.weights.*member;
+  return {{"preset", placement::to_string(reward.preset)},
+          {"load", placement::to_string(reward.load)},
+          {"reference_w", reward.reference_w},
+          {"horizon_s", reward.horizon_s},
+          {"weights", std::move(weights)}};
+}
+
+std::string standing_text(const Standing& standing) {
+  return json{{"mode", standing.mode.text()},
+              {"policy", standing.policy},
+              {"reward", reward_json(standing.reward)},
+              {"experiment", {{"seed", standing.plan.seed}, {"began_ns", to_ns(standing.plan.began)}}}}
+      .dump();
+}
+
+Result<Standing> parse_standing(std::string_view text, const BlockPlan& lengths) {
+  const json object = json::parse(text, nullptr, false);
+  std::map<std::string, std::string> arguments;
+  Standing standing;
+  standing.plan = lengths;
+  try {
+    arguments["mode"] = object.at("mode").get<std::string>();
+    arguments["policy"] = object.at("policy").get<std::string>();
+    const json& reward = object.at("reward");
+    arguments["reward"] = reward.at("preset").get<std::string>();
+    arguments["load"] = reward.at("load").get<std::string>();
+    for (const char* name : {"reference_w", "horizon_s"}) arguments[name] = reward.at(name).dump();
+    for (const auto& [name, value] : reward.at("weights").items()) arguments["weight." + name] = value.dump();
+    standing.plan.seed = object.at("experiment").at("seed").get<std::uint64_t>();
+    standing.plan.began = wall_from_ns(object.at("experiment").at("began_ns").get<std::int64_t>());
+  } catch (const json::exception& error) {
+    return fail(Errc::malformed, "standing", error.what());
+  }
+  return with_changes(std::move(standing), arguments);
+}
+
+Result<Standing> with_changes(Standing standing, const std::map<std::string, std::string>& arguments) {
+  for (const auto& [name, value] : arguments) {
+    if (name == "mode") {
+      WATTLE_TRY(standing.mode, parse_mode(value));
+    } else if (name == "policy") {
+      WATTLE_TRY(const auto policy, placement::parse_policy(value));
+      standing.policy = policy.name;
+    } else if (name == "reward") {
+      WATTLE_TRY(standing.reward.preset, placement::parse_preset(value));
+    } else if (name == "load") {
+      WATTLE_TRY(standing.reward.load, placement::parse_load_kind(value));
+    } else if (name == "reference_w") {
+      WATTLE_CHECK(read_number(name, value, 0.001, 100'000, standing.reward.reference_w));
+    } else if (name == "horizon_s") {
+      WATTLE_CHECK(read_number(name, value, 1, 86'400, standing.reward.horizon_s));
+    } else if (name.starts_with("weight.")) {
+      const std::string weight = name.substr(std::string_view("weight.").size());
+      const auto found =
+          std::find_if(kWeights.begin(), kWeights.end(), [&](const auto& each) { return each.first == weight; });
+      if (found == kWeights.end())
+        return fail(Errc::malformed, name, "is no weight",
+                    "energy, latency, balance, active_nodes, packing, contention or failure");
+      WATTLE_CHECK(read_number(name, value, 0, kMaxWeight, standing.reward.weights.*found->second));
+    }
+  }
+  standing.plan.share = standing.mode.share;
+  return standing;
+}
+
+}  // namespace wattle::controller

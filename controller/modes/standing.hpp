@@ -1,0 +1,59 @@
+// standing: what is in force: mode, policy and reward, and the experiment that began with them.
+// Text     JSON, as kept in the control file and shown by the API
+// Errors   malformed or out_of_range, naming the argument
+// Threads  values, pure functions
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "common/clock.hpp"
+#include "common/result.hpp"
+#include "controller/modes/blocks.hpp"
+#include "placement/reward.hpp"
+
+namespace wattle::controller {
+
+// off: neutral answers, nothing is decided. shadow: decides and records, answers neutral. canary: live in some blocks of
+// time, shadow in the others. live: real scores.
+enum class Mode { off, shadow, canary, live };
+std::string_view to_string(Mode mode);
+
+struct ModeSetting {
+  Mode mode = Mode::shadow;
+  double share = 0.1;  // of blocks that are treated, in mode canary
+  ModeSetting(Mode its_mode = Mode::shadow, double its_share = 0.1) : mode(its_mode), share(its_share) {}
+  std::string text() const;  // "canary:10%"
+  bool operator==(const ModeSetting&) const = default;
+};
+// "off", "shadow", "live", "canary" (10%), "canary:25%" (5% to 95%).
+Result<ModeSetting> parse_mode(std::string_view text);
+
+struct Standing {
+  ModeSetting mode;
+  std::string policy = "dqn";
+  placement::RewardConfig reward;
+  BlockPlan plan;  // its share is the mode's
+};
+
+// What an ask at this moment is to the experiment.
+enum class Arm { off, shadow, control, treated, live };
+std::string_view to_string(Arm arm);
+inline bool acts(Arm arm) { return arm == Arm::treated || arm == Arm::live; }
+struct ArmNow {
+  Arm arm = Arm::off;
+  bool measured = false;  // not in the dropped minutes of a block
+};
+ArmNow arm_at(const Standing& standing, WallTime now);
+
+nlohmann::json reward_json(const placement::RewardConfig& reward);
+std::string standing_text(const Standing& standing);
+// Of standing_text(); block lengths are the configuration's.
+Result<Standing> parse_standing(std::string_view text, const BlockPlan& lengths);
+
+// Arguments of a change: mode, policy, reward, load, reference_w, horizon_s, weight.<name>. Others are not looked at.
+Result<Standing> with_changes(Standing standing, const std::map<std::string, std::string>& arguments);
+
+}  // namespace wattle::controller

@@ -1,0 +1,122 @@
+#include "controller/store/control_file.hpp"
+
+#include <array>
+#include <cmath>
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::array<const char*, 1> kSteps{
+    "CREATE TABLE change(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
+    " why TEXT NOT NULL, standing TEXT NOT NULL, experiment INTEGER NOT NULL, configured TEXT NOT NULL);"
+    "CREATE TABLE block(id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " treated INTEGER NOT NULL, seen_us INTEGER NOT NULL, energy_uj INTEGER NOT NULL, core_us INTEGER NOT NULL,"
+    " node_us INTEGER NOT NULL, watched_us INTEGER NOT NULL, decisions INTEGER NOT NULL);"
+    "CREATE INDEX block_of ON block(experiment)"};
+constexpr double kMicro = 1e6;
+constexpr double kHour_s = 3600;
+
+std::int64_t micro(double value) {
+  constexpr double kMost = 9e18;
+  const double scaled = value * kMicro;
+  return std::isfinite(scaled) && scaled > 0 ? static_cast<std::int64_t>(std::min(scaled, kMost)) : 0;
+}
+double unit(std::int64_t value) { return static_cast<double>(value) / kMicro; }
+
+// Written seldom, so that the log is emptied each time. What was committed is kept if that fails, and the next one tries.
+void empty_log(sqlite::Database& database) { static_cast<void>(database.checkpoint().has_value()); }
+
+}  // namespace
+
+std::span<const char* const> control_steps() { return kSteps; }
+
+Result<ControlFile> ControlFile::open_(const std::string& path) {
+  WATTLE_TRY(auto database, sqlite::Database::open_(path, {}, kSteps));
+  return ControlFile(std::move(database));
+}
+
+Status ControlFile::add(Change& change) {
+  WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+  WATTLE_TRY(const auto last, database_->integer("SELECT coalesce(max(id), 0) FROM change"));
+  change.id = last + 1;
+  if (change.experiment == 0) change.experiment = change.id;
+  WATTLE_TRY(auto insert, database_->prepare("INSERT INTO change VALUES(?,?,?,?,?,?,?,?)"));
+  insert.bind(1, change.id);
+  insert.bind(2, change.at_s);
+  insert.bind_text(3, change.who);
+  insert.bind_text(4, change.what);
+  insert.bind_text(5, change.why);
+  insert.bind_text(6, change.standing);
+  insert.bind(7, change.experiment);
+  insert.bind_text(8, change.configured);
+  WATTLE_CHECK(insert.run());
+  // The last change that holds a standing stays whatever else is noted.
+  WATTLE_CHECK(database_->run("DELETE FROM change WHERE id <= " + std::to_string(change.id - kMaxChanges) +
+                              " AND id < (SELECT max(id) FROM change WHERE standing <> '')"));
+  WATTLE_CHECK(transaction.commit());
+  empty_log(*database_);
+  return {};
+}
+
+Status ControlFile::add(std::int64_t experiment, const BlockResult& block) {
+  WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+  WATTLE_TRY(auto insert,
+             database_->prepare("INSERT INTO block(experiment, number, treated, seen_us, energy_uj, core_us, node_us,"
+                                " watched_us, decisions) VALUES(?,?,?,?,?,?,?,?,?)"));
+  insert.bind(1, experiment);
+  insert.bind(2, static_cast<std::int64_t>(block.number));
+  insert.bind(3, block.treated ? 1 : 0);
+  insert.bind(4, micro(block.seen_s));
+  insert.bind(5, micro(block.energy_j));
+  insert.bind(6, micro(block.core_h * kHour_s));
+  insert.bind(7, micro(block.node_s));
+  insert.bind(8, micro(block.watched_node_s));
+  insert.bind(9, static_cast<std::int64_t>(block.decisions));
+  WATTLE_CHECK(insert.run());
+  WATTLE_CHECK(
+      database_->run("DELETE FROM block WHERE id <= (SELECT max(id) FROM block) - " + std::to_string(kMaxBlocks)));
+  WATTLE_CHECK(transaction.commit());
+  empty_log(*database_);
+  return {};
+}
+
+Result<std::vector<Change>> ControlFile::select(const std::string& where, std::int64_t limit) {
+  WATTLE_TRY(auto statement,
+             database_->prepare("SELECT id, at_s, who, what, why, standing, experiment, configured FROM change " +
+                                where + " ORDER BY id DESC LIMIT " + std::to_string(limit)));
+  std::vector<Change> changes;
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return changes;
+    const auto text = [&](int column) { return std::string(statement.blob(column)); };
+    changes.push_back({statement.integer(0), statement.integer(1), text(2), text(3), text(4), text(5),
+                       statement.integer(6), text(7)});
+  }
+}
+
+Result<std::vector<Change>> ControlFile::changes(std::int64_t newest) { return select("", newest); }
+
+Result<std::optional<Change>> ControlFile::last() { return before(INT64_MAX); }
+
+Result<std::optional<Change>> ControlFile::before(std::int64_t id) {
+  WATTLE_TRY(const auto found, select("WHERE standing <> '' AND id < " + std::to_string(id), 1));
+  return found.empty() ? std::optional<Change>() : found.front();
+}
+
+Result<std::vector<BlockResult>> ControlFile::blocks(std::int64_t experiment) {
+  WATTLE_TRY(auto statement,
+             database_->prepare("SELECT number, treated, seen_us, energy_uj, core_us, node_us, watched_us, decisions"
+                                " FROM block WHERE experiment = ? ORDER BY id"));
+  statement.bind(1, experiment);
+  std::vector<BlockResult> blocks;
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return blocks;
+    blocks.push_back({static_cast<std::uint64_t>(statement.integer(0)), statement.integer(1) != 0,
+                      unit(statement.integer(2)), unit(statement.integer(3)), unit(statement.integer(4)) / kHour_s,
+                      unit(statement.integer(5)), unit(statement.integer(6)),
+                      static_cast<std::uint64_t>(statement.integer(7))});
+  }
+}
+
+}  // namespace wattle::controller

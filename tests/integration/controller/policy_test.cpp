@@ -1,0 +1,159 @@
+// policy: mode, policy and reward changed over real sockets, by whom it may, and kept over a restart.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/controller/world.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using nlohmann::json;
+
+namespace {
+
+using Agents = std::vector<std::unique_ptr<ScriptedAgent>>;
+using Pairs = std::map<std::string, std::string>;
+
+Result<json> query(transport::AskClient& client, const std::string& what, const Pairs& arguments = {}) {
+  auto body = client.query(what, arguments, 20s);
+  if (!body) return forward_error(body);
+  return json::parse(*body);
+}
+
+Agents connect_agents(World& world, std::size_t count) {
+  Agents agents;
+  for (std::size_t i = 0; i < count; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i));
+  REQUIRE(run_until(world, agents, [&] {
+    return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent->status().acked_seq > 2; });
+  }));
+  return agents;
+}
+
+wire::Suggestion ask(transport::AskClient& shim, const std::string& uid) {
+  auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), 20s);
+  if (!answer) FAIL(answer.error().message());
+  return *answer;
+}
+
+}  // namespace
+
+TEST_CASE("an operator changes policy and mode while it runs; a reader may look, nobody else may change") {
+  World world(2);
+  world.config.mode = Mode::shadow;
+  world.config.decide.mask.stale_after_s = 600;  // agents say nothing while this test asks
+  world.start();
+  Agents agents = connect_agents(world, 2);
+  auto shim = world.ask_client(world.shim), reader = world.ask_client(world.reader),
+       operator_client = world.ask_client(world.operator_key);
+  CHECK(ask(shim, "p1").neutral);
+
+  for (const char* what : {"policy-set", "policy-promote", "policy-rollback"})
+    for (transport::AskClient* client : {&reader, &shim}) {
+      const auto refused = query(*client, what, {{"mode", "live"}, {"force", "yes"}, {"why", "no"}});
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().message().find("operator") != std::string::npos);
+    }
+  const auto before = query(reader, "policy");
+  REQUIRE(before);
+  CHECK((*before)["mode"] == "shadow");
+  CHECK((*before)["changes"].size() == 1);
+  CHECK((*before)["durable"] == true);
+
+  const auto changed = query(operator_client, "policy-set",
+                             {{"mode", "live"}, {"policy", "planner"}, {"weight.contention", "2"}, {"why", "try it"}});
+  if (!changed) FAIL(changed.error().message());
+  CHECK((*changed)["policy"] == "planner");
+  CHECK((*changed)["changes"][0]["who"] == "operator/operator");
+  const wire::Suggestion answer = ask(shim, "p2");
+  CHECK_FALSE(answer.neutral);
+  CHECK(answer.policy == "planner");
+  CHECK(answer.mode == "live");
+  CHECK(*std::max_element(answer.scores.begin(), answer.scores.end()) == 10);
+  const auto status = query(reader, "status");
+  REQUIRE(status);
+  CHECK((*status)["policy"] == "planner");
+  CHECK((*status)["mode"] == "live");
+
+  // A restart keeps it, and who did it.
+  agents.clear();
+  world.controller.reset();
+  world.start();
+  auto again = world.ask_client(world.reader);
+  const auto after = query(again, "policy");
+  REQUIRE(after);
+  CHECK((*after)["mode"] == "live");
+  CHECK((*after)["policy"] == "planner");
+  CHECK((*after)["reward"]["weights"]["contention"] == 2);
+  CHECK((*after)["experiment"]["began_wall_ns"] == (*changed)["experiment"]["began_wall_ns"]);
+  CHECK((*after)["changes"][0]["why"] == "try it");
+
+  auto undo = world.ask_client(world.operator_key);
+  const auto back = query(undo, "policy-rollback", {{"why", "enough"}});
+  if (!back) FAIL(back.error().message());
+  CHECK((*back)["mode"] == "shadow");
+  CHECK((*back)["policy"] == "dqn");
+}
+
+TEST_CASE("a canary gives scores in its treated blocks and none in the others, and measures both") {
+  World world(2);
+  world.config.mode = {Mode::canary, 0.5};
+  world.config.blocks.length = 1s;
+  world.config.blocks.dropped = 0s;
+  world.config.repeat_within = 0s;
+  world.config.decide.mask.stale_after_s = 600;
+  world.start();
+  Agents agents = connect_agents(world, 2);
+  auto shim = world.ask_client(world.shim), reader = world.ask_client(world.reader);
+  int treated = 0, control = 0, pod = 0;
+  MonoTime next = world.clock.mono();
+  CHECK(run_until(world, agents, [&] {
+    if (world.clock.mono() < next) return false;
+    next = world.clock.mono() + 100ms;
+    const wire::Suggestion answer = ask(shim, "p" + std::to_string(++pod));
+    CHECK(answer.mode == "canary");
+    const bool acted = *std::max_element(answer.scores.begin(), answer.scores.end()) == 10;
+    CHECK(acted != answer.neutral);
+    if (answer.neutral) CHECK(answer.reason.find("control block") != std::string::npos);
+    ++(acted ? treated : control);
+    return treated > 3 && control > 3;
+  }));
+  const auto decisions = query(reader, "decisions", {{"limit", "1000"}});
+  REQUIRE(decisions);
+  for (const json& decision : (*decisions)["decisions"]) {
+    const std::string mode = decision["mode"];
+    CHECK((mode == "canary, treated" || mode == "canary, control"));
+  }
+  CHECK(run_until(world, agents, [&] {
+    const auto policy = query(reader, "policy");
+    REQUIRE(policy);
+    const json& saving = (*policy)["saving"];
+    return saving["blocks_treated"].get<int>() + saving["blocks_control"].get<int>() +
+               saving["blocks_dropped"].get<int>() >=
+           2;
+  }));
+}
+
+TEST_CASE("a damaged control file is moved aside and the configuration is in force; nothing of it is lost") {
+  World world(1);
+  world.config.mode = Mode::shadow;
+  world.start();
+  {
+    auto client = world.ask_client(world.operator_key);
+    REQUIRE(query(client, "policy-set", {{"mode", "live"}, {"why", "x"}}));
+  }
+  world.controller.reset();
+  const std::string file = world.config.data_dir + "/control.db";
+  REQUIRE(write_file_atomically(file, std::string(8192, 'x')));
+  world.start();
+  auto client = world.ask_client(world.reader);
+  const auto policy = query(client, "policy");
+  REQUIRE(policy);
+  CHECK((*policy)["mode"] == "shadow");
+  CHECK((*policy)["durable"] == true);
+  int aside = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(world.config.data_dir))
+    aside += entry.path().filename().string().starts_with("control.db.damaged-") ? 1 : 0;
+  CHECK(aside >= 1);
+}

@@ -1,0 +1,369 @@
+// modes: which blocks act, what they saved, and when what acts is stopped.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "controller/modes/governor.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+struct Folder {
+  std::string path;
+  Folder() {
+    path = (std::filesystem::temp_directory_path() / "wattle-modes-XXXXXX").string();
+    REQUIRE(mkdtemp(path.data()) != nullptr);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  std::string file() const { return path + "/control.db"; }
+};
+
+constexpr std::int64_t kStart_ns = 1'800'000'000LL * 1'000'000'000;
+
+struct Rig {
+  ManualClock clock{mono_from_ns(1), wall_from_ns(kStart_ns)};
+  Log log = Log::silent();
+  std::optional<Governor> governor;
+  explicit Rig(ModeSetting mode = Mode::shadow, const std::string& path = "") { open(mode, path); }
+  void open(ModeSetting mode, const std::string& path) {
+    Standing configured;
+    configured.mode = mode;
+    governor.reset();
+    auto opened = Governor::open_(configured, path, {}, clock, log);
+    REQUIRE(opened);
+    governor.emplace(std::move(*opened));
+  }
+  // Blocks pass; treated ones draw `treated_w`, control ones `control_w`, each with some noise.
+  void pass_blocks(int blocks, double treated_w, double control_w) {
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> noise(0, 0.02);
+    for (int i = 0; i < blocks; ++i) {
+      const double factor = 1 + noise(random);
+      for (int minute = 0; minute < 360; ++minute) {
+        clock.advance(5s);
+        ClusterNow now;
+        now.nodes = now.watched = 4;
+        now.requested_cores = 20;
+        now.power_w = factor * (governor->arm().arm == Arm::treated ? treated_w : control_w);
+        governor->watch(now);
+      }
+    }
+  }
+  Result<json> handle(const std::string& what, const std::map<std::string, std::string>& arguments) {
+    auto body = governor->handle(what, arguments, "operator/ann");
+    if (!body) return forward_error(body);
+    return json::parse(*body);
+  }
+};
+
+double normal(std::mt19937_64& random, double mean = 0) { return std::normal_distribution<double>(mean, 1)(random); }
+
+}  // namespace
+
+TEST_CASE("of every twenty blocks the share is treated, which ones follows from the seed alone") {
+  for (const double share : {0.05, 0.1, 0.5, 0.95}) {
+    BlockPlan plan;
+    plan.share = share;
+    int together = 0;
+    for (std::uint64_t group = 0; group < 50; ++group) {
+      int treated = 0;
+      for (std::uint64_t i = 0; i < kBlockGroup; ++i) treated += is_treated(plan, group * kBlockGroup + i) ? 1 : 0;
+      CHECK(treated == static_cast<int>(std::lround(share * kBlockGroup)));
+      together += is_treated(plan, group * kBlockGroup) ? 1 : 0;
+    }
+    // The first of a group is treated about as often as any.
+    CHECK(together >= 50 * share - 15);
+    CHECK(together <= 50 * share + 15);
+  }
+  BlockPlan one, other;
+  other.seed = 2;
+  bool differ = false;
+  for (std::uint64_t i = 0; i < 100; ++i) differ = differ || is_treated(one, i) != is_treated(other, i);
+  CHECK(differ);
+}
+
+TEST_CASE("a block's first minutes are not measured, and the wall clock says which block it is") {
+  BlockPlan plan;
+  plan.began = wall_from_ns(kStart_ns);
+  CHECK(block_at(plan, plan.began).number == 0);
+  CHECK_FALSE(block_at(plan, plan.began + 4min).measured);
+  CHECK(block_at(plan, plan.began + 5min).measured);
+  const Block later = block_at(plan, plan.began + 95min);
+  CHECK(later.number == 3);
+  CHECK(later.left == 25min);
+  CHECK(later.treated == is_treated(plan, 3));
+  CHECK(block_at(plan, plan.began - 1h).number == 0);  // the clock went back
+}
+
+TEST_CASE("modes are read and told alike") {
+  for (const char* text : {"off", "shadow", "live", "canary:10%", "canary:95%"})
+    CHECK(parse_mode(text)->text() == text);
+  CHECK(parse_mode("canary")->text() == "canary:10%");
+  for (const char* text : {"canary:0%", "canary:100%", "canary:7%", "canary:10", "canary:%", "Live", ""})
+    CHECK_FALSE(parse_mode(text));
+}
+
+TEST_CASE("a standing is kept as text and read again, and what it may not be is refused") {
+  Standing standing;
+  standing.mode = {Mode::canary, 0.25};
+  standing.policy = "planner";
+  standing.reward.weights.contention = 4;
+  standing.reward.preset = placement::Preset::el_rl;
+  standing.plan.seed = 99;
+  standing.plan.began = wall_from_ns(kStart_ns);
+  const auto again = parse_standing(standing_text(standing), {});
+  REQUIRE(again);
+  CHECK(standing_text(*again) == standing_text(standing));
+  CHECK(again->plan.share == 0.25);
+  CHECK_FALSE(parse_standing("{}", {}));
+  CHECK_FALSE(parse_standing("not json", {}));
+  for (const std::pair<std::string, std::string>& wrong :
+       std::vector<std::pair<std::string, std::string>>{{"mode", "dead"},
+                                                        {"policy", "oracle"},
+                                                        {"reward", "gold"},
+                                                        {"weight.energy", "-1"},
+                                                        {"weight.energy", "101"},
+                                                        {"weight.energy", "nan"},
+                                                        {"weight.energy", "1x"},
+                                                        {"weight.love", "1"},
+                                                        {"reference_w", "0"}})
+    CHECK_MESSAGE(!with_changes(standing, {wrong}), wrong.first, "=", wrong.second);
+}
+
+TEST_CASE("Student's quantiles and the normal ones are those of tables") {
+  CHECK(student_975(3) == doctest::Approx(3.182).epsilon(0.01));
+  CHECK(student_975(6) == doctest::Approx(2.447).epsilon(0.002));
+  CHECK(student_975(20) == doctest::Approx(2.086).epsilon(0.001));
+  CHECK(student_975(1e9) == doctest::Approx(1.960).epsilon(0.001));
+  CHECK(normal_quantile(0.975) == doctest::Approx(1.959964));
+  CHECK(normal_quantile(0.5) == doctest::Approx(0));
+  CHECK(normal_quantile(0.001) == doctest::Approx(-3.090232));
+}
+
+TEST_CASE("the saving is that of geometric means, and its interval holds the truth as often as it says") {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise(0, 0.05);
+  const double truth = 0.08;
+  int held = 0;
+  constexpr int kRuns = 400;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<BlockResult> blocks;
+    for (std::uint64_t i = 0; i < 24; ++i) {
+      const bool treated = i % 4 == 0;
+      const double j = 1000 * std::exp(noise(random)) * (treated ? 1 - truth : 1.0);
+      blocks.push_back({i, treated, 1500, j * 10, 10, 6000, 6000, 5});
+    }
+    const Saving saving = measured_saving(blocks, 1500);
+    REQUIRE(saving.low);
+    CHECK(*saving.low < *saving.ratio);
+    held += *saving.low <= truth && truth <= *saving.high ? 1 : 0;
+  }
+  CHECK(held >= 0.92 * kRuns);
+  CHECK(held <= 0.98 * kRuns);
+}
+
+TEST_CASE("blocks that were hardly seen, hardly watched or empty are left out, and few blocks say nothing") {
+  std::vector<BlockResult> blocks;
+  for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({i, i < 4, 1500, 1000, 1, 6000, 6000, 1});
+  CHECK(measured_saving(blocks, 1500).ratio == doctest::Approx(0));
+  blocks[0].seen_s = 600;
+  blocks[1].watched_node_s = 5000;
+  blocks[2].core_h = 0;
+  const Saving saving = measured_saving(blocks, 1500);
+  CHECK(saving.dropped == 3);
+  CHECK(saving.treated == 1);
+  CHECK_FALSE(saving.ratio.has_value());
+}
+
+TEST_CASE("no more than one false alarm in 20,000 placements, whatever the rewards' distribution") {
+  // Runs of 20,000 placements, each against control placements of its own; rewards of three shapes.
+  constexpr int kRuns = 60, kPlacements = 20'000;
+  int alarms = 0;
+  std::mt19937_64 random(11);
+  for (int run = 0; run < kRuns; ++run) {
+    const auto draw = [&]() -> double {
+      const double z = normal(random);
+      if (run % 3 == 0) return z;
+      if (run % 3 == 1) return -std::exp(1.5 * z);  // rare disasters
+      return z > 0 ? 1 : 0;                         // nothing but ties
+    };
+    GuardOptions options;
+    Guard guard(options);
+    for (std::size_t i = 0; i < options.least; ++i) guard.control(draw());
+    for (int i = 0; i < kPlacements; ++i) {
+      if (!guard.acting(draw())) continue;
+      ++alarms;
+      guard.begin_anew(false);
+    }
+  }
+  MESSAGE(alarms, " false alarms in ", kRuns, " runs of ", kPlacements, " placements");
+  CHECK(alarms < kRuns);
+}
+
+TEST_CASE("placements that are worse by one and a half standard deviations alarm within fifty") {
+  std::mt19937_64 random(13);
+  int within = 0;
+  constexpr int kRuns = 200;
+  for (int run = 0; run < kRuns; ++run) {
+    Guard guard;
+    for (int i = 0; i < 600; ++i) guard.control(normal(random));
+    for (int i = 0; i < 300; ++i) guard.acting(normal(random));
+    for (int i = 1; i <= 50; ++i) {
+      if (!guard.acting(normal(random, -1.5))) continue;
+      ++within;
+      break;
+    }
+  }
+  CHECK(within == kRuns);
+}
+
+TEST_CASE(
+    "the guard waits for control placements, keeps a bounded number and takes a reward that is no number as the "
+    "worst") {
+  Guard guard;
+  for (int i = 0; i < 499; ++i) guard.control(i);
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(guard.acting(-1e9));
+  CHECK(guard.judged() == 0);
+  for (int i = 0; i < 5000; ++i) guard.control(i);
+  CHECK(guard.controls() == guard.options().most);
+  bool alarm = false;
+  for (int i = 0; i < 10 && !alarm; ++i) alarm = guard.acting(std::nan(""));
+  CHECK(alarm);
+  CHECK(guard.nonsense(INFINITY));
+  CHECK(guard.nonsense(-2e5));
+  CHECK_FALSE(guard.nonsense(99'999));
+}
+
+TEST_CASE("a change holds over a restart, until the configuration says something new; the block goes on") {
+  const Folder folder;
+  Rig rig(Mode::shadow, folder.file());
+  REQUIRE(rig.handle("policy-set",
+                     {{"mode", "canary:50%"}, {"policy", "planner"}, {"weight.energy", "3"}, {"why", "try"}}));
+  rig.clock.advance(47min);
+  const Standing before = rig.governor->standing();
+  const Block block = block_at(before.plan, rig.clock.wall());
+  rig.open(Mode::shadow, folder.file());
+  CHECK(rig.governor->standing().mode == ModeSetting(Mode::canary, 0.5));
+  CHECK(rig.governor->standing().policy == "planner");
+  CHECK(rig.governor->standing().reward.weights.energy == 3);
+  const Block after = block_at(rig.governor->standing().plan, rig.clock.wall());
+  CHECK(after.number == block.number);
+  CHECK(after.treated == block.treated);
+  CHECK(standing_text(rig.governor->standing()) == standing_text(before));
+  rig.open(Mode::live, folder.file());
+  CHECK(rig.governor->standing().mode == ModeSetting(Mode::live));
+  CHECK(rig.governor->standing().policy == "dqn");
+  const json document = rig.governor->document();
+  REQUIRE(document["changes"].size() == 3);
+  CHECK(document["changes"][0]["who"] == "configuration");
+  CHECK(document["changes"][1]["who"] == "operator/ann");
+  CHECK(document["changes"][1]["why"] == "try");
+  CHECK(document["changes"][1]["what"] == "mode shadow -> canary:50%, policy dqn -> planner, reward changed");
+}
+
+TEST_CASE("a canary measures what its treated blocks save, and a sure saving opens the way to live") {
+  const Folder folder;
+  Rig rig({Mode::canary, 0.5}, folder.file());
+  CHECK(rig.governor->document()["promotion"]["open"] == false);
+  CHECK_FALSE(rig.handle("policy-promote", {}));
+  rig.pass_blocks(41, 900, 1000);
+  const Saving saving = rig.governor->saving();
+  CHECK(saving.treated + saving.control == 41);
+  REQUIRE(saving.ratio);
+  CHECK(*saving.ratio == doctest::Approx(0.1).epsilon(0.15));
+  CHECK(*saving.low > 0);
+  CHECK(rig.governor->document()["promotion"]["open"] == true);
+  // Blocks outlive the process.
+  rig.open({Mode::canary, 0.5}, folder.file());
+  CHECK(rig.governor->saving().ratio == doctest::Approx(*saving.ratio).epsilon(1e-6));
+  REQUIRE(rig.handle("policy-promote", {}));
+  CHECK(rig.governor->standing().mode == ModeSetting(Mode::live));
+  CHECK_FALSE(rig.governor->saving().ratio.has_value());  // of the new experiment nothing is known
+  CHECK_FALSE(rig.handle("policy-promote", {}));
+}
+
+TEST_CASE("a promotion that is not earned is refused and noted; force needs a reason") {
+  Rig rig;
+  const auto refused = rig.handle("policy-promote", {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::denied);
+  CHECK(rig.governor->document()["changes"][0]["what"] == "promotion to canary:10% refused");
+  CHECK_FALSE(rig.handle("policy-promote", {{"force", "yes"}}));
+  CHECK(rig.governor->standing().mode == ModeSetting(Mode::shadow));
+  REQUIRE(rig.handle("policy-promote", {{"force", "yes"}, {"why", "a test cluster"}}));
+  CHECK(rig.governor->standing().mode.text() == "canary:10%");
+  for (int i = 0; i < 100; ++i) rig.governor->decided({Arm::shadow, true}, 0);
+  Rig earned;
+  for (int i = 0; i < 100; ++i) earned.governor->decided({Arm::shadow, true}, 0);
+  CHECK(earned.handle("policy-promote", {}));
+}
+
+TEST_CASE("rollback by hand goes to what was in force before, or to a change by its number") {
+  Rig rig;
+  CHECK_FALSE(rig.handle("policy-rollback", {}));
+  REQUIRE(rig.handle("policy-set", {{"policy", "planner"}}));                              // 2
+  REQUIRE(rig.handle("policy-set", {{"policy", "amortised"}}));                            // 3
+  REQUIRE(rig.handle("policy-rollback", {{"why", std::string(2000, 's') + "\xff\xc3"}}));  // whatever somebody types
+  CHECK(rig.governor->document()["changes"][0]["why"].get<std::string>().size() <= 500);
+  CHECK(rig.governor->standing().policy == "planner");
+  REQUIRE(rig.handle("policy-rollback", {{"to", "1"}}));
+  CHECK(rig.governor->standing().policy == "dqn");
+  CHECK_FALSE(rig.handle("policy-rollback", {{"to", "77"}}));
+  CHECK_FALSE(rig.handle("policy-rollback", {{"to", "x"}}));
+  CHECK_FALSE(rig.handle("policy-set", {{"polcy", "planner"}}));
+  CHECK_FALSE(rig.handle("policy-dance", {}));
+  REQUIRE(rig.handle("policy-set", {{"policy", "dqn"}}));  // nothing new: no change
+  CHECK(rig.governor->document()["changes"].size() == 5);
+}
+
+TEST_CASE("rewards that fall while acting roll back to shadow within fifty placements, once, and it is audited") {
+  Rig rig(Mode::live);
+  std::vector<std::string> applied;
+  rig.governor->on_change([&](const Standing& standing) { applied.push_back(standing.mode.text()); });
+  std::mt19937_64 random(17);
+  for (int i = 0; i < 600; ++i) rig.governor->judged({Arm::shadow, true}, normal(random));
+  for (int i = 0; i < 1000; ++i) rig.governor->judged({Arm::live, true}, normal(random));
+  CHECK(applied.empty());
+  for (int i = 0; i < 500; ++i) rig.governor->judged({Arm::live, false}, -9);  // dropped minutes say nothing
+  CHECK(applied.empty());
+  int placements = 0;
+  while (applied.empty() && placements < 51) {
+    rig.governor->judged({Arm::live, true}, normal(random, -2));
+    ++placements;
+  }
+  CHECK(placements <= 50);
+  CHECK(applied == std::vector<std::string>{"shadow"});
+  CHECK(rig.governor->figures().rollbacks == 1);
+  const json change = rig.governor->document()["changes"][0];
+  CHECK(change["who"] == "guard");
+  CHECK(change["what"] == "rolled back: mode live -> shadow");
+  // What happens in shadow afterwards is no reason for another.
+  for (int i = 0; i < 100; ++i) rig.governor->judged({Arm::shadow, true}, -9);
+  CHECK(applied.size() == 1);
+}
+
+TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is noted once") {
+  for (const double residual : {1e9, static_cast<double>(INFINITY)}) {
+    Rig rig(Mode::live);
+    CHECK(rig.governor->decided({Arm::live, true}, 5));
+    CHECK_FALSE(rig.governor->decided({Arm::live, true}, residual));
+    CHECK(rig.governor->standing().mode == ModeSetting(Mode::shadow));
+    const std::size_t changes = rig.governor->document()["changes"].size();
+    for (int i = 0; i < 200; ++i) CHECK_FALSE(rig.governor->decided({Arm::shadow, true}, residual));
+    CHECK(rig.governor->document()["changes"].size() == changes);
+    CHECK(rig.governor->document()["promotion"]["open"] == false);
+  }
+}
