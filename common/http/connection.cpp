@@ -2,8 +2,10 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <boost/beast/http/error.hpp>
+#include <cerrno>
 
 namespace wattle::http {
 namespace {
@@ -17,6 +19,7 @@ using boost::system::error_code;
 
 tl::unexpected<Error> no_pem(const std::string& path, const char* mend) {
   ERR_clear_error();
+  if (::access(path.c_str(), R_OK) != 0) return fail_errno(errno, path, mend);
   return fail(Errc::malformed, path, "cannot be read as PEM", mend);
 }
 
@@ -130,7 +133,8 @@ Status Connection::shake_hands(const std::string& target, std::chrono::milliseco
   const long verified = SSL_get_verify_result(session);
   const std::string why = verified == X509_V_OK ? result.message() : X509_verify_cert_error_string(verified);
   return fail(Errc::denied, origin_.url() + target, "TLS: " + why,
-              "does its certificate name this host, and is it signed by an authority that is trusted here?");
+              "does its certificate name this host, and is it signed by an authority in " +
+                  (origin_.tls->ca_file.empty() ? "the system's files" : origin_.tls->ca_file) + "?");
 }
 
 tl::unexpected<Error> Connection::failure(error_code error, const std::string& target) const {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMinCharacters = 16, kMaxCharacters = 4096;
 }  // namespace
 
-Result<Token> Token::load(const std::string& path) {
+Result<std::string> load_token(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd.valid()) return fail_errno(errno, path, "write a long random word into it, mode 0400");
   struct stat info {};
@@ -31,6 +31,11 @@ Result<Token> Token::load(const std::string& path) {
   if (!plain || secret.size() < kMinCharacters || secret.size() > kMaxCharacters)
     return fail(Errc::malformed, path, "is not one word of 16 to 4096 printable characters",
                 "make one with: head -c 32 /dev/urandom | base64 -w0");
+  return secret;
+}
+
+Result<Token> Token::load(const std::string& path) {
+  WATTLE_TRY(std::string secret, load_token(path));
   return Token(std::move(secret));
 }
 

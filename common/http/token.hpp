@@ -12,6 +12,9 @@
 
 namespace wattle::http {
 
+// The word in the file.
+Result<std::string> load_token(const std::string& path);
+
 class Token {
  public:
   static Result<Token> load(const std::string& path);

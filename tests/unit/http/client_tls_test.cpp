@@ -1,0 +1,91 @@
+#include <doctest/doctest.h>
+
+#include <optional>
+
+#include "common/http/client.hpp"
+#include "common/http/server.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/http/certificates.hpp"
+
+using namespace std::chrono_literals;
+using namespace wattle::http;
+using namespace wattle::http::test;
+using wattle::Errc;
+
+namespace {
+
+struct Fixture {
+  wattle::test::TempDir dir;
+  Signed authority = make_certificate("authority", nullptr), stranger = make_certificate("authority", nullptr);
+  wattle::Log log = wattle::Log::silent();
+  std::optional<Server> server;
+
+  void start(const std::string& name) {
+    const Signed own = make_certificate(name, &authority);
+    write_certificate(authority, dir.file("ca.pem"));
+    write_certificate(stranger, dir.file("other.pem"));
+    write_certificate(own, dir.file("server.pem"));
+    write_key(own, dir.file("server.key"));
+    ServerOptions options;
+    options.tls = {dir.file("server.pem"), dir.file("server.key"), {}};
+    std::map<std::string, Handler> routes;
+    routes["POST /echo"] = [](const Request& request) {
+      return Response{200, "text/plain", request.authorization + request.body};
+    };
+    auto started = Server::start(options, std::move(routes), log);
+    if (!started) FAIL(started.error().message());
+    server.emplace(std::move(*started));
+  }
+  Origin origin(const std::string& ca) const { return {"localhost", server->port(), Trust{dir.file(ca), {}, {}}}; }
+  wattle::Result<Answer> ask(const std::string& ca) const {
+    Client client(origin(ca));
+    client.bearer("word");
+    return client.request("POST", "/echo", " body", 20s);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a client asks over TLS, again and again on one connection") {
+  start("localhost");
+  Client client(origin("ca.pem"));
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = client.request("POST", "/echo", "body", 20s);
+    REQUIRE(answer);
+    CHECK(answer->body == "body");
+  }
+  CHECK(ask("ca.pem")->body == "Bearer word body");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a client tells nothing to whom its authority does not know, or knows by another name") {
+  std::string ca = "ca.pem";
+  SUBCASE("another authority") {
+    start("localhost");
+    ca = "other.pem";
+  }
+  SUBCASE("another name") { start("elsewhere"); }
+  const auto answer = ask(ca);
+  REQUIRE(!answer);
+  CHECK(answer.error().code == Errc::denied);
+  CHECK(answer.error().mend.find(ca) != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an authority that is not there is named") {
+  start("localhost");
+  const auto answer = ask("none.pem");
+  REQUIRE(!answer);
+  CHECK(answer.error().code == Errc::not_found);
+  CHECK(answer.error().subject == dir.file("none.pem"));
+}
+
+TEST_CASE_FIXTURE(Fixture, "a server that does not speak TLS gets nothing but a handshake") {
+  ServerOptions options;
+  std::map<std::string, Handler> routes;
+  start("localhost");
+  auto plain = Server::start(options, {{"POST /echo", [](const Request&) { return Response{}; }}}, log);
+  REQUIRE(plain);
+  server.emplace(std::move(*plain));
+  const auto answer = ask("ca.pem");
+  REQUIRE(!answer);
+  CHECK(answer.error().code == Errc::denied);
+}
