@@ -41,6 +41,9 @@ struct Arguments {
   std::vector<std::string> words;  // its operands
   std::string allow_list;          // empty: as configured
   bool switch_over = false;        // of `keys rotate`
+  std::string tokens;              // of `keys token`, as are the next two
+  std::string valid = "24h";
+  bool replace = false;
   std::string shell;
   std::string mode, policy, reward, load, why, to;  // of `policy`
   std::vector<std::string> weights;

@@ -28,7 +28,7 @@ std::string bash_completion() {
          names +
          "' -- \"$word\"))\n"
          "  elif [[ $before == keys ]]; then\n"
-         "    COMPREPLY=($(compgen -W 'new list allow revoke' -- \"$word\"))\n"
+         "    COMPREPLY=($(compgen -W 'new list allow revoke rotate token' -- \"$word\"))\n"
          "  elif [[ $before == policy ]]; then\n"
          "    COMPREPLY=($(compgen -W 'get set promote rollback' -- \"$word\"))\n"
          "  elif [[ $command == keys ]]; then\n"

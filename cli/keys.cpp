@@ -11,28 +11,25 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "cli/keys.hpp"
 #include "cli/parts.hpp"
 #include "cli/settings.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "common/dir.hpp"
-#include "common/parse.hpp"
+#include "common/transport/allow_edit.hpp"
 #include "common/transport/keys.hpp"
 
 namespace wattle::cli {
 
 namespace {
+using transport::allow_lines;
+using transport::AllowLine;
 using transport::AllowList;
 using transport::KeyPair;
-
-struct Entry {
-  std::string key, role, name;
-};
-
-std::string parent_of(const std::string& path) {
-  const auto parent = std::filesystem::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
+using transport::lock_list;
+using transport::read_list;
+using transport::write_list;
 
 Result<std::string> allow_list_file(const Invocation& invocation) {
   if (!invocation.arguments.allow_list.empty()) return invocation.arguments.allow_list;
@@ -41,35 +38,6 @@ Result<std::string> allow_list_file(const Invocation& invocation) {
     return fail(Errc::not_found, "--allow-list", "no allow list is named",
                 "give --allow-list FILE, or allow_list in the configuration");
   return settings.allow_list_file;
-}
-
-// The text of a list that parses. A file that is not there is an empty list if it may be made.
-Result<std::string> list_text(const std::string& path, bool may_be_new) {
-  std::error_code ignored;
-  if (may_be_new && !std::filesystem::exists(path, ignored)) return std::string();
-  WATTLE_CHECK(AllowList::load(path));
-  WATTLE_TRY(const Dir dir, Dir::open_(parent_of(path)));
-  WATTLE_TRY(const File file, dir.open_file(std::filesystem::path(path).filename().string()));
-  return file.read_all(16 << 20);
-}
-
-std::vector<Entry> entries_of(std::string_view text) {
-  std::vector<Entry> out;
-  parse::for_each_line(text, [&](std::string_view line) {
-    line = parse::trim(line);
-    const auto words = parse::fields(line);
-    if (words.size() < 3 || line.front() == '#') return;
-    out.push_back({std::string(words[0]), std::string(words[1]), std::string(words[2])});
-  });
-  return out;
-}
-
-// Two `wattle keys` at a time must not lose a line of each other's.
-Result<Fd> lock(const std::string& path) {
-  const std::string parent = parent_of(path);
-  Fd fd(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid() || ::flock(fd.get(), LOCK_EX) != 0) return fail_errno(errno, parent, "make the folder first");
-  return fd;
 }
 
 // A key as text, or the file that has it.
@@ -81,11 +49,6 @@ Result<std::string> key_of(const std::string& text) {
     return fail(Errc::malformed, text, "is a secret key pair", "name " + text + ".pub");
   return fail(loaded.error().code, text, loaded.error().what,
               "name a public key of 40 characters or a file that has one");
-}
-
-Status write_list(const std::string& path, const std::string& text) {
-  WATTLE_CHECK(AllowList::parse(text, path));
-  return write_file_atomically(path, text, 0644);
 }
 
 Status make_pair_at(const std::string& path, std::ostream& out) {
@@ -114,14 +77,14 @@ int make_pairs(const Invocation& invocation) {
 int list(const Invocation& invocation) {
   const auto path = allow_list_file(invocation);
   if (!path) return complain(invocation, path.error(), kUsage);
-  const auto text = list_text(*path, false);
+  const auto text = read_list(*path, false);
   if (!text) return complain(invocation, text.error(), kUsage);
   Json document{{"keys", Json::array()}};
   Table table{{{"KEY"}, {"ROLE"}, {"NAME"}, {"NOTE"}}, {}};
-  const auto entries = entries_of(*text);
+  const auto entries = allow_lines(*text);
   std::map<std::string, int> keys_of;
-  for (const Entry& entry : entries) ++keys_of[entry.role + "/" + entry.name];
-  for (const Entry& entry : entries) {
+  for (const AllowLine& entry : entries) ++keys_of[entry.role + "/" + entry.name];
+  for (const AllowLine& entry : entries) {
     const int same = keys_of[entry.role + "/" + entry.name];
     document["keys"].push_back(
         {{"key", entry.key}, {"role", entry.role}, {"name", entry.name}, {"keys_of_this_name", same}});
@@ -147,11 +110,11 @@ int allow(const Invocation& invocation) {
     return complain(invocation, {Errc::malformed, words[2], "is no name", "use letters, digits, '.', '-', '_'"},
                     kUsage);
   }
-  const auto held = lock(*path);
+  const auto held = lock_list(*path);
   if (!held) return complain(invocation, held.error(), kProblem);
-  auto text = list_text(*path, true);
+  const auto text = read_list(*path, true);
   if (!text) return complain(invocation, text.error(), kUsage);
-  for (const Entry& entry : entries_of(*text)) {
+  for (const AllowLine& entry : allow_lines(*text)) {
     if (entry.key != *key) continue;
     if (entry.role == words[1] && entry.name == words[2]) {
       invocation.around.out << *path << ": has " << line << " already\n";
@@ -162,8 +125,7 @@ int allow(const Invocation& invocation) {
                      "revoke it first: wattle keys revoke " + entry.name},
                     kProblem);
   }
-  if (!text->empty() && text->back() != '\n') *text += '\n';
-  if (const auto written = write_list(*path, *text + line + "\n"); !written)
+  if (const auto written = write_list(*path, transport::with_line(*text, {*key, words[1], words[2]})); !written)
     return complain(invocation, written.error(), kProblem);
   invocation.around.out << *path << ": allows " << line << "\n";
   return kOk;
@@ -173,24 +135,23 @@ int revoke(const Invocation& invocation) {
   const std::string& whom = invocation.arguments.words[0];
   const auto path = allow_list_file(invocation);
   if (!path) return complain(invocation, path.error(), kUsage);
-  const auto held = lock(*path);
+  const auto held = lock_list(*path);
   if (!held) return complain(invocation, held.error(), kProblem);
-  const auto text = list_text(*path, false);
+  const auto text = read_list(*path, false);
   if (!text) return complain(invocation, text.error(), kUsage);
-  std::string rest;
-  std::vector<Entry> gone;
-  parse::for_each_line(*text, [&](std::string_view line) {
-    const auto entries = entries_of(line);
-    if (!entries.empty() && (entries[0].key == whom || entries[0].name == whom))
-      gone.push_back(entries[0]);
-    else
-      rest += std::string(line) + "\n";
-  });
+  std::vector<AllowLine> gone;
+  std::vector<std::string> keys;
+  for (const AllowLine& line : allow_lines(*text)) {
+    if (line.key != whom && line.name != whom) continue;
+    gone.push_back(line);
+    keys.push_back(line.key);
+  }
   if (gone.empty())
     return complain(invocation, {Errc::not_found, *path, "has no key or name '" + whom + "'", "see wattle keys list"},
                     kProblem);
-  if (const auto written = write_list(*path, rest); !written) return complain(invocation, written.error(), kProblem);
-  for (const Entry& entry : gone)
+  if (const auto written = write_list(*path, transport::without_keys(*text, keys)); !written)
+    return complain(invocation, written.error(), kProblem);
+  for (const AllowLine& entry : gone)
     invocation.around.out << *path << ": no longer allows " << entry.key << " " << entry.role << " " << entry.name
                           << "\n";
   return kOk;
@@ -244,30 +205,26 @@ Status switch_to_next(const std::string& path, std::ostream& out) {
 
 int rotate(const Invocation& invocation) {
   const std::string& path = invocation.arguments.words[0];
-  const auto held = lock(path);
+  const auto held = lock_list(path);
   if (!held) return complain(invocation, held.error(), kProblem);
   std::ostream& out = invocation.around.out;
   const auto done = invocation.arguments.switch_over ? switch_to_next(path, out) : make_next(path, out);
   return done ? kOk : complain(invocation, done.error(), kProblem);
 }
 
-struct Action {
-  std::string_view name;
-  std::string_view help;
-  int (*run)(const Invocation& invocation);
-};
 constexpr std::array kActions{
-    Action{"new", "Make a key pair: FILE (secret, mode 0400) and FILE.pub", make_pairs},
-    Action{"list", "Show whose key may do what", list},
-    Action{"allow", "Allow a public key: KEY or its FILE, then a role (agent, shim, reader, operator) and a name",
-           allow},
-    Action{"revoke", "Take a key, or every key of a name, off the allow list", revoke},
-    Action{"rotate", "Make the controller's next key pair beside FILE; with --switch, put it in FILE's place", rotate}};
+    KeysAction{"new", "Make a key pair: FILE (secret, mode 0400) and FILE.pub", make_pairs},
+    KeysAction{"list", "Show whose key may do what", list},
+    KeysAction{"allow", "Allow a public key: KEY or its FILE, then a role (agent, shim, reader, operator) and a name",
+               allow},
+    KeysAction{"revoke", "Take a key, or every key of a name, off the allow list", revoke},
+    KeysAction{"rotate", "Make the controller's next key pair beside FILE; with --switch, put it in FILE's place",
+               rotate}};
 }  // namespace
 
 void declare_keys(CLI::App& command, Arguments& arguments) {
   command.require_subcommand(1);
-  for (const Action& action : kActions) {
+  for (const KeysAction& action : kActions) {
     auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
@@ -285,11 +242,13 @@ void declare_keys(CLI::App& command, Arguments& arguments) {
       sub->add_option("KEY ROLE NAME", arguments.words, "Who may do what")->required()->expected(3);
     if (action.name == "revoke") sub->add_option("KEY|NAME", arguments.words, "Whose")->required()->expected(1);
   }
+  declare_tokens(command, arguments);
 }
 
 int run_keys(const Invocation& invocation) {
-  for (const Action& action : kActions)
+  for (const KeysAction& action : kActions)
     if (action.name == invocation.arguments.action) return action.run(invocation);
+  if (const KeysAction* action = token_action(invocation.arguments.action)) return action->run(invocation);
   return complain(invocation, {Errc::malformed, "keys", "no action is named", "see wattle keys --help"}, kUsage);
 }
 

@@ -1,4 +1,4 @@
-// digest: fingerprints of content, to notice that a file changed; not for secrets.
+// digest: fingerprints of content, to notice that a file changed, and of long random words; not for passwords.
 // Errors   none (running out of memory aborts)
 // Threads  any
 #pragma once

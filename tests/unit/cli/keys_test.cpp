@@ -69,10 +69,13 @@ TEST_CASE("keys allow and revoke keep the rest of the allow list, comments inclu
   CHECK(listed["keys"][1]["name"] == "ops");
 
   REQUIRE(outside.run({"keys", "revoke", "worker-1", "--allow-list", list}) == 0);
-  CHECK(text_of(list) == "# who may\n" + key + " reader ops\n");
+  const auto a = transport::load_public_key(folder / "a.pub").value();
+  CHECK(text_of(list) == "# who may\n# revoked " + a + " agent worker-1\n" + key + " reader ops\n");
   REQUIRE(outside.run({"keys", "revoke", key, "--allow-list", list}) == 0);
-  CHECK(text_of(list) == "# who may\n");
+  CHECK(transport::AllowList::load(list)->size() == 0);
   CHECK(outside.run({"keys", "revoke", key, "--allow-list", list}) == 1);
+  REQUIRE(outside.run({"keys", "allow", a, "agent", "worker-1", "--allow-list", list}) == 0);
+  CHECK(text_of(list) == "# who may\n# revoked " + key + " reader ops\n" + a + " agent worker-1\n");
 }
 
 TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list alone") {
@@ -156,4 +159,41 @@ TEST_CASE("keys list says which name has several keys") {
   CHECK(keys[2]["keys_of_this_name"] == 1);
   REQUIRE(outside.run({"keys", "list", "--allow-list", list}) == 0);
   CHECK(outside.out.str().find("one of 2 keys of this name") != std::string::npos);
+}
+
+TEST_CASE("keys token makes a token that its file alone has, lists it, and takes it back") {
+  const Folder folder;
+  Outside outside;
+  const std::string tokens = folder / "tokens", file = folder / "token";
+  REQUIRE(outside.run({"keys", "token", "new", "--tokens", tokens, "worker-1", file, "--valid", "7d"}) == 0);
+  struct stat info {};
+  REQUIRE(::stat(file.c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777) == 0400);
+  const std::string token = text_of(file).substr(0, text_of(file).find('\n'));
+  CHECK(token.size() > 64);
+  CHECK(outside.out.str().find(token) == std::string::npos);
+  CHECK(text_of(tokens).find(token) == std::string::npos);
+  REQUIRE(outside.run({"keys", "token", "new", "--tokens", tokens, "worker-2", folder / "b", "--replace"}) == 0);
+  REQUIRE(outside.run({"keys", "token", "list", "--tokens", tokens, "-o", "json"}) == 0);
+  const auto listed = nlohmann::json::parse(outside.out.str());
+  REQUIRE(listed["tokens"].size() == 2);
+  CHECK(listed["tokens"][0]["node"] == "worker-1");
+  CHECK(listed["tokens"][0]["state"] == "open");
+  CHECK(listed["tokens"][1]["replace"] == true);
+  REQUIRE(outside.run({"keys", "token", "revoke", "--tokens", tokens, "worker-1"}) == 0);
+  CHECK(outside.run({"keys", "token", "revoke", "--tokens", tokens, "worker-1"}) == 1);
+  REQUIRE(outside.run({"keys", "token", "revoke", "--tokens", tokens, listed["tokens"][1]["id"]}) == 0);
+  CHECK(text_of(tokens).empty());
+}
+
+TEST_CASE("keys token refuses what is no node or no time, and leaves no file behind") {
+  const Folder folder;
+  Outside outside;
+  const std::string tokens = folder / "tokens";
+  CHECK(outside.run({"keys", "token", "new", "--tokens", tokens, "no name", folder / "t"}) == 2);
+  for (const char* valid : {"soon", "0s", "400d", "-1d", "d"})
+    CHECK(outside.run({"keys", "token", "new", "--tokens", tokens, "n", folder / "t", "--valid", valid}) == 2);
+  CHECK_FALSE(std::filesystem::exists(folder / "t"));
+  CHECK_FALSE(std::filesystem::exists(tokens));
+  CHECK(outside.run({"keys", "token", "new", "n", folder / "t"}) == 2);  // no file is named
 }

@@ -1,0 +1,144 @@
+// `wattle keys token`: tokens with which nodes enrol, as a file of their hashes.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/keys.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/enrol_tokens.hpp"
+#include "common/parse.hpp"
+#include "common/transport/allow_edit.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+constexpr double kLongest_s = 366.0 * 86'400;
+
+std::int64_t now_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
+
+// "36h" or "7d" as well as what configurations know.
+std::optional<double> span_s(const std::string& text) {
+  if (!text.ends_with('d')) return parse::duration_s(text);
+  const auto days = parse::real(text.substr(0, text.size() - 1));
+  return days ? std::optional<double>(*days * 86'400) : std::nullopt;
+}
+
+Status make_token(const Arguments& arguments, std::ostream& out) {
+  const auto valid_s = span_s(arguments.valid);
+  if (!valid_s || !(*valid_s >= 1 && *valid_s <= kLongest_s))
+    return fail(Errc::malformed, "--valid", "'" + arguments.valid + "' is no time from 1s to 366d", "as in 36h or 7d");
+  const std::string& node = arguments.words[0];
+  if (!transport::Identity::from_user_id("agent/" + node))
+    return fail(Errc::malformed, node, "is no node's name", "use letters, digits, '.', '-', '_'");
+  WATTLE_TRY(const std::string token, make_enrol_token());
+  EnrolToken line;
+  line.hash = enrol_hash(token);
+  line.node = node;
+  line.expires_s = now_s() + static_cast<std::int64_t>(*valid_s);
+  line.replace = arguments.replace;
+  // First the token: one that nobody has is of no use, and one without its line of no harm.
+  WATTLE_CHECK(write_file_atomically(arguments.words[1], token + "\n", 0400));
+  WATTLE_TRY(const Fd held, transport::lock_list(arguments.tokens));
+  WATTLE_TRY(const std::string text, read_enrol_file(arguments.tokens));
+  WATTLE_CHECK(parse_enrol_tokens(text, arguments.tokens));
+  WATTLE_CHECK(write_file_atomically(arguments.tokens, with_enrol_token(text, line), 0644));
+  out << arguments.words[1] << ": token " << line.id() << " for node " << node << ", mode 0400, good once within "
+      << arguments.valid << "\n";
+  return {};
+}
+
+int make(const Invocation& invocation) {
+  const Status made = make_token(invocation.arguments, invocation.around.out);
+  if (made) return kOk;
+  return complain(invocation, made.error(), made.error().code == Errc::malformed ? kUsage : kProblem);
+}
+
+std::string state_of(const EnrolToken& token) {
+  if (!token.used_by.empty()) return "used by " + token.used_by;
+  return token.expires_s <= now_s() ? "expired" : "open";
+}
+
+int list(const Invocation& invocation) {
+  const std::string& path = invocation.arguments.tokens;
+  const auto text = read_enrol_file(path);
+  if (!text) return complain(invocation, text.error(), kUsage);
+  const auto tokens = parse_enrol_tokens(*text, path);
+  if (!tokens) return complain(invocation, tokens.error(), kUsage);
+  Json document{{"tokens", Json::array()}};
+  Table table{{{"TOKEN"}, {"NODE"}, {"STATE"}}, {}};
+  for (const EnrolToken& token : *tokens) {
+    document["tokens"].push_back({{"id", token.id()},
+                                  {"node", token.node},
+                                  {"expires_s", token.expires_s},
+                                  {"replace", token.replace},
+                                  {"used_by", token.used_by},
+                                  {"state", state_of(token)}});
+    table.rows.push_back({token.id(), token.node, state_of(token) + (token.replace ? ", may replace a key" : "")});
+  }
+  const auto printed = print(invocation, document, [&](const Json&, const Style& style) -> Result<std::string> {
+    return to_text(table, style.colour);
+  });
+  return printed ? kOk : complain(invocation, printed.error(), kProblem);
+}
+
+Status drop(const Arguments& arguments, std::ostream& out) {
+  const std::string& whose = arguments.words[0];
+  WATTLE_TRY(const Fd held, transport::lock_list(arguments.tokens));
+  WATTLE_TRY(std::string text, read_enrol_file(arguments.tokens));
+  WATTLE_TRY(const auto tokens, parse_enrol_tokens(text, arguments.tokens));
+  std::size_t gone = 0;
+  for (const EnrolToken& token : tokens) {
+    if (token.id() != whose && token.node != whose) continue;
+    text = without_enrol_token(text, token.hash);
+    out << arguments.tokens << ": token " << token.id() << " of node " << token.node << " is no longer good\n";
+    ++gone;
+  }
+  if (gone == 0)
+    return fail(Errc::not_found, arguments.tokens, "has no token or node '" + whose + "'",
+                "see wattle keys token list");
+  return write_file_atomically(arguments.tokens, text, 0644);
+}
+
+int revoke(const Invocation& invocation) {
+  const Status dropped = drop(invocation.arguments, invocation.around.out);
+  return dropped ? kOk : complain(invocation, dropped.error(), kProblem);
+}
+
+constexpr std::array kTokenActions{
+    KeysAction{"token new", "Make a token for NODE in FILE, good once", make},
+    KeysAction{"token list", "Show which tokens there are; never the tokens themselves", list},
+    KeysAction{"token revoke", "Make a token, or all of a node, good for nothing", revoke}};
+
+}  // namespace
+
+void declare_tokens(CLI::App& keys, Arguments& arguments) {
+  auto* token = keys.add_subcommand("token", "Tokens with which nodes enrol (enrol.tokens of the controller)");
+  token->require_subcommand(1);
+  token->fallthrough();
+  for (const KeysAction& action : kTokenActions) {
+    const std::string name(action.name.substr(action.name.find(' ') + 1));
+    auto* sub = token->add_subcommand(name, std::string(action.help));
+    sub->fallthrough();
+    sub->callback([&arguments, name = action.name] { arguments.action = name; });
+    sub->add_option("--tokens", arguments.tokens, "The controller's file of tokens")->required();
+    if (name == "revoke") sub->add_option("TOKEN|NODE", arguments.words, "Which")->required()->expected(1);
+    if (name != "new") continue;
+    sub->add_option("NODE FILE", arguments.words, "Whose, and where to write it")->required()->expected(2);
+    sub->add_option("--valid", arguments.valid, "How long, as in 36h or 7d")->capture_default_str();
+    sub->add_flag("--replace", arguments.replace, "The node may exchange the key that it has");
+  }
+}
+
+const KeysAction* token_action(std::string_view name) {
+  for (const KeysAction& action : kTokenActions)
+    if (action.name == name) return &action;
+  return nullptr;
+}
+
+}  // namespace wattle::cli

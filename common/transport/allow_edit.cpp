@@ -1,0 +1,99 @@
+#include "common/transport/allow_edit.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "common/parse.hpp"
+
+namespace wattle::transport {
+namespace {
+
+constexpr std::string_view kRevoked = "# revoked ";
+constexpr std::size_t kMaxFileBytes = 16 << 20;
+
+std::string parent_of(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  line = parse::trim(line);
+  auto words = parse::fields(line);
+  if (words.size() < 3 || line.front() == '#') words.clear();
+  return words;
+}
+
+// The key of a line that remembers a revocation; empty: it is another line.
+std::string_view revoked_key(std::string_view line) {
+  if (!line.starts_with(kRevoked)) return {};
+  const auto words = parse::fields(line.substr(kRevoked.size()));
+  return words.empty() ? std::string_view{} : words[0];
+}
+
+}  // namespace
+
+bool is_public_key(const std::string& text) {
+  const bool one_word = text.find_first_of(" \t\r\n") == std::string::npos;
+  return one_word && AllowList::parse(text + " agent x", "key").value_or(AllowList{}).size() == 1;
+}
+
+std::vector<AllowLine> allow_lines(std::string_view text) {
+  std::vector<AllowLine> out;
+  parse::for_each_line(text, [&](std::string_view line) {
+    if (const auto words = words_of(line); !words.empty())
+      out.push_back({std::string(words[0]), std::string(words[1]), std::string(words[2])});
+  });
+  return out;
+}
+
+bool is_revoked(std::string_view text, std::string_view key) {
+  bool found = false;
+  parse::for_each_line(text, [&](std::string_view line) { found = found || revoked_key(line) == key; });
+  return found;
+}
+
+std::string with_line(std::string_view text, const AllowLine& line) {
+  std::string out;
+  parse::for_each_line(text, [&](std::string_view other) {
+    if (revoked_key(other) != line.key) out.append(other).append("\n");
+  });
+  return out + line.key + " " + line.role + " " + line.name + "\n";
+}
+
+std::string without_keys(std::string_view text, const std::vector<std::string>& keys) {
+  std::string out;
+  parse::for_each_line(text, [&](std::string_view line) {
+    const auto words = words_of(line);
+    const bool gone = !words.empty() && std::find(keys.begin(), keys.end(), words[0]) != keys.end();
+    out.append(gone ? kRevoked : "").append(gone ? parse::trim(line) : line).append("\n");
+  });
+  return out;
+}
+
+// The folder is what is locked: the list itself is another file after each change.
+Result<Fd> lock_list(const std::string& path) {
+  const std::string parent = parent_of(path);
+  Fd fd(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid() || ::flock(fd.get(), LOCK_EX) != 0) return fail_errno(errno, parent, "make the folder first");
+  return fd;
+}
+
+Result<std::string> read_list(const std::string& path, bool may_be_new) {
+  std::error_code ignored;
+  if (may_be_new && !std::filesystem::exists(path, ignored)) return std::string();
+  WATTLE_CHECK(AllowList::load(path));
+  WATTLE_TRY(const Dir dir, Dir::open_(parent_of(path)));
+  WATTLE_TRY(const File file, dir.open_file(std::filesystem::path(path).filename().string()));
+  return file.read_all(kMaxFileBytes);
+}
+
+Status write_list(const std::string& path, const std::string& text) {
+  WATTLE_CHECK(AllowList::parse(text, path));
+  return write_file_atomically(path, text, 0644);
+}
+
+}  // namespace wattle::transport
