@@ -31,7 +31,8 @@ int serve(const ControllerConfig& config) {
                                {"telemetry", at.telemetry},
                                {"feed", at.feed},
                                {"ask", at.ask},
-                               {"http_port", at.http_port}});
+                               {"http_port", at.http_port},
+                               {"enrol_port", at.enrol_port}});
   while (!stop->wait(std::chrono::hours(1))) {
   }
   log.info("controller stops");

@@ -90,6 +90,26 @@ void read_canary(config::Section canary, BlockPlan& out) {
   if (out.dropped >= out.length) canary.mistake("dropped", "leaves nothing of a block", "less than canary.block");
 }
 
+// Tokens cross it: TLS always, unless it stays on this machine and that is said.
+void read_enrol(config::Section enrol, EnrolConfig& out) {
+  enrol.read("tokens", out.tokens);
+  enrol.read("address", out.address);
+  int port = out.port;
+  enrol.read("port", port, {.min = 0, .max = 65535});
+  out.port = static_cast<std::uint16_t>(port);
+  config::Section tls = enrol.section("tls");
+  tls.read("certificate", out.tls.certificate);
+  tls.read("key", out.tls.key);
+  bool insecure = false;
+  enrol.read("insecure", insecure);
+  if (out.tls.certificate.empty() != out.tls.key.empty())
+    tls.mistake(out.tls.key.empty() ? "key" : "certificate", "is missing", "name both PEM files");
+  if (out.tokens.empty() || !out.tls.certificate.empty()) return;
+  if (!http::is_loopback(out.address) || !insecure)
+    enrol.mistake("tls", "is missing, and tokens must not cross a network in the clear",
+                  "name certificate and key; on loopback alone insecure: true does without");
+}
+
 Result<ControllerConfig> read(config::Document document) {
   ControllerConfig out;
   config::Section root = document.root();
@@ -115,6 +135,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_decide(root.section("decide"), out);
   read_learn(root.section("learn"), out.learn);
   read_store(root.section("store"), out.store);
+  read_enrol(root.section("enrol"), out.enrol);
   config::Section log = root.section("log");
   read_name(log, "level", out.log_level, parse_log_level);
   read_name(log, "format", out.log_format, parse_log_format);

@@ -45,6 +45,14 @@ struct StoreConfig {
   std::int64_t max_workloads = 100'000;                   // rows of the ledger
 };
 
+// Where agents put their own keys on the allow list.
+struct EnrolConfig {
+  std::string tokens;  // file of hashed tokens; empty: nobody enrols
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 7463;
+  http::TlsFiles tls;
+};
+
 struct ControllerConfig {
   ModeSetting mode;
   std::string data_dir = "/var/lib/wattle-controller";
@@ -66,6 +74,7 @@ struct ControllerConfig {
   int decision_ring = 1000;  // decisions that are kept to be looked at
   LearnConfig learn;
   StoreConfig store;
+  EnrolConfig enrol;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

@@ -1,6 +1,9 @@
 #include "controller/controller.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
@@ -22,6 +25,15 @@ http::Response failed(const Error& error) {
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
   return {status, "application/json",
           nlohmann::json{{"error", error.message()}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+}
+
+// Enrolling writes a file anew beside the old one.
+Status may_replace(const std::string& file) {
+  const auto folder = std::filesystem::path(file).parent_path();
+  const std::string path = folder.empty() ? "." : folder.string();
+  if (::access(path.c_str(), W_OK | X_OK) == 0) return {};
+  return fail(Errc::denied, path, "the controller may not write here, and enrolment changes " + file,
+              "move it into a folder that the controller's user may write, as /var/lib/wattle-controller");
 }
 
 }  // namespace
@@ -47,6 +59,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
                                 *governor_, std::move(knowledge), mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
+  WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
   WATTLE_CHECK(start_http(log));
   thread_ = std::thread([this] { loop_->run(stop_); });
   return {};
@@ -160,6 +173,8 @@ Status Controller::start_http(const Log& log) {
     const auto text = ask_loop([this]() -> Result<std::string> {
       Sources sources = loop_->sources();
       sources.http_refusals = http_refusals_.get();
+      sources.enrol = enrolment_ ? &enrolment_->counts() : nullptr;
+      sources.enrol_refusals = enrol_refusals_.get();
       return metrics_text(sources);
     });
     return text ? http::Response{200, "text/plain; version=0.0.4; charset=utf-8", *text} : failed(text.error());
@@ -183,8 +198,34 @@ Status Controller::start_http(const Log& log) {
   return {};
 }
 
+// A listener of its own: agents reach it, and nobody else's pages are on it.
+Status Controller::start_enrolment(const std::string& public_key, const Clock& clock, const Log& log) {
+  const EnrolConfig& config = config_.enrol;
+  if (config.tokens.empty()) return {};
+  for (const std::string& file : {config_.allow_file, config.tokens}) WATTLE_CHECK(may_replace(file));
+  enrolment_ = std::make_unique<Enrolment>(EnrolOptions{config_.allow_file, config_.key_file, public_key},
+                                           std::make_unique<TokenFile>(config.tokens, clock), clock, log);
+  http::ServerOptions options;
+  options.address = config.address;
+  options.port = config.port;
+  options.threads = 1;
+  options.max_header_bytes = 24 << 10;
+  options.max_body_bytes = 4 << 10;
+  options.idle_timeout = milliseconds(5000);
+  options.request_timeout = milliseconds(5000);
+  options.tls = config.tls;
+  options.refusals = enrol_refusals_;
+  std::map<std::string, http::Handler> routes;
+  routes["POST /api/v1/enrol"] = [this](const http::Request& request) { return enrolment_->answer(request); };
+  WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
+  enrol_server_ = std::make_unique<http::Server>(std::move(server));
+  endpoints_.enrol_port = enrol_server_->port();
+  return {};
+}
+
 Controller::~Controller() {
   stop_ = true;
+  enrol_server_.reset();
   if (mailbox_) mailbox_->wake();
   if (thread_.joinable()) {
     thread_.join();

@@ -15,6 +15,7 @@
 #include "common/log.hpp"
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"
+#include "controller/enrol/enrolment.hpp"
 #include "controller/loop.hpp"
 #include "controller/mailbox.hpp"
 #include "controller/trainer/trainer.hpp"
@@ -36,6 +37,7 @@ class Controller {
   placement::Knowledge start_knowledge(const Log& log);
   Status start_governor(const Clock& clock, const Log& log);
   Status start_http(const Log& log);
+  Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);
 
   ControllerConfig config_;
   Endpoints endpoints_;
@@ -51,6 +53,9 @@ class Controller {
   std::thread thread_;
   std::shared_ptr<http::RefusalCounts> http_refusals_ = std::make_shared<http::RefusalCounts>();
   std::unique_ptr<http::Server> http_;
+  std::shared_ptr<http::RefusalCounts> enrol_refusals_ = std::make_shared<http::RefusalCounts>();
+  std::unique_ptr<Enrolment> enrolment_;
+  std::unique_ptr<http::Server> enrol_server_;
 };
 
 }  // namespace wattle::controller

@@ -75,7 +75,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
 }
 
 Endpoints Loop::endpoints() const {
-  return {telemetry_socket_.endpoint(), feed_.socket().endpoint(), ask_socket_.endpoint(), 0};
+  return {telemetry_socket_.endpoint(), feed_.socket().endpoint(), ask_socket_.endpoint(), 0, 0};
 }
 
 Sources Loop::sources() const {
@@ -94,6 +94,8 @@ Sources Loop::sources() const {
           nullptr,
           revoked_keys_,
           feed_.rebinds(),
+          nullptr,
+          nullptr,
           parts_.store,
           &parts_.governor};
 }

@@ -38,6 +38,7 @@ inline constexpr std::string_view kKnowledgeFile = "knowledge";
 struct Endpoints {
   std::string telemetry, feed, ask;
   std::uint16_t http_port = 0;
+  std::uint16_t enrol_port = 0;  // 0: nobody enrols
 };
 
 struct LoopParts {

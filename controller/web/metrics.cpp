@@ -57,6 +57,19 @@ void per_node(Families& families, const Sources& from, const char* name, const c
   }
 }
 
+void add_enrolment(Families& families, MetricFamily& refused, const Sources& from) {
+  std::map<std::string, double> by_reason;
+  for (std::size_t i = 0; i < kEnrolRefusedNames.size(); ++i)
+    by_reason[std::string(kEnrolRefusedNames[i])] += static_cast<double>(from.enrol->get(static_cast<EnrolRefused>(i)));
+  for (std::size_t i = 0; from.enrol_refusals != nullptr && i < http::kRefusedNames.size(); ++i)
+    by_reason[std::string(http::kRefusedNames[i])] +=
+        static_cast<double>(from.enrol_refusals->get(static_cast<http::Refused>(i)));
+  for (const auto& [reason, count] : by_reason)
+    Families::add(refused, {{"endpoint", "enrol"}, {"reason", reason}}, count);
+  families.counter("wattle_controller_enrolled_total", "Times that an agent was told that its key is allowed.",
+                   from.enrol->enrolled());
+}
+
 // Every pair is there from the start: a rate of what was absent before is not told.
 void add_refusals(Families& families, const Sources& from) {
   using transport::Refused;
@@ -71,6 +84,7 @@ void add_refusals(Families& families, const Sources& from) {
   for (std::size_t i = 0; from.http_refusals != nullptr && i < http::kRefusedNames.size(); ++i)
     Families::add(family, {{"endpoint", "http"}, {"reason", std::string(http::kRefusedNames[i])}},
                   static_cast<double>(from.http_refusals->get(static_cast<http::Refused>(i))));
+  if (from.enrol != nullptr) add_enrolment(families, family, from);
   families.counter("wattle_controller_keys_revoked_total", "Keys taken off the allow list while running.",
                    from.revoked_keys);
   families.counter("wattle_controller_feed_rebinds_total", "Times that the feed was closed to lose a revoked key.",

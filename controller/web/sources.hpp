@@ -11,6 +11,7 @@
 #include "common/http/access.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
+#include "controller/enrol/enrolment.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/modes/governor.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -36,6 +37,8 @@ struct Sources {
   const http::RefusalCounts* http_refusals = nullptr;
   std::uint64_t revoked_keys = 0;
   std::uint64_t feed_rebinds = 0;
+  const EnrolCounts* enrol = nullptr;  // null: nobody enrols
+  const http::RefusalCounts* enrol_refusals = nullptr;
   const Store* store = nullptr;        // null: nothing outlives the process
   const Governor* governor = nullptr;  // null: only in tests
 };

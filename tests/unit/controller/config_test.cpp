@@ -62,3 +62,22 @@ TEST_CASE("an HTTP address that others reach asks for TLS, a token or a word tha
   CHECK(secure->http_access.tls.client_ca == "/a");
   CHECK(parse_config(keys + "http: {address: 0.0.0.0, insecure: true}\n", "test"));
 }
+
+TEST_CASE("enrolment asks for TLS, unless it keeps to loopback and that is said") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  CHECK(parse_config(keys, "test")->enrol.tokens.empty());
+  const auto told =
+      parse_config(keys + "enrol: {tokens: /t, address: 0.0.0.0, port: 7, tls: {certificate: /c, key: /k}}\n", "test");
+  REQUIRE(told);
+  CHECK(told->enrol.port == 7);
+  CHECK(told->enrol.tls.key == "/k");
+  CHECK(parse_config(keys + "enrol: {tokens: /t, insecure: true}\n", "test"));
+  for (const std::string& enrol :
+       std::vector<std::string>{"tokens: /t", "tokens: /t, address: 0.0.0.0, insecure: true",
+                                "tokens: /t, tls: {certificate: /c}", "tokens: /t, tls: {key: /k}"}) {
+    CAPTURE(enrol);
+    const auto refused = parse_config(keys + "enrol: {" + enrol + "}\n", "test");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message().find("enrol") != std::string::npos);
+  }
+}

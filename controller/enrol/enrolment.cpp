@@ -1,0 +1,137 @@
+#include "controller/enrol/enrolment.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/transport/allow_edit.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+using transport::AllowLine;
+constexpr std::size_t kMaxToken = 16 << 10;  // a service account's is a signed document
+constexpr std::array<int, kEnrolRefusedNames.size()> kStatus{429, 400, 401, 401, 401, 403, 409, 409, 503};
+
+tl::unexpected<EnrolRefusal> because(EnrolRefused why, Error error) {
+  return tl::unexpected<EnrolRefusal>({why, std::move(error)});
+}
+
+std::string_view token_of(std::string_view authorization) {
+  static constexpr std::string_view kScheme = "bearer ";
+  if (authorization.size() <= kScheme.size()) return {};
+  for (std::size_t i = 0; i < kScheme.size(); ++i)
+    if (std::tolower(static_cast<unsigned char>(authorization[i])) != kScheme[i]) return {};
+  return authorization.substr(kScheme.size());
+}
+
+std::string dump(const json& document) { return document.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+Reviewed<std::string> enrolled_list(const std::string& text, const std::string& key, const Admission& admission) {
+  const std::string agent(transport::to_string(transport::Role::agent));
+  if (transport::is_revoked(text, key))
+    return because(EnrolRefused::revoked_key,
+                   {Errc::denied, "key " + key, "was revoked",
+                    "remove the agent's key file, so that it makes another, or allow the key: "
+                    "wattle keys allow"});
+  std::vector<std::string> others;
+  for (const AllowLine& line : transport::allow_lines(text)) {
+    const bool mine = line.role == agent && line.name == admission.node;
+    if (line.key == key && mine) return text;
+    if (line.key == key)
+      return because(EnrolRefused::other_node, {Errc::conflict, "key " + key, "is " + line.role + " " + line.name,
+                                                "one key for each node: remove the agent's key file"});
+    if (mine) others.push_back(line.key);
+  }
+  if (!others.empty() && !admission.replace)
+    return because(EnrolRefused::other_key,
+                   {Errc::conflict, "node " + admission.node, "has another key",
+                    "wattle keys revoke " + admission.node + ", or a token made with --replace"});
+  return transport::with_line(others.empty() ? text : transport::without_keys(text, others),
+                              {key, agent, admission.node});
+}
+
+Enrolment::Enrolment(EnrolOptions options, std::unique_ptr<Reviewer> reviewer, const Clock& clock, const Log& log)
+    : options_(std::move(options)), reviewer_(std::move(reviewer)), clock_(clock), log_(log), turns_(options_.burst) {}
+
+bool Enrolment::take_turn() {
+  const std::lock_guard lock(mutex_);
+  const MonoTime now = clock_.mono();
+  turns_ = std::min(options_.burst, turns_ + seconds(now - turned_at_) * options_.per_s);
+  turned_at_ = now;
+  if (turns_ < 1) return false;
+  turns_ -= 1;
+  return true;
+}
+
+http::Response Enrolment::answer(const http::Request& request) {
+  const auto done = enrol(request);
+  if (!done) return refuse(done.error());
+  counts_.add_enrolled();
+  return {200, "application/json", *done};
+}
+
+http::Response Enrolment::refuse(const EnrolRefusal& refusal) {
+  counts_.add(refusal.why);
+  const auto index = static_cast<std::size_t>(refusal.why);
+  std::optional<std::uint64_t> count;
+  {
+    const std::lock_guard lock(mutex_);
+    count = told_.note(std::string(kEnrolRefusedNames[index]), clock_.mono());
+  }
+  if (count)
+    log_.warn("peer refused", {{"endpoint", "enrol"},
+                               {"reason", kEnrolRefusedNames[index]},
+                               {"subject", refusal.error.subject},
+                               {"what", refusal.error.what},
+                               {"count", *count}});
+  return {kStatus[index], "application/json", dump({{"error", refusal.error.message()}})};
+}
+
+Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
+  if (!take_turn())
+    return because(EnrolRefused::rate, {Errc::exhausted, "enrolment", "too many ask", "it is tried again by itself"});
+  const std::string_view token = token_of(request.authorization);
+  if (token.empty() || token.size() > kMaxToken)
+    return because(EnrolRefused::malformed, {Errc::malformed, "Authorization", "shows no bearer token", ""});
+  const json body = json::parse(request.body, nullptr, false);
+  const bool has_key = body.is_object() && body.contains("public_key") && body["public_key"].is_string();
+  const std::string key = has_key ? body["public_key"].get<std::string>() : std::string();
+  if (!transport::is_public_key(key))
+    return because(EnrolRefused::malformed, {Errc::malformed, "public_key", "is no Z85 key of 40 characters", ""});
+  const auto admission = admit(token, key);
+  if (!admission) return tl::unexpected<EnrolRefusal>(admission.error());
+  json keys = json::array({options_.public_key});
+  const auto known = transport::load_server_keys(options_.key_file + ".pub");
+  if (known && known->current == options_.public_key && !known->next.empty()) keys.push_back(known->next);
+  return dump({{"node", admission->node}, {"server_keys", keys}});
+}
+
+// First the key, then the token: a crash in between leaves a token that is good for this node's key alone.
+Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& key) {
+  const std::lock_guard lock(edit_mutex_);  // or two could use one token
+  auto admission = reviewer_->review(token, key);
+  if (!admission) return admission;
+  const auto unavailable = [](const Error& error) { return because(EnrolRefused::unavailable, error); };
+  {
+    const auto held = transport::lock_list(options_.allow_file);
+    if (!held) return unavailable(held.error());
+    const auto text = transport::read_list(options_.allow_file, true);
+    if (!text) return unavailable(text.error());
+    const auto changed = enrolled_list(*text, key, *admission);
+    if (!changed) return tl::unexpected<EnrolRefusal>(changed.error());
+    if (*changed != *text) {
+      if (const Status written = transport::write_list(options_.allow_file, *changed); !written)
+        return unavailable(written.error());
+      log_.info("agent enrolled", {{"node", admission->node}, {"key", key}, {"by", admission->by}});
+    }
+  }
+  if (const Status spent = reviewer_->admitted(token, key); !spent) return unavailable(spent.error());
+  return admission;
+}
+
+}  // namespace wattle::controller

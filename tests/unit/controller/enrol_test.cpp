@@ -1,0 +1,170 @@
+#include "controller/enrol/enrolment.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "common/enrol_tokens.hpp"
+#include "common/transport/allow_edit.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using nlohmann::json;
+using transport::AllowList;
+using transport::KeyPair;
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+struct Fixture {
+  wattle::test::TempDir dir;
+  ManualClock clock{mono_from_ns(1), wall_from_ns(1'000'000'000'000)};
+  Log log = Log::silent();
+  KeyPair server = KeyPair::generate();
+  std::string key = KeyPair::generate().public_key;
+  std::string allow = dir.file("allow"), tokens = dir.file("tokens");
+  std::unique_ptr<Enrolment> enrolment;
+
+  Fixture() {
+    std::ofstream(allow) << "# by hand\n";
+    EnrolOptions options{allow, dir.file("controller.key"), server.public_key};
+    options.burst = 50;
+    enrolment = std::make_unique<Enrolment>(options, std::make_unique<TokenFile>(tokens, clock), clock, log);
+  }
+  // A token that lives for `valid_s`.
+  std::string token(const std::string& node, std::int64_t valid_s = 60, bool replace = false) {
+    const std::string made = make_enrol_token().value();
+    EnrolToken line;
+    line.hash = enrol_hash(made);
+    line.node = node;
+    line.expires_s = to_ns(clock.wall()) / 1'000'000'000 + valid_s;
+    line.replace = replace;
+    REQUIRE(write_file_atomically(tokens, with_enrol_token(read_enrol_file(tokens).value(), line)));
+    return made;
+  }
+  http::Response ask(const std::string& with, const std::string& for_key) {
+    http::Request request;
+    request.method = "POST";
+    request.authorization = "Bearer " + with;
+    request.body = json{{"public_key", for_key}}.dump();
+    return enrolment->answer(request);
+  }
+  std::uint64_t refused(EnrolRefused why) const { return enrolment->counts().get(why); }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "a token puts its node's key on the list, and nothing else changes") {
+  const auto answer = ask(token("node-1"), key);
+  REQUIRE(answer.status == 200);
+  CHECK(json::parse(answer.body) == json{{"node", "node-1"}, {"server_keys", {server.public_key}}});
+  CHECK(text_of(allow) == "# by hand\n" + key + " agent node-1\n");
+  CHECK(enrolment->counts().enrolled() == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the next server key is told while keys are rotated") {
+  const std::string next = KeyPair::generate().public_key;
+  std::ofstream(dir.file("controller.key.pub")) << server.public_key << "\n" << next << "\n";
+  CHECK(json::parse(ask(token("node-1"), key).body)["server_keys"] == json{server.public_key, next});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a token is good once, and again for the key that used it") {
+  const std::string one = token("node-1");
+  REQUIRE(ask(one, key).status == 200);
+  CHECK(ask(one, key).status == 200);
+  CHECK(text_of(allow) == "# by hand\n" + key + " agent node-1\n");
+  CHECK(ask(one, KeyPair::generate().public_key).status == 401);
+  CHECK(refused(EnrolRefused::used) == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a token that is unknown, expired or taken back is good for nothing") {
+  CHECK(ask("wattle-enrol-none", key).status == 401);
+  CHECK(refused(EnrolRefused::token) == 1);
+  const std::string late = token("node-1", 60);
+  clock.step_wall(std::chrono::seconds(60));
+  CHECK(ask(late, key).status == 401);
+  CHECK(refused(EnrolRefused::expired) == 1);
+  const std::string gone = token("node-1");
+  REQUIRE(write_file_atomically(tokens, without_enrol_token(text_of(tokens), enrol_hash(gone))));
+  CHECK(ask(gone, key).status == 401);
+  CHECK(text_of(allow) == "# by hand\n");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a key that was revoked stays revoked, whatever token is shown") {
+  REQUIRE(ask(token("node-1"), key).status == 200);
+  REQUIRE(transport::write_list(allow, transport::without_keys(text_of(allow), {key})));
+  CHECK(ask(token("node-1"), key).status == 403);
+  CHECK(ask(token("node-1", 60, true), key).status == 403);
+  CHECK(refused(EnrolRefused::revoked_key) == 2);
+  CHECK(AllowList::load(allow)->size() == 0);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a node keeps the key that it has, unless the token says that it may be replaced") {
+  REQUIRE(ask(token("node-1"), key).status == 200);
+  const std::string other = KeyPair::generate().public_key;
+  const auto answer = ask(token("node-1"), other);
+  CHECK(answer.status == 409);
+  CHECK(answer.body.find("wattle keys revoke node-1") != std::string::npos);
+  CHECK(refused(EnrolRefused::other_key) == 1);
+  REQUIRE(ask(token("node-1", 60, true), other).status == 200);
+  CHECK(text_of(allow) == "# by hand\n# revoked " + key + " agent node-1\n" + other + " agent node-1\n");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a key that is another's, in another role too, is not given to a second node") {
+  REQUIRE(transport::write_list(allow, transport::with_line("", {key, "reader", "node-1"})));
+  CHECK(ask(token("node-1"), key).status == 409);
+  REQUIRE(transport::write_list(allow, transport::with_line("", {key, "agent", "node-2"})));
+  CHECK(ask(token("node-1", 60, true), key).status == 409);
+  CHECK(refused(EnrolRefused::other_node) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what makes no sense is refused, and tells nothing of the token") {
+  const std::string good = token("node-1");
+  http::Request request;
+  for (const std::string& body :
+       std::vector<std::string>{"", "{", "[]", "{}", R"({"public_key": 7})", R"({"public_key": "short"})",
+                                R"({"public_key": "0123456789012345678901234567890123456789 agent x"})"}) {
+    request.authorization = "Bearer " + good;
+    request.body = body;
+    const auto answer = enrolment->answer(request);
+    CHECK(answer.status == 400);
+    CHECK(answer.body.find(good) == std::string::npos);
+  }
+  request.body = json{{"public_key", key}}.dump();
+  for (const std::string& authorization : std::vector<std::string>{
+           std::string(), std::string("Basic abc"), std::string("Bearer "), "Bearer " + std::string(20'000, 'x')}) {
+    request.authorization = authorization;
+    CHECK(enrolment->answer(request).status == 400);
+  }
+  CHECK(refused(EnrolRefused::malformed) == 11);
+  CHECK(ask(good, key).status == 200);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what cannot be read or written now is told as that, and the token stays good") {
+  const std::string good = token("node-1");
+  std::ofstream(allow) << "garbage\n";
+  CHECK(ask(good, key).status == 503);
+  std::ofstream(allow) << "";
+  CHECK(ask(good, key).status == 200);
+  std::ofstream(tokens) << "garbage\n";
+  CHECK(ask(good, key).status == 503);
+  CHECK(refused(EnrolRefused::unavailable) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "who asks too often is put off, and heard again later") {
+  const std::string good = token("node-1");
+  for (int i = 0; i < 50; ++i) CHECK(ask("wattle-enrol-guess", key).status == 401);
+  CHECK(ask(good, key).status == 429);
+  CHECK(refused(EnrolRefused::rate) == 1);
+  clock.advance(std::chrono::seconds(1));
+  CHECK(ask(good, key).status == 200);
+}
