@@ -8,6 +8,7 @@
 
 #include "agent/collect/probe_http.hpp"
 #include "common/config.hpp"
+#include "common/http/access.hpp"
 
 namespace wattle::agent {
 
@@ -80,6 +81,34 @@ void read_estimate(config::Section estimate, EstimateConfig& out) {
   }
 }
 
+// The token crosses it: TLS always, unless it stays on this machine and that is said.
+void read_enrol(config::Section section, AgentConfig& out) {
+  EnrolConfig& enrol = out.controller.enrol;
+  bool insecure = false;
+  section.read("url", enrol.url, true);
+  section.read("token_file", enrol.token_file, true);
+  section.read("ca_file", enrol.ca_file);
+  section.read("insecure", insecure);
+  out.controller.key_file = out.state_dir + "/agent.key";
+  out.controller.server_key_file = out.state_dir + "/controller.pub";
+  const std::string mend = "as in https://controller.example:7463";
+  std::string_view rest = enrol.url;
+  enrol.tls = !rest.starts_with("http://");
+  if (enrol.tls && !rest.starts_with("https://")) return section.mistake("url", "is no https:// address", mend);
+  rest.remove_prefix(enrol.tls ? 8 : 7);
+  const auto slash = rest.find('/');
+  enrol.path = slash == std::string_view::npos ? "/api/v1/enrol" : std::string(rest.substr(slash));
+  const auto endpoint = parse_pcm_endpoint("http://" + std::string(rest.substr(0, slash)));
+  if (!endpoint || !valid_http_path(enrol.path)) return section.mistake("url", "has no host and port", mend);
+  enrol.host = endpoint->host;
+  enrol.port = endpoint->port;
+  if (enrol.tls && enrol.ca_file.empty())
+    section.mistake("ca_file", "is missing", "name the PEM file with the authority of the controller's certificate");
+  if (!enrol.tls && !(insecure && http::is_loopback(enrol.host)))
+    section.mistake("url", "the token must not cross a network in the clear",
+                    mend + "; on loopback alone insecure: true does without TLS");
+}
+
 void read_bpf(config::Section& root, AgentConfig& out) {
   config::Section bpf = root.section("bpf");
   bpf.read("enabled", out.bpf.enabled);
@@ -118,8 +147,10 @@ Result<AgentConfig> read(config::Document document) {
 
   config::Section controller = root.section("controller");
   controller.read("endpoint", out.controller.endpoint);
-  controller.read("server_key", out.controller.server_key_file, !out.controller.endpoint.empty());
-  controller.read("key", out.controller.key_file, !out.controller.endpoint.empty());
+  const bool enrols = controller.has("enrol");
+  if (enrols) read_enrol(controller.section("enrol"), out);
+  controller.read("server_key", out.controller.server_key_file, !out.controller.endpoint.empty() && !enrols);
+  controller.read("key", out.controller.key_file, !out.controller.endpoint.empty() && !enrols);
 
   config::Section spool = root.section("spool");
   auto spool_bytes = static_cast<std::int64_t>(out.spool_max_bytes);

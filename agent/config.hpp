@@ -23,10 +23,20 @@
 
 namespace wattle::agent {
 
+// Where the agent has its key allowed.
+struct EnrolConfig {
+  std::string url;  // "https://controller:7463"; empty: keys are allowed by hand
+  std::string token_file, ca_file;
+  std::string host, path;  // of the URL
+  std::uint16_t port = 0;
+  bool tls = true;
+};
+
 struct ControllerConfig {
   std::string endpoint;         // "tcp://controller:7460"; empty: no controller
   std::string server_key_file;  // the controller's public key
   std::string key_file;         // this agent's key pair
+  EnrolConfig enrol;            // with it both files may be missing and are then made, below state_dir if not named
 };
 
 struct EstimateConfig {

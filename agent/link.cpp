@@ -13,14 +13,7 @@ namespace wattle::agent {
 
 namespace {
 constexpr std::uint64_t kMaxBatch = 64;
-
-Result<transport::Client> connect(transport::Context& context, const ControllerConfig& config) {
-  transport::ClientOptions options;
-  options.endpoint = config.endpoint;
-  WATTLE_TRY(options.key, transport::KeyPair::load(config.key_file));
-  WATTLE_CHECK(options.read_server_keys(config.server_key_file));
-  return transport::Client::connect(context, options);
-}
+constexpr Duration kEnrolPatience = std::chrono::milliseconds(250);
 }  // namespace
 
 wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first) {
@@ -50,8 +43,15 @@ Result<std::unique_ptr<sqlite::Spool>> open_spool(const AgentConfig& config, con
   return sqlite::Spool::open_(std::move(options), clock);
 }
 
-Link::Link(const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool, const Clock& clock, const Log& log)
-    : node_(config.node), clock_(clock), log_(log), spool_(spool.get()) {
+Link::Link(transport::Context& context, const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool,
+           wire::Hello hello, const Clock& clock, const Log& log)
+    : context_(context),
+      config_(config.controller),
+      hello_(std::move(hello)),
+      node_(config.node),
+      clock_(clock),
+      log_(log),
+      spool_(spool.get()) {
   if (spool)
     outbox_ = std::move(spool);
   else
@@ -62,12 +62,39 @@ Link::Link(const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool, cons
 Result<std::unique_ptr<Link>> Link::open_(transport::Context& context, const AgentConfig& config,
                                           std::unique_ptr<sqlite::Spool> spool, wire::Hello hello, const Clock& clock,
                                           const Log& log) {
-  WATTLE_TRY(auto client, connect(context, config.controller));
-  std::unique_ptr<Link> link(new Link(config, std::move(spool), clock, log));
-  // Backoff must differ between nodes that lost the same controller, not be secret.
-  link->session_.emplace(std::move(client), *link->outbox_, std::move(hello), clock, log,
-                         std::hash<std::string>{}(config.node));
+  std::unique_ptr<Link> link(new Link(context, config, std::move(spool), std::move(hello), clock, log));
+  const bool enrols = !config.controller.enrol.url.empty();
+  if (enrols) {
+    WATTLE_CHECK(make_state_dir(config.state_dir));
+    WATTLE_TRY(std::string key, own_public_key(config.controller.key_file));
+    link->enroller_.emplace(config.controller.enrol, config.node, std::move(key), config.controller.server_key_file,
+                            clock, log);
+  }
+  const Status connected = link->connect();
+  if (!connected && !(enrols && connected.error().code == Errc::not_found))
+    return tl::unexpected<Error>(connected.error());
+  if (!connected) link->enroller_->ask();
   return link;
+}
+
+Status Link::connect() {
+  transport::ClientOptions options;
+  options.endpoint = config_.endpoint;
+  options.reconnect_max = transport::kAgentReconnectMax;
+  WATTLE_TRY(options.key, transport::KeyPair::load(config_.key_file));
+  WATTLE_CHECK(options.read_server_keys(config_.server_key_file));
+  WATTLE_TRY(auto client, transport::Client::connect(context_, options));
+  // Backoff must differ between nodes that lost the same controller, not be secret.
+  session_.emplace(std::move(client), *outbox_, hello_, clock_, log_, std::hash<std::string>{}(node_));
+  return {};
+}
+
+// Asks for it when the controller does not know us, and begins the session when its key has come.
+void Link::follow_enrolment(const Sampler& sampler) {
+  if (session_ && session_->status().key_refused) return enroller_->ask();
+  if (session_ || enroller_->done() == 0) return;
+  if (const Status connected = connect(); !connected) return;
+  for (const auto& pod : sampler.pods()) report(pod);
 }
 
 void Link::push(const Record& record) {
@@ -77,6 +104,7 @@ void Link::push(const Record& record) {
 }
 
 void Link::report(const PodChange& change) {
+  if (!session_) return;  // all are reported when it begins
   session_->report({change.uid, node_, change.gone, change.cgroup_id, to_ns(clock_.wall())});
 }
 
@@ -94,6 +122,8 @@ void Link::tell_spool() {
 
 void Link::pump(const Sampler& sampler) {
   if (spool_ != nullptr) spool_->maintain();
+  if (enroller_) follow_enrolment(sampler);
+  if (!session_) return tell_spool();
   session_->pump();
   tell_spool();
   const bool welcomed = session_->status().welcomed;
@@ -111,13 +141,13 @@ void Link::pump(const Sampler& sampler) {
 }
 
 std::chrono::milliseconds Link::patience() const {
-  Duration patience = session_->patience();
+  Duration patience = session_ ? session_->patience() : kEnrolPatience;
   if (spool_ != nullptr) patience = std::min(patience, spool_->patience());
   return std::chrono::ceil<std::chrono::milliseconds>(patience);
 }
 
 LinkValues Link::values() const {
-  const auto& status = session_->status();
+  const auto status = session_ ? session_->status() : transport::SessionStatus{};
   LinkValues values{true, status.welcomed, status.sent_records, status.reconnects, outbox_->size(), outbox_->dropped()};
   if (spool_ != nullptr) {
     const auto spool = spool_->values();

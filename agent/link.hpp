@@ -1,5 +1,6 @@
 // link: the agent's way to the controller: what waits to be sent, and the session that sends it.
 // Source   the sampler's records and the pods that came and went
+// Enrols   where that is configured: a thread of its own asks for it; until it is done records wait
 // Errors   open_ names the key file; after that the world's failures are states, told by values() and the log
 // Threads  single owner; pump() never blocks on the network
 #pragma once
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "agent/config.hpp"
+#include "agent/enrol.hpp"
 #include "agent/metrics.hpp"
 #include "agent/sampler.hpp"
 #include "agent/thin.hpp"
@@ -46,20 +48,27 @@ class Link {
   // Until pump() has something to do again.
   std::chrono::milliseconds patience() const;
   const transport::Socket& socket() const { return session_->socket(); }
-  // Whether to wake up when the socket is readable.
-  bool listening() const { return session_->listening(); }
+  // Whether there is a socket, and whether to wake up when it is readable.
+  bool listening() const { return session_ && session_->listening(); }
 
  private:
-  Link(const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool, const Clock& clock, const Log& log);
+  Link(transport::Context& context, const AgentConfig& config, std::unique_ptr<sqlite::Spool> spool, wire::Hello hello,
+       const Clock& clock, const Log& log);
+  Status connect();
+  void follow_enrolment(const Sampler& sampler);
   void tell_spool();
 
+  transport::Context& context_;
+  const ControllerConfig config_;
+  const wire::Hello hello_;
   std::string node_;
   const Clock& clock_;
   const Log& log_;
   std::unique_ptr<Outbox> outbox_;
   sqlite::Spool* spool_ = nullptr;  // the outbox, if it is one
   bool durable_ = true;
-  std::optional<transport::AgentSession> session_;
+  std::optional<transport::AgentSession> session_;  // none: the controller's key is not known yet
+  std::optional<Enroller> enroller_;
   Thinner thinner_;
   bool welcomed_ = false, welcomed_once_ = false;
 };

@@ -7,7 +7,7 @@
 namespace wattle::transport {
 
 namespace {
-constexpr int kReconnectMs = 100;
+constexpr int kReconnectMs = 250;  // and as much at random, so that not all of a fleet come in one instant
 constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED |
                         ZMQ_EVENT_CLOSED;

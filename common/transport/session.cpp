@@ -87,7 +87,10 @@ void AgentSession::reopen() {
 // Begins a conversation on every new link, and gives up a link that is refused.
 void AgentSession::follow_link() {
   const Link link = client_.link();
-  if (link == Link::refused) return lose(client_.link_problem());
+  if (link == Link::refused) {
+    status_.key_refused = true;
+    return lose(client_.link_problem());
+  }
   if (link == Link::up && (phase_ == Phase::connecting || client_.times_up() != times_up_)) {
     if (phase_ != Phase::connecting) ++status_.reconnects;
     status_.welcomed = false;
@@ -178,6 +181,7 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   pinged_at_ = clock_.mono() - kPingEvery;
   phase_ = Phase::welcomed;
   status_.welcomed = true;
+  status_.key_refused = false;
   status_.problem.clear();
   log_.info("welcomed by the controller", {{"node", hello_.node},
                                            {"controller", welcome.controller_version},

@@ -6,6 +6,7 @@
 // Threads  single owner; never blocks
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -22,9 +23,14 @@
 
 namespace wattle::transport {
 
+// For ClientOptions::reconnect_max. A connection that nobody takes costs both sides next to nothing, and all of a fleet are back
+// soon after a controller that was away for long; what is costly, a link that is refused, has the session's own backoff.
+inline constexpr std::chrono::milliseconds kAgentReconnectMax{4'000};
+
 struct SessionStatus {
   bool welcomed = false;
   std::string problem;          // why not, for people
+  bool key_refused = false;     // since the last welcome: our key is not on the list, or the server's is another
   std::uint64_t acked_seq = 0;  // of the present incarnation
   std::uint64_t sent_records = 0;
   std::uint64_t reconnects = 0;

@@ -159,6 +159,7 @@ Status Swarm::connect(const SwarmOptions& options) {
     }
     transport::ClientOptions to;
     to.endpoint = options.endpoint;
+    to.reconnect_max = transport::kAgentReconnectMax;
     to.key = std::move(*key);
     to.server_key = server_keys.current;
     to.next_server_key = server_keys.next;

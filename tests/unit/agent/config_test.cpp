@@ -156,3 +156,25 @@ TEST_CASE("an incarnation is at least what the spool needs") {
   CHECK(*next_incarnation(tree.path() + "/state", now, 1'800'000'000) == 1'800'000'000);
   CHECK(*next_incarnation(tree.path() + "/state", now) == 1'800'000'001);
 }
+
+TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS alone") {
+  const auto config = [](const std::string& enrol) {
+    return parse_config("state_dir: /s\ncontroller: {endpoint: \"tcp://a:7460\", enrol: {" + enrol + "}}\n", "test");
+  };
+  const auto told = config("url: \"https://[::1]:7463\", token_file: /t, ca_file: /c");
+  REQUIRE_MESSAGE(told.has_value(), told.error().message());
+  CHECK(told->controller.key_file == "/s/agent.key");
+  CHECK(told->controller.server_key_file == "/s/controller.pub");
+  CHECK(told->controller.enrol.host == "::1");
+  CHECK(told->controller.enrol.port == 7463);
+  CHECK(told->controller.enrol.path == "/api/v1/enrol");
+  CHECK(config("url: \"http://127.0.0.1:7463/x\", token_file: /t, insecure: true")->controller.enrol.path == "/x");
+  for (const std::string& wrong : std::vector<std::string>{
+           "url: \"https://a:7463\", ca_file: /c", "url: \"https://a:7463\", token_file: /t",
+           "url: \"https://a\", token_file: /t, ca_file: /c", "url: \"ftp://a:1\", token_file: /t, ca_file: /c",
+           "url: \"http://127.0.0.1:7463\", token_file: /t",
+           "url: \"http://a:7463\", token_file: /t, insecure: true"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(config(wrong));
+  }
+}

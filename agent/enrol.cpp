@@ -1,0 +1,131 @@
+#include "agent/enrol.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "common/dir.hpp"
+#include "common/http/client.hpp"
+#include "common/http/token.hpp"
+#include "common/once_per.hpp"
+#include "common/transport/allow_edit.hpp"
+
+namespace wattle::agent {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+constexpr std::chrono::milliseconds kPatience{10'000};
+constexpr Duration kFirstPause = seconds(1);
+constexpr Duration kLongestPause = seconds(300);
+constexpr Duration kQuiet = seconds(10);  // the controller reads its list within two
+constexpr std::size_t kMaxAnswer = 64 << 10;
+
+Error refused(const EnrolConfig& config, const http::Answer& answer) {
+  const json body = json::parse(answer.body, nullptr, false);
+  const bool told = body.is_object() && body.contains("error") && body["error"].is_string();
+  return {answer.status == 409 ? Errc::conflict : Errc::denied, config.url,
+          told ? body["error"].get<std::string>() : "answers " + std::to_string(answer.status), ""};
+}
+
+}  // namespace
+
+Result<std::string> own_public_key(const std::string& key_file) {
+  auto pair = transport::KeyPair::load(key_file);
+  if (pair) return pair->public_key;
+  if (pair.error().code != Errc::not_found) return forward_error(pair);
+  const transport::KeyPair made = transport::KeyPair::generate();
+  WATTLE_CHECK(made.save(key_file));
+  return made.public_key;
+}
+
+Result<transport::ServerKeys> enrol_once(const EnrolConfig& config, const std::string& node,
+                                         const std::string& public_key) {
+  WATTLE_TRY(std::string token, http::load_token(config.token_file));
+  http::Origin origin{config.host, config.port, std::nullopt};
+  if (config.tls) origin.tls = http::Trust{config.ca_file, {}, {}};
+  http::Client client(std::move(origin), kMaxAnswer);
+  client.bearer(std::move(token));
+  WATTLE_TRY(const auto answer,
+             client.request("POST", config.path, json{{"public_key", public_key}}.dump(), kPatience));
+  if (answer.status != 200) return tl::unexpected<Error>(refused(config, answer));
+  const json body = json::parse(answer.body, nullptr, false);
+  std::vector<std::string> keys;
+  if (body.is_object() && body.contains("server_keys") && body["server_keys"].is_array())
+    for (const json& key : body["server_keys"])
+      if (key.is_string()) keys.push_back(key.get<std::string>());
+  if (keys.empty() || keys.size() > 2 || !std::all_of(keys.begin(), keys.end(), transport::is_public_key))
+    return fail(Errc::malformed, config.url, "does not answer as a controller does", "is it one?");
+  const std::string named = body.contains("node") && body["node"].is_string() ? body["node"].get<std::string>() : "";
+  if (named != node)
+    return fail(Errc::conflict, config.url, "takes us for node " + named + ", and we are " + node,
+                "give this node its own token, or set `node: " + named + "`");
+  return transport::ServerKeys{keys[0], keys.size() > 1 ? keys[1] : std::string()};
+}
+
+Enroller::Enroller(EnrolConfig config, std::string node, std::string public_key, std::string server_key_file,
+                   const Clock& clock, const Log& log)
+    : config_(std::move(config)),
+      node_(std::move(node)),
+      public_key_(std::move(public_key)),
+      server_key_file_(std::move(server_key_file)),
+      clock_(clock),
+      log_(log),
+      random_(std::hash<std::string>{}(node_)),
+      thread_([this] { run(); }) {}
+
+Enroller::~Enroller() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void Enroller::ask() {
+  {
+    const std::lock_guard lock(mutex_);
+    asked_ = true;
+  }
+  wake_.notify_all();
+}
+
+void Enroller::pause(Duration span) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, span, [this] { return stop_; });
+}
+
+Status Enroller::try_once() {
+  WATTLE_TRY(const auto keys, enrol_once(config_, node_, public_key_));
+  return write_file_atomically(server_key_file_, keys.current + "\n" + (keys.next.empty() ? "" : keys.next + "\n"));
+}
+
+void Enroller::run() {
+  OncePer told(seconds(60), 16);
+  Duration span = kFirstPause;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stop_ || asked_; });
+      if (stop_) return;
+    }
+    const Status tried = try_once();
+    if (tried) {
+      log_.info("enrol.done", {{"node", node_}, {"key", public_key_}, {"url", config_.url}});
+      ++done_;
+      span = kFirstPause;
+      pause(kQuiet);
+      const std::lock_guard lock(mutex_);
+      asked_ = false;  // what was asked meanwhile was of before
+      continue;
+    }
+    if (told.note(tried.error().message(), clock_.mono()))
+      log_.warn("enrol.failed", {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
+    std::uniform_real_distribution<double> jitter(0.5, 1.0);
+    pause(from_seconds(wattle::seconds(span) * jitter(random_)));
+    span = std::min(2 * span, kLongestPause);
+  }
+}
+
+}  // namespace wattle::agent
