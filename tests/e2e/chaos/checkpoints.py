@@ -9,7 +9,7 @@ import shutil
 import time
 
 from cluster import SIMULATED
-from house import wait_until
+from house import HouseError, wait_until
 
 MOST_KEPT = 3
 
@@ -79,6 +79,15 @@ def learns_on(cluster, report, what):
     report.check(f"{what}: learning goes on", True)
 
 
+def wait_for_save(cluster, before):
+    """A save takes some ten milliseconds: it is looked for without a pause worth the name."""
+    end = time.monotonic() + 60
+    while not set(folder(cluster).iterdir()) - before:
+        if time.monotonic() > end:
+            raise HouseError("not within 60 s: a save begins")
+        time.sleep(0.0002)
+
+
 def killed_while_saving(cluster, report, dice, kills):
     begin_learning(cluster)
     unfinished = wrong = 0
@@ -86,8 +95,8 @@ def killed_while_saving(cluster, report, dice, kills):
         before = set(folder(cluster).iterdir())
         # The first moment at which something is new there, or a little later; every fourth time any moment.
         if turn % 4 != 3:
-            wait_until("a save begins", lambda: set(folder(cluster).iterdir()) - before, 60)
-            time.sleep(dice.choice((0, 0, dice.uniform(0, 0.01))))
+            wait_for_save(cluster, before)
+            time.sleep(dice.choice((0, dice.uniform(0, 0.005), dice.uniform(0, 0.03))))
         cluster.kill("controller")
         unfinished += any(path.stem.split(".")[0] not in {m.stem for m in manifests(cluster) if whole(m)} for path in folder(cluster).iterdir())
         expected = newest_whole(cluster)
