@@ -73,6 +73,8 @@ Result<wire::Ask> parse_extender_args(std::string_view text) {
     return fail(Errc::out_of_range, "request body", much.what, "send ExtenderArgs");
   } catch (const json::parse_error& error) {
     return fail(Errc::malformed, "request body", "is no JSON, byte " + std::to_string(error.byte), "send ExtenderArgs");
+  } catch (const json::exception& error) {  // a number beyond what a double holds
+    return fail(Errc::malformed, "request body", error.what(), "send ExtenderArgs");
   }
   if (!args.is_object()) return fail(Errc::malformed, "request body", "is no JSON object", "send ExtenderArgs");
   const auto pod = args.find("Pod");

@@ -4,6 +4,7 @@ Law      the oldest samples go, in whole segments; agent and controller count th
 """
 import time
 
+from audit import Spool
 from house import wait_until
 
 BOUND = 8 << 20  # the smallest that an agent takes
@@ -16,8 +17,11 @@ def gauge(cluster, name):
     return cluster.metrics("a1").get(name, 0)
 
 
-def overflow(cluster, report, enough):
-    wait_until(f"{enough} samples are dropped", lambda: gauge(cluster, "wattle_agent_dropped_records_total") >= enough, 240)
+def overflow(cluster, report, so_far):
+    """Until more are dropped than so far."""
+    dropped = wait_until("samples are dropped", lambda: max(0, gauge(cluster, "wattle_agent_dropped_records_total") - so_far), 240)
+    size = gauge(cluster, "wattle_agent_spool_bytes") / max(1, gauge(cluster, "wattle_agent_outbox_records"))
+    report.check("what a full spool drops is a whole segment", (dropped + 1) * size >= SEGMENT, (dropped, size))
 
 
 def spool_overflow(cluster, report, dice, kills):
@@ -27,22 +31,24 @@ def spool_overflow(cluster, report, dice, kills):
     cluster.wait_ingesting()
     for turn in range(max(1, kills // 50)):
         cluster.net.cut("a1")
-        overflow(cluster, report, 1)
+        overflow(cluster, report, gauge(cluster, "wattle_agent_dropped_records_total"))
         if turn == 0:
             # Of an incarnation that is over: no later number tells of that gap, the agent must.
             wait_until("it holds what it dropped as a gap", lambda: gauge(cluster, "wattle_agent_spool_gap_records") > 0)
             cluster.kill("a1")
+            before = sum(records for *_, records in Spool(cluster.spool("a1")).gaps)
             cluster.start("a1")
             wait_until("the agent is back", lambda: cluster.metrics("a1"), 60)
-            overflow(cluster, report, 1)
+            overflow(cluster, report, 0)
         time.sleep(dice.uniform(0, 2))
         cluster.net.heal("a1")
         report.recovered("spool overflowed, the newest sample of its agent taken after", cluster.wait_ingesting(seconds=240))
         wait_until("the spool is empty", lambda: gauge(cluster, "wattle_agent_outbox_records") < 20, 240)
+    said = before + gauge(cluster, "wattle_agent_dropped_records_total")
     cluster.stop_all()
     store, spools = cluster.books()
-    gaps = [(incarnation, last - first + 1) for node, incarnation, first, last in store.gaps if node == "a1"]
-    told = sum(count for _, count in gaps)
+    told = sum(last - first + 1 for node, _, first, last in store.gaps if node == "a1")
+    report.check(f"the agent has counted as many as the controller misses: {told}", told == said, said)
     kept, dropped, wrong = cluster.audit((store, spools))
     report.check(f"a full spool: {kept} samples are in the store once, {dropped} are told as dropped, none is lost", told > 0 and not wrong, wrong)
     cluster.configure("a1")

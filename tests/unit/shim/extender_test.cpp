@@ -184,6 +184,7 @@ TEST_CASE("a malformed request is refused and the mistake named") {
   CHECK(subject_of("[]") == "request body");
   CHECK(subject_of("{\"Pod\":{},\"NodeNames\":[\"\xff\"]}") == "request body");
   CHECK(subject_of(std::string(100'000, '[')) == "request body");
+  CHECK(subject_of(R"({"Pod":{"priority":1e999},"NodeNames":[]})") == "request body");
   CHECK(subject_of("{}") == "Pod");
   CHECK(subject_of(R"({"Pod":null,"NodeNames":[]})") == "Pod");
   CHECK(subject_of(R"({"Pod":{},"NodeNames":"n1"})") == "NodeNames");
