@@ -162,9 +162,12 @@ void write_plan(models::Observation& observation, std::span<const std::size_t> r
     out[kOutlives] = relative(outlives(plan, node));
   }
   observation.pod[kPodPlanKnown] = 1;
+  observation.pod[kPodPlan + 2] = logarithm(plan.expected_pods, 16);
+}
+
+void write_prediction(models::Observation& observation, const PlanView& plan) {
   observation.pod[kPodPlan] = ratio(plan.demand_quantile);
   observation.pod[kPodPlan + 1] = std::isfinite(plan.life_s) ? logarithm(plan.life_s / 60, 16) : 0.0F;
-  observation.pod[kPodPlan + 2] = logarithm(plan.expected_pods, 16);
 }
 
 }  // namespace
@@ -216,7 +219,8 @@ models::Observation observe(const ClusterView& view, const PodSpec& pod, const s
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
                             std::span<const std::string> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward, const PlanView* plan) {
-  assert(!plan || plan->nodes.size() == view.nodes.size());
+  const bool planned = plan && !plan->nodes.empty();
+  assert(!planned || plan->nodes.size() == view.nodes.size());
   const std::size_t count = rows.size();
   const double demand = plan ? plan->demand_cores : demand_cores(pod);
   const Means fleet = sum_up(view, rows, predictions);
@@ -236,7 +240,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
     slope[row] = sane(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
     slots[row] = slots_for(node, pod);
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
-    const auto preference = plan ? std::optional(plan->nodes[rows[row]].preference) : std::nullopt;
+    const auto preference = planned ? std::optional(plan->nodes[rows[row]].preference) : std::nullopt;
     const double prior = prior_of(reward, predictions[row].value(), predictions[row].latency, preference);
     observation.prior[row] = static_cast<float>(sane(prior, 1e6));
     observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
@@ -258,7 +262,8 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
                      0,  // plan_known
                      logarithm(fleet.same_app, 8),
                      logarithm(fleet.amortised_w, 8)};
-  if (plan) write_plan(observation, rows, slots, *plan);
+  if (planned) write_plan(observation, rows, slots, *plan);
+  if (plan) write_prediction(observation, *plan);
   write_weights(observation, reward);
   observation.context[5] = logarithm(static_cast<double>(count) - 1, 12);
   observation.context[6] = logarithm(static_cast<double>(view.pending_pods), 12);

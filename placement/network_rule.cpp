@@ -22,16 +22,34 @@ void fill_view(const Fleet& fleet, ClusterView& view) {
   }
 }
 
-PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const Ask& ask, ClusterView& scratch) {
-  PlannedAsk asked;
-  asked.plan = planner.view(fleet, ask);
+namespace {
+
+models::Observation observe_fleet(const Fleet& fleet, const Ask& ask, const PlanView& plan, ClusterView& scratch) {
   fill_view(fleet, scratch);
   PodSpec pod;
   pod.request = ask.request;
   RewardConfig reward;
   reward.horizon_s = fleet.hold_s;
-  asked.observation = observe(scratch, pod, std::vector<std::string>(fleet.nodes.size()), reward, &asked.plan);
-  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) asked.observation.valid[i] = fits(fleet.nodes[i], ask) ? 1 : 0;
+  models::Observation seen = observe(scratch, pod, std::vector<std::string>(fleet.nodes.size()), reward, &plan);
+  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) seen.valid[i] = fits(fleet.nodes[i], ask) ? 1 : 0;
+  return seen;
+}
+
+}  // namespace
+
+PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const Ask& ask, ClusterView& scratch) {
+  PlannedAsk asked;
+  asked.plan = planner.view(fleet, ask);
+  asked.observation = observe_fleet(fleet, ask, asked.plan, scratch);
+  return asked;
+}
+
+PlannedAsk observe_unplanned(const Fleet& fleet, const Ask& ask, ClusterView& scratch) {
+  PlannedAsk asked;
+  asked.plan.demand_cores = ask.demand_cores;
+  asked.plan.demand_quantile = demand_quantile(fleet, ask);
+  if (!fleet.pods_stay) asked.plan.life_s = ask.life_s;
+  asked.observation = observe_fleet(fleet, ask, asked.plan, scratch);
   return asked;
 }
 
@@ -48,12 +66,12 @@ std::optional<std::size_t> best_node(const models::Observation& observation, std
 }
 
 std::optional<std::size_t> NetworkRule::choose(const Fleet& fleet, const Ask& ask) {
-  const PlannedAsk asked = observe_planned(planner_, fleet, ask, view_);
-  if (!asked.plan.pick) return std::nullopt;
+  const PlannedAsk asked =
+      options_.plan ? observe_planned(planner_, fleet, ask, view_) : observe_unplanned(fleet, ask, view_);
   q_.resize(asked.observation.nodes);
   network_->residual(asked.observation, q_);
   const auto chosen = best_node(asked.observation, q_, asked.plan.pick, options_.margin);
-  ++choices_;
+  if (chosen) ++choices_;
   if (chosen != asked.plan.pick) ++deviations_;
   return chosen;
 }

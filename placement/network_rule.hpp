@@ -26,10 +26,13 @@ struct PlannedAsk {
   models::Observation observation;
 };
 PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const Ask& ask, ClusterView& scratch);
+// The same without a plan: the pod's predicted demand and life, and the amortised rank as prior.
+PlannedAsk observe_unplanned(const Fleet& fleet, const Ask& ask, ClusterView& scratch);
 
 struct NetworkRuleOptions {
   PlannerOptions planner;
   double margin = 0;
+  bool plan = true;  // false: features and prior without the planner, and nothing to fall back to
 };
 
 class NetworkRule final : public Rule {

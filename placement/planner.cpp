@@ -51,6 +51,8 @@ double rank_of(const std::vector<double>& ascending, double value) {
 
 }  // namespace
 
+double demand_quantile(const Fleet& fleet, const Ask& ask) { return rank_of(fleet.expected_demand, ask.demand_cores); }
+
 double Planner::pods_there(const Fleet& fleet, std::size_t i) const {
   const FleetNode& node = fleet.nodes[i];
   double pods = node.requested.cpu_cores / unit_cores_;
@@ -305,7 +307,7 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const Ask& ask, con
     }
     return best;
   }
-  double heavier = (1 - rank_of(fleet.expected_demand, ask.demand_cores)) * open.total;
+  double heavier = (1 - demand_quantile(fleet, ask)) * open.total;
   for (const std::size_t i : open.by_slope) {
     heavier -= open.places[i];
     if (heavier < 0) return i;
@@ -324,7 +326,7 @@ PlanView Planner::view(const Fleet& fleet, const Ask& ask) {
   PlanView out;
   out.pick = pick(fleet, ask, open);
   out.demand_cores = ask.demand_cores;
-  out.demand_quantile = rank_of(fleet.expected_demand, ask.demand_cores);
+  out.demand_quantile = demand_quantile(fleet, ask);
   out.life_s = fleet.pods_stay ? std::numeric_limits<double>::infinity() : ask.life_s;
   out.nodes.resize(fleet.nodes.size());
   for (std::size_t i = 0; i < out.nodes.size(); ++i) {

@@ -39,6 +39,9 @@ struct PlannedBlock {
   std::size_t node = 0, from = 0, to = 0;  // pods on the node, beyond those there when it was planned
 };
 
+// Part of the pods to come that use less than this one.
+double demand_quantile(const Fleet& fleet, const Ask& ask);
+
 class Planner final : public Rule {
  public:
   explicit Planner(PlannerOptions options) : options_(options) {}

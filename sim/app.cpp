@@ -18,8 +18,11 @@ constexpr std::array kSubcommands {
                  commands::eval},
       Subcommand{"bench", "judge placement rules on measured servers and demand, by the gap to full knowledge",
                  commands::bench},
+      Subcommand{"labels", "judge choices on X8 by what would have followed; what `train x8` learns from",
+                 commands::labels},
 #if WATTLE_HAS_TORCH
-      Subcommand{"train", "train a network online in the simulated loop", commands::train},
+      Subcommand{"train", "train a network online in the simulated loop; train x8: from labels", commands::train},
+      Subcommand{"online", "go on learning on X8 from outcomes alone", commands::online},
 #endif
       Subcommand{"swarm", "play many nodes that speak the agents' protocol and run the pods they get",
                  live::swarm_command},

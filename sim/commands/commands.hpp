@@ -16,7 +16,10 @@ namespace wattle::sim::commands {
 int bench(int argc, char** argv);
 int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
-int train(int argc, char** argv);
+int labels(int argc, char** argv);
+int train(int argc, char** argv);  // in the simulated loop; `train x8`: the next
+int online(int argc, char** argv);
+int train_x8(int argc, char** argv);  // from labels
 
 // What several commands take; as typed.
 struct WorldArguments {

@@ -25,8 +25,7 @@ Status run(const EvalArguments& arguments) {
   std::vector<Contestant> contestants;
   std::shared_ptr<const models::FrozenNetwork> trained;
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(const auto file, read_model(arguments.model_file));
-    WATTLE_TRY(trained, models::FrozenNetwork::from_weights(file.tensors, 0, arguments.model_file));
+    WATTLE_TRY(trained, read_network(arguments.model_file));
     contestants.push_back({"trained", Rule::decide, "dqn", trained.get()});
   }
   contestants.push_back({"initial", Rule::decide, "dqn", initial.get()});

@@ -1,6 +1,7 @@
 #include "sim/commands/model_file.hpp"
 
 #include "common/dir.hpp"
+#include "placement/features.hpp"
 
 namespace wattle::sim::commands {
 
@@ -15,6 +16,14 @@ Result<models::Safetensors> read_model(const std::string& file) {
   WATTLE_TRY(const auto bytes,
              dir.read_file(slash == std::string::npos ? file : file.substr(slash + 1), kMaxModelBytes));
   return models::parse_safetensors(bytes, file);
+}
+
+Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file) {
+  WATTLE_TRY(const auto model, read_model(file));
+  const auto schema = model.metadata.find("feature_schema");
+  if (schema != model.metadata.end() && schema->second != placement::feature_schema_hash())
+    return fail(Errc::conflict, file, "was trained on other features (schema " + schema->second + ")", "train it anew");
+  return models::FrozenNetwork::from_weights(model.tensors, 0, file);
 }
 
 Status write_model(const std::string& file, const models::Safetensors& model) {

@@ -3,14 +3,18 @@
 // Threads  any
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "common/result.hpp"
+#include "models/frozen/frozen_network.hpp"
 #include "models/frozen/safetensors.hpp"
 
 namespace wattle::sim::commands {
 
 Result<models::Safetensors> read_model(const std::string& file);
+// Refuses weights of another feature schema, where the file names one.
+Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
 Status write_model(const std::string& file, const models::Safetensors& model);
 
 }  // namespace wattle::sim::commands

@@ -75,6 +75,7 @@ Status run(const TrainArguments& arguments) {
 }  // namespace
 
 int train(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "x8") return train_x8(argc - 1, argv + 1);
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();

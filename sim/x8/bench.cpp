@@ -4,6 +4,7 @@
 #include <cassert>
 #include <map>
 
+#include "placement/network_rule.hpp"
 #include "sim/kube_scoring.hpp"
 
 namespace wattle::sim::x8 {
@@ -86,8 +87,16 @@ Episode with_truth(Episode episode) {
 
 }  // namespace
 
-Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed) {
+Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed,
+                                                       const BenchOptions& options) {
   if (name == "kube_default") return std::make_unique<KubeDefault>(seed);
+  if (name == "dqn") {
+    if (!options.network) return fail(Errc::not_found, "rule dqn", "has no network", "give --model FILE");
+    placement::NetworkRuleOptions learned;
+    learned.margin = options.margin;
+    learned.plan = options.plan;
+    return std::make_unique<placement::NetworkRule>(options.network, learned);
+  }
   return placement::make_rule(name, seed);
 }
 
@@ -129,7 +138,7 @@ Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
   for (const std::size_t nodes : options.nodes) {
     BenchTable table;
     table.nodes = nodes;
-    for (const std::string& name : options.rules) table.rules.push_back({name, {}, {}, {}, {}});
+    for (const std::string& name : options.rules) table.rules.push_back({name, {}, {}, {}, {}, {}});
     Options drawn = options.episode;
     drawn.nodes = nodes;
     for (std::size_t k = 0; k < options.seeds; ++k) {
@@ -138,7 +147,7 @@ Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
       table.seeds.push_back(seed);
       table.days.push_back(episode.day->name);
       for (BenchRule& each : table.rules) {
-        WATTLE_TRY(const auto rule, make_any_rule(each.name, seed));
+        WATTLE_TRY(const auto rule, make_any_rule(each.name, seed, options));
         each.runs.push_back(run(episode, *rule));
       }
       if (drawn.churn || options.moves_per_pod == 0) continue;
@@ -161,11 +170,12 @@ Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
     const auto find = [&](const char* name) {
       return std::find_if(table.rules.begin(), table.rules.end(), [&](const BenchRule& r) { return r.name == name; });
     };
-    const auto base = find("kube_default"), amortised = find("amortised");
+    const auto base = find("kube_default"), amortised = find("amortised"), planner = find("planner");
     for (BenchRule& each : table.rules) {
       if (!table.reference_j.empty()) each.gap = over(each, table.reference_j);
       if (base != table.rules.end()) each.over_default = over(each, energies(*base));
       if (amortised != table.rules.end()) each.over_amortised = over(each, energies(*amortised));
+      if (planner != table.rules.end()) each.over_planner = over(each, energies(*planner));
     }
     result.tables.push_back(std::move(table));
   }

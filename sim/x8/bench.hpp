@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/result.hpp"
+#include "models/frozen/q_network.hpp"
 #include "placement/fleet.hpp"
 #include "sim/statistics.hpp"
 #include "sim/x8/cluster.hpp"
@@ -17,9 +19,6 @@
 #include "sim/x8/reference.hpp"
 
 namespace wattle::sim::x8 {
-
-// Beyond those of placement::make_rule: "kube_default".
-Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed);
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, refused = 0, wake_wait_s = 0, placements = 0;
@@ -37,8 +36,14 @@ struct BenchOptions {
   std::uint64_t first_seed = 0;
   std::size_t seeds = 10;
   std::vector<std::string> rules;
-  std::size_t moves_per_pod = 4000;  // of the annealed reference; 0: none
+  std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
+  std::shared_ptr<const models::QNetwork> network;  // of the rule dqn
+  double margin = 0;                                // likewise, placement/network_rule
+  bool plan = true;                                 // likewise
 };
+// Beyond those of placement::make_rule: "kube_default" and "dqn".
+Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed,
+                                                       const BenchOptions& options);
 
 struct BenchRule {
   std::string name;
@@ -46,6 +51,7 @@ struct BenchRule {
   std::optional<Interval> gap;           // to the reference
   std::optional<Interval> over_default;  // energy / that of kube_default - 1
   std::optional<Interval> over_amortised;
+  std::optional<Interval> over_planner;
 };
 struct BenchTable {
   std::size_t nodes = 0;

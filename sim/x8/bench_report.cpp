@@ -58,12 +58,12 @@ std::string to_table(const BenchResult& result) {
     out += "\n" + std::to_string(table.nodes) + " nodes, " + std::to_string(table.seeds.size()) +
            " paired seeds from " + std::to_string(table.seeds.front()) + "; inter-quartile means [95% intervals], %\n" +
            std::string(15, ' ') + padded("gap to full knowl.", 24) + padded("energy / default - 1", 26) +
-           padded("energy / amortised - 1", 26) + padded("kWh", 9) + padded("awake", 8) + padded("wakes", 8) +
-           padded("refused", 8) + "\n";
+           padded("energy / amortised - 1", 26) + padded("energy / planner - 1", 26) + padded("kWh", 9) +
+           padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) + "\n";
     for (const BenchRule& rule : table.rules) {
       out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
              padded(percent(rule.gap), 24) + padded(percent(rule.over_default), 26) +
-             padded(percent(rule.over_amortised), 26) +
+             padded(percent(rule.over_amortised), 26) + padded(percent(rule.over_planner), 26) +
              padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
              padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
@@ -102,6 +102,7 @@ std::string to_json(const BenchResult& result) {
                        {"gap", interval_json(rule.gap)},
                        {"energy_over_default", interval_json(rule.over_default)},
                        {"energy_over_amortised", interval_json(rule.over_amortised)},
+                       {"energy_over_planner", interval_json(rule.over_planner)},
                        {"runs", std::move(runs)}});
     }
     out["tables"].push_back({{"nodes", table.nodes},

@@ -147,7 +147,8 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
   const double cores = episode.total_cores();
   double room = 0;
   for (std::size_t i = 0; i < episode.servers.size(); ++i) room += episode.slots(i);
-  const double fill = uniform(random, options.fill_low, options.fill_high);
+  const double drawn = uniform(random, options.fill_low, options.fill_high);
+  const double fill = options.fill_longest ? options.fill_high : drawn;
   const auto wanted = static_cast<std::size_t>(std::min(room, std::max(1.0, std::floor(fill * cores))));
   if (!options.churn) {
     for (std::size_t p = 0; p < wanted; ++p) {

@@ -45,6 +45,7 @@ struct Options {
   Knowledge knowledge = Knowledge::truth;
   Side side = Side::report;
   bool fill_told = false;                    // the rule is told how many pods will come
+  bool fill_longest = false;                 // pods come up to fill_high, whatever the rule is told
   double fill_low = 0.60, fill_high = 0.68;  // requested share of cores in the end, uniform; told as that range
   double churn_fill = 0.64;                  // mean in the steady state
   double life_s = 7200;                      // churn: mean over applications

@@ -1,0 +1,180 @@
+#include "sim/x8/imitate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "placement/network_rule.hpp"
+#include "sim/random.hpp"
+
+namespace wattle::sim::x8 {
+
+namespace {
+
+// Of the tried nodes, by value; others 0.
+std::vector<float> softmax(const Label& label, const std::function<double(std::size_t)>& value, double temperature) {
+  double highest = -1e300, sum = 0;
+  const std::size_t n = label.state.nodes;
+  std::vector<float> out(n, 0.0F);
+  for (std::size_t i = 0; i < n; ++i)
+    if (!std::isnan(label.regret[i])) highest = std::max(highest, value(i));
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::isnan(label.regret[i])) continue;
+    const double e = std::exp((value(i) - highest) / temperature);
+    out[i] = static_cast<float>(e);
+    sum += e;
+  }
+  for (float& each : out) each /= static_cast<float>(sum);
+  return out;
+}
+
+std::vector<float> residual_of(const models::QNetwork* network, const models::Observation& state) {
+  std::vector<float> out(state.nodes, 0.0F);
+  if (network) network->residual(state, out);
+  return out;
+}
+
+}  // namespace
+
+models::PolicyExample example_of(const Label& label, const ImitateOptions& options) {
+  models::PolicyExample example;
+  example.state = label.state;
+  for (const float regret : label.regret) example.tried.push_back(std::isnan(regret) ? 0 : 1);
+  example.target = softmax(
+      label, [&](std::size_t i) { return -static_cast<double>(label.regret[i]); }, options.temperature);
+  if (options.anchor_share <= 0) return example;
+  const std::vector<float> residual = residual_of(options.anchor.get(), label.state);
+  const std::vector<float> anchor = softmax(
+      label, [&](std::size_t i) { return static_cast<double>(label.state.prior[i] + residual[i]); },
+      options.temperature);
+  const auto share = static_cast<float>(options.anchor_share);
+  for (std::size_t i = 0; i < anchor.size(); ++i)
+    example.target[i] = (1 - share) * example.target[i] + share * anchor[i];
+  return example;
+}
+
+Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptions& options,
+                               models::PolicyTrainer& trainer) {
+  if (labels.empty()) return fail(Errc::out_of_range, "labels", "there are none", "more episodes");
+  std::vector<models::PolicyExample> examples;
+  for (const Label& label : labels) examples.push_back(example_of(label, options));
+  std::vector<std::size_t> order(examples.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random(mix(options.seed, 0x696d6974ULL));
+  ImitateFigures figures;
+  std::vector<const models::PolicyExample*> batch;
+  for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
+    for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[pick(random, k)]);
+    figures.loss = figures.agreement = 0;
+    for (std::size_t from = 0; from < order.size(); from += options.batch) {
+      batch.clear();
+      for (std::size_t k = from; k < std::min(order.size(), from + options.batch); ++k)
+        batch.push_back(&examples[order[k]]);
+      WATTLE_TRY(const models::PolicyStats stats, trainer.imitate(batch, options.temperature));
+      const double part = static_cast<double>(batch.size()) / static_cast<double>(order.size());
+      figures.loss += part * stats.loss;
+      figures.agreement += part * stats.agreement;
+      figures.steps = stats.step;
+    }
+  }
+  return figures;
+}
+
+std::vector<double> regrets_of(std::span<const Label> labels, const models::QNetwork* network) {
+  std::vector<double> regrets;
+  for (const Label& label : labels) {
+    const std::vector<float> residual = residual_of(network, label.state);
+    std::size_t best = label.state.nodes;
+    for (std::size_t i = 0; i < label.state.nodes; ++i) {
+      if (std::isnan(label.regret[i])) continue;
+      if (best == label.state.nodes || label.state.prior[i] + residual[i] > label.state.prior[best] + residual[best])
+        best = i;
+    }
+    regrets.push_back(static_cast<double>(label.regret[best]));
+  }
+  return regrets;
+}
+
+double mean_regret(std::span<const Label> labels, const models::QNetwork* network) {
+  return labels.empty() ? 0 : mean(regrets_of(labels, network));
+}
+
+Promotion promote(std::span<const Label> held_out, const models::QNetwork* present,
+                  std::span<const models::QNetwork* const> candidates) {
+  Promotion out;
+  if (held_out.empty() || candidates.empty()) return out;
+  std::size_t best = 0;
+  double least = 0;
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    const double here = mean_regret(held_out, candidates[c]);
+    if (c > 0 && here >= least) continue;
+    best = c;
+    least = here;
+  }
+  out.against_present = paired_difference(regrets_of(held_out, candidates[best]), regrets_of(held_out, present));
+  if (out.against_present.below_zero()) out.candidate = best;
+  return out;
+}
+
+models::Weights to_tensors(std::span<const Label> labels) {
+  models::Tensor counts, ask, node, prior, valid, regret;
+  for (const Label& label : labels) {
+    const models::Observation& state = label.state;
+    counts.values.push_back(static_cast<float>(state.nodes));
+    ask.values.insert(ask.values.end(), state.pod.begin(), state.pod.end());
+    ask.values.insert(ask.values.end(), state.context.begin(), state.context.end());
+    node.values.insert(node.values.end(), state.node.begin(), state.node.end());
+    prior.values.insert(prior.values.end(), state.prior.begin(), state.prior.end());
+    for (std::size_t i = 0; i < state.nodes; ++i) {
+      valid.values.push_back(state.valid[i] != 0 ? 1.0F : 0.0F);
+      regret.values.push_back(std::isnan(label.regret[i]) ? -1.0F : label.regret[i]);  // regrets are not negative
+    }
+  }
+  models::Weights tensors;
+  const auto put = [&](const char* name, models::Tensor& tensor) {
+    tensor.shape = {static_cast<std::int64_t>(tensor.values.size())};
+    tensors[name] = std::move(tensor);
+  };
+  put("nodes", counts);
+  put("ask", ask);
+  put("node", node);
+  put("prior", prior);
+  put("valid", valid);
+  put("regret", regret);
+  return tensors;
+}
+
+Result<std::vector<Label>> parse_labels(const models::Weights& tensors, const std::string& subject) {
+  constexpr std::size_t kAsk = models::kPodFeatures + models::kContextFeatures;
+  for (const char* name : {"nodes", "ask", "node", "prior", "valid", "regret"})
+    if (!tensors.contains(name)) return fail(Errc::malformed, subject, std::string("tensor ") + name + " is missing");
+  const auto values = [&](const char* name) -> const std::vector<float>& { return tensors.at(name).values; };
+  double rows = 0;
+  for (const float count : values("nodes")) {
+    if (!(count >= 1 && count <= 1e6F)) return fail(Errc::malformed, subject, "a number of nodes is not within 1..1e6");
+    rows += static_cast<double>(count);
+  }
+  const auto total = static_cast<std::size_t>(rows), labels = values("nodes").size();
+  if (values("ask").size() != labels * kAsk || values("node").size() != total * models::kNodeFeatures ||
+      values("prior").size() != total || values("valid").size() != total || values("regret").size() != total)
+    return fail(Errc::malformed, subject, "tensors do not match the numbers of nodes");
+  std::vector<Label> out(labels);
+  std::size_t row = 0;
+  for (std::size_t k = 0; k < labels; ++k) {
+    models::Observation& state = out[k].state;
+    state.nodes = static_cast<std::size_t>(values("nodes")[k]);
+    const float* ask = &values("ask")[k * kAsk];
+    std::copy_n(ask, models::kPodFeatures, state.pod.begin());
+    std::copy_n(ask + models::kPodFeatures, models::kContextFeatures, state.context.begin());
+    const float* node = &values("node")[row * models::kNodeFeatures];
+    state.node.assign(node, node + state.nodes * models::kNodeFeatures);
+    for (std::size_t i = 0; i < state.nodes; ++i, ++row) {
+      state.prior.push_back(values("prior")[row]);
+      state.valid.push_back(values("valid")[row] > 0 ? 1 : 0);
+      out[k].regret.push_back(values("regret")[row] < 0 ? std::nanf("") : values("regret")[row]);
+    }
+  }
+  return out;
+}
+
+}  // namespace wattle::sim::x8

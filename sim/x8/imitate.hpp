@@ -1,0 +1,59 @@
+// imitate: from judged decisions to a network: cross-entropy with softmax(-regret / temperature), and whether what came out
+// is to be used.
+// Errors   forwards the trainer's; malformed for a file of labels that is none
+// Threads  single owner; the same labels, seeds and options give the same weights
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "models/frozen/trainer.hpp"
+#include "sim/statistics.hpp"
+#include "sim/x8/rollout.hpp"
+
+namespace wattle::sim::x8 {
+
+struct ImitateOptions {
+  std::uint64_t seed = 1;  // of the order of examples
+  double temperature = 0.15;
+  std::size_t epochs = 20;
+  std::size_t batch = 64;
+  // Share of the anchor's own choice in every target: a KL anchor of anchor_share / (1 - anchor_share).
+  double anchor_share = 0;
+  std::shared_ptr<const models::QNetwork> anchor;  // none: the prior
+};
+
+// Targets of a label; nodes that were not tried take no part.
+models::PolicyExample example_of(const Label& label, const ImitateOptions& options);
+
+struct ImitateFigures {
+  double loss = 0, agreement = 0;  // of the last epoch
+  std::uint64_t steps = 0;
+};
+Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptions& options,
+                               models::PolicyTrainer& trainer);
+
+// Regret of the network's choice among the tried nodes of each label, by prior + residual; without a network, of the prior's,
+// which is the planner.
+std::vector<double> regrets_of(std::span<const Label> labels, const models::QNetwork* network);
+double mean_regret(std::span<const Label> labels, const models::QNetwork* network);
+
+// Which network to use from now on: the best of the candidates by mean regret on labels that none was trained on, if it is
+// better than the present one with 95% confidence (paired bootstrap over labels); else none, and the present one stays.
+struct Promotion {
+  std::optional<std::size_t> candidate;
+  Interval against_present;  // regret of the best candidate less that of the present network, W0
+};
+Promotion promote(std::span<const Label> held_out, const models::QNetwork* present,
+                  std::span<const models::QNetwork* const> candidates);
+
+// As tensors, for a file between two runs.
+models::Weights to_tensors(std::span<const Label> labels);
+Result<std::vector<Label>> parse_labels(const models::Weights& tensors, const std::string& subject);
+
+}  // namespace wattle::sim::x8

@@ -1,0 +1,50 @@
+// rollout: what each choice for one pod would have cost, all else being the same; the teacher of learned rules.
+// Method   cluster and rule are cloned; each candidate is tried once, then the rule goes on with the same pods, demands,
+//          lives and noise. Fill: watts at the pods' true means after every further placement, weighed by how likely the
+//          rule may think it that the fill ends there, each relative to what the first candidate's future draws then.
+//          Churn: joules until the horizon
+// Truth    uses the future of the episode: only for training episodes, never within a rule
+// Units    regret in W0 (models::Observation, placement/features): watts, under churn over the mean life
+// Errors   none
+// Threads  single owner; pure but for the clones
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/fleet.hpp"
+#include "sim/x8/cluster.hpp"
+
+namespace wattle::sim::x8 {
+
+using CloneRule = std::function<std::unique_ptr<placement::Rule>()>;  // a copy of the rule as it stands
+
+// Watts of each candidate beyond the least of them. `episode` is the cluster's own and reaches as far as the rule may expect
+// pods to come (Options::fill_longest).
+std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
+                                      std::span<const std::size_t> candidates, const CloneRule& rule, double horizon_s);
+
+// A judged decision.
+struct Label {
+  models::Observation state;
+  std::vector<float> regret;  // [nodes], W0; NaN: not tried
+};
+
+struct LabelOptions {
+  Options episode;  // nodes are drawn from min_nodes to max_nodes
+  std::size_t min_nodes = 5, max_nodes = 14;
+  std::uint64_t first_seed = 1000;
+  std::size_t episodes = 10;
+  std::size_t per_episode = 25;
+  std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
+  double explore = 0.1;                // share of placements on another candidate than the rule's
+  double horizon_lives = 3;
+};
+// Plays training episodes by `network` (by the planner where there is none) and judges some of its decisions.
+std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& options,
+                                  const std::shared_ptr<const models::QNetwork>& network);
+
+}  // namespace wattle::sim::x8

@@ -1,0 +1,230 @@
+// rollout, imitate: choices are judged by what follows, and labels become targets.
+#include "sim/x8/imitate.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/layout.hpp"
+#include "placement/planner.hpp"
+#include "sim/random.hpp"
+#include "sim/x8/bench.hpp"
+
+namespace wattle::sim::x8 {
+namespace {
+
+ServerModel server_of(double cores, double idle_w, double full_w) {
+  ServerModel server;
+  server.cores = cores;
+  for (std::size_t i = 0; i < kWattPoints; ++i)
+    server.watts[i] = idle_w + (full_w - idle_w) * static_cast<double>(i) / static_cast<double>(kWattPoints - 1);
+  server.sleep_w = 2;
+  server.wake_time_s = 30;
+  server.wake_energy_j = 3000;
+  return server;
+}
+
+PodDay steady_day() {
+  PodDay day;
+  day.name = "steady";
+  day.cores.emplace_back().fill(0.5F);
+  day.mean_cores = {0.5};
+  day.by_mean = {0};
+  return day;
+}
+
+const Dataset& data() {
+  static const Dataset made = synthetic_dataset(3);
+  return made;
+}
+
+TEST_CASE("under churn the regret of a choice is the energy it adds until the horizon, by hand") {
+  const PodDay day = steady_day();
+  Episode episode;
+  episode.options.sleep = true;
+  episode.options.churn = true;
+  episode.options.life_s = 1000;
+  episode.servers = {server_of(10, 100, 200), server_of(10, 50, 150)};
+  episode.day = &day;
+  episode.expected_cores = {1, 2};
+  episode.expected_demand = {0.5};
+  episode.pods = {{0, 0, 100, 1000}};
+  episode.end_s = 10'000;
+  Cluster cluster(episode);
+  cluster.advance_to(100);
+  const placement::Planner planner({});
+  const CloneRule clone = [&] { return std::make_unique<placement::Planner>(planner); };
+  const std::vector<std::size_t> both{0, 1};
+  const auto regrets_w = rollout_regrets_w(episode, cluster, 0, both, clone, 5000);
+  // 970 s awake at 50 W more, and a minute of idling at 50 W more; over a mean life of 1000 s.
+  CHECK(regrets_w[0] == doctest::Approx(50.0 * (970 + 60) / 1000));
+  CHECK(regrets_w[1] == 0);
+  CHECK(cluster.fleet().nodes[0].pods + cluster.fleet().nodes[1].pods == 0);  // only clones went on
+}
+
+TEST_CASE("of a fill the regret is the watts it adds, over the numbers of pods that may come") {
+  const PodDay day = steady_day();
+  Episode episode;
+  episode.options.sleep = true;
+  episode.servers = {server_of(2, 100, 200), server_of(2, 50, 150)};
+  episode.day = &day;
+  episode.expected_cores = {1, 1};
+  episode.expected_demand = {0.5};
+  const double forever_s = std::numeric_limits<double>::infinity();
+  episode.pods = {{0, 0, 0, forever_s}};
+  episode.end_s = 10'000;
+  Cluster cluster(episode);
+  cluster.advance_to(0);
+  const placement::Planner planner({});
+  const CloneRule clone = [&] { return std::make_unique<placement::Planner>(planner); };
+  const std::vector<std::size_t> both{1, 0};
+  const auto regrets_w = rollout_regrets_w(episode, cluster, 0, both, clone, 0);
+  CHECK(regrets_w[0] == 0);
+  CHECK(regrets_w[1] == doctest::Approx(50));
+}
+
+TEST_CASE("labels are of training fleets, finite, the same for the same seed, and survive a file") {
+  LabelOptions options;
+  options.episodes = 2;
+  options.per_episode = 5;
+  options.min_nodes = 4;
+  options.max_nodes = 6;
+  options.episode.sleep = true;
+  for (const bool churn : {false, true}) {
+    for (const Knowledge knowledge : {Knowledge::truth, Knowledge::production}) {
+      options.episode.churn = churn;
+      options.episode.knowledge = knowledge;
+      options.episode.warm_s = 3600;
+      options.episode.measure_s = 8 * 3600;
+      const auto labels = collect_labels(data(), options, nullptr);
+      CHECK(labels.size() == 10);
+      for (const Label& label : labels) {
+        double least = std::numeric_limits<double>::infinity();
+        for (std::size_t i = 0; i < label.state.nodes; ++i) {
+          if (std::isnan(label.regret[i])) continue;
+          CHECK(label.state.valid[i] == 1);
+          CHECK(std::isfinite(label.regret[i]));
+          least = std::min(least, static_cast<double>(label.regret[i]));
+        }
+        CHECK(least == 0);  // the best of those tried
+      }
+      const auto again = parse_labels(to_tensors(collect_labels(data(), options, nullptr)), "again");
+      REQUIRE(again);
+      REQUIRE(again->size() == labels.size());
+      for (std::size_t k = 0; k < labels.size(); ++k) {
+        CHECK((*again)[k].state.node == labels[k].state.node);
+        CHECK((*again)[k].state.pod == labels[k].state.pod);
+        CHECK((*again)[k].state.valid == labels[k].state.valid);
+      }
+    }
+  }
+}
+
+TEST_CASE("a damaged file of labels is refused") {
+  models::Weights tensors = to_tensors({});
+  CHECK(parse_labels(tensors, "empty").value().empty());
+  tensors["nodes"].values = {2};
+  CHECK(parse_labels(tensors, "short").error().code == Errc::malformed);
+  tensors["nodes"].values = {std::numeric_limits<float>::quiet_NaN()};
+  CHECK(parse_labels(tensors, "odd").error().code == Errc::malformed);
+  tensors.erase("prior");
+  CHECK(parse_labels(tensors, "less").error().code == Errc::malformed);
+}
+
+TEST_CASE("targets fall with regret, leave out what was not tried, and an anchor draws them to its own choice") {
+  Label label;
+  label.state.nodes = 3;
+  label.state.node.assign(3 * models::kNodeFeatures, 0.0F);
+  label.state.prior = {0.0F, -1.0F, -1.0F};
+  label.state.valid = {1, 1, 1};
+  label.regret = {0.3F, 0.0F, std::nanf("")};
+  ImitateOptions options;
+  const models::PolicyExample free = example_of(label, options);
+  CHECK(free.tried == std::vector<std::uint8_t>{1, 1, 0});
+  CHECK(static_cast<double>(free.target[1] / free.target[0]) == doctest::Approx(std::exp(0.3 / 0.15)));
+  CHECK(free.target[2] == 0.0F);
+  options.anchor_share = 0.5;
+  const models::PolicyExample anchored = example_of(label, options);
+  CHECK(anchored.target[0] > 0.5F);
+  CHECK(mean_regret(std::vector<Label>{label}, nullptr) == doctest::Approx(0.3));
+}
+
+// Prefers the second node, or the first.
+class Fixed final : public models::QNetwork {
+ public:
+  explicit Fixed(float second) : second_(second) {}
+  void residual(const models::Observation& observation, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+    if (observation.nodes > 1) out[1] = second_;
+  }
+  std::uint64_t step() const override { return 1; }
+
+ private:
+  float second_;
+};
+
+TEST_CASE("a network is promoted only when it is surely better than the present one on labels it has not seen") {
+  Random random(5);
+  const auto draw = [&](double gain) {
+    std::vector<Label> labels(200);
+    for (Label& label : labels) {
+      label.state.nodes = 2;
+      label.state.prior = {0.0F, -0.2F};
+      label.state.valid = {1, 1};
+      const double second = gain + normal(random);  // how much better the second node is
+      label.regret = {static_cast<float>(std::max(0.0, second)), static_cast<float>(std::max(0.0, -second))};
+    }
+    return labels;
+  };
+  const Fixed second(1), first(0);
+  const std::vector<const models::QNetwork*> candidates{&first, &second};
+  const Promotion better = promote(draw(1), nullptr, candidates);
+  REQUIRE(better.candidate);
+  CHECK(*better.candidate == 1);
+  CHECK(better.against_present.high < 0);
+  CHECK_FALSE(promote(draw(-1), nullptr, candidates).candidate);  // then the planner is right
+  CHECK_FALSE(promote(draw(0), nullptr, std::vector<const models::QNetwork*>{&second}).candidate);  // noise
+  CHECK_FALSE(promote(draw(1), &second, candidates).candidate);                                     // nothing new
+  CHECK_FALSE(promote({}, nullptr, candidates).candidate);
+}
+
+TEST_CASE("without a plan an untrained network ranks by amortised watts, and still places where pods fit") {
+  BenchOptions options;
+  options.nodes = {5};
+  options.seeds = 1;
+  options.first_seed = 5;
+  options.moves_per_pod = 0;
+  options.rules = {"amortised", "dqn"};
+  options.plan = false;
+  options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
+  const BenchResult result = bench(data(), options).value();
+  CHECK(result.tables[0].rules[1].runs[0].refused == 0);
+  CHECK(result.tables[0].rules[1].runs[0].energy_j ==
+        doctest::Approx(result.tables[0].rules[0].runs[0].energy_j).epsilon(0.02));
+}
+
+TEST_CASE("the rule dqn is on the bench, and untrained it spends what the planner spends") {
+  BenchOptions options;
+  options.nodes = {5};
+  options.seeds = 2;
+  options.first_seed = 5;
+  options.moves_per_pod = 0;
+  options.rules = {"planner", "dqn"};
+  options.episode.sleep = true;
+  CHECK(bench(data(), options).error().code == Errc::not_found);
+  options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
+  for (const bool churn : {false, true}) {
+    options.episode.churn = churn;
+    options.episode.measure_s = 4 * 3600;
+    const BenchResult result = bench(data(), options).value();
+    for (std::size_t k = 0; k < 2; ++k)
+      CHECK(result.tables[0].rules[1].runs[k].energy_j == result.tables[0].rules[0].runs[k].energy_j);
+    CHECK(result.tables[0].rules[1].over_planner->mean == 0);
+  }
+}
+
+}  // namespace
+}  // namespace wattle::sim::x8
