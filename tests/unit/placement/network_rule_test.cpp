@@ -154,7 +154,7 @@ TEST_CASE("features of a plan: absent without one, finite with one, and another 
     PodSpec pod;
     pod.request = ask.request;
     const models::Observation bare = observe(view, pod, std::vector<std::string>(fleet.nodes.size()), {});
-    for (const std::size_t column : {6, 12, 16, 31})
+    for (const std::size_t column : {6U, 12U, 16U, 31U})
       for (std::size_t i = 0; i < bare.nodes; ++i)
         RC_ASSERT(std::abs(bare.node[i * models::kNodeFeatures + column]) <= 0.0F);
     RC_ASSERT(std::abs(bare.pod[10]) <= 0.0F);
