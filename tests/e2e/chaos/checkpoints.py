@@ -59,7 +59,7 @@ def start_and_read(cluster):
 def begin_learning(cluster):
     cluster.start_pods()
     wait_until("checkpoints are kept and steps were taken", lambda: len([m for m in manifests(cluster) if whole(m)]) == MOST_KEPT
-               and cluster.document("status")["gradient_steps"] > 0, 120)
+               and steps(cluster) > 0, 120)
 
 
 def end_learning(cluster):
@@ -68,13 +68,13 @@ def end_learning(cluster):
 
 
 def steps(cluster):
-    return cluster.document("status")["gradient_steps"]
+    return cluster.document("status")["gradient_steps"] or 0
 
 
 def learns_on(cluster, report, what):
     """More steps than it came with, and a checkpoint behind those that were there."""
-    begun, newest = wait_until("the controller tells its steps", lambda: steps(cluster) or 1), manifests(cluster)[:1]
-    wait_until("learning goes on", lambda: steps(cluster) > begun, 120)
+    begun, newest = wait_until("the controller tells its steps", lambda: steps(cluster) + 1, 60), manifests(cluster)[:1]
+    wait_until("learning goes on", lambda: steps(cluster) >= begun, 120)
     wait_until("a further checkpoint is kept", lambda: newest_whole(cluster) and manifests(cluster)[:1] != newest, 120)
     report.check(f"{what}: learning goes on", True)
 

@@ -60,7 +60,8 @@ def jumping_clocks(cluster, report, dice, kills):
                 cluster.start(name)
             report.recovered("wall clocks jumped and programs killed, every agent's samples taken after", cluster.wait_ingesting())
             wait_until("the shim has the new controller's board",
-                       lambda: "no_board" not in (page := cluster.net.fetch("shim", f"http://127.0.0.1:{SHIM}/readyz")) and "stale" not in page)
+                       lambda: any(state in (cluster.net.fetch("shim", f"http://127.0.0.1:{SHIM}/readyz") or "")
+                                   for state in ("board_fresh", "board_neutral")), 60)
     # Without a start of the controller, at which the wall clock alone could tell how old its records are.
     far = 400 * 86400
     clocks["controller"].set(far)

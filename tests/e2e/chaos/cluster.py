@@ -146,6 +146,10 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
         page = self.net.fetch(host, f"http://127.0.0.1:{port}/metrics") or ""
         return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line and not line.startswith("#")}
 
+    def page(self, host="controller"):
+        """The same, once it is there: a busy machine may be late with one answer."""
+        return wait_until(f"the page of {host}", lambda: self.metrics(host), 60)
+
     def document(self, what):
         return json.loads(self.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/{what}") or "{}")
 

@@ -7,8 +7,8 @@ Source   chaos_liar speaks the wire protocol (liar.cpp); the store's file afterw
 import json
 import subprocess
 
-from cluster import AGENTS, TELEMETRY
-from house import HouseError
+from cluster import AGENTS, HTTP, TELEMETRY
+from house import HouseError, wait_until
 
 HONEST_UJ = 50_000_000  # of each honest record of liar.cpp
 CANNOT_BE_SAID = {"nan", "nan of a probe", "infinite", "minus infinite"}  # the message is refused, and the session ends
@@ -17,7 +17,7 @@ MAY_BE = {"wall clock of 1970", "wall clock before 1970", "wall clock of 2262", 
 
 
 def refusals(cluster):
-    return sum(value for name, value in cluster.metrics().items()
+    return sum(value for name, value in cluster.page().items()
                if name.startswith("wattle_controller_refused_total{") and 'endpoint="telemetry"' in name)
 
 
@@ -32,14 +32,14 @@ def tell_lies(cluster):
 
 
 def lying_agent(cluster, report, _, kills):
-    before, cut_before = cluster.metrics()["wattle_controller_records_refused_total"], refusals(cluster)
+    before, cut_before = cluster.page()["wattle_controller_records_refused_total"], refusals(cluster)
     lies = []
     for _ in range(max(1, kills // 20)):
         lies += tell_lies(cluster)
     cut = {lie["lie"] for lie in lies if lie["became"] == "cut"}
     report.check("NaN and infinite numbers end the session, and nothing else does", cut == CANNOT_BE_SAID, cut)
     refused = [lie for lie in lies if lie["lie"] not in CANNOT_BE_SAID | MAY_BE]
-    counted = cluster.metrics()["wattle_controller_records_refused_total"] - before
+    counted = cluster.page()["wattle_controller_records_refused_total"] - before
     report.check(f"each of the {len(refused)} records out of range is counted as refused", counted == len(refused), counted)
     many = sum(lie["became"] == "cut" for lie in lies)
     counted = refusals(cluster) - cut_before
@@ -49,7 +49,7 @@ def lying_agent(cluster, report, _, kills):
                  any(line["event"].startswith("record refused") and "record." in str(line) for line in log), log[-3:])
     report.check("the log names node and field of a message with NaN",
                  any(line["event"] == "peer refused" and "not finite" in str(line) for line in log), log[-3:])
-    text = cluster.net.fetch("controller", "http://127.0.0.1:8050/api/v1/node?name=liar") or ""
+    text = wait_until("the liar's page", lambda: cluster.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/node?name=liar"), 60)
     report.check("what is told of the liar has no NaN", "cpu_used_cores" in text and "nan" not in text.lower() and "inf" not in text.lower(), text)
     report.recovered("beside a liar, others' samples taken after", cluster.wait_ingesting(AGENTS))
 

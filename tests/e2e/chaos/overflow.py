@@ -14,7 +14,7 @@ TARGETS = ", ".join(f'{{name: "{"x" * 500}{i}", host: 127.0.0.1, port: 9, interv
 
 
 def gauge(cluster, name):
-    return cluster.metrics("a1").get(name, 0)
+    return cluster.page("a1").get(name, 0)
 
 
 def overflow(cluster, report, so_far):
