@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 using namespace wattle;
 using namespace wattle::sim::live;
 
@@ -33,4 +35,28 @@ TEST_CASE("a bad pod is refused with the name of the field") {
     REQUIRE_FALSE(pod);
     CHECK(pod.error().message().find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("a part is one of so many, from 1") {
+  SwarmOptions options;
+  REQUIRE(parse_part("2/3", options));
+  CHECK(options.part == 2);
+  CHECK(options.parts == 3);
+  for (const char* wrong : {"", "1", "0/3", "4/3", "1/0", "a/b", "1/2/3", "-1/2"}) {
+    CAPTURE(wrong);
+    CHECK(parse_part(wrong, options).error().code == Errc::malformed);
+  }
+}
+
+TEST_CASE("how the sessions do is told with its units") {
+  SwarmStatus status;
+  status.nodes = 3;
+  status.waiting = 7;
+  status.oldest_s = 1.5;
+  const auto told = nlohmann::json::parse(status_json(status, {4, 0.1, 0.2, 0.3}));
+  CHECK(told["nodes"] == 3);
+  CHECK(told["records_waiting"] == 7);
+  CHECK(told["oldest_waiting_s"] == 1.5);
+  CHECK(told["acked"] == 4);
+  CHECK(told["ack_p99_s"] == 0.2);
 }
