@@ -16,6 +16,7 @@ constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
 constexpr Duration kAllowCheck = std::chrono::seconds(1);
+constexpr Duration kBehindAtMost = std::chrono::seconds(30);
 constexpr int kAsksAtOnce = 64;
 constexpr int kTelemetryAtOnce = 32;
 
@@ -108,7 +109,8 @@ void Loop::run(const std::atomic<bool>& stop) {
   while (!stop) {
     transport::poll(sockets, fds, more ? milliseconds(0) : kPoll);
     more = receive_asks();
-    more = receive_telemetry() || more;
+    behind_ = receive_telemetry();
+    more = behind_ || more;
     send_acks();
     feed_.drain(parts_.log, parts_.clock.mono());
     parts_.mailbox.run_all();
@@ -282,7 +284,11 @@ void Loop::on_lost(const std::string& node) {
 
 void Loop::tick() {
   ticked_ = parts_.clock.mono();
-  telemetry_.expire();
+  // While messages wait here nobody is silent: who was cut for it would only come back with a handshake and a Hello more.
+  if (!behind_ || ticked_ - expired_ >= kBehindAtMost) {
+    telemetry_.expire();
+    expired_ = ticked_;
+  }
   decider_.expire();
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();

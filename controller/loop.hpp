@@ -94,7 +94,8 @@ class Loop final : private TelemetrySink {
   Feed feed_;
   const std::uint64_t epoch_;
   const MonoTime started_;
-  MonoTime ticked_{}, allow_checked_{}, saved_{}, watched_{};
+  MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};
+  bool behind_ = false;  // telemetry waits to be read
   std::string allow_fingerprint_;
   OncePer told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
   std::uint64_t revoked_keys_ = 0;

@@ -18,6 +18,8 @@ constexpr Duration kPingEarly = milliseconds(100);
 constexpr Duration kPingLate = milliseconds(200);
 constexpr Duration kBusyPatience = milliseconds(100);
 constexpr Duration kDeadAfter = seconds(5);
+// A whole fleet may be greeting, and each that gives up comes back with a handshake more.
+constexpr Duration kGreetingPatience = seconds(20);
 constexpr Duration kBackoffFirst = milliseconds(250);
 constexpr Duration kBackoffMax = seconds(32);
 constexpr int kReceivePerPump = 1000;
@@ -39,8 +41,10 @@ void AgentSession::pump() {
   receive();
   if (phase_ == Phase::waiting) return;
   follow_link();
-  if ((phase_ == Phase::greeting || phase_ == Phase::welcomed) && clock_.mono() - heard_at_ >= kDeadAfter)
+  if (phase_ == Phase::welcomed && clock_.mono() - heard_at_ >= kDeadAfter)
     return lose("the controller is silent for 5 s");
+  if (phase_ == Phase::greeting && clock_.mono() - heard_at_ >= kGreetingPatience)
+    return lose("the controller does not answer our greeting");
   if (phase_ != Phase::welcomed) return;
   blocked_ = false;
   send_placements();

@@ -133,7 +133,8 @@ TEST_CASE("a batch that is too large is split, and a record that is too large is
   }));
 }
 
-TEST_CASE("five seconds of silence end the session, and it begins again after its pause") {
+TEST_CASE(
+    "five seconds of silence, or twenty without a welcome, end the session, and it begins again after its pause") {
   Rig rig;
   rig.greet(welcome(10, 10));
   rig.clock.advance(milliseconds(4999));
@@ -150,7 +151,10 @@ TEST_CASE("five seconds of silence end the session, and it begins again after it
   for (int loss = 1; loss <= 4; ++loss) {
     rig.clock.advance(pause);
     REQUIRE(rig.next<wire::Hello>());
-    rig.clock.advance(5s);
+    rig.clock.advance(19s);
+    rig.step();
+    CHECK(rig.session->status().reconnects == static_cast<std::uint64_t>(loss));
+    rig.clock.advance(1s);
     rig.step();
     CHECK(rig.session->status().reconnects == static_cast<std::uint64_t>(loss) + 1);
     pause *= 2;
