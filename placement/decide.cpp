@@ -9,7 +9,8 @@ namespace wattle::placement {
 namespace {
 
 constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
-constexpr double kTie = 1e-6;  // float networks do not tell more apart
+constexpr double kTie = 1e-6;    // float networks do not tell more apart
+constexpr double kBound = 1e30;  // of values: differences stay finite
 
 struct Rows {
   std::vector<std::size_t> node;  // index into view.nodes
@@ -189,6 +190,8 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
   std::vector<double>& values = advice.values;
   values.assign(rows.node.size(), 0.0);
   mind.policy.rank({view, asked, rows.node, rows.feasible, q, mind.knowledge, turn}, values);
+  // What telemetry made senseless is worst.
+  for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
   Choice choice;
   std::vector<std::int64_t> scores;
   const auto bound = std::find_if(rows.feasible.begin(), rows.feasible.end(), [&](std::size_t row) {
