@@ -66,7 +66,10 @@ double Knowledge::Running::expected_cores() const {
 
 void Knowledge::add(const Running& running, double sign) {
   Known& known = known_[running.node];
-  known.pods += sign > 0 ? 1 : -1;
+  if (sign > 0)
+    ++known.pods;
+  else
+    --known.pods;
   known.pods_cores += sign * running.expected_cores();
   known.last_cores += sign * running.last_cores;
   if (known.pods == 0) known.pods_cores = known.last_cores = 0;  // no rounding is left behind
