@@ -16,6 +16,7 @@ constexpr double kAtOnce_s = 5;         // between revisions that cannot wait
 constexpr double kDay_s = 86'400;
 constexpr double kUnknownCores = 16;
 constexpr double kUnknownBytes = 1e18;
+constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostJoules = 1e12;  // of anything that a view says
 constexpr std::size_t kExpectations = 50;
 constexpr std::size_t kMaxKnownNodes = 100'000;
 
@@ -25,10 +26,17 @@ double mean_of(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
+// What a view says in no number, or in an absurd one, must not reach a plan.
+double sane(double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; }
+
+Resources sane(const Resources& value) {
+  return {sane(value.cpu_cores, kMostCores), sane(value.memory_bytes, kMostBytes)};
+}
+
 // Sizes that nobody told do not keep a node from being used.
 Resources size_of(const NodeView& node) {
-  Resources size = node.allocatable;
-  if (!(size.cpu_cores > 0)) size.cpu_cores = node.values.cpu_cores.value_or(kUnknownCores);
+  Resources size = sane(node.allocatable);
+  if (!(size.cpu_cores > 0)) size.cpu_cores = sane(node.values.cpu_cores.value_or(kUnknownCores), kMostCores);
   if (!(size.cpu_cores > 0)) size.cpu_cores = kUnknownCores;
   if (!(size.memory_bytes > 0)) size.memory_bytes = kUnknownBytes;
   return size;
@@ -40,8 +48,8 @@ bool usable(const NodeView& node, double stale_after_s) {
 
 // What changes from ask to ask.
 void fill_node(FleetNode& out, const NodeView& node, bool has_room) {
-  out.requested = {node.requested.cpu_cores + node.in_flight_request.cpu_cores,
-                   node.requested.memory_bytes + node.in_flight_request.memory_bytes};
+  out.requested = sane(Resources{node.requested.cpu_cores + node.in_flight_request.cpu_cores,
+                                 node.requested.memory_bytes + node.in_flight_request.memory_bytes});
   out.pods = node.pods + node.in_flight;
   out.pod_capacity = node.pod_capacity;
   out.allocatable = size_of(node);
@@ -94,8 +102,9 @@ void Knowledge::placed(const PodSpec& pod, const std::string& node, MonoTime now
   forecast_.came(pod.request.cpu_cores);
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
   Resources& mean = fleet_.mean_request;
-  mean.cpu_cores += (std::max(0.0, pod.request.cpu_cores) - mean.cpu_cores) / request_weight_;
-  mean.memory_bytes += (std::max(0.0, pod.request.memory_bytes) - mean.memory_bytes) / request_weight_;
+  const Resources request = sane(pod.request);
+  mean.cpu_cores += (request.cpu_cores - mean.cpu_cores) / request_weight_;
+  mean.memory_bytes += (request.memory_bytes - mean.memory_bytes) / request_weight_;
 }
 
 void Knowledge::used(const std::string& uid, double cores, double interval_s) {
@@ -222,8 +231,9 @@ void Knowledge::fill(const ClusterView& view) {
     FleetNode& out = fleet_.nodes[i];
     const Known& known = *rows_[i].known;
     fill_node(out, node, rows_[i].usable);
-    out.used_cores = known.pods_cores + known.other_cores + cores_per_request_ * node.in_flight_request.cpu_cores +
-                     (known.pods == 0 ? node.unsettled_cpu_cores : 0.0);
+    out.used_cores = sane(known.pods_cores + known.other_cores + cores_per_request_ * node.in_flight_request.cpu_cores +
+                              (known.pods == 0 ? node.unsettled_cpu_cores : 0.0),
+                          kMostCores);
     asleep = asleep || node.asleep;
   }
   fleet_.idle_nodes_sleep = options_.idle_nodes_sleep || asleep || fleet_.idle_nodes_sleep;
@@ -231,7 +241,7 @@ void Knowledge::fill(const ClusterView& view) {
     FleetNode& out = fleet_.nodes[i];
     out.sleeps = view.nodes[i].asleep || out.pods == 0;
     out.sleep_w = options_.sleep_w;
-    out.wake_j = view.nodes[i].wake_cost_j;
+    out.wake_j = sane(view.nodes[i].wake_cost_j, kMostJoules);
   }
 }
 
@@ -250,7 +260,7 @@ DemandPrediction Knowledge::predict(const PodSpec& pod) const {
 
 Ask Knowledge::ask(const PodSpec& pod) const {
   const DemandPrediction predicted = predict(pod);
-  return {pod.request, predicted.cores, fleet_.pods_stay ? kDay_s : predicted.life_s};
+  return {sane(pod.request), sane(predicted.cores, kMostCores), fleet_.pods_stay ? kDay_s : predicted.life_s};
 }
 
 const PowerCurve* Knowledge::kept_curve(const std::string& node) const {
@@ -266,15 +276,15 @@ Fleet fleet_of(const ClusterView& view) {
     const NodeView& node = view.nodes[i];
     FleetNode& out = fleet.nodes[i];
     fill_node(out, node, true);
-    out.used_cores = expected_cpu_cores(node);
+    out.used_cores = sane(expected_cpu_cores(node), kMostCores);
     out.watts = node.curve.points();
     out.sleeps = node.asleep;
-    out.wake_j = node.wake_cost_j;
+    out.wake_j = sane(node.wake_cost_j, kMostJoules);
     fleet.idle_nodes_sleep = fleet.idle_nodes_sleep || node.asleep;
   }
   return fleet;
 }
 
-Ask ask_of(const PodSpec& pod) { return {pod.request, demand_cores(pod), kHour_s}; }
+Ask ask_of(const PodSpec& pod) { return {sane(pod.request), sane(demand_cores(pod), kMostCores), kHour_s}; }
 
 }  // namespace wattle::placement

@@ -10,6 +10,7 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kTail = 1e-3;  // beyond every expectation pods still come, ever less likely
+constexpr double kMostPods = 1e9;
 // What the plan would rather not have, in W0: another open node, the one whose demand is farthest, one it does not plan for.
 constexpr double kOutOfBand = 0.15, kOutOfOpen = 0.35, kNotPlanned = 0.5;
 
@@ -277,7 +278,8 @@ Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
     open.done[i] = std::max(0.0, pods_there(fleet, i) - (pods_stay_ ? pods_then_[i] : 0.0));
     placed += open.done[i];
   }
-  open.present = pods_stay_ ? std::max(kTail, survival(static_cast<std::size_t>(placed + 0.5))) : 1.0;
+  open.present =
+      pods_stay_ ? std::max(kTail, survival(static_cast<std::size_t>(std::min(placed, kMostPods) + 0.5))) : 1.0;
   open.places.assign(n, 0.0);
   std::size_t position = 0;
   for (const PlannedBlock& block : order_) {
