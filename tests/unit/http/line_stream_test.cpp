@@ -102,6 +102,30 @@ TEST_CASE("lines come whole and in order, however the peer cuts its chunks and p
   }));
 }
 
+TEST_CASE("a body of chunks that is empty and comes byte by byte is an empty body, to a client and to a server") {
+  // Packets may be joined on the way: often enough, some are not.
+  for (int i = 0; i < 50; ++i) {
+    const Peer peer({kHead + "Transfer-Encoding: chunked\r\n\r\n", "0\r\n", "\r", "\n"}, true);
+    const Taken taken = take(peer.origin());
+    REQUIRE(taken.answer);
+    CHECK(taken.lines.empty());
+  }
+  const Log log = Log::silent();
+  const auto server = Server::start({},
+                                    {{"POST /",
+                                      [](const Request&) {
+                                        return Response{200, "text/plain", "ok"};
+                                      }}},
+                                    log);
+  REQUIRE(server);
+  for (int i = 0; i < 50; ++i) {
+    const RawSocket socket(server->port());
+    socket.send("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (const char* piece : {"0\r\n", "\r", "\n"}) socket.send(piece);
+    CHECK(socket.read_to_end().starts_with("HTTP/1.1 200"));
+  }
+}
+
 TEST_CASE("who takes the lines may end it, and half a line is none") {
   const std::string bytes = kHead + "Transfer-Encoding: chunked\r\n\r\n" + chunk("one\ntwo\nthr");
   {
