@@ -1,0 +1,26 @@
+// boost_assert: what becomes of Boost's own assertions in this folder. All end the process as ours do, but one that is wrong:
+// Boost 1.81's parser claims that five bytes of a last chunk have come, when a body of chunks is empty and three have. A peer
+// that sends "0\r\n" by itself would end us; without that claim the parser waits for the rest, as it should.
+#include <boost/assert.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+constexpr std::string_view kWrong = "n >= 5", kIn = "basic_parser.ipp";
+}  // namespace
+
+namespace boost {
+
+void assertion_failed(const char* claim, const char* function, const char* file, long line) {
+  if (claim == kWrong && std::string_view(file).ends_with(kIn)) return;
+  std::fprintf(stderr, "%s:%ld: %s: assertion `%s' failed\n", file, line, function, claim);
+  std::abort();
+}
+
+void assertion_failed_msg(const char* claim, const char* what, const char* function, const char* file, long line) {
+  std::fprintf(stderr, "%s:%ld: %s: assertion `%s' failed: %s\n", file, line, function, claim, what);
+  std::abort();
+}
+
+}  // namespace boost
