@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace wattle::controller {
 namespace {
@@ -47,177 +48,199 @@ class Field {
   bool indexed_ = false;
 };
 
-tl::unexpected<Error> refuse(const Field& field, const std::string& what) {
-  return fail(Errc::out_of_range, field.text(), what, "the agent on this node measures wrongly: see `wattle doctor`");
-}
-
-Status not_negative(const Field& field, const std::optional<double>& value) {
-  if (value && *value < 0) return refuse(field, "is negative: " + std::to_string(*value));
-  return {};
-}
-
-Status ratio(const Field& field, std::optional<double>& value) {
-  WATTLE_CHECK(not_negative(field, value));
-  if (value && *value > kRatioSlack) return refuse(field, "is more than 1: " + std::to_string(*value));
-  if (value) value = std::min(*value, 1.0);
-  return {};
-}
-
-Status bytes(const Field& field, const std::optional<std::uint64_t>& value) {
-  if (value && *value > kMaxBytes) return refuse(field, "is beyond any machine: " + std::to_string(*value) + " bytes");
-  return {};
-}
-
-Status pressure(const Field& field, Pressure& pressure) {
-  WATTLE_CHECK(ratio(field + ".cpu_some_ratio", pressure.cpu_some_ratio));
-  WATTLE_CHECK(ratio(field + ".cpu_full_ratio", pressure.cpu_full_ratio));
-  WATTLE_CHECK(ratio(field + ".memory_some_ratio", pressure.memory_some_ratio));
-  WATTLE_CHECK(ratio(field + ".memory_full_ratio", pressure.memory_full_ratio));
-  WATTLE_CHECK(ratio(field + ".io_some_ratio", pressure.io_some_ratio));
-  return ratio(field + ".io_full_ratio", pressure.io_full_ratio);
-}
-
-// An interval of nothing has no power: then the bound is that of an hour.
-Status energy(const Field& field, const std::optional<std::uint64_t>& energy_uj, std::int64_t interval_ns) {
-  if (!energy_uj) return {};
-  const double interval_s = static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-9;
-  const double power_w = static_cast<double>(*energy_uj) * 1e-6 / interval_s;
-  if (power_w > kMaxNodeW) return refuse(field, "is " + std::to_string(power_w) + " W over the interval");
-  return {};
-}
-
-// An interval of nothing counts nothing; then the bound is that of an hour.
-double interval_us(std::int64_t interval_ns) {
-  return static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-3;
-}
-
-Status at_most(const Field& field, const std::optional<std::uint64_t>& value, double most) {
-  if (value && static_cast<double>(*value) > most) return refuse(field, "is too much: " + std::to_string(*value));
-  return {};
-}
-
-Status at_most(const Field& field, const std::optional<double>& value, double most) {
-  WATTLE_CHECK(not_negative(field, value));
-  if (value && *value > most) return refuse(field, "is too much: " + std::to_string(*value));
-  return {};
-}
-
-// `most_us` of time on CPU in all.
-Status kernel(const Field& field, const KernelValues& values, double most_us, std::int64_t interval_ns) {
-  const double us = interval_us(interval_ns);
-  WATTLE_CHECK(at_most(field + ".on_cpu_us", values.on_cpu_us, most_us));
-  WATTLE_CHECK(at_most(field + ".cpu_cycles", values.cpu_cycles, most_us * 1e-6 * kMaxHz));
-  WATTLE_CHECK(at_most(field + ".run_queue_us", values.run_queue_us, kMaxTasks * us));
-  WATTLE_CHECK(at_most(field + ".run_queue_waits", values.run_queue_waits, kMaxEventsPerS * us * 1e-6));
-  WATTLE_CHECK(at_most(field + ".tcp_srtt_us", values.tcp_srtt_us, kMaxRoundTripUs));
-  WATTLE_CHECK(at_most(field + ".tcp_srtt_samples", values.tcp_srtt_samples, kMaxEventsPerS * us * 1e-6));
-  WATTLE_CHECK(at_most(field + ".block_io_us", values.block_io_us, kMaxTasks * us));
-  return at_most(field + ".block_ios", values.block_ios, kMaxEventsPerS * us * 1e-6);
-}
-
-Status socket(SocketValues& values) {
-  const std::string index = std::to_string(values.socket);
-  const Field field("record.node.sockets", index);
-  WATTLE_CHECK(at_most(field + ".dram_read_bytes_per_s", values.dram_read_bytes_per_s, kMaxBytesPerS));
-  WATTLE_CHECK(at_most(field + ".dram_write_bytes_per_s", values.dram_write_bytes_per_s, kMaxBytesPerS));
-  WATTLE_CHECK(at_most(field + ".frequency_hz", values.frequency_hz, kMaxHz));
-  if (values.package_c_state_ratios.size() > kMaxCStates)
-    return refuse(field + ".package_c_state_ratios", "are too many");
-  for (double& share : values.package_c_state_ratios) {
-    std::optional<double> checked = share;
-    WATTLE_CHECK(ratio(field + ".package_c_state_ratios", checked));
-    share = *checked;
+// All checks of one record; each is false once something was refused. A Status of each of some hundred would cost more than
+// they do.
+class Checks {
+ public:
+  bool passes(Record& record) {
+    if (record.seq == 0) return refuse("record.seq", "is 0; the first is 1");
+    if (record.mono_ns < 0 || record.mono_ns > kMaxMonoNs)
+      return refuse("record.mono_ns", "is " + std::to_string(record.mono_ns));
+    if (record.interval_ns < 0 || record.interval_ns > kMaxIntervalNs)
+      return refuse("record.interval_ns", "is " + std::to_string(record.interval_ns));
+    if (record.parts == 0 || record.parts > kMaxParts || record.part >= record.parts || record.part >= record.seq)
+      return refuse("record.part", "is " + std::to_string(record.part) + " of " + std::to_string(record.parts));
+    if (!check_node(record.node, record.interval_ns)) return false;
+    const double cores = record.node.cpu_cores.value_or(kMaxCores);
+    for (WorkloadValues& workload : record.workloads)
+      if (!check_workload(workload, cores, record.interval_ns)) return false;
+    for (ProbeValues& probe : record.probes)
+      if (!check_probe(probe)) return false;
+    return true;
   }
-  return {};
-}
+  Error error() && { return std::move(error_); }
 
-Status cpu(NodeValues& node) {
-  WATTLE_CHECK(not_negative("record.node.cpu_used_cores", node.cpu_used_cores));
-  if (node.cpu_cores && (*node.cpu_cores <= 0 || *node.cpu_cores > kMaxCores))
-    return refuse("record.node.cpu_cores", "is " + std::to_string(*node.cpu_cores));
-  if (!node.cpu_used_cores) return {};
-  const double most = node.cpu_cores.value_or(kMaxCores);
-  if (*node.cpu_used_cores > most * kCoresSlack)
-    return refuse("record.node.cpu_used_cores",
-                  "is " + std::to_string(*node.cpu_used_cores) + " of " + std::to_string(most) + " cores");
-  node.cpu_used_cores = std::min(*node.cpu_used_cores, most);
-  return {};
-}
-
-Status check_node(NodeValues& node, std::int64_t interval_ns) {
-  WATTLE_CHECK(cpu(node));
-  WATTLE_CHECK(bytes("record.node.memory_used_bytes", node.memory_used_bytes));
-  WATTLE_CHECK(bytes("record.node.memory_total_bytes", node.memory_total_bytes));
-  if (node.memory_used_bytes && node.memory_total_bytes && *node.memory_used_bytes > *node.memory_total_bytes)
-    return refuse("record.node.memory_used_bytes", "is more than memory_total_bytes");
-  WATTLE_CHECK(not_negative("record.node.net_rx_bytes_per_s", node.net_rx_bytes_per_s));
-  WATTLE_CHECK(not_negative("record.node.net_tx_bytes_per_s", node.net_tx_bytes_per_s));
-  WATTLE_CHECK(not_negative("record.node.disk_read_bytes_per_s", node.disk_read_bytes_per_s));
-  WATTLE_CHECK(not_negative("record.node.disk_write_bytes_per_s", node.disk_write_bytes_per_s));
-  WATTLE_CHECK(ratio("record.node.disk_used_ratio", node.disk_used_ratio));
-  WATTLE_CHECK(pressure("record.node.pressure", node.pressure));
-  WATTLE_CHECK(energy("record.node.energy_uj", node.energy_uj, interval_ns));
-  WATTLE_CHECK(energy("record.node.idle_energy_uj", node.idle_energy_uj, interval_ns));
-  WATTLE_CHECK(energy("record.node.unattributed_energy_uj", node.unattributed_energy_uj, interval_ns));
-  for (const EnergyDomain& domain : node.domains) {
-    if (domain.name.empty() || domain.name.size() > kMaxName)
-      return refuse("record.node.domains", "one has no name, or one too long");
-    WATTLE_CHECK(energy(Field("record.node.domains", domain.name), domain.energy_uj, interval_ns));
+ private:
+  bool refuse(const Field& field, const std::string& what) {
+    error_ =
+        Error{Errc::out_of_range, field.text(), what, "the agent on this node measures wrongly: see `wattle doctor`"};
+    return false;
   }
-  for (SocketValues& values : node.sockets) WATTLE_CHECK(socket(values));
-  return kernel("record.node.kernel", node.kernel, 2 * node.cpu_cores.value_or(kMaxCores) * interval_us(interval_ns),
-                interval_ns);
-}
 
-Status check_workload(WorkloadValues& workload, double cores, std::int64_t interval_ns) {
-  const Field field("record.workloads", std::string_view(workload.name).substr(0, 64));
-  if (workload.name.empty() || workload.name.size() > kMaxName) return refuse(field, "has no name, or one too long");
-  WATTLE_CHECK(bytes(field + ".memory_bytes", workload.memory_bytes));
-  WATTLE_CHECK(pressure(field + ".pressure", workload.pressure));
-  WATTLE_CHECK(energy(field + ".energy_uj", workload.energy_uj, interval_ns));
-  if (workload.cpu_usage_us && interval_ns > 0) {
-    const double used = static_cast<double>(*workload.cpu_usage_us) * 1e3 / static_cast<double>(interval_ns);
-    if (used > 2 * cores) return refuse(field + ".cpu_usage_us", "is " + std::to_string(used) + " cores");
+  bool not_negative(const Field& field, const std::optional<double>& value) {
+    if (value && *value < 0) return refuse(field, "is negative: " + std::to_string(*value));
+    return true;
   }
-  const double us = interval_us(interval_ns);
-  WATTLE_CHECK(at_most(field + ".cpu_throttled_us", workload.cpu_throttled_us, 2 * cores * (us + kThrottlePeriodUs)));
-  WATTLE_CHECK(bytes(field + ".memory_anon_bytes", workload.memory_anon_bytes));
-  WATTLE_CHECK(bytes(field + ".memory_file_bytes", workload.memory_file_bytes));
-  WATTLE_CHECK(at_most(field + ".memory_high_events", workload.memory_high_events, kMaxEventsPerS * us * 1e-6));
-  WATTLE_CHECK(at_most(field + ".memory_oom_kills", workload.memory_oom_kills, kMaxTasks));
-  // What a newborn did before the agent knew it is in the interval in which it became known: of two, and they vary.
-  return kernel(field + ".kernel", workload.kernel, 4 * cores * us, interval_ns);
-}
 
-Status check_probe(ProbeValues& probe) {
-  const Field field("record.probes", std::string_view(probe.target).substr(0, 64));
-  if (probe.target.empty() || probe.target.size() > kMaxName) return refuse(field, "has no target, or one too long");
-  WATTLE_CHECK(not_negative(field + ".p50_ms", probe.p50_ms));
-  WATTLE_CHECK(not_negative(field + ".p95_ms", probe.p95_ms));
-  WATTLE_CHECK(not_negative(field + ".jitter_ms", probe.jitter_ms));
-  std::optional<double> loss = probe.loss_ratio;
-  WATTLE_CHECK(ratio(field + ".loss_ratio", loss));
-  probe.loss_ratio = *loss;
-  for (const std::uint64_t failures :
-       {probe.dns_failures, probe.refusals, probe.timeouts, probe.unreachables, probe.bad_answers})
-    if (failures > probe.sent) return refuse(field, "failed more often than it was sent");
-  return {};
-}
+  bool ratio(const Field& field, std::optional<double>& value) {
+    if (!not_negative(field, value)) return false;
+    if (value && *value > kRatioSlack) return refuse(field, "is more than 1: " + std::to_string(*value));
+    if (value) value = std::min(*value, 1.0);
+    return true;
+  }
+
+  bool bytes(const Field& field, const std::optional<std::uint64_t>& value) {
+    if (value && *value > kMaxBytes)
+      return refuse(field, "is beyond any machine: " + std::to_string(*value) + " bytes");
+    return true;
+  }
+
+  bool pressure(const Field& field, Pressure& pressure) {
+    if (!ratio(field + ".cpu_some_ratio", pressure.cpu_some_ratio)) return false;
+    if (!ratio(field + ".cpu_full_ratio", pressure.cpu_full_ratio)) return false;
+    if (!ratio(field + ".memory_some_ratio", pressure.memory_some_ratio)) return false;
+    if (!ratio(field + ".memory_full_ratio", pressure.memory_full_ratio)) return false;
+    if (!ratio(field + ".io_some_ratio", pressure.io_some_ratio)) return false;
+    return ratio(field + ".io_full_ratio", pressure.io_full_ratio);
+  }
+
+  // An interval of nothing has no power: then the bound is that of an hour.
+  bool energy(const Field& field, const std::optional<std::uint64_t>& energy_uj, std::int64_t interval_ns) {
+    if (!energy_uj) return true;
+    const double interval_s = static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-9;
+    const double power_w = static_cast<double>(*energy_uj) * 1e-6 / interval_s;
+    if (power_w > kMaxNodeW) return refuse(field, "is " + std::to_string(power_w) + " W over the interval");
+    return true;
+  }
+
+  // An interval of nothing counts nothing; then the bound is that of an hour.
+  static double interval_us(std::int64_t interval_ns) {
+    return static_cast<double>(interval_ns > 0 ? interval_ns : kMaxIntervalNs) * 1e-3;
+  }
+
+  bool at_most(const Field& field, const std::optional<std::uint64_t>& value, double most) {
+    if (value && static_cast<double>(*value) > most) return refuse(field, "is too much: " + std::to_string(*value));
+    return true;
+  }
+
+  bool at_most(const Field& field, const std::optional<double>& value, double most) {
+    if (!not_negative(field, value)) return false;
+    if (value && *value > most) return refuse(field, "is too much: " + std::to_string(*value));
+    return true;
+  }
+
+  // `most_us` of time on CPU in all.
+  bool kernel(const Field& field, const KernelValues& values, double most_us, std::int64_t interval_ns) {
+    const double us = interval_us(interval_ns);
+    if (!at_most(field + ".on_cpu_us", values.on_cpu_us, most_us)) return false;
+    if (!at_most(field + ".cpu_cycles", values.cpu_cycles, most_us * 1e-6 * kMaxHz)) return false;
+    if (!at_most(field + ".run_queue_us", values.run_queue_us, kMaxTasks * us)) return false;
+    if (!at_most(field + ".run_queue_waits", values.run_queue_waits, kMaxEventsPerS * us * 1e-6)) return false;
+    if (!at_most(field + ".tcp_srtt_us", values.tcp_srtt_us, kMaxRoundTripUs)) return false;
+    if (!at_most(field + ".tcp_srtt_samples", values.tcp_srtt_samples, kMaxEventsPerS * us * 1e-6)) return false;
+    if (!at_most(field + ".block_io_us", values.block_io_us, kMaxTasks * us)) return false;
+    return at_most(field + ".block_ios", values.block_ios, kMaxEventsPerS * us * 1e-6);
+  }
+
+  bool socket(SocketValues& values) {
+    const std::string index = std::to_string(values.socket);
+    const Field field("record.node.sockets", index);
+    if (!at_most(field + ".dram_read_bytes_per_s", values.dram_read_bytes_per_s, kMaxBytesPerS)) return false;
+    if (!at_most(field + ".dram_write_bytes_per_s", values.dram_write_bytes_per_s, kMaxBytesPerS)) return false;
+    if (!at_most(field + ".frequency_hz", values.frequency_hz, kMaxHz)) return false;
+    if (values.package_c_state_ratios.size() > kMaxCStates)
+      return refuse(field + ".package_c_state_ratios", "are too many");
+    for (double& share : values.package_c_state_ratios) {
+      std::optional<double> checked = share;
+      if (!ratio(field + ".package_c_state_ratios", checked)) return false;
+      share = *checked;
+    }
+    return true;
+  }
+
+  bool cpu(NodeValues& node) {
+    if (!not_negative("record.node.cpu_used_cores", node.cpu_used_cores)) return false;
+    if (node.cpu_cores && (*node.cpu_cores <= 0 || *node.cpu_cores > kMaxCores))
+      return refuse("record.node.cpu_cores", "is " + std::to_string(*node.cpu_cores));
+    if (!node.cpu_used_cores) return true;
+    const double most = node.cpu_cores.value_or(kMaxCores);
+    if (*node.cpu_used_cores > most * kCoresSlack)
+      return refuse("record.node.cpu_used_cores",
+                    "is " + std::to_string(*node.cpu_used_cores) + " of " + std::to_string(most) + " cores");
+    node.cpu_used_cores = std::min(*node.cpu_used_cores, most);
+    return true;
+  }
+
+  bool check_node(NodeValues& node, std::int64_t interval_ns) {
+    if (!cpu(node)) return false;
+    if (!bytes("record.node.memory_used_bytes", node.memory_used_bytes)) return false;
+    if (!bytes("record.node.memory_total_bytes", node.memory_total_bytes)) return false;
+    if (node.memory_used_bytes && node.memory_total_bytes && *node.memory_used_bytes > *node.memory_total_bytes)
+      return refuse("record.node.memory_used_bytes", "is more than memory_total_bytes");
+    if (!not_negative("record.node.net_rx_bytes_per_s", node.net_rx_bytes_per_s)) return false;
+    if (!not_negative("record.node.net_tx_bytes_per_s", node.net_tx_bytes_per_s)) return false;
+    if (!not_negative("record.node.disk_read_bytes_per_s", node.disk_read_bytes_per_s)) return false;
+    if (!not_negative("record.node.disk_write_bytes_per_s", node.disk_write_bytes_per_s)) return false;
+    if (!ratio("record.node.disk_used_ratio", node.disk_used_ratio)) return false;
+    if (!pressure("record.node.pressure", node.pressure)) return false;
+    if (!energy("record.node.energy_uj", node.energy_uj, interval_ns)) return false;
+    if (!energy("record.node.idle_energy_uj", node.idle_energy_uj, interval_ns)) return false;
+    if (!energy("record.node.unattributed_energy_uj", node.unattributed_energy_uj, interval_ns)) return false;
+    for (const EnergyDomain& domain : node.domains) {
+      if (domain.name.empty() || domain.name.size() > kMaxName)
+        return refuse("record.node.domains", "one has no name, or one too long");
+      if (!energy(Field("record.node.domains", domain.name), domain.energy_uj, interval_ns)) return false;
+    }
+    for (SocketValues& values : node.sockets)
+      if (!socket(values)) return false;
+    return kernel("record.node.kernel", node.kernel, 2 * node.cpu_cores.value_or(kMaxCores) * interval_us(interval_ns),
+                  interval_ns);
+  }
+
+  bool check_workload(WorkloadValues& workload, double cores, std::int64_t interval_ns) {
+    const Field field("record.workloads", std::string_view(workload.name).substr(0, 64));
+    if (workload.name.empty() || workload.name.size() > kMaxName) return refuse(field, "has no name, or one too long");
+    if (!bytes(field + ".memory_bytes", workload.memory_bytes)) return false;
+    if (!pressure(field + ".pressure", workload.pressure)) return false;
+    if (!energy(field + ".energy_uj", workload.energy_uj, interval_ns)) return false;
+    if (workload.cpu_usage_us && interval_ns > 0) {
+      const double used = static_cast<double>(*workload.cpu_usage_us) * 1e3 / static_cast<double>(interval_ns);
+      if (used > 2 * cores) return refuse(field + ".cpu_usage_us", "is " + std::to_string(used) + " cores");
+    }
+    const double us = interval_us(interval_ns);
+    if (!at_most(field + ".cpu_throttled_us", workload.cpu_throttled_us, 2 * cores * (us + kThrottlePeriodUs)))
+      return false;
+    if (!bytes(field + ".memory_anon_bytes", workload.memory_anon_bytes)) return false;
+    if (!bytes(field + ".memory_file_bytes", workload.memory_file_bytes)) return false;
+    if (!at_most(field + ".memory_high_events", workload.memory_high_events, kMaxEventsPerS * us * 1e-6)) return false;
+    if (!at_most(field + ".memory_oom_kills", workload.memory_oom_kills, kMaxTasks)) return false;
+    // What a newborn did before the agent knew it is in the interval in which it became known: of two, and they vary.
+    return kernel(field + ".kernel", workload.kernel, 4 * cores * us, interval_ns);
+  }
+
+  bool check_probe(ProbeValues& probe) {
+    const Field field("record.probes", std::string_view(probe.target).substr(0, 64));
+    if (probe.target.empty() || probe.target.size() > kMaxName) return refuse(field, "has no target, or one too long");
+    if (!not_negative(field + ".p50_ms", probe.p50_ms)) return false;
+    if (!not_negative(field + ".p95_ms", probe.p95_ms)) return false;
+    if (!not_negative(field + ".jitter_ms", probe.jitter_ms)) return false;
+    std::optional<double> loss = probe.loss_ratio;
+    if (!ratio(field + ".loss_ratio", loss)) return false;
+    probe.loss_ratio = *loss;
+    for (const std::uint64_t failures :
+         {probe.dns_failures, probe.refusals, probe.timeouts, probe.unreachables, probe.bad_answers})
+      if (failures > probe.sent) return refuse(field, "failed more often than it was sent");
+    return true;
+  }
+
+  Error error_;
+};
 
 }  // namespace
 
 Status validate(Record& record) {
-  if (record.seq == 0) return refuse("record.seq", "is 0; the first is 1");
-  if (record.mono_ns < 0 || record.mono_ns > kMaxMonoNs)
-    return refuse("record.mono_ns", "is " + std::to_string(record.mono_ns));
-  if (record.interval_ns < 0 || record.interval_ns > kMaxIntervalNs)
-    return refuse("record.interval_ns", "is " + std::to_string(record.interval_ns));
-  if (record.parts == 0 || record.parts > kMaxParts || record.part >= record.parts || record.part >= record.seq)
-    return refuse("record.part", "is " + std::to_string(record.part) + " of " + std::to_string(record.parts));
-  WATTLE_CHECK(check_node(record.node, record.interval_ns));
-  const double cores = record.node.cpu_cores.value_or(kMaxCores);
-  for (WorkloadValues& workload : record.workloads) WATTLE_CHECK(check_workload(workload, cores, record.interval_ns));
-  for (ProbeValues& probe : record.probes) WATTLE_CHECK(check_probe(probe));
+  Checks checks;
+  if (!checks.passes(record)) return tl::unexpected<Error>(std::move(checks).error());
   return {};
 }
 
