@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct RecordMark {
 struct EncodedRecord {
   RecordMark mark;
   std::string bytes;
+  std::uint64_t part = 0;  // of its interval; 0 where that was not kept
 };
 
 class Outbox {
@@ -41,8 +43,19 @@ class Outbox {
     static_cast<void>(mark);
     return {};
   }
+  // The records of the newest interval, as far as they may be sent; none if its first part is not at hand.
+  virtual std::vector<EncodedRecord> newest() const = 0;
   virtual std::size_t size() const = 0;
   virtual std::uint64_t dropped() const = 0;  // lost because the bound was reached
 };
+
+// The last interval of records that were pushed in order.
+template <class Records>
+std::vector<EncodedRecord> newest_interval(const Records& records) {
+  if (records.empty() || records.back().part >= records.size()) return {};
+  const auto parts = static_cast<std::ptrdiff_t>(records.back().part) + 1;
+  if (std::prev(records.end(), parts)->part != 0) return {};
+  return {std::prev(records.end(), parts), records.end()};
+}
 
 }  // namespace wattle

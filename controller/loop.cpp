@@ -261,9 +261,18 @@ void Loop::on_hello(const wire::Hello& hello) {
 }
 
 void Loop::on_record(const std::string& node, const Record& record) {
-  const RecordNews news = state_.apply(node, record, parts_.clock.mono());
+  show(node, record, state_.apply(node, record, parts_.clock.mono()));
+}
+
+void Loop::on_live(const std::string& node, const Record& record) {
+  show(node, record, state_.apply(node, record, parts_.clock.mono(), true));
+}
+
+void Loop::show(const std::string& node, const Record& record, const RecordNews& news) {
+  if (news.again) return;
   for (const std::string& uid : news.appeared) decider_.placed(uid, node, false);
-  decider_.record(node, record, news.at);
+  decider_.record(node, record, news);
+  if (news.turn == Turn::late) return;
   for (const std::string& uid : news.gone) decider_.gone(uid, node);
   feed_.state(node, state_, parts_.clock.mono());
 }

@@ -69,6 +69,8 @@ class Loop final : private TelemetrySink {
   Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
   void on_hello(const wire::Hello& hello) override;
   void on_record(const std::string& node, const Record& record) override;
+  void on_live(const std::string& node, const Record& record) override;
+  void show(const std::string& node, const Record& record, const RecordNews& news);
   void on_placement(const wire::Placement& placement) override;
   void on_lost(const std::string& node) override;
 

@@ -139,7 +139,7 @@ Status Spool::push(const Record& record) {
     return fail(Errc::conflict, options_.path,
                 "record " + std::to_string(mark.incarnation) + ":" + std::to_string(mark.seq) + " is not behind " +
                     std::to_string(last_.incarnation) + ":" + std::to_string(last_.seq));
-  waiting_.push_back({mark, wire::encode_record(record)});
+  waiting_.push_back({mark, wire::encode_record(record), record.part});
   waiting_bytes_ += waiting_.back().bytes.size();
   last_ = mark;
   if (trouble_)

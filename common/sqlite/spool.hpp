@@ -51,6 +51,9 @@ class Spool final : public Outbox {
   Result<std::vector<EncodedRecord>> peek_after(const RecordMark& mark, std::size_t count) override;
   Status ack(const RecordMark& mark) override;
   std::vector<RecordGap> gaps_before(std::uint64_t incarnation, const RecordMark& mark) const override;
+  std::vector<EncodedRecord> newest() const override {
+    return trouble_ && !waiting_.empty() ? newest_interval(waiting_) : newest_interval(recent_);
+  }
   std::size_t size() const override { return stored_.size() + waiting_.size(); }
   std::uint64_t dropped() const override { return dropped_; }
 

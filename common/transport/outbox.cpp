@@ -19,7 +19,7 @@ Status MemoryOutbox::push(const Record& record) {
     return fail(Errc::conflict, "outbox",
                 "record " + std::to_string(mark.incarnation) + ":" + std::to_string(mark.seq) + " is not behind " +
                     std::to_string(records_.back().mark.incarnation) + ":" + std::to_string(records_.back().mark.seq));
-  records_.push_back({mark, wire::encode_record(record)});
+  records_.push_back({mark, wire::encode_record(record), record.part});
   while (records_.size() > capacity_) {
     records_.pop_front();
     ++dropped_;

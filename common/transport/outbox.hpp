@@ -15,6 +15,7 @@ class MemoryOutbox final : public Outbox {
   Status push(const Record& record) override;
   Result<std::vector<EncodedRecord>> peek_after(const RecordMark& mark, std::size_t count) override;
   Status ack(const RecordMark& mark) override;
+  std::vector<EncodedRecord> newest() const override { return newest_interval(records_); }
   std::size_t size() const override { return records_.size(); }
   std::uint64_t dropped() const override { return dropped_; }
 

@@ -17,6 +17,7 @@ constexpr Roles kOperator = Roles::of(Role::operator_);
 constexpr std::array kRights{
     Right{Channel::telemetry, Kind::hello, {}, kAgent},
     Right{Channel::telemetry, Kind::samples, {}, kAgent},
+    Right{Channel::telemetry, Kind::live, {}, kAgent},
     Right{Channel::telemetry, Kind::ping, {}, kAgent},
     Right{Channel::telemetry, Kind::pong, {}, kAgent},
     Right{Channel::telemetry, Kind::placement, {}, kAgent},

@@ -25,11 +25,18 @@ constexpr Duration kBackoffMax = seconds(32);
 constexpr int kReceivePerPump = 1000;
 constexpr std::size_t kMaxReports = 10'000;
 constexpr std::size_t kMaxGapsAtOnce = 1000;
+constexpr std::size_t kFewRecords = 2;  // need no pause
 }  // namespace
 
 AgentSession::AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log,
-                           std::uint64_t seed)
-    : client_(std::move(client)), outbox_(outbox), hello_(std::move(hello)), clock_(clock), log_(log), random_(seed) {
+                           std::uint64_t seed, Pace pace)
+    : client_(std::move(client)),
+      outbox_(outbox),
+      hello_(std::move(hello)),
+      clock_(clock),
+      log_(log),
+      random_(seed),
+      pace_(pace) {
   status_.problem = "not connected yet";
 }
 
@@ -48,6 +55,7 @@ void AgentSession::pump() {
   if (phase_ != Phase::welcomed) return;
   blocked_ = false;
   send_placements();
+  send_live();
   send_samples();
   ping();
 }
@@ -182,7 +190,16 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   }
   status_.acked_seq = held.incarnation == hello_.incarnation ? held.seq : 0;
   for (Report& report : reports_) report.sent = false;
-  pinged_at_ = clock_.mono() - kPingEvery;
+  version_ = welcome.version;
+  live_ = {};
+  const MonoTime now = clock_.mono();
+  const auto waiting = static_cast<std::int64_t>(outbox_.size());
+  std::uniform_real_distribution<double> share(0.0, 1.0);
+  const Duration spread = std::min(pace_.spread_max, pace_.spread_per_record * waiting);
+  backfill_at_ = outbox_.size() <= kFewRecords ? now : now + from_seconds(wattle::seconds(spread) * share(random_));
+  allowance_ = pace_.at_once;
+  allowed_at_ = now;
+  pinged_at_ = now - kPingEvery;
   phase_ = Phase::welcomed;
   status_.welcomed = true;
   status_.key_refused = false;
@@ -227,9 +244,46 @@ void AgentSession::send_placements() {
   }
 }
 
+bool AgentSession::piled_up() const { return outbox_.size() > in_flight_.size(); }
+
+// What would have to wait for older records is shown at once; it comes again in its turn.
+void AgentSession::send_live() {
+  if (version_ < wire::kLiveSince || !piled_up()) return;
+  const std::size_t room =
+      clock_.mono() < backfill_at_ ? 0 : std::min(credit_ - std::min(credit_, in_flight_.size()), allowance());
+  if (outbox_.size() - in_flight_.size() <= room) return;
+  const std::vector<EncodedRecord> newest = outbox_.newest();
+  if (newest.empty() || newest.front().mark <= std::max(live_, sent_) ||
+      newest.front().mark.incarnation != hello_.incarnation)
+    return;
+  if (fitting(newest) < newest.size()) return;
+  if (!client_.send(wire::encode_live(newest))) {
+    blocked_ = true;
+    return;
+  }
+  live_ = newest.back().mark;
+  ++status_.live;
+}
+
+// Records that may go now, of those that rate and burst allow.
+std::size_t AgentSession::allowance() {
+  const MonoTime now = clock_.mono();
+  allowance_ = std::min(pace_.at_once, allowance_ + pace_.per_s * wattle::seconds(now - allowed_at_));
+  allowed_at_ = now;
+  return static_cast<std::size_t>(allowance_);
+}
+
 void AgentSession::send_samples() {
-  while (in_flight_.size() < credit_) {
-    const std::size_t count = std::min(max_batch_, credit_ - in_flight_.size());
+  if (clock_.mono() < backfill_at_) {
+    blocked_ = true;
+    return;
+  }
+  while (in_flight_.size() < credit_ && piled_up()) {
+    const std::size_t count = std::min({max_batch_, credit_ - in_flight_.size(), allowance()});
+    if (count == 0) {
+      blocked_ = true;
+      return;
+    }
     auto records = outbox_.peek_after(sent_, count);
     if (!records) return lose(records.error().message());
     if (records->empty() || !send_gaps(records->front().mark.incarnation) || !send_batch(*records)) return;
@@ -275,6 +329,7 @@ bool AgentSession::send_batch(std::span<const EncodedRecord> records) {
       return false;
     }
     for (const EncodedRecord& record : batch) in_flight_.push_back(record.mark);
+    allowance_ -= static_cast<double>(count);
     sent_ = batch.back().mark;
     status_.sent_records += count;
     records = records.subspan(count);

@@ -2,6 +2,8 @@
 // Rules    Hello -> Welcome; Samples within credit and max_batch; cumulative Ack; our Ping every second; dead after 5 s
 //          of silence; reconnect with jittered backoff to 32 s; a refused or dead socket is rebuilt; Placements are
 //          repeated after each Welcome until the controller's answer to a later Ping shows that they arrived
+// Backlog  while older records wait, the newest interval goes ahead of them as Live. They begin after a pause that is drawn at
+//          random, so that a fleet does not come back all at once, and go at most Pace::per_s a second
 // Errors   none outward: the world's failures are states, told by status()
 // Threads  single owner; never blocks
 #pragma once
@@ -27,19 +29,28 @@ namespace wattle::transport {
 // soon after a controller that was away for long; what is costly, a link that is refused, has the session's own backoff.
 inline constexpr std::chrono::milliseconds kAgentReconnectMax{4'000};
 
+// How what has piled up is sent.
+struct Pace {
+  // The pause before the first, at most: in proportion to what waits, as far as that is little.
+  Duration spread_per_record = std::chrono::milliseconds(250), spread_max = std::chrono::seconds(5);
+  double per_s = 180;  // records; the controller holds back who sends more than 256
+  double at_once = 64;
+};
+
 struct SessionStatus {
   bool welcomed = false;
   std::string problem;          // why not, for people
   bool key_refused = false;     // since the last welcome: our key is not on the list, or the server's is another
   std::uint64_t acked_seq = 0;  // of the present incarnation
   std::uint64_t sent_records = 0;
+  std::uint64_t live = 0;  // intervals that were told ahead of their turn
   std::uint64_t reconnects = 0;
 };
 
 class AgentSession {
  public:
-  AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log,
-               std::uint64_t seed);
+  AgentSession(Client client, Outbox& outbox, wire::Hello hello, const Clock& clock, const Log& log, std::uint64_t seed,
+               Pace pace = {});
   // Receives what waits, keeps alive, sends what may be sent. Call when the socket is readable, when something was
   // pushed or reported, and at the latest after patience().
   void pump();
@@ -47,7 +58,7 @@ class AgentSession {
   Duration patience() const;
   // Whether to wake up for what arrives. Not while the controller can only acknowledge what it has got: that may wait
   // for the next sample.
-  bool listening() const { return phase_ != Phase::welcomed || blocked_ || outbox_.size() > in_flight_.size(); }
+  bool listening() const { return phase_ != Phase::welcomed || blocked_ || piled_up(); }
   void report(wire::Placement placement);
   const SessionStatus& status() const { return status_; }
   const Socket& socket() const { return client_; }
@@ -70,7 +81,10 @@ class AgentSession {
   void on_pong(const wire::Pong& pong);
   void ping();
   void send_placements();
+  void send_live();
   void send_samples();
+  std::size_t allowance();
+  bool piled_up() const;
   bool send_gaps(std::uint64_t incarnation);
   bool send_batch(std::span<const EncodedRecord> records);
   std::size_t fitting(std::span<const EncodedRecord> records) const;
@@ -82,6 +96,7 @@ class AgentSession {
   const Clock& clock_;
   const Log& log_;
   std::mt19937_64 random_;
+  const Pace pace_;
   SessionStatus status_;
 
   Phase phase_ = Phase::connecting;
@@ -94,11 +109,16 @@ class AgentSession {
   bool unknown_kind_told_ = false;
   bool blocked_ = false;  // something could not be sent; it is tried again soon
 
+  std::uint64_t version_ = wire::kVersionMin;  // that the controller chose
   std::size_t max_batch_ = 1;
   std::size_t max_message_bytes_ = 0;
   std::size_t credit_ = 0;
   RecordMark sent_;       // last record sent in this conversation, or known to be kept
   RecordMark gaps_told_;  // end of the last gap told in this conversation
+  RecordMark live_;       // last record told ahead of its turn
+  MonoTime backfill_at_{};
+  double allowance_ = 0;  // records that may go now
+  MonoTime allowed_at_{};
   std::deque<RecordMark> in_flight_;
   std::deque<Report> reports_;
 };

@@ -1,17 +1,23 @@
 #include "common/wire/codec.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <limits>
 #include <msgpack.hpp>
 #include <type_traits>
+#include <utility>
 
 #include "common/parse.hpp"
 #include "common/wire/fields.hpp"
+#include "common/wire/reader.hpp"
 
 namespace wattle::wire {
 
 namespace {
+
+constexpr const char* kBehindItsEnd = "has bytes behind its end";
 
 template <class T>
 struct is_optional : std::false_type {};
@@ -101,87 +107,60 @@ class Encoder {
   msgpack::packer<msgpack::sbuffer> packer_;
 };
 
-// Walks the bytes without allocating. An array announces its size before its elements, so a few bytes could reserve
-// gigabytes; each element takes at least one byte, hence all announced sizes together may not exceed the message.
-class LimitVisitor : public msgpack::null_visitor {
- public:
-  LimitVisitor(std::size_t bytes, const Limits& limits) : bytes_(bytes), limits_(limits) {}
-
-  bool start_array(std::uint32_t size) { return container(size, size); }
-  bool start_map(std::uint32_t size) { return container(size, 2 * static_cast<std::size_t>(size)); }
-  bool end_array() { return leave(); }
-  bool end_map() { return leave(); }
-  bool visit_str(const char*, std::uint32_t size) { return size <= limits_.body_bytes || refuse("a text is too long"); }
-  bool visit_bin(const char*, std::uint32_t) { return refuse("binary values are not used"); }
-  bool visit_ext(const char*, std::uint32_t) { return refuse("extension values are not used"); }
-  void parse_error(std::size_t, std::size_t) { refuse("no msgpack"); }
-  void insufficient_bytes(std::size_t, std::size_t) { refuse("ends too early"); }
-  const char* problem() const { return problem_; }
-
- private:
-  bool container(std::size_t size, std::size_t elements) {
-    announced_ += elements;
-    if (size > limits_.elements) return refuse("an array or map has too many elements");
-    if (announced_ > bytes_) return refuse("announces more elements than it has bytes");
-    if (++depth_ > limits_.depth) return refuse("nested too deep");
-    return true;
-  }
-  bool leave() {
-    --depth_;
-    return true;
-  }
-  bool refuse(const char* problem) {
-    if (problem_ == nullptr) problem_ = problem;
-    return false;
-  }
-
-  std::size_t bytes_;
-  const Limits& limits_;
-  std::size_t announced_ = 0;
-  std::size_t depth_ = 0;
-  const char* problem_ = nullptr;
-};
-
+// Reads the fields of one message in their order. What is wrong with the bytes as such is the reader's problem().
 class Decoder {
  public:
-  Decoder(std::string_view root, const Limits& limits) : limits_(limits) { path_.push_back({root, 0}); }
+  Decoder(std::string_view root, Reader& reader, const Limits& limits) : reader_(reader), limits_(limits) {
+    push({root, 0});
+  }
+  // Where each element of the outermost array of records is.
+  void note_records(std::string_view bytes, std::vector<std::string_view>& records) {
+    bytes_ = bytes;
+    records_ = &records;
+  }
 
+  // The fields of an array of so many, and what a newer peer put behind them.
   template <class T>
-  void message(const msgpack::object_array& array, T& value) {
-    walk(array, 2, value);
+  void walk(std::uint32_t size, T& value) {
+    const std::uint32_t saved = std::exchange(left_, size);
+    wire::fields(*this, value);
+    for (; left_ > 0 && !error_; --left_)
+      if (!reader_.skip()) refuse(Errc::malformed, reader_.problem());
+    left_ = saved;
+    reader_.leave();
   }
 
   template <class T>
   void operator()(const char* name, T& value) {
-    if (error_ || next_ >= size_) return;  // a shorter, older message keeps the defaults
-    path_.push_back({name, 0});
-    take(at_[next_++], value);
-    path_.pop_back();
+    if (error_ || left_ == 0) return;  // a shorter, older message keeps the defaults
+    --left_;
+    push({name, 0});
+    take(value);
+    pop();
   }
 
-  std::optional<Error> error() const { return error_; }
+  const std::optional<Error>& error() const { return error_; }
 
  private:
-  template <class T>
-  void walk(const msgpack::object_array& array, std::uint32_t first, T& value) {
-    const auto* saved_at = at_;
-    const auto saved_next = next_;
-    const auto saved_size = size_;
-    at_ = array.ptr;
-    next_ = first;
-    size_ = array.size;
-    wire::fields(*this, value);
-    at_ = saved_at;
-    next_ = saved_next;
-    size_ = saved_size;
-  }
+  // Where it is, put together as a text only for an error.
+  struct Step {
+    std::string_view name;  // of a field; empty: an element
+    std::uint32_t index = 0;
+  };
+  static constexpr std::size_t kMostSteps = 24;  // fields and elements that are within each other in any message
+  static constexpr std::uint32_t kReserveAtOnce = 256;
 
+  void push(Step step) {
+    assert(steps_ < kMostSteps);
+    path_[steps_++] = step;
+  }
+  void pop() { --steps_; }
   void refuse(Errc code, const char* what) {
     if (!error_) error_ = Error{code, path(), what, {}};
   }
   std::string path() const {
     std::string text;
-    for (const Step& step : path_) {
+    for (const Step& step : std::span(path_.data(), steps_)) {
       if (step.name.empty()) {
         text += '[' + std::to_string(step.index) + ']';
       } else {
@@ -193,96 +172,176 @@ class Decoder {
   }
 
   template <class T>
-  void take(const msgpack::object& object, T& value) {
-    using msgpack::type::object_type;
+  void take(T& value) {
+    Value found;
+    if (!reader_.next(found)) return refuse(Errc::malformed, reader_.problem());
+    put(found, value);
+  }
+
+  template <class T>
+  void put(const Value& found, T& value) {
     if constexpr (is_optional<T>::value) {
-      if (object.type == object_type::NIL) {
+      if (found.type == ValueType::nil)
         value.reset();
-      } else {
-        typename T::value_type inner{};
-        take(object, inner);
-        value = std::move(inner);
-      }
+      else
+        put(found, value.emplace());
     } else if constexpr (is_vector<T>::value) {
-      if (object.type != object_type::ARRAY) return refuse(Errc::malformed, "is not an array");
-      value.clear();
-      value.reserve(object.via.array.size);
-      for (std::uint32_t i = 0; i < object.via.array.size && !error_; ++i) {
-        path_.push_back({{}, i});
-        value.emplace_back();
-        take(object.via.array.ptr[i], value.back());
-        path_.pop_back();
-      }
+      if (found.type != ValueType::array) return refuse(Errc::malformed, "is not an array");
+      elements(found.size, value);
     } else if constexpr (is_map<T>::value) {
-      if (object.type != object_type::MAP) return refuse(Errc::malformed, "is not a map");
+      if (found.type != ValueType::map) return refuse(Errc::malformed, "is not a map");
       value.clear();
-      for (std::uint32_t i = 0; i < object.via.map.size && !error_; ++i) {
+      for (std::uint32_t i = 0; i < found.size && !error_; ++i) {
         std::string key;
-        take(object.via.map.ptr[i].key, key);
-        if (!error_) take(object.via.map.ptr[i].val, value[key]);
+        take(key);
+        if (!error_) take(value[key]);
       }
+      reader_.leave();
     } else if constexpr (std::is_same_v<T, std::string>) {
-      if (object.type != object_type::STR) return refuse(Errc::malformed, "is not a text");
-      const std::string_view text(object.via.str.ptr, object.via.str.size);
-      const bool body = path_.size() == 2 && path_[1].name == "body" && path_[0].name == "reply";
-      if (text.size() > (body ? limits_.body_bytes : limits_.text_bytes))
+      if (found.type != ValueType::text) return refuse(Errc::malformed, "is not a text");
+      const bool body = steps_ == 2 && path_[1].name == "body" && path_[0].name == "reply";
+      if (found.text.size() > (body ? limits_.body_bytes : limits_.text_bytes))
         return refuse(Errc::out_of_range, "is too long");
-      if (!parse::is_utf8(text)) return refuse(Errc::malformed, "is not UTF-8");
-      value = text;
+      if (!parse::is_utf8(found.text)) return refuse(Errc::malformed, "is not UTF-8");
+      value = found.text;
     } else if constexpr (std::is_same_v<T, bool>) {
-      if (object.type != object_type::BOOLEAN) return refuse(Errc::malformed, "is not a boolean");
-      value = object.via.boolean;
+      if (found.type != ValueType::boolean) return refuse(Errc::malformed, "is not a boolean");
+      value = found.boolean;
     } else if constexpr (std::is_enum_v<T>) {
-      if (object.type != object_type::POSITIVE_INTEGER) return refuse(Errc::malformed, "is not an integer");
-      if (object.via.u64 >= enumerators<T>()) return refuse(Errc::out_of_range, "is no known value");
-      value = static_cast<T>(object.via.u64);
+      if (found.type != ValueType::positive) return refuse(Errc::malformed, "is not an integer");
+      if (found.positive >= enumerators<T>()) return refuse(Errc::out_of_range, "is no known value");
+      value = static_cast<T>(found.positive);
     } else if constexpr (std::is_same_v<T, double>) {
-      if (object.type == object_type::POSITIVE_INTEGER)
-        value = static_cast<double>(object.via.u64);
-      else if (object.type == object_type::NEGATIVE_INTEGER)
-        value = static_cast<double>(object.via.i64);
-      else if (object.type == object_type::FLOAT64 || object.type == object_type::FLOAT32)
-        value = object.via.f64;
+      if (found.type == ValueType::positive)
+        value = static_cast<double>(found.positive);
+      else if (found.type == ValueType::negative)
+        value = static_cast<double>(found.negative);
+      else if (found.type == ValueType::real)
+        value = found.real;
       else
         return refuse(Errc::malformed, "is not a number");
       if (!std::isfinite(value)) refuse(Errc::out_of_range, "is not finite");
     } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-      if (object.type != object_type::POSITIVE_INTEGER) return refuse(Errc::malformed, "is not an unsigned integer");
-      value = object.via.u64;
+      if (found.type != ValueType::positive) return refuse(Errc::malformed, "is not an unsigned integer");
+      value = found.positive;
     } else if constexpr (std::is_same_v<T, std::int64_t>) {
-      if (object.type == object_type::NEGATIVE_INTEGER)
-        value = object.via.i64;
-      else if (object.type == object_type::POSITIVE_INTEGER &&
-               object.via.u64 <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        value = static_cast<std::int64_t>(object.via.u64);
+      if (found.type == ValueType::negative)
+        value = found.negative;
+      else if (found.type == ValueType::positive &&
+               found.positive <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+        value = static_cast<std::int64_t>(found.positive);
       else
         refuse(Errc::malformed, "is not an integer");
     } else {
-      if (object.type != object_type::ARRAY) return refuse(Errc::malformed, "is not an array of fields");
-      walk(object.via.array, 0, value);
+      if (found.type != ValueType::array) return refuse(Errc::malformed, "is not an array of fields");
+      walk(found.size, value);
     }
   }
 
-  // Where it is, put together as a text only for an error.
-  struct Step {
-    std::string_view name;  // of a field; empty: an element
-    std::uint32_t index = 0;
-  };
-  std::vector<Step> path_;
+  template <class T>
+  void elements(std::uint32_t size, std::vector<T>& values) {
+    values.clear();
+    values.reserve(std::min(size, kReserveAtOnce));
+    for (std::uint32_t i = 0; i < size && !error_; ++i) {
+      const std::size_t begin = reader_.at();
+      push({{}, i});
+      take(values.emplace_back());
+      pop();
+      if constexpr (std::is_same_v<T, Record>)
+        if (records_ != nullptr) records_->push_back(bytes_.substr(begin, reader_.at() - begin));
+    }
+    reader_.leave();
+  }
+
+  Reader& reader_;
   const Limits& limits_;
-  const msgpack::object* at_ = nullptr;
-  std::uint32_t next_ = 0;
-  std::uint32_t size_ = 0;
+  std::string_view bytes_;
+  std::vector<std::string_view>* records_ = nullptr;
+  std::array<Step, kMostSteps> path_;
+  std::size_t steps_ = 0;
+  std::uint32_t left_ = 0;  // fields of the array that is being read
   std::optional<Error> error_;
 };
 
+// The message's bytes, its reader behind version and kind, and how many fields follow.
+struct Opened {
+  std::string_view bytes;
+  Reader& reader;
+  Kind kind;
+  std::uint32_t fields;
+  const Limits& limits;
+  std::vector<std::string_view>* records;
+};
+
 template <class T>
-Result<Message> decode_as(const msgpack::object_array& array, Kind kind, const Limits& limits) {
+Result<Message> decode_as(const Opened& opened) {
   T value;
-  Decoder decoder{to_string(kind), limits};
-  decoder.message(array, value);
-  if (const auto error = decoder.error()) return tl::unexpected<Error>(*error);
+  Decoder decoder(to_string(opened.kind), opened.reader, opened.limits);
+  if (opened.records != nullptr) decoder.note_records(opened.bytes, *opened.records);
+  decoder.walk(opened.fields, value);
+  if (const auto& error = decoder.error()) return tl::unexpected<Error>(*error);
+  if (!opened.reader.at_end()) return fail(Errc::malformed, "message", kBehindItsEnd);
   return Message(std::move(value));
+}
+
+Result<Message> decode_kind(const Opened& opened) {
+  switch (opened.kind) {
+    case Kind::hello:
+      return decode_as<Hello>(opened);
+    case Kind::welcome:
+      return decode_as<Welcome>(opened);
+    case Kind::samples:
+      return decode_as<Samples>(opened);
+    case Kind::ack:
+      return decode_as<Ack>(opened);
+    case Kind::ping:
+      return decode_as<Ping>(opened);
+    case Kind::pong:
+      return decode_as<Pong>(opened);
+    case Kind::refusal:
+      return decode_as<Refusal>(opened);
+    case Kind::ask:
+      return decode_as<Ask>(opened);
+    case Kind::suggestion:
+      return decode_as<Suggestion>(opened);
+    case Kind::decision:
+      return decode_as<Decision>(opened);
+    case Kind::placement:
+      return decode_as<Placement>(opened);
+    case Kind::board:
+      return decode_as<Board>(opened);
+    case Kind::state_change:
+      return decode_as<StateChange>(opened);
+    case Kind::snapshot:
+      return decode_as<Snapshot>(opened);
+    case Kind::query:
+      return decode_as<Query>(opened);
+    case Kind::reply:
+      return decode_as<Reply>(opened);
+    case Kind::live:
+      return decode_as<Live>(opened);
+  }
+  return fail(Errc::unsupported, "message.kind", "is no known kind");
+}
+
+Result<Message> decode_any(std::string_view bytes, const Limits& limits, std::vector<std::string_view>* records) {
+  Reader reader(bytes, limits);
+  Value head, version, kind;
+  if (!reader.next(head) || head.type != ValueType::array || head.size < 2 || !reader.next(version) ||
+      !reader.next(kind))
+    return fail(Errc::malformed, "message", "is not an array [version, kind, ...]");
+  if (version.type != ValueType::positive || version.positive == 0)
+    return fail(Errc::malformed, "message.version", "is not a positive integer");
+  if (kind.type != ValueType::positive || kind.positive == 0 || kind.positive > 255)
+    return fail(Errc::unsupported, "message.kind", "is no known kind");
+  return decode_kind({bytes, reader, static_cast<Kind>(kind.positive), head.size - 2, limits, records});
+}
+
+// What is wrong with the bytes themselves, whatever they are to mean; null: nothing.
+const char* problem_of(std::string_view bytes, const Limits& limits) {
+  Reader reader(bytes, limits);
+  if (!reader.skip()) return reader.problem();
+  return reader.at_end() ? nullptr : kBehindItsEnd;
 }
 
 }  // namespace
@@ -303,84 +362,60 @@ std::string encode_record(const Record& record) {
   return {buffer.data(), buffer.size()};
 }
 
-std::string encode_samples(std::span<const EncodedRecord> records) {
+namespace {
+
+// A message whose first field are these records; `tail` are the bytes of its other fields.
+template <class T>
+std::string around(Kind kind, std::span<const EncodedRecord> records, std::string_view tail) {
   msgpack::sbuffer head(kSamplesHeadBytes);
   msgpack::packer<msgpack::sbuffer> packer(head);
-  assert(count_fields<Samples>() == 2);
-  packer.pack_array(2 + count_fields<Samples>());
+  packer.pack_array(2 + count_fields<T>());
   packer.pack_uint64(kVersionMax);
-  packer.pack_uint8(static_cast<std::uint8_t>(Kind::samples));
+  packer.pack_uint8(static_cast<std::uint8_t>(kind));
   packer.pack_array(static_cast<std::uint32_t>(records.size()));
-  std::size_t size = head.size();
+  std::size_t size = head.size() + tail.size();
   for (const EncodedRecord& record : records) size += record.bytes.size();
   std::string bytes;
-  bytes.reserve(size + 1);
+  bytes.reserve(size);
   bytes.append(head.data(), head.size());
   for (const EncodedRecord& record : records) bytes += record.bytes;
-  bytes += '\x90';  // no gaps
+  bytes += tail;
   return bytes;
 }
 
-Result<Message> decode(std::string_view bytes, const Limits& limits) {
+}  // namespace
+
+std::string encode_samples(std::span<const EncodedRecord> records) {
+  assert(count_fields<Samples>() == 2);
+  return around<Samples>(Kind::samples, records, "\x90");  // no gaps
+}
+
+std::string encode_live(std::span<const EncodedRecord> records) {
+  assert(count_fields<Live>() == 1);
+  return around<Live>(Kind::live, records, {});
+}
+
+Result<Message> decode(std::string_view bytes, const Limits& limits, std::vector<std::string_view>* records) {
   if (bytes.size() > limits.message_bytes)
     return fail(Errc::out_of_range, "message", std::to_string(bytes.size()) + " bytes are too many");
-  try {
-    LimitVisitor visitor(bytes.size(), limits);
-    std::size_t end = 0;
-    const bool parsed = msgpack::parse(bytes.data(), bytes.size(), end, visitor);
-    if (!parsed || visitor.problem() != nullptr)
-      return fail(Errc::malformed, "message", visitor.problem() != nullptr ? visitor.problem() : "no msgpack");
-    if (end != bytes.size()) return fail(Errc::malformed, "message", "has bytes behind its end");
+  auto message = decode_any(bytes, limits, records);
+  if (message) return message;
+  // Before what the bytes would say.
+  if (const char* problem = problem_of(bytes, limits)) return fail(Errc::malformed, "message", problem);
+  return message;
+}
 
-    const msgpack::object_handle handle =
-        msgpack::unpack(bytes.data(), bytes.size(), [](auto, auto, void*) { return true; });
-    const msgpack::object& object = handle.get();
-    if (object.type != msgpack::type::ARRAY || object.via.array.size < 2)
-      return fail(Errc::malformed, "message", "is not an array [version, kind, ...]");
-    const auto& array = object.via.array;
-    if (array.ptr[0].type != msgpack::type::POSITIVE_INTEGER || array.ptr[0].via.u64 == 0)
-      return fail(Errc::malformed, "message.version", "is not a positive integer");
-    if (array.ptr[1].type != msgpack::type::POSITIVE_INTEGER || array.ptr[1].via.u64 == 0 || array.ptr[1].via.u64 > 255)
-      return fail(Errc::unsupported, "message.kind", "is no known kind");
-    const Kind kind = static_cast<Kind>(array.ptr[1].via.u64);
-    switch (kind) {
-      case Kind::hello:
-        return decode_as<Hello>(array, kind, limits);
-      case Kind::welcome:
-        return decode_as<Welcome>(array, kind, limits);
-      case Kind::samples:
-        return decode_as<Samples>(array, kind, limits);
-      case Kind::ack:
-        return decode_as<Ack>(array, kind, limits);
-      case Kind::ping:
-        return decode_as<Ping>(array, kind, limits);
-      case Kind::pong:
-        return decode_as<Pong>(array, kind, limits);
-      case Kind::refusal:
-        return decode_as<Refusal>(array, kind, limits);
-      case Kind::ask:
-        return decode_as<Ask>(array, kind, limits);
-      case Kind::suggestion:
-        return decode_as<Suggestion>(array, kind, limits);
-      case Kind::decision:
-        return decode_as<Decision>(array, kind, limits);
-      case Kind::placement:
-        return decode_as<Placement>(array, kind, limits);
-      case Kind::board:
-        return decode_as<Board>(array, kind, limits);
-      case Kind::state_change:
-        return decode_as<StateChange>(array, kind, limits);
-      case Kind::snapshot:
-        return decode_as<Snapshot>(array, kind, limits);
-      case Kind::query:
-        return decode_as<Query>(array, kind, limits);
-      case Kind::reply:
-        return decode_as<Reply>(array, kind, limits);
-    }
-    return fail(Errc::unsupported, "message.kind", "is no known kind");
-  } catch (const std::exception& error) {
-    return fail(Errc::malformed, "message", error.what());
-  }
+Result<Record> decode_record(std::string_view bytes, const Limits& limits) {
+  Record record;
+  Reader reader(bytes, limits);
+  Decoder decoder("record", reader, limits);
+  Value head;
+  if (const char* problem = problem_of(bytes, limits)) return fail(Errc::malformed, "record", problem);
+  if (!reader.next(head) || head.type != ValueType::array)
+    return fail(Errc::malformed, "record", "is not an array of fields");
+  decoder.walk(head.size, record);
+  if (const auto& error = decoder.error()) return tl::unexpected<Error>(*error);
+  return record;
 }
 
 }  // namespace wattle::wire

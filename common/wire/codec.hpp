@@ -1,6 +1,7 @@
 // codec: messages <-> bytes. msgpack arrays [version, kind, field, field, ...]; the order of fields is that of
 // fields.hpp.
-// Source   msgpack-cxx; its only home is codec.cpp, but for split.cpp, which only looks for where a value ends
+// Source   msgpack-cxx writes; its only home is codec.cpp. What arrives is read by reader.hpp, in one pass and without the tree of
+//          objects that msgpack-cxx would build first: that took a third of a controller's time for each record
 // Errors   malformed or out_of_range; the subject is the field's path, "samples.records[3].node.cpu_used_cores"
 // Threads  pure functions
 //
@@ -31,17 +32,19 @@ struct Limits {
 };
 
 std::string encode(const Message& message);
-Result<Message> decode(std::string_view bytes, const Limits& limits = {});
+// `records`: gets the bytes of each record of Samples, within `bytes`, in their order.
+Result<Message> decode(std::string_view bytes, const Limits& limits = {},
+                       std::vector<std::string_view>* records = nullptr);
 
 // A record as it stands within Samples. Whatever version wrote it, it may be put into a message of another: the version
 // rule holds for each record by itself.
 std::string encode_record(const Record& record);
 // The bytes of Samples of these records, without gaps.
 std::string encode_samples(std::span<const EncodedRecord> records);
-// The other way: the bytes of each record within the bytes of Samples, which decode() took, and one record by itself.
-Result<std::vector<std::string_view>> split_samples(std::string_view samples);
+std::string encode_live(std::span<const EncodedRecord> records);
+// One record by itself.
 Result<Record> decode_record(std::string_view bytes, const Limits& limits = {});
-// What encode_samples puts around the records, at most.
+// What either puts around the records, at most.
 inline constexpr std::size_t kSamplesHeadBytes = 16;
 
 }  // namespace wattle::wire

@@ -163,6 +163,11 @@ void fields(V& v, Samples& m) {
 }
 
 template <class V>
+void fields(V& v, Live& m) {
+  v("records", m.records);
+}
+
+template <class V>
 void fields(V& v, Ack& m) {
   v("incarnation", m.incarnation);
   v("seq", m.seq);

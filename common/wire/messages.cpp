@@ -38,6 +38,8 @@ std::string_view to_string(Kind kind) {
       return "query";
     case Kind::reply:
       return "reply";
+    case Kind::live:
+      return "live";
   }
   return "unknown";
 }

@@ -16,7 +16,8 @@ namespace wattle::wire {
 
 // Spoken versions. A peer of version N talks to N-1: fields are only ever added at a message's end.
 inline constexpr std::uint64_t kVersionMin = 1;
-inline constexpr std::uint64_t kVersionMax = 2;
+inline constexpr std::uint64_t kVersionMax = 3;
+inline constexpr std::uint64_t kLiveSince = 3;  // the version that brought Live
 
 enum class Kind : std::uint8_t {
   hello = 1,
@@ -35,6 +36,7 @@ enum class Kind : std::uint8_t {
   snapshot = 14,
   query = 15,
   reply = 16,
+  live = 17,
 };
 std::string_view to_string(Kind kind);
 
@@ -69,6 +71,12 @@ struct Welcome {
 struct Samples {
   std::vector<Record> records;  // of one incarnation, seq ascending
   std::vector<RecordGap> gaps;  // of incarnations before that one, which no later number tells of; ascending
+};
+
+// The newest interval, while older records wait: for what is shown and decided now. It is not acknowledged, and comes again
+// in Samples, in its turn.
+struct Live {
+  std::vector<Record> records;  // the parts of one interval of the session's incarnation
 };
 
 struct Ack {
@@ -234,7 +242,7 @@ struct Reply {
 };
 
 using Message = std::variant<Hello, Welcome, Samples, Ack, Ping, Pong, Refusal, Ask, Suggestion, Decision, Placement,
-                             Board, StateChange, Snapshot, Query, Reply>;
+                             Board, StateChange, Snapshot, Query, Reply, Live>;
 
 Kind kind_of(const Message& message);
 

@@ -263,10 +263,11 @@ void Decider::end_windows(const std::string& pod_uid, const std::string& node) {
     if (window.pod_uid() == pod_uid && window.node() == node) window.pod_gone();
 }
 
-void Decider::record(const std::string& node, const Record& record, MonoTime end) {
+void Decider::record(const std::string& node, const Record& record, const RecordNews& news) {
   const Node* known = state_.node(node);
   // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
-  if (known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
+  const bool shown = news.turn != Turn::late;
+  if (shown && known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
     for (const std::string& uid : known->pods) {
       const auto workload = known->workloads.find(uid);
       if (workload != known->workloads.end() && workload->second.cpu_cores)
@@ -277,7 +278,7 @@ void Decider::record(const std::string& node, const Record& record, MonoTime end
   const MonoTime now = clock_.mono();
   for (SettleWindow& window : windows_) {
     if (window.node() != node) continue;
-    window.add(record, end);
+    window.add(record, news.at, news.turn == Turn::ahead);
     over = over || window.over(now);
   }
   if (over) settle(now);

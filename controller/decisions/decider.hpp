@@ -56,7 +56,7 @@ class Decider {
   void gone(const std::string& pod_uid, const std::string& node);
   // A node said Hello: it gets the curve that is known of it.
   void greeted(const wire::Hello& hello);
-  void record(const std::string& node, const Record& record, MonoTime end);
+  void record(const std::string& node, const Record& record, const RecordNews& news);
   void expire();
   std::vector<wire::BoardClass> board();
 

@@ -70,11 +70,13 @@ placement::WorkerAfter worker_after(const placement::NodeView& node) {
   return after;
 }
 
-void SettleWindow::add(const Record& record, MonoTime end) {
+void SettleWindow::add(const Record& record, MonoTime end, bool ahead) {
   const MonoTime begin = end - Duration(record.interval_ns);
   if (begin < placed_at_ || gone_ || covered_) return;
+  const bool within = begin < placed_at_ + length_;
+  if (!within && ahead) return;  // what came between tells more
   sums_.add(record, pod_.uid);
-  covered_ = end >= placed_at_ + length_ && record.part + 1 >= record.parts;
+  covered_ = !ahead && end >= placed_at_ + length_ && record.part + 1 >= record.parts;
 }
 
 bool SettleWindow::over(MonoTime now) const { return covered_ || gone_ || now >= placed_at_ + length_ + kGrace; }

@@ -52,8 +52,8 @@ class SettleWindow {
         outcome_(std::move(begun)),
         arm_(arm) {}
 
-  // A record of the node, whose interval ended at `end` on our clock.
-  void add(const Record& record, MonoTime end);
+  // A record of the node, whose interval ended at `end` on our clock. `ahead`: older ones are still to come.
+  void add(const Record& record, MonoTime end, bool ahead = false);
   void pod_gone() { gone_ = true; }
   // The window is over, or nothing more will come.
   bool over(MonoTime now) const;

@@ -27,6 +27,7 @@ constexpr std::uint64_t kFairPerS = 256;          // records of one node; who se
 constexpr std::uint64_t kThrottledCredit = 16;    // a commit
 constexpr std::size_t kMaxPending = 2 * kCredit;  // of one node: what it was given, and as much of its last session
 constexpr std::uint64_t kMaxBatch = 64;
+constexpr std::uint64_t kMaxLivePerS = 256;  // records: ten intervals of a second, of 25 parts each
 constexpr const char* kBeforeContact = "before the first contact";  // nobody knows what was there
 constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;  // incarnations and numbers: a store holds them signed
 
@@ -62,7 +63,8 @@ std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, st
 }
 
 std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incoming) {
-  auto message = wire::decode(incoming.bytes);
+  record_bytes_.clear();
+  auto message = wire::decode(incoming.bytes, {}, &record_bytes_);
   if (!message) {
     ++figures_.garbage;
     // A newer agent may send kinds that this build does not know; only those may be passed over.
@@ -77,7 +79,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
     ++figures_.garbage;
     if (*why == Refused::kind)
       return refuse(incoming, std::string(to_string(kind)), "is not for the telemetry endpoint",
-                    "send Hello, Samples, Ping, Pong or Placement", *why);
+                    "send Hello, Samples, Live, Ping, Pong or Placement", *why);
     return refuse(incoming, incoming.identity.user_id(), "is not an agent's key, and only agents send telemetry",
                   "allow the key with role agent, or connect to the ask endpoint", *why);
   }
@@ -94,6 +96,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   Session& session = found->second;
   session.heard = clock_.mono();
   if (auto* samples = std::get_if<wire::Samples>(&*message)) return on_samples(incoming, session, *samples);
+  if (auto* live = std::get_if<wire::Live>(&*message)) return on_live(incoming, session, *live);
   if (const auto* ping = std::get_if<wire::Ping>(&*message))
     return {wire::Pong{ping->nonce, ping->mono_ns, to_ns(clock_.mono()), to_ns(clock_.wall())}};
   if (std::holds_alternative<wire::Pong>(*message)) return {};
@@ -293,15 +296,7 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
       return refuse(from, node, "its records cannot be kept fast enough", "it will be welcome again in a moment");
   }
   if (samples.records.empty()) return {};
-  const auto bytes = wire::split_samples(from.bytes);
-  if (!bytes || bytes->size() != samples.records.size())
-    return refuse(from, "samples", "are not written as this controller reads them", "upgrade the agent");
-  const MonoTime now = clock_.mono();
-  if (now - session.second_began >= seconds(1)) {
-    session.second_began = now;
-    session.in_second = 0;
-  }
-  session.in_second += samples.records.size();
+  count_in_second(session, samples.records.size());
   for (std::size_t i = 0; i < samples.records.size(); ++i) {
     Record& record = samples.records[i];
     const RecordMark mark{record.incarnation, record.seq};
@@ -311,13 +306,41 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
     }
     if (history.pending >= kMaxPending)
       return refuse(from, node, "sends more records than it was given credit for", "upgrade the agent");
-    if (take(node, history, record, (*bytes)[i]) == Taken::full)
+    if (take(node, history, record, record_bytes_[i]) == Taken::full)
       return refuse(from, node, "its records cannot be kept fast enough", "it will be welcome again in a moment");
     session.received = std::max(session.received, mark);
   }
   // Else the store's next commit of this node's records says so.
   if (history.pending > 0 || session.received == RecordMark{}) return {};
   return {wire::Ack{session.received.incarnation, session.received.seq, credit(session)}};
+}
+
+void Telemetry::count_in_second(Session& session, std::size_t records) const {
+  const MonoTime now = clock_.mono();
+  if (now - session.second_began >= seconds(1)) {
+    session.second_began = now;
+    session.in_second = session.live_in_second = 0;
+  }
+  session.in_second += records;
+}
+
+// For those who look now: the mark and the store know nothing of it.
+std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, Session& session, wire::Live& live) {
+  const std::string& node = from.identity.name;
+  count_in_second(session, 0);
+  session.live_in_second += std::max<std::size_t>(1, live.records.size());
+  if (session.live_in_second > kMaxLivePerS)
+    return refuse(from, node, "tells what is new more often than it can be", "upgrade the agent");
+  History& history = history_[node];
+  for (Record& record : live.records) {
+    const auto mine = history.marks.find(record.incarnation);
+    const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
+    if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) continue;
+    if (!validate(record)) continue;  // it is counted and told when it comes in its turn
+    ++figures_.live;
+    sink_.on_live(node, record);
+  }
+  return {};
 }
 
 std::optional<Answer> Telemetry::committed(const std::string& node, const RecordMark& last, std::size_t records) {

@@ -32,12 +32,15 @@ class TelemetrySink {
   virtual ~TelemetrySink() = default;
   virtual void on_hello(const wire::Hello& hello) = 0;
   virtual void on_record(const std::string& node, const Record& record) = 0;
+  // Ahead of its turn: it comes again.
+  virtual void on_live(const std::string& node, const Record& record) = 0;
   virtual void on_placement(const wire::Placement& placement) = 0;
   virtual void on_lost(const std::string& node) = 0;
 };
 
 struct TelemetryFigures {
   std::uint64_t records = 0;     // taken
+  std::uint64_t live = 0;        // told ahead of their turn, besides
   std::uint64_t duplicates = 0;  // had already
   std::uint64_t refused = 0;     // out of range
   std::uint64_t missing = 0;     // numbers that were skipped
@@ -80,6 +83,7 @@ class Telemetry {
     RecordMark received;  // highest that came, or that the agent was told to be kept
     MonoTime second_began{};
     std::uint64_t in_second = 0;  // records
+    std::uint64_t live_in_second = 0;
     bool throttled = false;
   };
   struct Seqs {
@@ -100,6 +104,8 @@ class Telemetry {
                                     std::string mend, transport::Refused reason = transport::Refused::session);
   std::vector<wire::Message> on_hello(const transport::Incoming& from, const wire::Hello& hello);
   std::vector<wire::Message> on_samples(const transport::Incoming& from, Session& session, wire::Samples& samples);
+  std::vector<wire::Message> on_live(const transport::Incoming& from, Session& session, wire::Live& live);
+  void count_in_second(Session& session, std::size_t records) const;
   enum class Taken { yes, no, full };
   Taken take_gap(const std::string& node, History& history, const RecordGap& gap);
   void set_taken(History& history, const RecordMark& mark) const;
@@ -121,6 +127,7 @@ class Telemetry {
   std::map<std::string, Session> sessions_;  // by node
   std::map<std::string, History> history_;   // by identity name
   TelemetryFigures figures_;
+  std::vector<std::string_view> record_bytes_;  // of the message that is being read
 };
 
 }  // namespace wattle::controller

@@ -12,6 +12,7 @@ constexpr std::uint64_t kMissedRecords = 3;     // a workload that is missing so
 constexpr Duration kUnseenAfter = seconds(15);  // a bound pod that no record names for that long has gone
 constexpr Duration kForgetAskAfter = minutes(10);
 constexpr Duration kPendingFor = seconds(30);
+constexpr std::size_t kMostAhead = 4096;  // of a node: over an hour's of outage
 
 std::optional<double> mean_w(std::optional<std::uint64_t> energy_uj, std::int64_t interval_ns) {
   if (!energy_uj || interval_ns <= 0) return std::nullopt;
@@ -83,9 +84,41 @@ void ClusterState::adopt_curve(const std::string& name, const placement::PowerCu
   if (node != nullptr && view_of(*node).curve.samples() == 0) view_of(*node).curve = curve;
 }
 
-RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received) {
+Turn ClusterState::turn_of(Node& node, const Record& record, bool ahead, bool& again) {
+  const RecordMark mark{record.incarnation, record.seq};
+  const bool late = !node.ahead.empty() && mark <= node.ahead.back();
+  if (ahead) {
+    if (!late) node.ahead.push_back(mark);
+    if (node.ahead.size() > kMostAhead) node.ahead.pop_front();
+    again = late;
+    return late ? Turn::late : Turn::ahead;
+  }
+  again = late && mark.incarnation != node.record_incarnation;
+  while (!node.ahead.empty() && node.ahead.front() <= mark) {
+    again = again || node.ahead.front() == mark;
+    node.ahead.pop_front();
+  }
+  return late ? Turn::late : Turn::its_own;
+}
+
+// Energy of a workload that has gone meanwhile is in the store's ledger.
+void ClusterState::add_up(Node& node, const Record& record) {
+  if (record.part == 0) add_joules(node.energy_j, record.node.energy_uj);
+  for (const WorkloadValues& values : record.workloads) {
+    const auto known = node.workloads.find(values.name);
+    if (known != node.workloads.end()) add_joules(known->second.energy_j, values.energy_uj);
+  }
+}
+
+RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received, bool ahead) {
   RecordNews news;
   Node& node = *find(name);
+  news.turn = turn_of(node, record, ahead, news.again);
+  if (news.turn == Turn::late) {
+    news.at = node.clock.map(record.mono_ns, received);
+    if (!ahead) add_up(node, record);
+    return news;
+  }
   const std::uint64_t first_seq = record.seq - std::min(record.part, record.seq);
   // Another incarnation may be another boot, whose clock began anew.
   const bool reborn = std::exchange(node.record_incarnation, record.incarnation) != record.incarnation;
@@ -108,6 +141,7 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   });
   find_news(name, node, record, received, news);
   count_pods(node);
+  if (!ahead) add_up(node, record);
   return news;
 }
 
@@ -119,7 +153,6 @@ void ClusterState::apply_node(Node& node, const Record& record) {
   node.power_w = gap ? std::nullopt : mean_w(record.node.energy_uj, record.interval_ns);
   node.idle_w = mean_w(record.node.idle_energy_uj, record.interval_ns);
   node.unattributed_w = mean_w(record.node.unattributed_energy_uj, record.interval_ns);
-  add_joules(node.energy_j, record.node.energy_uj);
 
   placement::NodeView& seen = view_of(node);
   seen.values = record.node;
@@ -150,7 +183,6 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
       node.unsettled.erase(name);
     }
     workload.power_w = mean_w(values.energy_uj, record.interval_ns);
-    add_joules(workload.energy_j, values.energy_uj);
     workload.values = std::move(values);
   }
 }

@@ -6,6 +6,8 @@
 // Threads  single owner
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "common/clock.hpp"
+#include "common/outbox.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/state/clock_map.hpp"
 #include "placement/cluster_view.hpp"
@@ -42,6 +45,7 @@ struct Node {
   std::uint64_t samples = 0;             // intervals
   std::uint64_t interval_seq = 0;        // of the first part of the last interval
   std::uint64_t parts_seen = 0;          // of it
+  std::deque<RecordMark> ahead;          // shown ahead of their turn, which has not come; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
   std::vector<ProbeValues> probes;
@@ -67,11 +71,16 @@ struct Pod {
   bool by_operator = false;  // confirmed by hand, and no agent has seen it since
 };
 
+// Whether a record comes in its turn, ahead of older ones that wait with its agent, or when a newer one is shown already.
+enum class Turn : std::uint8_t { its_own, ahead, late };
+
 // What a record told about pods.
 struct RecordNews {
   MonoTime at{};                      // end of its interval
   std::vector<std::string> appeared;  // pods that were not known to be here
   std::vector<std::string> gone;
+  Turn turn = Turn::its_own;
+  bool again = false;  // what is late and was shown ahead of its turn; or is of another incarnation than is shown
 };
 
 class ClusterState {
@@ -83,7 +92,8 @@ class ClusterState {
   // For a node whose own curve has no readings yet.
   void adopt_curve(const std::string& node, const placement::PowerCurve& curve);
   // The node must have been greeted. Binds nothing: the caller does, for each pod that appeared or went.
-  RecordNews apply(const std::string& node, const Record& record, MonoTime received);
+  // What comes ahead of its turn is shown at once and added to sums when it comes again; older ones are not shown then.
+  RecordNews apply(const std::string& node, const Record& record, MonoTime received, bool ahead = false);
 
   // The spec of a pod that asks for a place, and what it was told.
   void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
@@ -108,6 +118,8 @@ class ClusterState {
  private:
   Node* find(const std::string& name);
   placement::NodeView& view_of(const Node& node) { return view_.nodes[node.row]; }
+  static Turn turn_of(Node& node, const Record& record, bool ahead, bool& again);
+  void add_up(Node& node, const Record& record);
   void apply_node(Node& node, const Record& record);
   void apply_workloads(Node& node, const Record& record, MonoTime received);
   // Those that no part of the interval listed.

@@ -108,6 +108,8 @@ void add_telemetry(Families& families, const Sources& from) {
                    figures.conflicts);
   families.gauge("wattle_controller_identity_conflicts", "Nodes whose key two agents have used of late.",
                  static_cast<double>(from.telemetry.conflicts().size()));
+  families.counter("wattle_controller_live_records_total",
+                   "Records shown ahead of their turn, while older ones wait with their agents.", figures.live);
   families.counter("wattle_controller_throttled_total", "Times that an agent was given less credit for sending much.",
                    figures.throttled);
   families.counter("wattle_controller_handshakes_refused_total", "Handshakes with keys that are not allowed.",

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string_view>
+#include <vector>
 
 #include "common/wire/codec.hpp"
 
@@ -13,14 +15,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = decode_record(bytes);
     if (!again || encode_record(*again) != bytes) std::abort();
   }
-  const auto message = decode({reinterpret_cast<const char*>(data), size});
+  std::vector<std::string_view> records;
+  const auto message = decode({reinterpret_cast<const char*>(data), size}, {}, &records);
   if (!message) {
     if (message.error().subject.empty() || message.error().what.empty()) std::abort();
     return 0;
   }
-  if (const auto* samples = std::get_if<Samples>(&*message); samples != nullptr && !samples->records.empty()) {
-    const auto split = split_samples({reinterpret_cast<const char*>(data), size});
-    if (!split || split->size() != samples->records.size()) std::abort();
+  if (const auto* samples = std::get_if<Samples>(&*message)) {
+    if (records.size() != samples->records.size()) std::abort();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const auto alone = decode_record(records[i]);
+      if (!alone || encode_record(*alone) != encode_record(samples->records[i])) std::abort();
+    }
   }
   const std::string bytes = encode(*message);
   const auto again = decode(bytes);

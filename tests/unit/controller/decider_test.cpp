@@ -21,6 +21,7 @@ namespace {
 struct NoSink final : TelemetrySink {
   void on_hello(const wire::Hello&) override {}
   void on_record(const std::string&, const Record&) override {}
+  void on_live(const std::string&, const Record&) override {}
   void on_placement(const wire::Placement&) override {}
   void on_lost(const std::string&) override {}
 };
@@ -55,7 +56,7 @@ struct Rig {
     for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
     const RecordNews told = state.apply("n1", record, clock.mono());
     for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
-    decider->record("n1", record, told.at);
+    decider->record("n1", record, told);
     state.apply("n2", record_at(seq), clock.mono());
   }
   Result<json> get(const std::string& what, const Arguments& arguments = {}) {
@@ -146,7 +147,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
     Record record = record_at(++rig.seq);
     record.partial = true;
     const RecordNews told = rig.state.apply("n1", record, rig.clock.mono());
-    rig.decider->record("n1", record, told.at);
+    rig.decider->record("n1", record, told);
     rig.decider->expire();
   }
   rig.decider->gone("p1", "n1");

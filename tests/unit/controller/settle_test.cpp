@@ -95,6 +95,21 @@ TEST_CASE("only intervals that begin after the placement count, and the window e
   CHECK(outcome->after[1].memory_pct == doctest::Approx(12.5));
 }
 
+TEST_CASE(
+    "a record that goes ahead of others counts and does not end the window; one behind the window's end is left out") {
+  const auto view = two_nodes();
+  SettleWindow window = window_of(view);
+  window.add(with_pod(4), at_s(13), true);
+  CHECK(!window.over(at_s(13)));
+  window.add(with_pod(9), at_s(18), true);
+  CHECK(window.sums().records == 1);
+  window.add(with_pod(2), at_s(11));
+  window.add(with_pod(3), at_s(12));
+  CHECK(window.sums().records == 3);
+  CHECK(window.over(at_s(23)));
+  CHECK(window.finish(view));
+}
+
 TEST_CASE("a node that tells nothing gives no outcome, after a grace") {
   const auto view = two_nodes();
   const SettleWindow window = window_of(view);

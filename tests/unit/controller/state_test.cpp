@@ -1,6 +1,7 @@
 #include "controller/state/cluster_state.hpp"
 
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
 #include "tests/unit/controller/helpers.hpp"
 
@@ -144,4 +145,68 @@ TEST_CASE("in flight is counted by UID, ends with the binding, and expires after
   rig.state.expire(at_s(30));
   CHECK(rig.state.node_view("n1")->in_flight == 0);
   CHECK(rig.state.in_flight_expired() == 1);
+}
+
+TEST_CASE("what is shown ahead of its turn stays shown while older records come, which only add to sums") {
+  Rig rig;
+  rig.state.apply("n1", record_at(1), at_s(1000));
+  Record newest = record_at(5);
+  newest.node.energy_uj = 300'000'000;
+  newest.workloads.push_back(pod_values("p", 1'000'000));
+  const RecordNews news = rig.state.apply("n1", newest, at_s(1010), true);
+  CHECK(news.turn == Turn::ahead);
+  CHECK(news.appeared == std::vector<std::string>{"p"});
+  const Node& node = *rig.state.node("n1");
+  CHECK(*node.power_w == doctest::Approx(300));
+  CHECK(*node.energy_j == doctest::Approx(100));
+  for (std::uint64_t seq = 2; seq <= 5; ++seq) {
+    const RecordNews late = rig.state.apply("n1", seq == 5 ? newest : record_at(seq), at_s(1011));
+    CHECK(late.turn == Turn::late);
+    CHECK(late.again == (seq == 5));
+    CHECK(*node.power_w == doctest::Approx(300));
+    CHECK(node.workloads.contains("p"));
+  }
+  CHECK(*node.energy_j == doctest::Approx(100 * 4 + 300));
+  CHECK(*node.workloads.at("p").energy_j == doctest::Approx(5));
+  CHECK(node.ahead.empty());
+  CHECK(rig.state.apply("n1", record_at(6), at_s(1012)).turn == Turn::its_own);
+  CHECK(*node.power_w == doctest::Approx(100));
+}
+
+TEST_CASE("whatever goes ahead, the sums are those of each record once, and the newest is shown") {
+  CHECK(rc::check([](std::uint64_t records) {
+    records = 1 + records % 40;
+    ClusterState state{30s};
+    state.greet(hello_of("n1"));
+    std::uint64_t sum_uj = 0, shown = 0;
+    const auto record_of = [](std::uint64_t seq) {
+      Record record = record_at(seq);
+      record.node.energy_uj = seq * 1'000'000;
+      return record;
+    };
+    for (std::uint64_t seq = 1; seq <= records; ++seq) {
+      const auto ahead = seq + *rc::gen::inRange<std::uint64_t>(0, 4);
+      const MonoTime now = at_s(2000 + static_cast<std::int64_t>(seq));
+      if (*rc::gen::arbitrary<bool>()) {
+        state.apply("n1", record_of(ahead), now, true);
+        shown = std::max(shown, ahead);
+      }
+      state.apply("n1", record_of(seq), now);
+      shown = std::max(shown, seq);
+      sum_uj += seq * 1'000'000;
+      const Node& node = *state.node("n1");
+      RC_ASSERT(std::abs(*node.energy_j - static_cast<double>(sum_uj) * 1e-6) < 1e-6);
+      RC_ASSERT(std::abs(*node.power_w - static_cast<double>(shown)) < 1e-6);
+    }
+  }));
+}
+
+TEST_CASE("records of an earlier incarnation that come after a live one are summed and not shown") {
+  Rig rig;
+  rig.state.apply("n1", record_at(1, 2), at_s(1000), true);
+  const RecordNews news = rig.state.apply("n1", record_at(900, 1), at_s(1001));
+  CHECK(news.turn == Turn::late);
+  CHECK(news.again);
+  CHECK(*rig.state.node("n1")->energy_j == doctest::Approx(100));
+  CHECK(rig.state.node("n1")->record_incarnation == 2);
 }

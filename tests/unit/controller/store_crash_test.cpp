@@ -24,6 +24,7 @@ constexpr std::size_t kNodes = 3;
 struct Nobody final : TelemetrySink {
   void on_hello(const wire::Hello&) override {}
   void on_record(const std::string&, const Record&) override {}
+  void on_live(const std::string&, const Record&) override {}
   void on_placement(const wire::Placement&) override {}
   void on_lost(const std::string&) override {}
 };

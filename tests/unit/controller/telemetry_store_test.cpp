@@ -17,6 +17,7 @@ struct Nobody final : TelemetrySink {
   std::size_t records = 0;
   void on_hello(const wire::Hello&) override {}
   void on_record(const std::string&, const Record&) override { ++records; }
+  void on_live(const std::string&, const Record&) override {}
   void on_placement(const wire::Placement&) override {}
   void on_lost(const std::string&) override {}
 };

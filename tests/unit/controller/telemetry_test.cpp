@@ -19,11 +19,12 @@ using transport::Role;
 namespace {
 
 struct Sink final : TelemetrySink {
-  std::vector<std::uint64_t> seqs;
+  std::vector<std::uint64_t> seqs, live;
   std::vector<std::string> lost;
   std::size_t hellos = 0, placements = 0;
   void on_hello(const wire::Hello&) override { ++hellos; }
   void on_record(const std::string&, const Record& record) override { seqs.push_back(record.seq); }
+  void on_live(const std::string&, const Record& record) override { live.push_back(record.seq); }
   void on_placement(const wire::Placement&) override { ++placements; }
   void on_lost(const std::string& node) override { lost.push_back(node); }
 };
@@ -139,6 +140,45 @@ TEST_CASE("a record that is out of range is refused but acknowledged") {
   CHECK(only<wire::Ack>(rig.samples("a", {absurd, record_at(2)})).seq == 2);
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{2});
   CHECK(rig.telemetry.figures().refused == 1);
+}
+
+TEST_CASE("what is told ahead of its turn is shown, neither acknowledged nor counted, and taken when it comes again") {
+  Rig rig;
+  rig.say("a", hello_of("n1"));
+  only<wire::Ack>(rig.samples("a", {record_at(1)}));
+  CHECK(rig.say("a", wire::Live{{record_at(9)}}).empty());
+  CHECK(rig.sink.live == std::vector<std::uint64_t>{9});
+  CHECK(rig.telemetry.figures().live == 1);
+  CHECK(rig.telemetry.figures().records == 1);
+  std::vector<Record> rest;
+  for (std::uint64_t seq = 2; seq <= 9; ++seq) rest.push_back(record_at(seq));
+  CHECK(only<wire::Ack>(rig.samples("a", rest)).seq == 9);
+  CHECK(rig.sink.seqs.size() == 9);
+  CHECK(rig.telemetry.figures().missing == 0);
+  CHECK(rig.telemetry.figures().duplicates == 0);
+}
+
+TEST_CASE("ahead of its turn comes only what is newer, of this incarnation, and within range") {
+  Rig rig;
+  CHECK(only<wire::Refusal>(rig.say("a", wire::Live{{record_at(1)}})).what.find("Hello") != std::string::npos);
+  rig.say("a", hello_of("n1", 2));
+  only<wire::Ack>(rig.samples("a", {record_at(5, 2)}));
+  Record lie = record_at(7, 2);
+  lie.node.cpu_used_cores = 1e9;
+  CHECK(rig.say("a", wire::Live{{record_at(5, 2), record_at(6, 1), record_at(6, 3), lie}}).empty());
+  CHECK(rig.sink.live.empty());
+  CHECK(rig.telemetry.figures().refused == 0);  // it is when it comes in its turn
+}
+
+TEST_CASE("an agent that tells more than can be new is cut") {
+  Rig rig;
+  rig.say("a", hello_of("n1"));
+  std::uint64_t seq = 0;
+  std::vector<wire::Message> answer;
+  for (int i = 0; i < 1000 && answer.empty(); ++i) answer = rig.say("a", wire::Live{{record_at(++seq)}});
+  CHECK(only<wire::Refusal>(answer).what.find("more often") != std::string::npos);
+  CHECK(rig.telemetry.sessions() == 0);
+  CHECK(seq > 200);
 }
 
 TEST_CASE("a Ping is answered with both clocks") {

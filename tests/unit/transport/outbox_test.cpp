@@ -56,3 +56,23 @@ TEST_CASE("a record that is not behind the last is refused") {
   CHECK(outbox.push(at(1, 9)).error().code == Errc::conflict);
   CHECK(outbox.push(at(3, 1)));
 }
+
+TEST_CASE("the newest interval is given with all its parts, or not at all") {
+  MemoryOutbox outbox(3);
+  CHECK(outbox.newest().empty());
+  const auto push = [&](std::uint64_t seq, std::uint64_t part) {
+    Record record = at(1, seq);
+    record.part = part;
+    record.parts = 4;
+    REQUIRE(outbox.push(record));
+  };
+  push(1, 0);
+  CHECK(seqs(outbox.newest()) == Seqs{1});
+  push(2, 0);
+  push(3, 1);
+  CHECK(seqs(outbox.newest()) == Seqs{2, 3});
+  push(4, 2);
+  CHECK(seqs(outbox.newest()) == Seqs{2, 3, 4});
+  push(5, 3);  // the first part was lost
+  CHECK(outbox.newest().empty());
+}

@@ -75,7 +75,7 @@ TEST_CASE("a controller of another version is named") {
     rig.step();
     return rig.session->status().reconnects == 1;
   }));
-  CHECK(rig.session->status().problem == "the controller speaks wire version 7, this agent 1 to 2");
+  CHECK(rig.session->status().problem == "the controller speaks wire version 7, this agent 1 to 3");
 }
 
 namespace {
@@ -110,7 +110,7 @@ TEST_CASE("an agent that knows the next server key comes back after the switch a
   options.next_server_key = next.public_key;
   auto client = Client::connect(rig.world.context, options);
   REQUIRE(client);
-  rig.session.emplace(std::move(*client), rig.outbox, hello(), rig.clock, rig.world.log, 42);
+  rig.session.emplace(std::move(*client), rig.outbox, hello(), rig.clock, rig.world.log, 42, Rig::kAtOnce);
   rig.fill(1, 10);
   rig.greet(welcome(100, 100));
   rig.settle();
@@ -143,7 +143,7 @@ TEST_CASE("a running agent reads its file of server keys again when its key is r
   REQUIRE(options.read_server_keys(file));
   auto client = Client::connect(rig.world.context, options);
   REQUIRE(client);
-  rig.session.emplace(std::move(*client), rig.outbox, hello(), rig.clock, rig.world.log, 42);
+  rig.session.emplace(std::move(*client), rig.outbox, hello(), rig.clock, rig.world.log, 42, Rig::kAtOnce);
   rig.greet(welcome(10, 10));
   const KeyPair next = KeyPair::generate();
   restart_with(rig, next);

@@ -37,6 +37,7 @@ inline wire::Welcome welcome(std::uint64_t max_batch, std::uint64_t credit) {
   message.max_batch = max_batch;
   message.credit = credit;
   message.max_message_bytes = 1 << 20;
+  message.version = 2;  // without Live, unless a test is about it
   return message;
 }
 
@@ -51,12 +52,14 @@ struct Rig {
   std::string route;
   std::vector<wire::Message> got;  // and not yet taken
 
-  explicit Rig(wire::Hello greeting = hello()) {
+  static constexpr Pace kAtOnce{Duration{}, Duration{}, 1e6, 1e6};
+
+  explicit Rig(wire::Hello greeting = hello(), Pace pace = kAtOnce) {
     listen("tcp://127.0.0.1:0");
     endpoint = server->endpoint();
     auto client = Client::connect(world.context, world.client_options(endpoint, world.agent_key));
     REQUIRE(client);
-    session.emplace(std::move(*client), outbox, std::move(greeting), clock, world.log, 42);
+    session.emplace(std::move(*client), outbox, std::move(greeting), clock, world.log, 42, pace);
   }
   void listen(const std::string& where) {
     REQUIRE(eventually([&] {

@@ -1,0 +1,87 @@
+// reader: the values of msgpack bytes, one behind the other. Copies nothing, allocates nothing, nests nothing on the stack.
+// Source   msgpack's specification (github.com/msgpack/msgpack/blob/master/spec.md), "Formats"
+// Errors   false, and problem() says why: the bytes end too early, or a bound of Limits is exceeded. An array announces its
+//          size before its elements, and each takes a byte at least: all announced sizes together may not exceed the bytes
+// Threads  single owner
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "common/wire/codec.hpp"
+
+namespace wattle::wire {
+
+enum class ValueType : std::uint8_t { nil, boolean, positive, negative, real, text, array, map };
+
+struct Value {
+  ValueType type = ValueType::nil;
+  bool boolean = false;
+  std::uint32_t size = 0;      // elements of an array, pairs of a map
+  std::uint64_t positive = 0;  // 0 and above
+  std::int64_t negative = 0;   // below 0
+  double real = 0;
+  std::string_view text;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view bytes, const Limits& limits) : bytes_(bytes), limits_(limits) {}
+
+  // A value; of an array or map only that it begins. Who reads its elements calls leave() behind them.
+  bool next(Value& value);
+  void leave() { --depth_; }
+  // A value with all that is in it.
+  bool skip();
+  std::size_t at() const { return at_; }
+  bool at_end() const { return at_ == bytes_.size(); }
+  const char* problem() const { return problem_; }
+
+ private:
+  bool refuse(const char* problem) {
+    if (problem_ == nullptr) problem_ = problem;
+    return false;
+  }
+  template <unsigned kWidth>
+  bool number(std::uint64_t& value) {
+    if (bytes_.size() - at_ < kWidth) return refuse(kTooEarly);
+    value = 0;
+    for (unsigned i = 0; i < kWidth; ++i) value = value << 8 | static_cast<unsigned char>(bytes_[at_++]);
+    return true;
+  }
+  template <unsigned kWidth>
+  bool positive(Value& value) {
+    value.type = ValueType::positive;
+    return number<kWidth>(value.positive);
+  }
+  template <unsigned kWidth, class Signed>
+  bool integer(Value& value) {
+    if (!number<kWidth>(value.positive)) return false;
+    value.negative = static_cast<Signed>(value.positive);
+    value.type = value.negative < 0 ? ValueType::negative : ValueType::positive;
+    return true;
+  }
+  template <unsigned kWidth>
+  bool text(Value& value) {
+    std::uint64_t size = 0;
+    return number<kWidth>(size) && text(value, size);
+  }
+  bool text(Value& value, std::uint64_t size);
+  template <unsigned kWidth>
+  bool container(Value& value, ValueType type) {
+    std::uint64_t size = 0;
+    return number<kWidth>(size) && container(value, type, size);
+  }
+  bool container(Value& value, ValueType type, std::uint64_t size);
+
+  static constexpr const char* kTooEarly = "ends too early";
+  std::string_view bytes_;
+  const Limits& limits_;
+  std::size_t at_ = 0;
+  std::size_t announced_ = 0;
+  std::size_t depth_ = 0;
+  const char* problem_ = nullptr;
+};
+
+}  // namespace wattle::wire
