@@ -12,7 +12,8 @@ Does     `wattle-sim swarm` plays N agents at 1 Hz, CURVE on, in as many process
 Gives    records and values a second; the server's CPU per record and by thread; values per second and core, had the server a whole core;
          acknowledgement delays (50th and 99th percentile, most) from sample to acknowledgement; RSS per agent above that without agents; storm: from
          the start of the new process until every agent is welcome again; partition: from the heal until no agent holds a record older
-         than 5 s, and how long after the heal each agent's link was back
+         than 5 s, how long after the heal each agent's link was back, and the lag until then: how old what the controller shows of a
+         node is, the worst and the median of all nodes, of looks 10 s apart that begin 10 s after the links are back
 Needs    root, unshare, taskset, ip, nft; BIN_DIR with wattle, wattle-controller, wattle-sim, wire_floor. A quiet machine: see the load it prints
 Exit     0 measured, 1 not
 """
@@ -33,6 +34,7 @@ FDS_PER_AGENT = 4
 FDS_BESIDE = 200
 TELEMETRY, FEED, ASK, HTTP, SWARM_HTTP = 7460, 7461, 7462, 8050, 8060
 LAG_S = 5
+LOOK_EVERY_S = 10
 PHASES = ("floor", "steady", "storm", "partition")
 
 
@@ -250,9 +252,13 @@ log: {{level: warn}}
         self.all_welcome()
         welcome_s = time.monotonic() - begun
         most_kib = rss_kib(self.running["server"].pid)
+        lags, look_at = [], time.monotonic() + LOOK_EVERY_S
         while True:
             now = self.swarm()
             most_kib = max(most_kib, rss_kib(self.running["server"].pid))
+            if time.monotonic() >= look_at:
+                lags.append(self.ages())
+                look_at = time.monotonic() + LOOK_EVERY_S
             if now["oldest_waiting_s"] < LAG_S:
                 break
             if time.monotonic() - begun > 900:
@@ -263,7 +269,13 @@ log: {{level: warn}}
         moved = held["records_waiting"] + now["samples"] - held["samples"] - now["records_waiting"]
         return {"partition_s": self.options.partition, "records_held": held["records_waiting"], "all_welcome_s": welcome_s, "drained_s": drained_s,
                 "records_per_s": moved / drained_s, "cpu_us_per_record": cpu_s / moved * 1e6, "rss_most_mib": most_kib / 1024,
-                "dropped": now["records_dropped"]}
+                "dropped": now["records_dropped"], "lag_worst_s": max((ages[-1] for ages in lags), default=0.0),
+                "lag_median_s": max((ages[len(ages) // 2] for ages in lags), default=0.0), "looks": len(lags)}
+
+    @staticmethod
+    def ages():
+        """Seconds since the end of the last interval that is shown of each node, ascending."""
+        return sorted(node["age_ms"] / 1e3 for node in json.loads(fetch(HTTP, "/api/v1/nodes"))["nodes"])
 
 
 def shown(value):

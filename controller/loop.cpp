@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <span>
 
 #include "common/wire/codec.hpp"
 
@@ -12,6 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using transport::Channel;
 constexpr milliseconds kPoll{50};
+// A disk that is slow for a moment holds back who sends; agents take a controller for dead after 5 s.
+constexpr Duration kWaitForStore = std::chrono::seconds(2);
 constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
@@ -102,15 +105,16 @@ Sources Loop::sources() const {
 }
 
 void Loop::run(const std::atomic<bool>& stop) {
-  const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &telemetry_socket_, &feed_.socket()};
+  const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &feed_.socket(), &telemetry_socket_};
   std::vector<int> fds = {parts_.mailbox.fd()};
   if (parts_.store != nullptr) fds.push_back(parts_.store->fd());
   bool more = false;
   while (!stop) {
-    transport::poll(sockets, fds, more ? milliseconds(0) : kPoll);
+    const bool wait = store_is_behind();
+    transport::poll(std::span(sockets).first(wait ? 2 : 3), fds, more ? milliseconds(0) : kPoll);
     more = receive_asks();
-    behind_ = receive_telemetry();
-    more = behind_ || more;
+    behind_ = wait || receive_telemetry();
+    more = (behind_ && !wait) || more;
     send_acks();
     feed_.drain(parts_.log, parts_.clock.mono());
     parts_.mailbox.run_all();
@@ -150,6 +154,17 @@ bool Loop::receive_asks() {
     ask_socket_.send(incoming->route, wire::encode(answer(*incoming)));
   }
   return true;
+}
+
+// What is not read holds back its senders, by TCP; what is read and cannot be kept ends their sessions.
+bool Loop::store_is_behind() {
+  if (parts_.store == nullptr || !parts_.store->half_full()) {
+    store_full_since_.reset();
+    return false;
+  }
+  const MonoTime now = parts_.clock.mono();
+  if (!store_full_since_) store_full_since_ = now;
+  return now - *store_full_since_ < kWaitForStore;
 }
 
 bool Loop::receive_telemetry() {

@@ -76,6 +76,7 @@ class Loop final : private TelemetrySink {
 
   bool receive_asks();
   bool receive_telemetry();
+  bool store_is_behind();
   void send_acks();
   wire::Message answer(const transport::Incoming& incoming);
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
@@ -98,6 +99,7 @@ class Loop final : private TelemetrySink {
   const MonoTime started_;
   MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
+  std::optional<MonoTime> store_full_since_;
   std::string allow_fingerprint_;
   OncePer told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
   std::uint64_t revoked_keys_ = 0;

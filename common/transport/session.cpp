@@ -249,9 +249,11 @@ bool AgentSession::piled_up() const { return outbox_.size() > in_flight_.size();
 // What would have to wait for older records is shown at once; it comes again in its turn.
 void AgentSession::send_live() {
   if (version_ < wire::kLiveSince || !piled_up()) return;
+  const MonoTime now = clock_.mono();
   const std::size_t room =
-      clock_.mono() < backfill_at_ ? 0 : std::min(credit_ - std::min(credit_, in_flight_.size()), allowance());
+      now < backfill_at_ ? 0 : std::min(credit_ - std::min(credit_, in_flight_.size()), allowance());
   if (outbox_.size() - in_flight_.size() <= room) return;
+  if (live_ != RecordMark{} && now - live_at_ < pace_.live_every) return;
   const std::vector<EncodedRecord> newest = outbox_.newest();
   if (newest.empty() || newest.front().mark <= std::max(live_, sent_) ||
       newest.front().mark.incarnation != hello_.incarnation)
@@ -262,6 +264,7 @@ void AgentSession::send_live() {
     return;
   }
   live_ = newest.back().mark;
+  live_at_ = now;
   ++status_.live;
 }
 

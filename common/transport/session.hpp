@@ -35,6 +35,8 @@ struct Pace {
   Duration spread_per_record = std::chrono::milliseconds(250), spread_max = std::chrono::seconds(5);
   double per_s = 180;  // records; the controller holds back who sends more than 256
   double at_once = 64;
+  Duration live_every =
+      std::chrono::seconds(2);  // at least; what is new is shown this late at most, and older ones go meanwhile
 };
 
 struct SessionStatus {
@@ -116,6 +118,7 @@ class AgentSession {
   RecordMark sent_;       // last record sent in this conversation, or known to be kept
   RecordMark gaps_told_;  // end of the last gap told in this conversation
   RecordMark live_;       // last record told ahead of its turn
+  MonoTime live_at_{};
   MonoTime backfill_at_{};
   double allowance_ = 0;  // records that may go now
   MonoTime allowed_at_{};

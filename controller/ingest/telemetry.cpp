@@ -22,7 +22,7 @@ constexpr Duration kConflictLasts = seconds(600);
 constexpr std::size_t kKnocks = 3;
 constexpr std::uint64_t kCredit = 256;  // at most
 constexpr std::uint64_t kLeastCredit = 4;
-constexpr std::uint64_t kSharedCredit = 20'000;   // of all sessions
+constexpr std::uint64_t kSharedCredit = 40'000;   // of all sessions
 constexpr std::uint64_t kFairPerS = 256;          // records of one node; who sends more gets
 constexpr std::uint64_t kThrottledCredit = 16;    // a commit
 constexpr std::size_t kMaxPending = 2 * kCredit;  // of one node: what it was given, and as much of its last session
@@ -141,6 +141,7 @@ std::vector<std::string> Telemetry::conflicts() const {
   std::vector<std::string> nodes;
   for (const auto& [node, history] : history_)
     if (history.conflict_at && clock_.mono() - *history.conflict_at < kConflictLasts) nodes.push_back(node);
+  std::sort(nodes.begin(), nodes.end());
   return nodes;
 }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -123,9 +124,9 @@ class Telemetry {
   TelemetrySink& sink_;
   transport::RefusalCounts* refusals_;
   OncePer told_{std::chrono::seconds(60)};
-  RecordStore* store_;                       // null: what is taken is as good as kept
-  std::map<std::string, Session> sessions_;  // by node
-  std::map<std::string, History> history_;   // by identity name
+  RecordStore* store_;                                 // null: what is taken is as good as kept
+  std::unordered_map<std::string, Session> sessions_;  // by node
+  std::unordered_map<std::string, History> history_;   // by identity name
   TelemetryFigures figures_;
   std::vector<std::string_view> record_bytes_;  // of the message that is being read
 };

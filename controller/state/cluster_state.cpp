@@ -165,14 +165,15 @@ void ClusterState::apply_node(Node& node, const Record& record) {
 }
 
 void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received) {
-  std::map<std::string, WorkloadValues> merged;
-  for (const WorkloadValues& values : record.workloads) {
-    const auto [entry, fresh] = merged.try_emplace(values.name, values);
-    if (!fresh) merge(entry->second, values);
-  }
-  for (auto& [name, values] : merged) {
-    const auto [entry, fresh] = node.workloads.try_emplace(name);
+  for (const WorkloadValues& told : record.workloads) {
+    const auto [entry, fresh] = node.workloads.try_emplace(told.name);
     Workload& workload = entry->second;
+    const bool another_root = workload.listed == node.samples;  // of one name they are in one record
+    if (another_root)
+      merge(workload.values, told);
+    else
+      workload.values = told;
+    const WorkloadValues& values = workload.values;
     if (fresh) workload.first_seen = received;
     workload.last_seq = node.interval_seq;
     workload.listed = node.samples;
@@ -180,10 +181,9 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
     workload.cpu_cores.reset();
     if (values.cpu_usage_us && record.interval_ns > 0) {
       workload.cpu_cores = static_cast<double>(*values.cpu_usage_us) * 1e3 / static_cast<double>(record.interval_ns);
-      node.unsettled.erase(name);
+      node.unsettled.erase(told.name);
     }
     workload.power_w = mean_w(values.energy_uj, record.interval_ns);
-    workload.values = std::move(values);
   }
 }
 

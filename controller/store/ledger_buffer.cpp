@@ -40,8 +40,12 @@ void LedgerBuffer::add(std::int64_t node, std::int64_t raw_id, const Record& rec
       waiting->last_raw = raw_id;
       waiting->last_s = now_s;
     }
-    const auto [row, fresh] = waiting->rows.try_emplace({static_cast<std::int64_t>(workload.kind), workload.name});
-    if (fresh) ++rows_;
+    const LedgerOrder::Key key{static_cast<std::int64_t>(workload.kind), workload.name};
+    auto row = waiting->rows.find(key);
+    if (row == waiting->rows.end()) {
+      row = waiting->rows.emplace(key, LedgerSums{}).first;
+      ++rows_;
+    }
     row->second.add({1, estimated ? 0 : energy_uj, estimated ? energy_uj : 0, cpu_us});
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,8 +19,13 @@ struct LedgerSums {
   std::int64_t records = 0, energy_uj = 0, estimated_uj = 0, cpu_us = 0;
   void add(const LedgerSums& more);
 };
-// By kind and name.
-using LedgerRows = std::map<std::pair<std::int64_t, std::string>, LedgerSums>;
+// By kind and name; looked up without making a text of it.
+struct LedgerOrder {
+  using is_transparent = void;
+  using Key = std::pair<std::int64_t, std::string_view>;
+  bool operator()(const Key& a, const Key& b) const { return a < b; }
+};
+using LedgerRows = std::map<std::pair<std::int64_t, std::string>, LedgerSums, LedgerOrder>;
 
 struct WaitingLedger {
   std::int64_t first_raw = 0, last_raw = 0;  // the node's raw records that are in it lie within

@@ -92,6 +92,11 @@ bool Store::full() const {
   return figures_.queue_bytes >= options_.queue_bytes;
 }
 
+bool Store::half_full() const {
+  const std::lock_guard lock(mutex_);
+  return figures_.queue_bytes >= options_.queue_bytes / 2;
+}
+
 void Store::add(StoreItem item) {
   const std::size_t bytes = cost(item);
   bool wake = false;
@@ -206,7 +211,7 @@ void Store::trouble(const Error& error) {
 void Store::told(const std::vector<StoreItem>& batch, Duration took) {
   std::vector<Committed> news;
   for (const StoreItem& item : batch) {
-    known_[item.node] = file_->marks().at(item.node);
+    if (news.empty() || news.back().node != item.node) known_[item.node] = file_->marks().at(item.node);
     if (!news.empty() && news.back().node == item.node && news.back().last.incarnation == item.mark.incarnation) {
       news.back().last = item.mark;
       ++news.back().records;

@@ -5,7 +5,7 @@
 //          until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new one begun
 //          with the marks that are known. Both are logged, and told by figures()
 // Errors   start: denied, not_found, conflict (another process has the file), unsupported (a newer schema)
-// Threads  full(), add(), committed(), marks() of one thread; figures(), recent_gaps() of any
+// Threads  full(), half_full(), add(), committed(), marks() of one thread; figures(), recent_gaps() of any
 #pragma once
 
 #include <condition_variable>
@@ -56,6 +56,7 @@ class Store final : public RecordStore {
   // As found in the file at the start.
   const StoreMarks& marks() const { return found_; }
   bool full() const override;
+  bool half_full() const;
   void add(StoreItem item) override;
   // Readable when there is something to take.
   int fd() const { return fd_.get(); }

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/sqlite/database.hpp"
@@ -105,7 +106,7 @@ class StoreFile {
   std::unique_ptr<sqlite::Database> database_;
   std::optional<sqlite::Statement> add_node_, add_sums_, add_raw_, add_ledger_, add_gap_, count_gap_, set_mark_,
       drop_mark_, oldest_raw_, drop_raw_, set_written_, set_progress_;
-  std::map<std::string, std::int64_t> node_ids_;
+  std::unordered_map<std::string, std::int64_t> node_ids_;
   std::vector<std::string> new_nodes_;  // of the transaction that is open
   StoreMarks marks_;
   LedgerBuffer ledger_;

@@ -52,7 +52,7 @@ struct Rig {
   std::string route;
   std::vector<wire::Message> got;  // and not yet taken
 
-  static constexpr Pace kAtOnce{Duration{}, Duration{}, 1e6, 1e6};
+  static constexpr Pace kAtOnce{Duration{}, Duration{}, 1e6, 1e6, 1s};
 
   explicit Rig(wire::Hello greeting = hello(), Pace pace = kAtOnce) {
     listen("tcp://127.0.0.1:0");
