@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "agent/collect/cgroup_mount.hpp"
+#include "common/wire/finite.hpp"
 
 namespace wattle::agent {
 
@@ -87,7 +88,21 @@ const Sample& Sampler::tick() {
   tick_at_ = now;
   record.mono_ns = to_ns(now);
   record.wall_ns = to_ns(clock_->wall());
+  note_left_out(wire::make_finite(record));
   return sample_;
+}
+
+const Sample& Sampler::with_probes(std::vector<ProbeValues> probes) {
+  note_left_out(wire::make_finite(probes));
+  sample_.record.probes = std::move(probes);
+  return sample_;
+}
+
+void Sampler::note_left_out(std::size_t numbers) {
+  if (numbers == 0) return;
+  sample_.errors.emplace_back("record", Error{Errc::out_of_range, "record",
+                                              std::to_string(numbers) + " numbers were not finite and are left out",
+                                              "report it with the output of `wattle-agent sample`"});
 }
 
 void Sampler::read_cgroups(double cores) {

@@ -1,6 +1,7 @@
 // sampler: one tick of all collectors, as one Record.
 // Gives    the record that the wire carries, the counters behind it, and the pods that came and went
-// Errors   a collector that fails leaves its own values absent; its error is told in Sample::errors
+// Errors   a collector that fails leaves its own values absent; its error is told in Sample::errors. So does one whose number is
+//          not finite: no controller would take the record, nor anything behind it
 // Threads  single owner
 #pragma once
 
@@ -57,10 +58,7 @@ class Sampler {
   // The value lives until the next tick.
   const Sample& tick();
   // The last sample, with what the probes have found until now.
-  const Sample& with_probes(std::vector<ProbeValues> probes) {
-    sample_.record.probes = std::move(probes);
-    return sample_;
-  }
+  const Sample& with_probes(std::vector<ProbeValues> probes);
   // Living pods, for telling them all again.
   std::vector<PodChange> pods() const;
   const std::vector<Finding>& findings() const { return findings_; }
@@ -77,6 +75,7 @@ class Sampler {
   void read_kernel_signals();
   void attribute();
   void read_cgroups(double cores);
+  void note_left_out(std::size_t numbers);
   void note_changes();
 
   const Clock* clock_;

@@ -2,11 +2,13 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <cmath>
 #include <string_view>
 #include <vector>
 
 #include "any_message.hpp"
 #include "common/wire/codec.hpp"
+#include "common/wire/finite.hpp"
 
 using namespace wattle;
 using namespace wattle::wire;
@@ -49,6 +51,30 @@ TEST_CASE("records that were encoded one by one make the same Samples as those e
       RC_ASSERT(split[i] == records[i].bytes);
       RC_ASSERT(encode_record(decode_record(split[i]).value()) == records[i].bytes);
     }
+  }));
+}
+
+TEST_CASE("a record of any numbers is one that a controller reads, once what is not finite is left out") {
+  CHECK(rc::check([](std::uint64_t seed) {
+    auto samples = std::get<Samples>(message_of(2, Drawing(seed)));
+    RC_PRE(!samples.records.empty());
+    Record& record = samples.records.front();
+    const std::string before = encode_record(record);
+    RC_ASSERT(make_finite(record) == 0);
+    RC_ASSERT(encode_record(record) == before);
+    const double bad = *rc::gen::element(std::nan(""), HUGE_VAL, -HUGE_VAL);
+    record.node.cpu_used_cores = bad;
+    record.workloads.resize(1);
+    record.workloads[0].kernel.tcp_srtt_us = bad;
+    record.node.sockets = {SocketValues{.package_c_state_ratios = {0.5, bad}}};
+    record.probes.resize(1);
+    record.probes[0].loss_ratio = bad;
+    RC_ASSERT(!decode_record(encode_record(record)).has_value());
+    RC_ASSERT(make_finite(record) == 4);
+    const auto back = decode_record(encode_record(record));
+    RC_ASSERT(back.has_value());
+    RC_ASSERT(!back->node.cpu_used_cores.has_value());
+    RC_ASSERT(back->node.sockets[0].package_c_state_ratios == std::vector<double>({0.5, 0.0}));
   }));
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("credit is a share of the queue, and less for whoever sends much more 
   rig.send("a", 301, 301);
   CHECK(std::get<wire::Ack>(rig.commit(1)->message).credit == 256);
   for (int node = 0; node < 999; ++node) rig.hello("r" + std::to_string(node), 1, "m" + std::to_string(node));
-  CHECK(rig.hello("a").credit == 40);
+  CHECK(rig.hello("a").credit == 20);
 }
 
 TEST_CASE("a lower incarnation that keeps coming back is a second agent, which is told and does no harm") {
