@@ -53,6 +53,8 @@ Result<ApiServer> in_cluster() {
   WATTLE_TRY(auto origin,
              parse_url(std::string("https://") + (bare_v6 ? "[" : "") + host + (bare_v6 ? "]:" : ":") + port));
   origin.tls->ca_file = kAccount + "/ca.crt";
+  WATTLE_TRY(const Dir account, Dir::open_(kAccount));
+  WATTLE_TRY(const File token, account.open_file("token"));
   return ApiServer{std::move(origin), kAccount + "/token"};
 }
 

@@ -23,7 +23,9 @@ struct Node {
   bool cordoned = false;
   std::string kernel, kubelet;  // versions, for people
   std::vector<std::string> problems;
+  bool operator==(const Node&) const = default;
 };
+inline const std::string& key_of(const Node& node) { return node.name; }
 
 Node read_node(const nlohmann::json& object);
 

@@ -134,7 +134,8 @@ Pod read_pod(const json& object) {
   const json& annotations = member(metadata, "annotations");
   const json& spec = member(object, "spec");
   const json& owner = owner_of(metadata);
-  pod.uid = shortened(text_of(metadata, "uid"), kMaxNameBytes);
+  const std::string mirrored = text_of(annotations, "kubernetes.io/config.mirror");
+  pod.uid = shortened(mirrored.empty() ? text_of(metadata, "uid") : mirrored, kMaxNameBytes);
   pod.name = shortened(text_of(metadata, "name"), kMaxNameBytes);
   pod.pod_namespace = shortened(text_of(metadata, "namespace"), kMaxNameBytes);
   pod.node_name = shortened(text_of(spec, "nodeName"), kMaxNameBytes);

@@ -14,7 +14,8 @@
 namespace wattle::kube {
 
 struct Pod {
-  std::string uid, name, pod_namespace;
+  std::string uid;  // of a static pod the one that its node gave it, as in its cgroup's name
+  std::string name, pod_namespace;
   std::string app;        // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
   std::string node_name;  // where it is bound; empty: nowhere yet
   std::string scheduler;  // spec.schedulerName
@@ -26,7 +27,9 @@ struct Pod {
   std::optional<double> latency_soft_ms, latency_hard_ms;
   std::string latency_target;
   std::vector<std::string> problems;  // values that were ignored, and why
+  bool operator==(const Pod&) const = default;
 };
+inline const std::string& key_of(const Pod& pod) { return pod.uid; }
 
 Pod read_pod(const nlohmann::json& object);
 

@@ -1,0 +1,10 @@
+#include "common/kube/copy.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace wattle::kube {
+
+template class Copy<Node>;
+template class Copy<Pod>;
+
+}  // namespace wattle::kube

@@ -1,0 +1,113 @@
+// copy: the objects that a mirror follows, as values, and what has changed of them since their owner last looked.
+// Bounds   one change per object at most, however often it changed: the owner may be late
+// Rules    an object that says the same as before is no change; of a list, what is not in it is gone
+// Errors   none; an object without a key is left out
+// Threads  the mirror's thread fills it; take() and size() from any
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/kube/node.hpp"
+#include "common/kube/pod.hpp"
+#include "common/kube/reflector.hpp"
+
+namespace wattle::kube {
+
+template <class T>
+struct Change {
+  std::string key;
+  std::shared_ptr<const T> now;  // null: it is gone
+  bool followed = false;         // seen as it happened; false: a list showed it
+};
+
+template <class T>
+class Copy final : public Sink {
+ public:
+  // `woken` is called, on the mirror's thread, when there is something to take.
+  Copy(T (*read)(const nlohmann::json&), std::function<void()> woken) : read_(read), woken_(std::move(woken)) {}
+
+  // In no particular order.
+  std::vector<Change<T>> take() {
+    std::map<std::string, Change<T>> changed;
+    {
+      const std::lock_guard lock(mutex_);
+      changed.swap(changed_);
+    }
+    std::vector<Change<T>> changes;
+    changes.reserve(changed.size());
+    for (auto& [key, change] : changed) changes.push_back(std::move(change));
+    return changes;
+  }
+  std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return objects_.size();
+  }
+
+  void begin_list() override {
+    listing_ = true;
+    listed_.clear();
+  }
+  void put(const nlohmann::json& object) override {
+    auto value = std::make_shared<const T>(read_(object));
+    const std::string key = key_of(*value);
+    if (key.empty()) return;
+    if (listing_) listed_.insert(key);
+    {
+      const std::lock_guard lock(mutex_);
+      std::shared_ptr<const T>& kept = objects_[key];
+      if (kept && *kept == *value) return;
+      kept = std::move(value);
+      changed_[key] = {key, kept, !listing_};
+    }
+    // Of a list only when it is whole: nodes and pods that come together are cheaper.
+    if (!listing_) woken_();
+  }
+  void end_list() override {
+    listing_ = false;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto object = objects_.begin(); object != objects_.end();)
+        object = listed_.contains(object->first) ? std::next(object) : drop(object, false);
+    }
+    listed_.clear();
+    woken_();
+  }
+  void erase(const nlohmann::json& object) override {
+    const std::string key = key_of(read_(object));
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = objects_.find(key);
+      if (found == objects_.end()) return;
+      drop(found, true);
+    }
+    woken_();
+  }
+
+ private:
+  using Objects = std::map<std::string, std::shared_ptr<const T>>;
+  typename Objects::iterator drop(typename Objects::iterator object, bool followed) {
+    changed_[object->first] = {object->first, nullptr, followed};
+    return objects_.erase(object);
+  }
+
+  T (*read_)(const nlohmann::json&);
+  const std::function<void()> woken_;
+  bool listing_ = false;  // of the mirror's thread, as the next
+  std::set<std::string> listed_;
+  mutable std::mutex mutex_;  // guards both below
+  Objects objects_;
+  std::map<std::string, Change<T>> changed_;
+};
+
+extern template class Copy<Node>;
+extern template class Copy<Pod>;
+
+}  // namespace wattle::kube

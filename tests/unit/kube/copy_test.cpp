@@ -1,0 +1,102 @@
+// copy: what it gives its owner adds up to what the server has, however late the owner looks.
+#include "common/kube/copy.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace wattle::kube {
+namespace {
+
+using nlohmann::json;
+
+json pod_json(const std::string& uid, const std::string& node) {
+  return {{"metadata", {{"uid", uid}, {"name", uid + "-name"}}}, {"spec", {{"nodeName", node}}}};
+}
+
+struct Owner {
+  int woken = 0;
+  Copy<Pod> copy{read_pod, [this] { ++woken; }};
+  std::map<std::string, std::string> nodes;  // by UID
+  void look() {
+    for (const auto& change : copy.take()) {
+      if (change.now)
+        nodes[change.key] = change.now->node_name;
+      else
+        nodes.erase(change.key);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an owner that looks whenever it likes knows what the server has") {
+  CHECK(rc::check([] {
+    Owner owner;
+    std::map<std::string, std::string> server;
+    const auto steps = *rc::gen::container<std::vector<std::tuple<int, int, int>>>(
+        rc::gen::tuple(rc::gen::inRange(0, 5), rc::gen::inRange(0, 4), rc::gen::inRange(0, 3)));
+    for (const auto& [step, pod, node] : steps) {
+      const std::string uid = "u" + std::to_string(pod), where = "n" + std::to_string(node);
+      if (step == 0) {
+        server[uid] = where;
+        owner.copy.put(pod_json(uid, where));
+      } else if (step == 1) {
+        server.erase(uid);
+        owner.copy.erase(pod_json(uid, where));
+      } else if (step == 2) {
+        owner.look();
+        RC_ASSERT(owner.nodes == server);
+      } else {
+        // A list after a time in which nothing was told; one that was broken off counts for nothing.
+        owner.copy.begin_list();
+        if (step == 4) {
+          owner.copy.begin_list();
+          server.clear();
+          server[uid] = where;
+        }
+        for (const auto& [each, at] : server) owner.copy.put(pod_json(each, at));
+        owner.copy.end_list();
+      }
+    }
+    owner.look();
+    RC_ASSERT(owner.nodes == server);
+    RC_ASSERT(owner.copy.size() == server.size());
+  }));
+}
+
+TEST_CASE("what a list shows was so before; what a watch tells has just happened; the same again is nothing") {
+  Owner owner;
+  owner.copy.begin_list();
+  owner.copy.put(pod_json("u1", "n1"));
+  CHECK(owner.woken == 0);
+  owner.copy.end_list();
+  CHECK(owner.woken == 1);
+  auto changes = owner.copy.take();
+  REQUIRE(changes.size() == 1);
+  CHECK_FALSE(changes[0].followed);
+  json again = pod_json("u1", "n1");
+  again["status"]["phase"] = "Running";
+  owner.copy.put(again);
+  CHECK(owner.copy.take().empty());
+  owner.copy.put(pod_json("u2", ""));
+  owner.copy.put(pod_json("u2", "n2"));
+  changes = owner.copy.take();
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].followed);
+  CHECK(changes[0].now->node_name == "n2");
+  owner.copy.put(json::object());  // without a name it is nobody
+  owner.copy.erase(pod_json("u9", ""));
+  CHECK(owner.copy.take().empty());
+}
+
+TEST_CASE("a static pod goes by the name that its node knows it by") {
+  json mirrored = pod_json("u1", "n1");
+  mirrored["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "0123abcd";
+  CHECK(read_pod(mirrored).uid == "0123abcd");
+  CHECK(read_pod(mirrored).daemonset);
+}
+
+}  // namespace wattle::kube
