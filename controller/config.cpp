@@ -97,6 +97,16 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
   int port = out.port;
   enrol.read("port", port, {.min = 0, .max = 65535});
   out.port = static_cast<std::uint16_t>(port);
+  if (enrol.has("kubernetes")) {
+    config::Section review = enrol.section("kubernetes");
+    out.kubernetes = true;
+    review.read("enabled", out.kubernetes);
+    review.read("audience", out.review.audience);
+    review.read("accounts", out.review.accounts);
+    for (const std::string& account : out.review.accounts)
+      if (std::count(account.begin(), account.end(), '/') != 1)
+        review.mistake("accounts", "'" + account + "' is no service account", "as in wattle-agent/wattle-agent");
+  }
   config::Section tls = enrol.section("tls");
   tls.read("certificate", out.tls.certificate);
   tls.read("key", out.tls.key);
@@ -104,10 +114,22 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
   enrol.read("insecure", insecure);
   if (out.tls.certificate.empty() != out.tls.key.empty())
     tls.mistake(out.tls.key.empty() ? "key" : "certificate", "is missing", "name both PEM files");
-  if (out.tokens.empty() || !out.tls.certificate.empty()) return;
+  if (!out.enabled() || !out.tls.certificate.empty()) return;
   if (!http::is_loopback(out.address) || !insecure)
     enrol.mistake("tls", "is missing, and tokens must not cross a network in the clear",
                   "name certificate and key; on loopback alone insecure: true does without");
+}
+
+void read_kube(config::Section section, KubeConfig& out) {
+  auto use = static_cast<std::size_t>(out.use);
+  section.read_choice("watch", use, {"auto", "on", "off"});
+  out.use = static_cast<KubeUse>(use);
+  section.read("server", out.server);
+  section.read("ca", out.ca_file);
+  section.read("token", out.token_file);
+  if (out.server.empty()) return;
+  const auto url = kube::parse_url(out.server);
+  if (!url) section.mistake("server", "'" + out.server + "' " + url.error().what, url.error().mend);
 }
 
 Result<ControllerConfig> read(config::Document document) {
@@ -136,6 +158,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_learn(root.section("learn"), out.learn);
   read_store(root.section("store"), out.store);
   read_enrol(root.section("enrol"), out.enrol);
+  read_kube(root.section("kubernetes"), out.kube);
   config::Section log = root.section("log");
   read_name(log, "level", out.log_level, parse_log_level);
   read_name(log, "format", out.log_format, parse_log_format);

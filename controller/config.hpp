@@ -13,6 +13,8 @@
 #include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
+#include "controller/enrol/token_review.hpp"
+#include "controller/kube/watch.hpp"
 #include "controller/modes/standing.hpp"
 #include "placement/decide.hpp"
 #include "placement/reward.hpp"
@@ -47,10 +49,13 @@ struct StoreConfig {
 
 // Where agents put their own keys on the allow list.
 struct EnrolConfig {
-  std::string tokens;  // file of hashed tokens; empty: nobody enrols
+  std::string tokens;       // file of hashed tokens; empty: nobody enrols by one
+  bool kubernetes = false;  // service accounts' tokens, which the API server reviews
+  TokenReviewOptions review;
   std::string address = "127.0.0.1";
   std::uint16_t port = 7463;
   http::TlsFiles tls;
+  bool enabled() const { return kubernetes || !tokens.empty(); }
 };
 
 struct ControllerConfig {
@@ -75,6 +80,7 @@ struct ControllerConfig {
   LearnConfig learn;
   StoreConfig store;
   EnrolConfig enrol;
+  KubeConfig kube;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

@@ -55,8 +55,9 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
   WATTLE_CHECK(start_store(clock, log));
   placement::Knowledge knowledge = start_knowledge(log);
+  WATTLE_CHECK(start_watch(log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                                *governor_, std::move(knowledge), mode_reason, clock, log},
+                                watch_.get(), *governor_, std::move(knowledge), mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
@@ -161,6 +162,15 @@ placement::Knowledge Controller::start_knowledge(const Log& log) {
   return knowledge;
 }
 
+Status Controller::start_watch(const Log& log) {
+  WATTLE_TRY(api_, api_server(config_.kube));
+  if (!api_) return {};
+  log.info("nodes and pods are followed", {{"server", api_->origin.url()}});
+  watch_ = std::make_unique<Watch>(
+      *api_, [this] { mailbox_->wake(); }, static_cast<std::uint64_t>(config_.seed), log);
+  return {};
+}
+
 Status Controller::start_http(const Log& log) {
   const auto ask_loop = [this](Mailbox::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
   std::map<std::string, http::Handler> routes;
@@ -201,10 +211,17 @@ Status Controller::start_http(const Log& log) {
 // A listener of its own: agents reach it, and nobody else's pages are on it.
 Status Controller::start_enrolment(const std::string& public_key, const Clock& clock, const Log& log) {
   const EnrolConfig& config = config_.enrol;
-  if (config.tokens.empty()) return {};
-  for (const std::string& file : {config_.allow_file, config.tokens}) WATTLE_CHECK(may_replace(file));
+  if (!config.enabled()) return {};
+  WATTLE_CHECK(may_replace(config_.allow_file));
+  if (!config.tokens.empty()) WATTLE_CHECK(may_replace(config.tokens));
+  if (config.kubernetes && !api_)
+    return fail(Errc::not_found, "enrol.kubernetes", "there is no API server to review tokens",
+                "run as a pod with a service account, or name kubernetes.server");
+  auto reviewer = std::make_unique<EitherReviewer>(
+      config.tokens.empty() ? nullptr : std::make_unique<TokenFile>(config.tokens, clock),
+      config.kubernetes ? std::make_unique<TokenReview>(*api_, config.review) : nullptr);
   enrolment_ = std::make_unique<Enrolment>(EnrolOptions{config_.allow_file, config_.key_file, public_key},
-                                           std::make_unique<TokenFile>(config.tokens, clock), clock, log);
+                                           std::move(reviewer), clock, log);
   http::ServerOptions options;
   options.address = config.address;
   options.port = config.port;
@@ -234,6 +251,7 @@ Controller::~Controller() {
   }
   http_.reset();
   loop_.reset();
+  watch_.reset();
   governor_.reset();
   saver_.reset();
   store_.reset();

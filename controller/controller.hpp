@@ -1,6 +1,6 @@
 // controller: the threads of a controller and their lifetime.
 // Threads  one loop owns the three sockets, the state and the decisions; one trainer; one
-//          writer of the store; HTTP workers that ask the loop.
+//          writer of the store; two that follow an API server; HTTP workers that ask the loop.
 //          start() and the destructor from one thread
 // Errors   start: conflict (port in use), denied and malformed (keys, allow list), io (data_dir, store)
 #pragma once
@@ -16,6 +16,7 @@
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"
 #include "controller/enrol/enrolment.hpp"
+#include "controller/kube/watch.hpp"
 #include "controller/loop.hpp"
 #include "controller/mailbox.hpp"
 #include "controller/trainer/trainer.hpp"
@@ -35,6 +36,7 @@ class Controller {
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
   placement::Knowledge start_knowledge(const Log& log);
+  Status start_watch(const Log& log);
   Status start_governor(const Clock& clock, const Log& log);
   Status start_http(const Log& log);
   Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);
@@ -48,6 +50,8 @@ class Controller {
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileSaver> saver_;
   std::optional<Governor> governor_;
+  std::optional<kube::ApiServer> api_;
+  std::unique_ptr<Watch> watch_;
   std::unique_ptr<Loop> loop_;
   std::atomic<bool> stop_{false};
   std::thread thread_;

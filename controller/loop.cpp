@@ -62,6 +62,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
                  parts_.store != nullptr ? parts_.store->marks() : StoreMarks{}),
       decider_(parts_.config, state_, parts_.networks, parts_.clock, learning(parts_.trainer),
                parts_.trainer != nullptr ? parts_.trainer->last_decision_id() + 1 : 1, std::move(parts_.knowledge)),
+      join_(state_, decider_),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       epoch_(feed_.epoch()),
       started_(parts_.clock.mono()),
@@ -101,7 +102,8 @@ Sources Loop::sources() const {
           nullptr,
           nullptr,
           parts_.store,
-          &parts_.governor};
+          &parts_.governor,
+          parts_.watch};
 }
 
 void Loop::run(const std::atomic<bool>& stop) {
@@ -118,6 +120,7 @@ void Loop::run(const std::atomic<bool>& stop) {
     send_acks();
     feed_.drain(parts_.log, parts_.clock.mono());
     parts_.mailbox.run_all();
+    receive_watch();
     const MonoTime now = parts_.clock.mono();
     if (now - ticked_ >= kTick) tick();
     feed_.decisions(decider_);
@@ -175,6 +178,14 @@ bool Loop::receive_telemetry() {
       telemetry_socket_.send(incoming->route, wire::encode(message));
   }
   return true;
+}
+
+void Loop::receive_watch() {
+  if (parts_.watch == nullptr) return;
+  // Nodes last: a pod that is bound to a node was bound after the node came.
+  auto pods = parts_.watch->take_pods();
+  auto nodes = parts_.watch->take_nodes();
+  if (join_.take(std::move(nodes), std::move(pods))) feed_.changed();
 }
 
 wire::Message Loop::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
@@ -272,6 +283,7 @@ Result<std::string> Loop::confirm(const Arguments& arguments) {
 void Loop::on_hello(const wire::Hello& hello) {
   state_.greet(hello);
   decider_.greeted(hello);
+  join_.greeted(hello.node);
   feed_.changed();
 }
 

@@ -19,6 +19,8 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/ingest/telemetry.hpp"
+#include "controller/kube/join.hpp"
+#include "controller/kube/watch.hpp"
 #include "controller/mailbox.hpp"
 #include "controller/modes/governor.hpp"
 #include "controller/publish/feed.hpp"
@@ -49,6 +51,7 @@ struct LoopParts {
   Trainer* trainer = nullptr;  // null: learning is off
   Store* store = nullptr;      // null: nothing outlives the process
   FileSaver* saver = nullptr;  // null: knowledge ends with the process
+  Watch* watch = nullptr;      // null: no API server is followed
   Governor& governor;
   placement::Knowledge knowledge;
   std::string mode_reason;
@@ -77,6 +80,7 @@ class Loop final : private TelemetrySink {
   bool receive_asks();
   bool receive_telemetry();
   bool store_is_behind();
+  void receive_watch();
   void send_acks();
   wire::Message answer(const transport::Incoming& incoming);
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
@@ -94,6 +98,7 @@ class Loop final : private TelemetrySink {
   ClusterState state_;
   Telemetry telemetry_;
   Decider decider_;
+  Join join_;
   Feed feed_;
   const std::uint64_t epoch_;
   const MonoTime started_;

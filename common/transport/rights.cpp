@@ -24,6 +24,7 @@ constexpr std::array kRights{
     Right{Channel::feed, std::nullopt, {}, kListeners},
     Right{Channel::ask, Kind::ask, {}, kAskers},
     Right{Channel::ask, Kind::query, "snapshot", kListeners},
+    Right{Channel::ask, Kind::query, "latency", kListeners},
     Right{Channel::ask, Kind::query, "confirm", kOperator},
     Right{Channel::ask, Kind::query, "policy-set", kOperator},
     Right{Channel::ask, Kind::query, "policy-promote", kOperator},

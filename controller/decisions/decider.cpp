@@ -22,18 +22,13 @@ void keep(std::deque<T>& values, T value, std::size_t most) {
   if (values.size() > most) values.pop_front();
 }
 
-// Beyond any machine; sums of such requests stay finite, as the wire demands.
-constexpr double kMaxRequestCores = 1e6;
-constexpr double kMaxRequestBytes = 1e18;
-
 placement::PodSpec spec_of(const wire::Ask& ask) {
   placement::PodSpec spec;
   spec.uid = ask.pod_uid;
   spec.name = ask.pod_name;
   spec.pod_namespace = ask.pod_namespace;
   spec.app = ask.app;
-  spec.request = {std::clamp(ask.cpu_request_cores, 0.0, kMaxRequestCores),
-                  std::clamp(ask.memory_request_bytes, 0.0, kMaxRequestBytes)};
+  spec.request = sane_request(ask.cpu_request_cores, ask.memory_request_bytes);
   spec.daemonset = ask.daemonset;
   spec.latency_soft_ms = ask.latency_soft_ms;
   spec.latency_hard_ms = ask.latency_hard_ms;
@@ -182,8 +177,8 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   return answer;
 }
 
-void Decider::remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, const ArmNow& arm,
-                       MonoTime now) {
+void Decider::remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid,
+                       std::optional<ArmNow> arm, MonoTime now) {
   Open open{advice.observation, {}, pod_uid, now, arm};
   for (std::size_t i = 0; i < advice.candidates.size(); ++i)
     if (advice.row_of[i] < advice.observation.nodes)
@@ -199,20 +194,30 @@ Decider::OpenDecisions::iterator Decider::forget(OpenDecisions::iterator open) {
 }
 
 bool Decider::placed(const std::string& pod_uid, const std::string& node, bool by_operator) {
+  return place(pod_uid, node, by_operator ? Told::by_operator : Told::by_agent);
+}
+
+bool Decider::place(const std::string& pod_uid, const std::string& node, Told told) {
   const MonoTime now = clock_.mono();
   const Node* known = state_.node(node);
-  if (known == nullptr || pod_uid.empty()) return false;
+  if (known == nullptr || pod_uid.empty() || state_.buried(pod_uid)) return false;
   const std::size_t row = known->row;
   const Pod* before = state_.pod(pod_uid);
+  const bool by_operator = told == Told::by_operator;
   if (before != nullptr && before->node == node) {
     state_.bind(pod_uid, node, by_operator, now);
     return false;
   }
+  const bool settled = before != nullptr && before->watched && !before->node.empty();
+  if (settled && (told == Told::by_agent || told == Told::by_operator)) return false;
   // The state "before" the placement: the pod is neither expected nor there.
   state_.land(pod_uid);
-  const bool asked = before != nullptr && before->asked && before->node.empty();
+  const bool waited = before != nullptr && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
-  const std::uint64_t id = asked ? before->decision_id : 0;
+  std::uint64_t id = waited && before->asked ? before->decision_id : 0;
+  const bool unasked = id == 0;
+  if (unasked && waited && before->watched && told != Told::by_list) id = observe(spec, node, now);
+  const bool asked = id != 0;
   if (before != nullptr && !before->node.empty()) {  // it runs elsewhere now
     end_windows(pod_uid, before->node);
     knowledge_.gone(pod_uid, now);
@@ -222,10 +227,8 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
   state_.bind(pod_uid, node, by_operator, now);
   if (!spec.uid.empty()) knowledge_.placed(spec, node, now);
   ++figures_.placements;
-  if (!asked) {
-    ++figures_.placements_unasked;
-    return true;
-  }
+  figures_.placements_unasked += unasked ? 1 : 0;
+  if (!asked) return true;
   if (LoggedDecision* entry = log_.find(id)) {
     entry->decision.placed_on = node;
     changed_.insert(id);
@@ -247,6 +250,11 @@ bool Decider::placed(const std::string& pod_uid, const std::string& node, bool b
 }
 
 void Decider::gone(const std::string& pod_uid, const std::string& node) {
+  if (const Pod* pod = state_.pod(pod_uid); pod != nullptr && pod->watched && pod->node == node) {
+    end_windows(pod_uid,
+                node);  // its containers may come again; the node is its own until the API server says that it went
+    return;
+  }
   if (!state_.unbind(pod_uid, node)) return;
   end_windows(pod_uid, node);
   knowledge_.gone(pod_uid, clock_.mono());

@@ -1,7 +1,9 @@
 // decider: answers asks, joins decisions to placements and placements to outcomes.
 // Rules    the same pod and candidates within `repeat_within` get the same answer; in mode live an advised node holds the
 //          pod in flight until it is seen or the expectation expires; the real placement comes from an agent or an
-//          operator, never from our own top score; outcomes come from telemetry after the settle window
+//          operator, never from our own top score; outcomes come from telemetry after the settle window. Where an API server is
+//          followed it has the last word on where a pod is, and a pod that it shows bound though nobody asked is an observed
+//          decision: what we would have advised, and the placement to learn from (watched.cpp)
 // Errors   none: a decision that cannot be made is neutral and says why
 // Threads  single owner
 #pragma once
@@ -36,6 +38,7 @@ struct DeciderFigures {
   std::uint64_t asks = 0, repeated = 0, decisions = 0, neutral = 0;
   std::uint64_t placements = 0;          // pods that an agent or operator showed us
   std::uint64_t placements_unasked = 0;  // of which nobody had asked
+  std::uint64_t observed = 0;            // of which became decisions all the same
   std::uint64_t placements_masked = 0;   // on a node that our masks had excluded: nothing to learn from
   std::uint64_t outcomes = 0, outcomes_lost = 0;
   std::deque<double> decide_us;  // of the last decisions
@@ -54,6 +57,16 @@ class Decider {
   // An agent saw the pod's cgroup, or an operator confirmed. False: that is no news, or the node is unknown.
   bool placed(const std::string& pod_uid, const std::string& node, bool by_operator);
   void gone(const std::string& pod_uid, const std::string& node);
+
+  // The API server has the pod, bound or not.
+  void described(const placement::PodSpec& pod);
+  // It shows the pod bound to a node. `followed`: it has just been bound; false: a list shows it, as after a start.
+  bool bound(const std::string& pod_uid, const std::string& node, bool followed);
+  // It has the pod no more, or the pod has ended.
+  void deleted(const std::string& pod_uid);
+  // It is bound where no agent speaks.
+  void elsewhere(const std::string& pod_uid);
+
   // A node said Hello: it gets the curve that is known of it.
   void greeted(const wire::Hello& hello);
   void record(const std::string& node, const Record& record, const RecordNews& news);
@@ -94,15 +107,19 @@ class Decider {
     std::unordered_map<std::string, std::uint32_t> row_of;  // node -> row
     std::string pod_uid;
     MonoTime at{};
-    ArmNow arm;
+    std::optional<ArmNow> arm;  // absent: nobody asked
   };
+  enum class Told { by_agent, by_operator, by_binding, by_list };
 
   using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
 
   std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
   wire::Suggestion decide(const wire::Ask& ask, MonoTime now);
-  void remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid, const ArmNow& arm,
-                MonoTime now);
+  void remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid,
+                std::optional<ArmNow> arm, MonoTime now);
+  bool place(const std::string& pod_uid, const std::string& node, Told told);
+  // The decision that nobody asked for; 0: there is none to make.
+  std::uint64_t observe(placement::PodSpec pod, const std::string& node, MonoTime now);
   OpenDecisions::iterator forget(OpenDecisions::iterator open);
   void end_windows(const std::string& pod_uid, const std::string& node);
   void settle(MonoTime now);
@@ -131,5 +148,8 @@ class Decider {
   std::vector<SettleWindow> windows_;
   std::set<std::uint64_t> changed_;
 };
+
+// What may be added up: requests beyond any machine are cut.
+placement::Resources sane_request(double cpu_cores, double memory_bytes);
 
 }  // namespace wattle::controller

@@ -1,6 +1,5 @@
 // reviewer: says which node stands behind the bearer token that an agent shows when it enrols.
-// Source   a file of hashed tokens (TokenFile). A cluster's TokenReview fits behind the same seam: the token's audience is asked for
-//          there, and the node is the one that the token's pod is bound to
+// Source   a file of hashed tokens (TokenFile), or a cluster's API server (token_review.hpp)
 // Errors   a Refusal tells why, for the metric, and what to say to whoever asks; it never has the token
 // Threads  any; review() and admitted() may wait for a file or another server
 #pragma once

@@ -62,9 +62,9 @@ void ClusterState::greet(const wire::Hello& hello) {
   const auto [entry, fresh] = nodes_.try_emplace(hello.node);
   Node& node = entry->second;
   if (fresh) {
-    node.row = view_.nodes.size();
-    view_.nodes.emplace_back();
-    view_.nodes.back().name = hello.node;
+    node.row = free_row(now_);
+    view_.nodes[node.row] = {};
+    view_.nodes[node.row].name = hello.node;
   }
   placement::NodeView& seen = view_of(node);
   if (seen.curve.samples() == 0 && hello.cpu_cores > 0) seen.curve = placement::PowerCurve::prior(hello.cpu_cores);
@@ -73,6 +73,7 @@ void ClusterState::greet(const wire::Hello& hello) {
   node.hello = hello;
   node.connected = true;
   node.incarnation = hello.incarnation;
+  judge(node);
 }
 
 void ClusterState::disconnect(const std::string& name) {
@@ -217,7 +218,7 @@ void ClusterState::find_news(const std::string& name, const Node& node, const Re
   }
   for (const std::string& uid : node.pods) {
     const Pod& pod = pods_.at(uid);
-    if (!pod.by_operator && !node.workloads.contains(uid) && now - pod.seen_at >= kUnseenAfter)
+    if (!pod.by_operator && !pod.watched && !node.workloads.contains(uid) && now - pod.seen_at >= kUnseenAfter)
       news.gone.push_back(uid);
   }
   for (const WorkloadValues& values : record.workloads) {
@@ -270,9 +271,10 @@ bool ClusterState::bind(const std::string& uid, const std::string& name, bool by
     return false;
   }
   if (!pod.node.empty()) {
-    placement::PodSpec spec = pod.spec;
+    Pod moved = pod;
     unbind(uid, std::string(pod.node));  // forgets the pod
-    pods_[uid].spec = std::move(spec);
+    pods_[uid].spec = std::move(moved.spec);
+    pods_[uid].watched = moved.watched;
   }
   Pod& bound = pods_[uid];
   if (bound.spec.uid.empty()) bound.spec.uid = uid;
@@ -299,6 +301,7 @@ bool ClusterState::unbind(const std::string& uid, const std::string& name) {
 }
 
 void ClusterState::expire(MonoTime now) {
+  now_ = now;
   std::vector<std::string> late;
   for (const auto& [uid, pod] : pods_)
     if (!pod.in_flight_to.empty() && now - pod.in_flight_since >= in_flight_expiry_) late.push_back(uid);
@@ -307,15 +310,18 @@ void ClusterState::expire(MonoTime now) {
   std::erase_if(pending_, [&](const std::string& uid) { return now - pods_.at(uid).asked_at >= kPendingFor; });
   std::erase_if(pods_, [&](const auto& item) {
     const Pod& pod = item.second;
-    const bool forget = pod.node.empty() && pod.in_flight_to.empty() && now - pod.asked_at >= kForgetAskAfter;
+    const bool forget =
+        !pod.watched && pod.node.empty() && pod.in_flight_to.empty() && now - pod.asked_at >= kForgetAskAfter;
     if (forget) pending_.erase(item.first);
     return forget;
   });
+  std::erase_if(buried_, [&](const auto& item) { return now - item.second >= kForgetAskAfter; });
+  retire_nodes(now);
 }
 
 void ClusterState::list_app(const Pod& pod) {
   if (pod.node.empty()) {
-    if (!pod.advised) pending_.insert(pod.spec.uid);
+    if (pod.asked && !pod.advised) pending_.insert(pod.spec.uid);
   } else {
     pending_.erase(pod.spec.uid);
     if (!pod.spec.app.empty()) bound_by_app_[pod.spec.app].insert(pod.spec.uid);

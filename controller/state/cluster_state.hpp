@@ -1,5 +1,6 @@
 // cluster_state: the latest of every node, workload and pod; what decisions and documents are made from.
-// Source   Hello, records and placements from agents; pods as asks describe them
+// Source   Hello, records and placements from agents; pods as asks describe them; nodes and pods of an API server, where there is one:
+//          what it says goes before what agents say (watched.cpp)
 // Gives    the ClusterView that placement/ decides on, kept up to date in place
 // Units    in names; times are the controller's monotonic clock
 // Errors   none: what is unknown is absent. A node that says nothing grows stale, nothing is guessed
@@ -9,13 +10,16 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/clock.hpp"
+#include "common/kube/node.hpp"
 #include "common/outbox.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/state/clock_map.hpp"
@@ -39,13 +43,15 @@ struct Node {
   std::size_t row = 0;  // in the view
   wire::Hello hello;
   bool connected = false;
-  std::optional<MonoTime> sampled_at;    // end of the last interval
-  std::uint64_t incarnation = 0;         // of the session
-  std::uint64_t record_incarnation = 0;  // of the last record: a spool brings older ones
-  std::uint64_t samples = 0;             // intervals
-  std::uint64_t interval_seq = 0;        // of the first part of the last interval
-  std::uint64_t parts_seen = 0;          // of it
-  std::deque<RecordMark> ahead;          // shown ahead of their turn, which has not come; ascending
+  std::shared_ptr<const kube::Node> kube;  // null: no API server tells of it
+  bool deleted = false;                    // an API server had it, and has it no more
+  std::optional<MonoTime> sampled_at;      // end of the last interval
+  std::uint64_t incarnation = 0;           // of the session
+  std::uint64_t record_incarnation = 0;    // of the last record: a spool brings older ones
+  std::uint64_t samples = 0;               // intervals
+  std::uint64_t interval_seq = 0;          // of the first part of the last interval
+  std::uint64_t parts_seen = 0;            // of it
+  std::deque<RecordMark> ahead;            // shown ahead of their turn, which has not come; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
   std::vector<ProbeValues> probes;
@@ -59,7 +65,7 @@ struct Node {
 };
 
 struct Pod {
-  placement::PodSpec spec;  // from the last ask; only the UID when there was none
+  placement::PodSpec spec;  // from the last ask or the API server; only the UID when there was neither
   bool asked = false;
   MonoTime asked_at{};
   bool advised = false;  // the last ask gave some node the top score
@@ -69,6 +75,7 @@ struct Pod {
   std::string node;  // where it is; empty: not seen yet
   MonoTime seen_at{};
   bool by_operator = false;  // confirmed by hand, and no agent has seen it since
+  bool watched = false;      // an API server has it: where it is, and that it goes, is for that to say
 };
 
 // Whether a record comes in its turn, ahead of older ones that wait with its agent, or when a newer one is shown already.
@@ -103,7 +110,21 @@ class ClusterState {
   // True if that is news. An unknown node is greeted by nobody: false.
   bool bind(const std::string& uid, const std::string& node, bool by_operator, MonoTime now);
   bool unbind(const std::string& uid, const std::string& node);
-  // Expires what is in flight, and forgets asks that led to nothing.
+
+  // What the API server says of a node that an agent speaks for; null: it is deleted. What it allocates and whether it takes pods
+  // counts from here on.
+  void adopt(const std::string& node, std::shared_ptr<const kube::Node> facts);
+  // The API server has the pod.
+  void describe(const placement::PodSpec& spec);
+  // The decision that its placement joins, which nobody asked for.
+  void decided(const std::string& uid, std::uint64_t decision_id);
+  // An unbound pod is no more, or is where no agent speaks.
+  void forget(const std::string& uid);
+  // The API server has deleted the pod: its cgroup may be seen for a while yet, and is no placement.
+  void bury(const std::string& uid, MonoTime now) { buried_[uid] = now; }
+  bool buried(const std::string& uid) const { return buried_.contains(uid); }
+
+  // Expires what is in flight, and forgets asks that led to nothing and nodes that are deleted and silent.
   void expire(MonoTime now);
 
   // Ages and everything that depends on the pod are filled in for `now`; valid until the next call of anything.
@@ -128,6 +149,9 @@ class ClusterState {
   void count_pods(const Node& node);
   void list_app(const Pod& pod);
   void unlist_app(const Pod& pod);
+  std::size_t free_row(MonoTime now);
+  void retire_nodes(MonoTime now);
+  void judge(Node& node);
 
   Duration in_flight_expiry_;
   std::map<std::string, Node> nodes_;
@@ -135,7 +159,10 @@ class ClusterState {
   std::unordered_map<std::string, std::set<std::string>> bound_by_app_;  // app -> UIDs of bound pods
   std::set<std::string> pending_;  // UIDs that asked of late and were advised nowhere
   placement::ClusterView view_;
+  std::unordered_map<std::string, MonoTime> buried_;         // UID -> since
+  std::vector<std::pair<std::size_t, MonoTime>> free_rows_;  // of nodes that went, since
   std::uint64_t in_flight_expired_ = 0;
+  MonoTime now_{};  // of the last expire()
 };
 
 }  // namespace wattle::controller

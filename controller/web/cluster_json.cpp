@@ -33,6 +33,18 @@ json curve_json(const placement::PowerCurve& curve) {
           {"source", curve.samples() > 0 ? "fitted" : "prior"}};
 }
 
+// Null where no API server tells of the node.
+json kube_json(const Node& node) {
+  if (node.deleted) return {{"deleted", true}};
+  if (node.kube == nullptr) return nullptr;
+  return {{"ready", node.kube->ready},
+          {"schedulable", !node.kube->cordoned},
+          {"allocatable_cores", node.kube->cpu_cores},
+          {"allocatable_bytes", node.kube->memory_bytes},
+          {"kubelet", text_or_null(node.kube->kubelet)},
+          {"problems", node.kube->problems}};
+}
+
 }  // namespace
 
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
@@ -47,10 +59,11 @@ json node_json(const Sources& from, const std::string& name, const Node& node) {
   for (const ProbeValues& probe : node.probes) latency.push_back(probe_json(probe));
   json age_ms = nullptr;
   if (node.sampled_at) age_ms = std::max(0.0, seconds(from.clock.mono() - *node.sampled_at) * 1e3);
-  const std::uint64_t capacity = node.hello.pod_capacity;
+  const std::uint64_t capacity = node.kube != nullptr ? node.kube->pod_capacity : node.hello.pod_capacity;
   return {{"name", name},
           {"connected", node.connected},
           {"age_ms", age_ms},
+          {"kubernetes", kube_json(node)},
           {"agent_version", node.hello.agent_version},
           {"incarnation", node.incarnation},
           {"cpu_used_cores", or_null(values.cpu_used_cores)},
@@ -81,10 +94,9 @@ json node_json(const Sources& from, const std::string& name, const Node& node) {
 
 json workload_json(const Sources& from, const std::string& node, const std::string& uid, const Workload& workload) {
   const Pod* pod = workload.values.kind == WorkloadKind::pod ? from.state.pod(uid) : nullptr;
-  const bool asked = pod != nullptr && pod->asked;
   return {{"uid", uid},
-          {"name", asked ? text_or_null(pod->spec.name) : json(nullptr)},
-          {"namespace", asked ? text_or_null(pod->spec.pod_namespace) : json(nullptr)},
+          {"name", pod != nullptr ? text_or_null(pod->spec.name) : json(nullptr)},
+          {"namespace", pod != nullptr ? text_or_null(pod->spec.pod_namespace) : json(nullptr)},
           {"kind", std::string(to_string(workload.values.kind))},
           {"node", node},
           {"cgroup_id", workload.values.cgroup_id},
@@ -94,7 +106,7 @@ json workload_json(const Sources& from, const std::string& node, const std::stri
           {"energy_j", or_null(workload.energy_j)},
           {"psi", psi_json(workload.values.pressure)},
           {"age_s", seconds(from.clock.mono() - workload.first_seen)},
-          {"decision_id", asked && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)}};
+          {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)}};
 }
 
 void sort_workloads(std::vector<json>& workloads) {
@@ -120,7 +132,9 @@ json findings_json(const Node& node) {
 
 json node_details_json(const Sources& from, const std::string& name, const Node& node) {
   json object = node_json(from, name, node);
-  object["labels"] = node.hello.labels;
+  auto labels = node.hello.labels;
+  if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());
+  object["labels"] = std::move(labels);
   object["features"] = node.hello.features;
   object["findings"] = findings_json(node);
   object["unattributed_w"] = or_null(node.unattributed_w);

@@ -218,6 +218,18 @@ Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   return dump({{"decision", std::move(decision)}});
 }
 
+template <class Add>
+void add_watch_finding(Add& add, const WatchHealth& health) {
+  const std::string& problem = health.nodes.problem.empty() ? health.pods.problem : health.nodes.problem;
+  const bool synced = health.nodes.synced && health.pods.synced;
+  const std::string known = std::to_string(health.node_count) + " nodes, " + std::to_string(health.pod_count) + " pods";
+  if (!problem.empty()) {
+    add("kubernetes", "failed", problem + "; " + known + " known", "see the API server, and the role of our account");
+  } else {
+    add("kubernetes", synced ? "ok" : "lost", synced ? known : "the first list is not here yet", "");
+  }
+}
+
 json controller_findings(const Sources& from) {
   json findings = json::array();
   const auto add = [&](const char* name, const char* state, std::string detail, std::string mend) {
@@ -233,6 +245,7 @@ json controller_findings(const Sources& from) {
     add("checkpoints", figures.failed_checkpoints > 0 ? "failed" : "ok",
         std::to_string(figures.checkpoints) + " written", figures.failed_checkpoints > 0 ? "see data_dir" : "");
   }
+  if (from.watch != nullptr) add_watch_finding(add, from.watch->health());
   const TelemetryFigures& telemetry = from.telemetry.figures();
   add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
       std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
@@ -256,6 +269,21 @@ json controller_findings(const Sources& from) {
       std::to_string(from.refused_handshakes) + " handshakes with unknown keys",
       from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find who knocks" : "");
   return findings;
+}
+
+// Of a target: what each node with fresh telemetry measured last, and whether it may be acted upon.
+Result<std::string> latency(const Sources& from, const Arguments& arguments) {
+  const auto target = arguments.find("target");
+  placement::PodSpec pod;
+  if (target != arguments.end()) pod.latency_target = target->second;
+  json p50_ms = json::object();
+  for (const auto& [name, node] : from.state.nodes()) {
+    const bool fresh =
+        node.sampled_at && seconds(from.clock.mono() - *node.sampled_at) <= from.config.decide.mask.stale_after_s;
+    if (!fresh) continue;
+    if (const auto known = placement::latency_for(*from.state.node_view(name), pod)) p50_ms[name] = *known;
+  }
+  return dump({{"acting", acts(from.decider.arm().arm)}, {"nodes", std::move(p50_ms)}});
 }
 
 // The newest runs of records that are not in the store.
@@ -334,9 +362,10 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
   if (what == "gaps") return gaps(from);
+  if (what == "latency") return latency(from, arguments);
   if (what == "policy" && from.governor != nullptr) return dump(from.governor->document());
   return fail(Errc::not_found, what, "there is no such document",
-              "one of status, nodes, node, pods, decisions, explain, doctor, gaps, policy");
+              "one of status, nodes, node, pods, decisions, explain, doctor, gaps, latency, policy");
 }
 
 }  // namespace wattle::controller

@@ -152,6 +152,8 @@ void add_decisions(Families& families, const Sources& from) {
   families.counter("wattle_controller_placements_total", "Pods seen on a node.", figures.placements);
   families.counter("wattle_controller_placements_unasked_total", "Of which nobody had asked.",
                    figures.placements_unasked);
+  families.counter("wattle_controller_placements_observed_total", "Of the unasked, those that became decisions.",
+                   figures.observed);
   families.counter("wattle_controller_placements_masked_total", "On a node that the masks had excluded.",
                    figures.placements_masked);
   families.counter("wattle_controller_outcomes_total", "Placements whose outcome was measured.", figures.outcomes);
@@ -167,6 +169,31 @@ void add_decisions(Families& families, const Sources& from) {
   }
   if (!figures.rewards.empty())
     families.gauge("wattle_controller_last_reward", "Reward of the last outcome.", figures.rewards.back());
+}
+
+void add_watch(Families& families, const Sources& from) {
+  if (from.watch == nullptr) return;
+  const WatchHealth health = from.watch->health();
+  families.gauge("wattle_controller_kube_synced", "1: nodes and pods of the API server are followed.",
+                 health.nodes.synced && health.pods.synced ? 1.0 : 0.0);
+  const auto each = [&](const char* name, const char* help, MetricType type, auto value) {
+    MetricFamily& family = families.family(name, help, type);
+    Families::add(family, {{"kind", "nodes"}}, static_cast<double>(value(health.nodes, health.node_count)));
+    Families::add(family, {{"kind", "pods"}}, static_cast<double>(value(health.pods, health.pod_count)));
+  };
+  using Health = kube::MirrorHealth;
+  each("wattle_controller_kube_objects", "Objects that are known.", MetricType::Gauge,
+       [](const Health&, std::size_t count) { return count; });
+  each("wattle_controller_kube_lists_total", "Whole lists taken.", MetricType::Counter,
+       [](const Health& one, std::size_t) { return one.figures.lists; });
+  each("wattle_controller_kube_watches_total", "Watches begun.", MetricType::Counter,
+       [](const Health& one, std::size_t) { return one.figures.watches; });
+  each("wattle_controller_kube_events_total", "Changes told by watches.", MetricType::Counter,
+       [](const Health& one, std::size_t) { return one.figures.events; });
+  each("wattle_controller_kube_too_old_total", "Times that the API server remembered less than we asked for.",
+       MetricType::Counter, [](const Health& one, std::size_t) { return one.figures.too_old; });
+  each("wattle_controller_kube_failures_total", "Lists and watches that failed.", MetricType::Counter,
+       [](const Health& one, std::size_t) { return one.figures.failures; });
 }
 
 void add_modes(Families& families, const Sources& from) {
@@ -245,6 +272,7 @@ std::string metrics_text(const Sources& from) {
   add_telemetry(families, from);
   add_store(families, from);
   add_decisions(families, from);
+  add_watch(families, from);
   add_modes(families, from);
   add_learning(families, from);
   add_nodes(families, from);

@@ -13,6 +13,7 @@
 #include "controller/decisions/decider.hpp"
 #include "controller/enrol/enrolment.hpp"
 #include "controller/ingest/telemetry.hpp"
+#include "controller/kube/watch.hpp"
 #include "controller/modes/governor.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/store/store.hpp"
@@ -41,6 +42,7 @@ struct Sources {
   const http::RefusalCounts* enrol_refusals = nullptr;
   const Store* store = nullptr;        // null: nothing outlives the process
   const Governor* governor = nullptr;  // null: only in tests
+  const Watch* watch = nullptr;        // null: no API server is followed
 };
 
 // Middle and tail of the last values, by rank; absent when there are none.

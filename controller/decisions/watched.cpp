@@ -1,0 +1,92 @@
+// watched: what an API server tells the decider, and decisions that nobody asked for.
+#include <algorithm>
+#include <utility>
+
+#include "controller/decisions/decider.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr double kMaxRequestCores = 1e6;
+constexpr double kMaxRequestBytes = 1e18;
+// Of an observed decision, which nobody waits for: as many as are learned from.
+constexpr std::size_t kObservedCandidates = 64;
+
+// The node, and others that would have taken a pod, spread over all of them.
+std::vector<std::string> observed_candidates(const ClusterState& state, const std::string& node) {
+  std::vector<std::string> names{node};
+  const std::size_t step = 1 + state.nodes().size() / kObservedCandidates;
+  std::size_t at = 0;
+  for (const auto& [name, other] : state.nodes())
+    if (at++ % step == 0 && name != node && state.node_view(name)->ready) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+// Sums of such requests stay finite, as the wire demands.
+placement::Resources sane_request(double cpu_cores, double memory_bytes) {
+  return {std::clamp(cpu_cores, 0.0, kMaxRequestCores), std::clamp(memory_bytes, 0.0, kMaxRequestBytes)};
+}
+
+bool Decider::bound(const std::string& pod_uid, const std::string& node, bool followed) {
+  return place(pod_uid, node, followed ? Told::by_binding : Told::by_list);
+}
+
+void Decider::described(const placement::PodSpec& pod) {
+  const Pod* before = state_.pod(pod.uid);
+  // An agent may have seen its cgroup before anything else was known of it.
+  const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
+  state_.describe(pod);
+  if (unnamed) knowledge_.placed(before->spec, before->node, clock_.mono());
+}
+
+void Decider::deleted(const std::string& pod_uid) {
+  elsewhere(pod_uid);
+  repeatable_.erase(pod_uid);
+  state_.bury(pod_uid, clock_.mono());
+}
+
+void Decider::elsewhere(const std::string& pod_uid) {
+  const Pod* pod = state_.pod(pod_uid);
+  if (pod == nullptr) return;
+  if (!pod->node.empty()) {
+    const std::string node = pod->node;
+    end_windows(pod_uid, node);
+    state_.unbind(pod_uid, node);
+    knowledge_.gone(pod_uid, clock_.mono());
+    return;
+  }
+  if (const auto open = open_.find(pod->decision_id); open != open_.end()) forget(open);
+  state_.forget(pod_uid);
+}
+
+std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, MonoTime now) {
+  // Where a DaemonSet's pod goes is nobody's choice.
+  if (standing_.mode.mode == Mode::off || pod.daemonset) return 0;
+  if (knowledge_.demand().apps() > 0) pod.demand_cores = knowledge_.predict(pod).cores;
+  const auto network = networks_.get();
+  placement::DecideOptions options = options_;
+  options.epsilon = 0;
+  const std::uint64_t id = next_id_++;
+  const placement::Advice advice = placement::decide(state_.view(pod, now), pod, observed_candidates(state_, node),
+                                                     mind(network.get()), options, figures_.decisions, random_);
+  wire::Decision decision = advice.record;
+  decision.id = id;
+  decision.wall_ns = to_ns(clock_.wall());
+  decision.mode = "observed";
+  decision.model_step = network && policy_->info().learns ? network->step() : 0;
+  decision.propensity = 0;  // nobody was advised
+  decision.reason = "nobody asked: its scheduler chose; we would have: " + decision.reason;
+  decision.decide_us = seconds(clock_.mono() - now) * 1e6;
+  ++figures_.observed;
+  state_.decided(pod.uid, id);
+  remember(id, advice, pod.uid, std::nullopt, now);
+  LoggedDecision entry = log_entry(advice, std::move(decision));
+  entry.demand_cores = placement::demand_cores(pod);
+  log_.add(std::move(entry));
+  changed_.insert(id);
+  return id;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,125 @@
+#include "controller/enrol/token_review.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+// An agent waits for ten seconds, and our listener's own limit is five.
+constexpr milliseconds kPatience{2000};
+constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
+
+tl::unexpected<EnrolRefusal> refuse(EnrolRefused why, Error error) {
+  return tl::unexpected<EnrolRefusal>({why, std::move(error)});
+}
+
+tl::unexpected<EnrolRefusal> not_ours(std::string subject, std::string what, std::string mend) {
+  return refuse(EnrolRefused::token, {Errc::denied, std::move(subject), std::move(what), std::move(mend)});
+}
+
+tl::unexpected<EnrolRefusal> unavailable(const std::string& what) {
+  return refuse(EnrolRefused::unavailable,
+                {Errc::unavailable, "TokenReview", what,
+                 "the API server must be reachable, and the controller's role must allow: create tokenreviews"});
+}
+
+json member(const json& object, const char* key) {
+  return object.is_object() && object.contains(key) ? object[key] : json();
+}
+
+std::string text(const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
+
+// A claim is a list of texts, of which there is one.
+std::string claim(const json& extra, const char* name) {
+  const json values = member(extra, name);
+  return values.is_array() && values.size() == 1 ? text(values[0]) : std::string();
+}
+
+// As part of a path: names of pods, namespaces and nodes have nothing else in them.
+bool plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= 253 &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == name.npos && name.front() != '.';
+}
+
+}  // namespace
+
+struct TokenReview::Claims {
+  std::string account_namespace, account;
+  std::string pod, pod_uid, node;
+};
+
+TokenReview::TokenReview(kube::ApiServer server, TokenReviewOptions options)
+    : options_(std::move(options)), api_(std::move(server), kPatience, kPatience) {}
+
+Reviewed<Admission> TokenReview::review(std::string_view token, const std::string&) {
+  const std::lock_guard lock(mutex_);
+  const json request = {{"apiVersion", "authentication.k8s.io/v1"},
+                        {"kind", "TokenReview"},
+                        {"spec", {{"token", std::string(token)}, {"audiences", {options_.audience}}}}};
+  const auto reply = api_.post("/apis/authentication.k8s.io/v1/tokenreviews",
+                               request.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (!reply) return unavailable(reply.error().message());
+  if (reply->status != 200 && reply->status != 201) return unavailable("answers HTTP " + std::to_string(reply->status));
+  const json status = member(json::parse(reply->body, nullptr, false), "status");
+  if (member(status, "authenticated") != true)
+    return not_ours("the token", "is not good for audience " + options_.audience,
+                    "project a service account token with that audience into the agent's pod");
+  const json audiences = member(status, "audiences");
+  if (!audiences.is_array() || std::find(audiences.begin(), audiences.end(), options_.audience) == audiences.end())
+    return not_ours("the token", "is for another audience", "project it with audience " + options_.audience);
+  const json user = member(status, "user");
+  const std::string name = text(member(user, "username"));
+  Claims claims;
+  if (const auto colon = name.rfind(':'); name.starts_with(kAccountPrefix) && colon >= kAccountPrefix.size()) {
+    claims.account_namespace = name.substr(kAccountPrefix.size(), colon - kAccountPrefix.size());
+    claims.account = name.substr(colon + 1);
+  }
+  const std::string account = claims.account_namespace + "/" + claims.account;
+  if (std::find(options_.accounts.begin(), options_.accounts.end(), account) == options_.accounts.end())
+    return not_ours("account " + (claims.account.empty() ? name : account), "may not enrol",
+                    "name it in enrol.kubernetes.accounts, if agents run as it");
+  const json extra = member(user, "extra");
+  claims.pod = claim(extra, "authentication.kubernetes.io/pod-name");
+  claims.pod_uid = claim(extra, "authentication.kubernetes.io/pod-uid");
+  claims.node = claim(extra, "authentication.kubernetes.io/node-name");
+  auto node = node_of(claims);
+  if (!node) return tl::unexpected<EnrolRefusal>(node.error());
+  return Admission{std::move(*node), "pod " + claims.account_namespace + "/" + claims.pod, true};
+}
+
+Reviewed<std::string> TokenReview::node_of(const Claims& claims) {
+  if (claims.pod.empty() || claims.pod_uid.empty())
+    return not_ours("the token", "is bound to no pod", "project it into the agent's pod: others prove no node");
+  if (plain_name(claims.node)) return claims.node;
+  if (!plain_name(claims.pod) || !plain_name(claims.account_namespace))
+    return not_ours("the token", "names no pod that can be", "");
+  const auto reply = api_.get("/api/v1/namespaces/" + claims.account_namespace + "/pods/" + claims.pod);
+  if (!reply) return unavailable(reply.error().message());
+  if (reply->status == 404) return not_ours("pod " + claims.pod, "is gone", "");
+  if (reply->status != 200) return unavailable("answers HTTP " + std::to_string(reply->status) + " for the pod");
+  const json pod = json::parse(reply->body, nullptr, false);
+  std::string node = text(member(member(pod, "spec"), "nodeName"));
+  if (text(member(member(pod, "metadata"), "uid")) != claims.pod_uid || !plain_name(node))
+    return not_ours("pod " + claims.pod, "is not the one that the token was made for, or is bound to no node", "");
+  return node;
+}
+
+Reviewer& EitherReviewer::of(std::string_view token) const {
+  const bool document = std::count(token.begin(), token.end(), '.') == 2;
+  if (!file_) return *cluster_;
+  return cluster_ && document ? *cluster_ : *file_;
+}
+
+Reviewed<Admission> EitherReviewer::review(std::string_view token, const std::string& key) {
+  return of(token).review(token, key);
+}
+
+Status EitherReviewer::admitted(std::string_view token, const std::string& key) {
+  return of(token).admitted(token, key);
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,76 @@
+#include "controller/kube/join.hpp"
+
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+placement::PodSpec spec_of(const kube::Pod& pod) {
+  placement::PodSpec spec;
+  spec.uid = pod.uid;
+  spec.name = pod.name;
+  spec.pod_namespace = pod.pod_namespace;
+  spec.app = pod.app;
+  spec.request = sane_request(pod.cpu_request_cores, pod.memory_request_bytes);
+  spec.daemonset = pod.daemonset;
+  spec.latency_soft_ms = pod.latency_soft_ms;
+  spec.latency_hard_ms = pod.latency_hard_ms;
+  spec.latency_target = pod.latency_target;
+  return spec;  // node_name would say that it was bound before it was decided
+}
+
+}  // namespace
+
+bool Join::take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods) {
+  for (kube::Change<kube::Node>& change : nodes) {
+    state_.adopt(change.key, change.now);
+    if (change.now)
+      nodes_[change.key] = std::move(change.now);
+    else
+      nodes_.erase(change.key);
+  }
+  // First what goes: what comes may need the room.
+  for (const kube::Change<kube::Pod>& change : pods) {
+    if (change.now && !change.now->ended) continue;
+    leave_waiting(change.key);
+    decider_.deleted(change.key);
+  }
+  for (const kube::Change<kube::Pod>& change : pods)
+    if (change.now && !change.now->ended) put(change.now, change.followed);
+  return !nodes.empty();
+}
+
+void Join::put(const PodPointer& pod, bool followed) {
+  leave_waiting(pod->uid);
+  if (!pod->node_name.empty() && state_.node(pod->node_name) == nullptr) {
+    waiting_[pod->node_name][pod->uid] = pod;
+    waits_at_[pod->uid] = pod->node_name;
+    decider_.elsewhere(pod->uid);
+    return;
+  }
+  decider_.described(spec_of(*pod));
+  if (!pod->node_name.empty()) decider_.bound(pod->uid, pod->node_name, followed);
+}
+
+void Join::leave_waiting(const std::string& uid) {
+  const auto found = waits_at_.find(uid);
+  if (found == waits_at_.end()) return;
+  const auto at = waiting_.find(found->second);
+  at->second.erase(uid);
+  if (at->second.empty()) waiting_.erase(at);
+  waits_at_.erase(found);
+}
+
+void Join::greeted(const std::string& node) {
+  if (const auto facts = nodes_.find(node); facts != nodes_.end()) state_.adopt(node, facts->second);
+  const auto found = waiting_.find(node);
+  if (found == waiting_.end()) return;
+  const auto pods = std::move(found->second);
+  waiting_.erase(found);
+  for (const auto& [uid, pod] : pods) {
+    waits_at_.erase(uid);
+    put(pod, false);
+  }
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,40 @@
+// join: brings what an API server says of nodes and pods into the state and the decisions.
+// Rules    a node counts when its agent has said Hello; pods that are bound to others wait for that. What a list shows bound was bound
+//          before we looked: it is requested, and teaches nothing. Pods that end free what they held, though their object stays
+// Errors   none
+// Threads  the loop's
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "common/kube/copy.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/state/cluster_state.hpp"
+
+namespace wattle::controller {
+
+class Join {
+ public:
+  Join(ClusterState& state, Decider& decider) : state_(state), decider_(decider) {}
+  // True: something of a node changed.
+  bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
+  // The node's agent said Hello.
+  void greeted(const std::string& node);
+
+ private:
+  using PodPointer = std::shared_ptr<const kube::Pod>;
+  void put(const PodPointer& pod, bool followed);
+  void leave_waiting(const std::string& uid);
+
+  ClusterState& state_;
+  Decider& decider_;
+  std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
+  std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod
+  std::unordered_map<std::string, std::string> waits_at_;             // UID -> that node
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,48 @@
+#include "controller/kube/watch.hpp"
+
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+kube::ReflectorOptions options_of(std::string path, std::string selector, std::uint64_t seed) {
+  kube::ReflectorOptions options;
+  options.path = std::move(path);
+  options.selector = std::move(selector);
+  options.seed = seed;
+  return options;
+}
+
+// status.phase!=Succeeded,status.phase!=Failed: whoever ends is told as deleted.
+const std::string kNotEnded = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+
+}  // namespace
+
+Result<std::optional<kube::ApiServer>> api_server(const KubeConfig& config) {
+  if (config.use == KubeUse::off) return std::optional<kube::ApiServer>();
+  if (!config.server.empty()) {
+    kube::ApiServer server;
+    WATTLE_TRY(server.origin, kube::parse_url(config.server));
+    if (server.origin.tls) server.origin.tls->ca_file = config.ca_file;
+    server.token_file = config.token_file;
+    return std::optional(std::move(server));
+  }
+  auto mine = kube::in_cluster();
+  if (mine) {
+    if (!config.token_file.empty()) mine->token_file = config.token_file;
+    if (!config.ca_file.empty()) mine->origin.tls->ca_file = config.ca_file;
+    return std::optional(std::move(*mine));
+  }
+  if (config.use == KubeUse::automatic && mine.error().code == Errc::not_found) return std::optional<kube::ApiServer>();
+  return forward_error(mine);
+}
+
+Watch::Watch(const kube::ApiServer& server, const std::function<void()>& woken, std::uint64_t seed, const Log& log)
+    : nodes_(kube::read_node, woken),
+      pods_(kube::read_pod, woken),
+      node_mirror_(server, options_of("/api/v1/nodes", "", seed), nodes_, log),
+      pod_mirror_(server, options_of("/api/v1/pods", kNotEnded, seed + 1), pods_, log) {}
+
+WatchHealth Watch::health() const { return {node_mirror_.health(), pod_mirror_.health(), nodes_.size(), pods_.size()}; }
+
+}  // namespace wattle::controller

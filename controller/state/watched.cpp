@@ -1,0 +1,81 @@
+// watched: the part of the state that an API server tells.
+#include <utility>
+
+#include "controller/state/cluster_state.hpp"
+
+namespace wattle::controller {
+namespace {
+
+// Outcomes of placements on a node that went are waited for no longer than that; then its row may be another's.
+constexpr Duration kRowRests = std::chrono::minutes(30);
+
+}  // namespace
+
+void ClusterState::adopt(const std::string& name, std::shared_ptr<const kube::Node> facts) {
+  Node* node = find(name);
+  if (node == nullptr) return;
+  node->deleted = facts == nullptr;
+  node->kube = std::move(facts);
+  judge(*node);
+}
+
+void ClusterState::judge(Node& node) {
+  placement::NodeView& seen = view_of(node);
+  seen.ready = !node.deleted && (node.kube == nullptr || (node.kube->ready && !node.kube->cordoned));
+  if (node.kube == nullptr) return;
+  if (node.kube->cpu_cores > 0) seen.allocatable.cpu_cores = node.kube->cpu_cores;
+  if (node.kube->memory_bytes > 0) seen.allocatable.memory_bytes = node.kube->memory_bytes;
+  seen.pod_capacity = node.kube->pod_capacity;
+}
+
+void ClusterState::describe(const placement::PodSpec& spec) {
+  Pod& pod = pods_[spec.uid];
+  unlist_app(pod);
+  pod.watched = true;
+  const auto predicted = pod.spec.demand_cores;
+  pod.spec = spec;
+  if (!pod.spec.demand_cores) pod.spec.demand_cores = predicted;
+  list_app(pod);
+  if (!pod.node.empty()) count_pods(*find(pod.node));
+  if (!pod.in_flight_to.empty()) count_pods(*find(pod.in_flight_to));
+}
+
+void ClusterState::decided(const std::string& uid, std::uint64_t decision_id) {
+  const auto found = pods_.find(uid);
+  if (found != pods_.end()) found->second.decision_id = decision_id;
+}
+
+void ClusterState::forget(const std::string& uid) {
+  land(uid);
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || !found->second.node.empty()) return;
+  unlist_app(found->second);
+  pods_.erase(found);
+}
+
+std::size_t ClusterState::free_row(MonoTime now) {
+  if (!free_rows_.empty() && now - free_rows_.front().second >= kRowRests) {
+    const std::size_t row = free_rows_.front().first;
+    free_rows_.erase(free_rows_.begin());
+    return row;
+  }
+  view_.nodes.emplace_back();
+  return view_.nodes.size() - 1;
+}
+
+// Its row stays, as a node without a name that takes nothing: rows of others do not move.
+void ClusterState::retire_nodes(MonoTime now) {
+  for (auto entry = nodes_.begin(); entry != nodes_.end();) {
+    Node& node = entry->second;
+    if (!node.deleted || node.connected || !node.pods.empty() || !node.in_flight.empty()) {
+      ++entry;
+      continue;
+    }
+    view_of(node) = {};
+    view_of(node).ready = false;
+    free_rows_.emplace_back(node.row, now);
+    entry = nodes_.erase(entry);
+  }
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,132 @@
+// watch: a whole controller beside an API server: what is bound there is joined, named, requested and learned from, whatever happens to
+// either of them.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/http/client.hpp"
+#include "tests/integration/controller/fake_api.hpp"
+#include "tests/integration/controller/world.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+
+namespace {
+
+struct Watched {
+  World world{2};
+  FakeApi api{world.log};
+  std::vector<std::unique_ptr<ScriptedAgent>> agents;
+
+  Watched() {
+    api.put_node("n0", "3500m");
+    api.put_node("n1", "3500m");
+    world.config.mode = Mode::shadow;
+    world.config.learn.enabled = false;
+    world.config.policy = "model-greedy";
+    world.config.kube.server = api.url();
+  }
+  void start(std::uint64_t incarnation = 1) {
+    agents.clear();
+    world.controller.reset();
+    world.start();
+    for (std::size_t i = 0; i < 2; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i, incarnation));
+  }
+  json get(const std::string& what) const {
+    http::Client client("127.0.0.1", world.controller->endpoints().http_port);
+    const auto answer = client.request("GET", "/api/v1/" + what, "", 20s);
+    return answer && answer->status == 200 ? json::parse(answer->body) : json();
+  }
+  json node(const std::string& name) const { return get("node?name=" + name)["node"]; }
+  double requested(const std::string& name) const {
+    const json found = node(name);
+    return found.is_object() ? found["cpu_requested_cores"].get<double>() : -1;
+  }
+  bool until(const std::function<bool()>& done) { return run_until(world, agents, done); }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Watched,
+                  "nodes are what the API server says, pods have names, and one that nobody asked for is explained") {
+  start();
+  REQUIRE(until([&] { return node("n0").is_object() && !node("n0")["kubernetes"].is_null(); }));
+  CHECK(node("n0")["kubernetes"]["allocatable_cores"] == 3.5);
+  CHECK(node("n0")["labels"]["zone"] == "z1");
+  api.put_pod("p1", "");
+  api.put_pod("p1", "n0");
+  REQUIRE(until([&] { return requested("n0") == 1; }));
+  agents[0]->place("p1");
+  REQUIRE(until([&] {
+    const json pods = get("pods")["pods"];
+    return pods.size() == 1 && pods[0]["name"] == "p1-name" && pods[0]["namespace"] == "shop";
+  }));
+  REQUIRE(until([&] { return get("explain?pod=shop/p1-name")["decision"]["outcome"].is_object(); }));
+  const json decision = get("explain?pod=p1-name")["decision"];
+  CHECK(decision["mode"] == "observed");
+  CHECK(decision["placed_on"] == "n0");
+  CHECK(decision["features"].is_object());
+  api.put_node("n1", "3500m", true);
+  REQUIRE(until([&] { return node("n1")["kubernetes"]["schedulable"] == false; }));
+  api.erase_pod("p1");
+  REQUIRE(until([&] { return requested("n0") == 0; }));
+}
+
+TEST_CASE_FIXTURE(Watched,
+                  "a controller that starts again regains what is requested, and takes no past for a decision") {
+  api.put_pod("p1", "n0");
+  api.put_pod("p2", "n1");
+  for (std::uint64_t incarnation = 1; incarnation <= 2; ++incarnation) {
+    start(incarnation);
+    REQUIRE(until([&] { return requested("n0") == 1 && requested("n1") == 1; }));
+    CHECK(get("decisions")["decisions"].empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Watched,
+                  "a past that the API server forgot, an API server that dies and a token that changes lose nothing") {
+  const std::string token = world.dir / "token";
+  REQUIRE(write_file_atomically(token, "first-token-of-it\n"));
+  world.config.kube.token_file = token;
+  api.let_in({"first-token-of-it"});
+  start();
+  api.put_pod("p1", "n0");
+  REQUIRE(until([&] { return requested("n0") == 1; }));
+  // Renewed, as kubelets do; the old one is good no more.
+  REQUIRE(write_file_atomically(token, "second-token-of-it\n"));
+  api.let_in({"second-token-of-it"});
+  api.put_pod("p2", "n0");
+  REQUIRE(until([&] { return requested("n0") == 2; }));
+  api.close();
+  REQUIRE(until([&] {
+    const json findings = get("doctor")["controller"]["findings"];
+    for (const json& finding : findings)
+      if (finding["name"] == "kubernetes") return finding["state"] == "failed";
+    return false;
+  }));
+  CHECK(requested("n0") == 2);  // what was known stays
+  api.put_pod("p3", "n1");
+  api.erase_pod("p1");
+  api.forget_past();
+  const std::uint64_t lists = api.lists();
+  api.open();
+  REQUIRE(until([&] { return requested("n0") == 1 && requested("n1") == 1; }));
+  CHECK(api.lists() > lists);
+  http::Client client("127.0.0.1", world.controller->endpoints().http_port);
+  REQUIRE(until([&] {
+    const auto page = client.request("GET", "/metrics", "", 20s);
+    return page && page->body.find("wattle_controller_kube_synced 1\n") != std::string::npos;
+  }));
+}
+
+TEST_CASE_FIXTURE(Watched, "an API server that never was there does not keep the controller from its work") {
+  api.close();
+  world.config.mode = Mode::live;
+  start();
+  REQUIRE(until([&] { return get("status")["nodes_connected"] == 2 && node("n1")["age_ms"].is_number(); }));
+  auto client = world.ask_client(world.shim);
+  const auto answer = client.ask(ask_for("p9", {"n0", "n1"}), 20s);
+  REQUIRE(answer);
+  CHECK_FALSE(answer->neutral);
+}

@@ -1,0 +1,128 @@
+// token_review: only a token that the API server vouches for, for our audience, of our account, of a pod that is there, proves a node.
+#include "controller/enrol/token_review.hpp"
+
+#include <doctest/doctest.h>
+
+#include "controller/enrol/enrolment.hpp"
+#include "tests/integration/controller/fake_api.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+
+namespace {
+
+const std::string kKey(40, 'k');
+
+json good_status() {
+  return {{"authenticated", true},
+          {"audiences", {"wattle"}},
+          {"user",
+           {{"username", "system:serviceaccount:wattle-agent:wattle-agent"},
+            {"extra",
+             {{"authentication.kubernetes.io/node-name", {"n1"}},
+              {"authentication.kubernetes.io/pod-name", {"agent-x"}},
+              {"authentication.kubernetes.io/pod-uid", {"u1"}}}}}}};
+}
+
+struct Rig {
+  Log log = Log::silent();
+  FakeApi api{log};
+  kube::ApiServer server{kube::parse_url(api.url()).value(), ""};
+  TokenReview reviewer{server, {}};
+
+  Reviewed<Admission> review(const json& status) {
+    api.know_token("a.b.c", status);
+    return reviewer.review("a.b.c", kKey);
+  }
+  EnrolRefused why(const json& status) {
+    const auto admission = review(status);
+    REQUIRE_FALSE(admission);
+    CHECK(admission.error().error.message().find("a.b.c") == std::string::npos);
+    return admission.error().why;
+  }
+};
+
+json without(json status, const char* claim) {
+  status["user"]["extra"].erase(std::string("authentication.kubernetes.io/") + claim);
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Rig, "a token of an agent's pod proves the node that the pod is bound to, and may change its key") {
+  const auto admission = review(good_status());
+  REQUIRE(admission);
+  CHECK(admission->node == "n1");
+  CHECK(admission->replace);
+  CHECK(admission->by == "pod wattle-agent/agent-x");
+  const json asked = api.last_review();
+  CHECK(asked["spec"]["audiences"] == json{"wattle"});
+  CHECK(asked["kind"] == "TokenReview");
+  CHECK(reviewer.admitted("a.b.c", kKey));
+}
+
+TEST_CASE_FIXTURE(Rig, "an older API server that does not name the node is asked for the pod") {
+  const json status = without(good_status(), "node-name");
+  CHECK(why(status) == EnrolRefused::token);  // no such pod
+  json pod = {{"metadata", {{"name", "agent-x"}, {"namespace", "wattle-agent"}, {"uid", "u1"}}},
+              {"spec", {{"nodeName", "n7"}}}};
+  api.put("/api/v1/pods", "u1", pod);
+  const auto admission = review(status);
+  REQUIRE(admission);
+  CHECK(admission->node == "n7");
+  pod["metadata"]["uid"] = "u2";  // another of the same name
+  api.put("/api/v1/pods", "u1", pod);
+  CHECK(why(status) == EnrolRefused::token);
+}
+
+TEST_CASE_FIXTURE(Rig, "what the API server does not vouch for proves nothing") {
+  CHECK(reviewer.review("x.y.z", kKey).error().why == EnrolRefused::token);
+  json status = good_status();
+  status["authenticated"] = false;
+  CHECK(why(status) == EnrolRefused::token);
+  for (const json& audiences : {json({"https://kubernetes.default.svc"}), json(nullptr), json("wattle")}) {
+    status = good_status();
+    status["audiences"] = audiences;
+    CHECK(why(status) == EnrolRefused::token);
+  }
+  for (const char* name : {"system:serviceaccount:shop:web", "system:serviceaccount:wattle-agent", "admin",
+                           "system:node:n1", "x:wattle-agent:wattle-agent"}) {
+    status = good_status();
+    status["user"]["username"] = name;
+    CHECK(why(status) == EnrolRefused::token);
+  }
+  CHECK(why(without(good_status(), "pod-name")) == EnrolRefused::token);
+  CHECK(why(without(good_status(), "pod-uid")) == EnrolRefused::token);
+  status = without(good_status(), "node-name");
+  status["user"]["extra"]["authentication.kubernetes.io/pod-name"] = {"../../nodes"};
+  CHECK(why(status) == EnrolRefused::token);
+  for (const json& odd : {json(nullptr), json::array(), json("text"), json(3)}) CHECK(why(odd) == EnrolRefused::token);
+}
+
+TEST_CASE_FIXTURE(Rig, "an API server that is away, or that does not let us ask, refuses nobody for good") {
+  api.let_in({"another"});
+  CHECK(why(good_status()) == EnrolRefused::unavailable);
+  api.close();
+  CHECK(reviewer.review("a.b.c", kKey).error().why == EnrolRefused::unavailable);
+  api.open();
+  api.let_in({});
+  CHECK(review(good_status()));
+}
+
+TEST_CASE("documents with two dots go to the cluster, the rest to the file of tokens, where there are both") {
+  struct Named final : Reviewer {
+    std::string name;
+    explicit Named(std::string its) : name(std::move(its)) {}
+    Reviewed<Admission> review(std::string_view, const std::string&) override { return Admission{name, "", false}; }
+    Status admitted(std::string_view, const std::string&) override { return {}; }
+  };
+  EitherReviewer both(std::make_unique<Named>("file"), std::make_unique<Named>("cluster"));
+  CHECK(both.review("a.b.c", kKey)->node == "cluster");
+  CHECK(both.review("wattle-enrol-abc", kKey)->node == "file");
+  EitherReviewer file(std::make_unique<Named>("file"), nullptr);
+  CHECK(file.review("a.b.c", kKey)->node == "file");
+  EitherReviewer cluster(nullptr, std::make_unique<Named>("cluster"));
+  CHECK(cluster.review("wattle-enrol-abc", kKey)->node == "cluster");
+}

@@ -1,0 +1,304 @@
+// watched: an API server's word joins asks, telemetry and placements by UID, in whichever order they come.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <set>
+
+#include "controller/kube/join.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Rig {
+  ControllerConfig config;
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  ClusterState state{30s};
+  NetworkSlot networks;
+  std::vector<LearningNews> news;
+  std::optional<Decider> decider;
+  std::optional<Join> join;
+  std::uint64_t seq = 0;
+
+  explicit Rig(ModeSetting mode = Mode::shadow) {
+    config.mode = mode;
+    config.settle_window = 3s;
+    config.decide.epsilon = 0;
+    decider.emplace(
+        config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
+    join.emplace(state, *decider);
+    greet("n1");
+    greet("n2");
+    tick({});
+  }
+  void greet(const std::string& node) {
+    state.greet(hello_of(node));
+    join->greeted(node);
+  }
+  // A second passes; n1 runs these pods.
+  void tick(const std::vector<std::string>& pods) {
+    clock.advance(1s);
+    Record record = record_at(++seq);
+    for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
+    const RecordNews told = state.apply("n1", record, clock.mono());
+    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
+    decider->record("n1", record, told.at);
+    for (const std::string& uid : told.gone) decider->gone(uid, "n1");
+    state.apply("n2", record_at(seq), clock.mono());
+    decider->expire();
+  }
+  static kube::Pod pod(const std::string& uid, const std::string& node) {
+    kube::Pod made;
+    made.uid = uid;
+    made.name = uid + "-name";
+    made.pod_namespace = "shop";
+    made.app = "ReplicaSet/web nginx";
+    made.cpu_request_cores = 1;
+    made.node_name = node;
+    return made;
+  }
+  void tell(const kube::Pod& pod, bool followed = true) {
+    join->take({}, {{pod.uid, std::make_shared<const kube::Pod>(pod), followed}});
+  }
+  void tell_gone(const std::string& uid) { join->take({}, {{uid, nullptr, true}}); }
+  void tell(const kube::Node& node) { join->take({{node.name, std::make_shared<const kube::Node>(node), true}}, {}); }
+  void tell_deleted(const std::string& node) { join->take({{node, nullptr, true}}, {}); }
+  double requested(const std::string& node) const { return state.node_view(node)->requested.cpu_cores; }
+};
+
+kube::Node facts(const std::string& name) {
+  kube::Node node;
+  node.name = name;
+  node.cpu_cores = 3.5;
+  node.memory_bytes = 1e9;
+  node.pod_capacity = 20;
+  node.ready = true;
+  return node;
+}
+
+}  // namespace
+
+TEST_CASE("a binding joins the decision of its UID before any cgroup is seen, and the sighting changes nothing") {
+  Rig rig(Mode::live);
+  const auto answer = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.tell(Rig::pod("p1", ""));
+  rig.tell(Rig::pod("p1", "n1"));
+  CHECK(rig.decider->log().newest("p1")->decision.placed_on == "n1");
+  CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);
+  CHECK(rig.requested("n1") == 1);
+  REQUIRE(rig.news.size() == 1);
+  CHECK(std::get<PlacedNews>(rig.news[0]).decision_id == answer.decision_id);
+  for (int i = 0; i < 5; ++i) rig.tick({"p1"});
+  CHECK(rig.decider->figures().placements == 1);
+  CHECK(rig.decider->figures().placements_unasked == 0);
+  REQUIRE(rig.news.size() == 2);
+  CHECK(std::holds_alternative<SettledNews>(rig.news[1]));
+}
+
+TEST_CASE("a pod that is bound without an ask is an observed decision with the features of that moment, and teaches") {
+  for (const bool agent_first : {false, true}) {
+    CAPTURE(agent_first);
+    Rig rig;
+    rig.tell(Rig::pod("p1", ""));
+    CHECK(rig.decider->log().entries().empty());
+    if (agent_first) rig.tick({"p1"});
+    rig.tell(Rig::pod("p1", "n1"));
+    const LoggedDecision* entry = rig.decider->log().newest("shop/p1-name");
+    REQUIRE(entry != nullptr);
+    CHECK(entry->decision.mode == "observed");
+    CHECK(entry->decision.placed_on == "n1");
+    CHECK(entry->decision.propensity == 0);
+    CHECK(entry->decision.candidates.size() == 2);
+    CHECK(rig.state.pod("p1")->decision_id == entry->decision.id);
+    REQUIRE(rig.news.size() == 1);
+    const auto& placed = std::get<PlacedNews>(rig.news[0]);
+    CHECK(placed.action == 0);
+    CHECK(placed.observation.nodes == 2);
+    CHECK(rig.decider->figures().observed == 1);
+    CHECK(rig.decider->figures().placements_unasked == 1);
+    for (int i = 0; i < 5; ++i) rig.tick({"p1"});
+    REQUIRE(rig.news.size() == 2);
+    CHECK(std::holds_alternative<SettledNews>(rig.news[1]));
+    CHECK(rig.decider->log().newest("p1")->decision.outcome);
+  }
+}
+
+TEST_CASE("what a list shows bound is requested again after a restart, and is no decision") {
+  Rig rig;
+  rig.tell(Rig::pod("p1", "n1"), false);
+  CHECK(rig.requested("n1") == 1);
+  CHECK(rig.state.pod("p1")->spec.name == "p1-name");
+  CHECK(rig.news.empty());
+  CHECK(rig.decider->log().entries().empty());
+  // Neither is a DaemonSet's pod, whose node is no choice, nor anything in mode off.
+  kube::Pod daemon = Rig::pod("p2", "n1");
+  daemon.daemonset = true;
+  rig.tell(daemon);
+  Rig off(Mode::off);
+  off.tell(Rig::pod("p1", ""));
+  off.tell(Rig::pod("p1", "n1"));
+  CHECK(off.requested("n1") == 1);
+  CHECK(rig.decider->log().entries().empty());
+  CHECK(off.decider->log().entries().empty());
+}
+
+TEST_CASE("a pod is named and requested though its agent saw it before the API server told of it") {
+  Rig rig;
+  rig.tick({"p1"});
+  CHECK(rig.requested("n1") == 0);
+  CHECK(rig.decider->knowledge().pods() == 0);
+  rig.tell(Rig::pod("p1", "n1"), false);
+  CHECK(rig.requested("n1") == 1);
+  CHECK(rig.decider->knowledge().pods() == 1);
+}
+
+TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that lingers is no placement") {
+  Rig rig(Mode::live);
+  rig.tell(Rig::pod("p1", "n1"));
+  rig.tick({"p1"});
+  rig.tell_gone("p1");
+  CHECK(rig.requested("n1") == 0);
+  rig.tick({"p1"});
+  rig.decider->placed("p1", "n1", false);
+  CHECK(rig.state.pod("p1") == nullptr);
+  CHECK(rig.requested("n1") == 0);
+  rig.decider->ask(ask_for("p2", {"n1", "n2"}));
+  rig.tell(Rig::pod("p2", ""));
+  CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 1);
+  rig.tell_gone("p2");
+  CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);
+  CHECK(rig.state.pod("p2") == nullptr);
+}
+
+TEST_CASE("a pod that ended holds nothing, though its object stays") {
+  Rig rig;
+  kube::Pod pod = Rig::pod("p1", "n1");
+  rig.tell(pod);
+  CHECK(rig.requested("n1") == 1);
+  pod.ended = true;
+  rig.tell(pod);
+  CHECK(rig.requested("n1") == 0);
+}
+
+TEST_CASE("a bound pod keeps its room while its image is pulled and while its containers restart") {
+  Rig rig;
+  rig.tell(Rig::pod("p1", "n1"));
+  for (int i = 0; i < 30; ++i) rig.tick({});
+  CHECK(rig.requested("n1") == 1);
+  rig.tick({"p1"});
+  rig.decider->gone("p1", "n1");
+  CHECK(rig.requested("n1") == 1);
+}
+
+TEST_CASE("no agent takes a pod that the API server has bound elsewhere") {
+  Rig rig;
+  rig.tell(Rig::pod("p1", "n2"));
+  rig.tick({"p1"});
+  CHECK(rig.state.pod("p1")->node == "n2");
+  CHECK_FALSE(rig.decider->placed("p1", "n1", true));
+  CHECK(rig.requested("n1") == 0);
+  // And one that took it before the binding was known loses it.
+  rig.tell(Rig::pod("p3", ""));
+  CHECK(rig.decider->placed("p3", "n1", false));
+  rig.tell(Rig::pod("p3", "n2"));
+  CHECK(rig.state.pod("p3")->node == "n2");
+  CHECK(rig.requested("n1") == 0);
+}
+
+TEST_CASE("a node is what its API server says, now and after its agent says Hello again") {
+  Rig rig;
+  CHECK(rig.state.node_view("n1")->allocatable.cpu_cores == 8);
+  rig.tell(facts("n1"));
+  rig.greet("n1");
+  const placement::NodeView* view = rig.state.node_view("n1");
+  CHECK(view->allocatable.cpu_cores == 3.5);
+  CHECK(view->pod_capacity == 20);
+  CHECK(view->ready);
+  kube::Node drained = facts("n1");
+  drained.cordoned = true;
+  rig.tell(drained);
+  CHECK_FALSE(rig.state.node_view("n1")->ready);
+  kube::Node lost = facts("n1");
+  lost.ready = false;
+  rig.tell(lost);
+  CHECK_FALSE(rig.state.node_view("n1")->ready);
+  rig.tell(facts("n1"));
+  CHECK(rig.state.node_view("n1")->ready);
+}
+
+TEST_CASE("pods on a node that no agent speaks for wait until one does") {
+  Rig rig;
+  rig.tell(Rig::pod("p1", ""));
+  rig.tell(Rig::pod("p1", "n3"));
+  CHECK(rig.state.pod("p1") == nullptr);
+  rig.tell(facts("n3"));
+  rig.greet("n3");
+  CHECK(rig.requested("n3") == 1);
+  CHECK(rig.state.node_view("n3")->allocatable.cpu_cores == 3.5);
+  CHECK(rig.decider->log().entries().empty());
+  rig.tell(Rig::pod("p2", "n4"));
+  rig.tell_gone("p2");
+  rig.greet("n4");
+  CHECK(rig.requested("n4") == 0);
+}
+
+TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is silent, and may come again") {
+  Rig rig;
+  rig.tell(facts("n2"));
+  rig.tell(Rig::pod("p1", "n2"));
+  rig.tell_deleted("n2");
+  CHECK_FALSE(rig.state.node_view("n2")->ready);
+  rig.state.disconnect("n2");
+  rig.decider->expire();
+  CHECK(rig.state.node("n2") != nullptr);  // a pod is there still
+  rig.tell_gone("p1");
+  rig.decider->expire();
+  CHECK(rig.state.node("n2") == nullptr);
+  CHECK(rig.decider->ask(ask_for("p2", {"n1", "n2"})).decision_id != 0);
+  rig.greet("n2");
+  CHECK(rig.state.node_view("n2")->ready);
+  // Long after, another node takes the row that is free.
+  const std::size_t rows = rig.state.view({}, rig.clock.mono()).nodes.size();
+  rig.clock.advance(31min);
+  rig.decider->expire();
+  rig.greet("n5");
+  CHECK(rig.state.view({}, rig.clock.mono()).nodes.size() == rows);
+  CHECK(rig.state.node_view("n5")->name == "n5");
+}
+
+TEST_CASE("whatever comes in whichever order, what is requested is what the API server has bound") {
+  CHECK(rc::check([] {
+    Rig rig(Mode::live);
+    std::map<std::string, kube::Pod> server;
+    std::set<std::string> dead;
+    const auto steps = *rc::gen::container<std::vector<std::tuple<int, int, int>>>(
+        rc::gen::tuple(rc::gen::inRange(0, 6), rc::gen::inRange(0, 4), rc::gen::inRange(1, 4)));
+    for (const auto& [step, number, node] : steps) {
+      const std::string uid = "p" + std::to_string(number), where = "n" + std::to_string(node);
+      if (step == 0 && !dead.contains(uid)) {
+        server.try_emplace(uid, Rig::pod(uid, ""));
+        rig.tell(server.at(uid));
+      } else if (step == 1 && server.contains(uid)) {
+        if (server.at(uid).node_name.empty()) server.at(uid).node_name = where;
+        rig.tell(server.at(uid), number % 2 == 0);
+      } else if (step == 2 && server.erase(uid) > 0) {
+        dead.insert(uid);
+        rig.tell_gone(uid);
+      } else if (step == 3 && !dead.contains(uid)) {
+        rig.decider->ask(ask_for(uid, {"n1", "n2"}));
+      } else if (step == 4 && server.contains(uid) && server.at(uid).node_name == "n1") {
+        rig.tick({uid});
+      } else if (step == 5) {
+        rig.greet(where);
+      }
+    }
+    std::map<std::string, double> expected;
+    for (const auto& [uid, pod] : server)
+      if (!pod.node_name.empty()) expected[pod.node_name] += 1;
+    for (const auto& [name, ignored] : rig.state.nodes()) RC_ASSERT(rig.requested(name) == expected[name]);
+  }));
+}
