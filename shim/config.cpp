@@ -34,6 +34,8 @@ Result<ShimConfig> read(config::Document document) {
   root.read("deadline", deadline_s, {.min = 0.001, .max = 1, .unit = config::Unit::seconds});
   out.deadline = std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<double>(deadline_s));
 
+  root.read("filter", out.filter);
+
   config::Section log = root.section("log");
   std::size_t level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});

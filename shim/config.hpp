@@ -24,6 +24,7 @@ struct ShimConfig {
   std::string key_file;                    // the shim's own key pair
   std::string server_key_file;             // the controller's public key
   std::chrono::milliseconds deadline{20};  // for the controller's answer
+  bool filter = false;                     // verb filter vetoes by hard latency limits; false: all pass
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

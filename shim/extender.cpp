@@ -1,5 +1,6 @@
 #include "shim/extender.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "shim/pod.hpp"
@@ -90,6 +91,93 @@ Result<wire::Ask> parse_extender_args(std::string_view text) {
     WATTLE_CHECK(read_nodes(*nodes, ask.candidates));
   }
   return ask;
+}
+
+std::vector<std::string> names_of(std::string_view text) {
+  std::vector<std::string> names;
+  const auto list = raw_member(text, "NodeNames");
+  const json parsed = list ? json::parse(*list, nullptr, false) : json();
+  if (!parsed.is_array() || !read_node_names(parsed, names)) names.clear();
+  return names;
+}
+
+namespace {
+
+std::size_t past_space(std::string_view text, std::size_t at) {
+  while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')) ++at;
+  return at;
+}
+
+// Just behind the text that begins here.
+std::size_t past_text(std::string_view text, std::size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at)
+    if (text[at] == '\\') ++at;
+  return std::min(at + 1, text.size());
+}
+
+// Just behind the value that begins here.
+std::size_t past_value(std::string_view text, std::size_t at) {
+  std::size_t depth = 0;
+  while (at < text.size()) {
+    const char letter = text[at];
+    if (letter == '"') {
+      at = past_text(text, at);
+      if (depth == 0) return at;
+      continue;
+    }
+    if (letter == '{' || letter == '[') ++depth;
+    if (letter == '}' || letter == ']') {
+      if (depth == 0) return at;
+      if (--depth == 0) return at + 1;
+    }
+    if (letter == ',' && depth == 0) return at;
+    ++at;
+  }
+  return text.size();
+}
+
+// Between its quotes, escapes and all.
+bool is_name(std::string_view quoted, std::string_view key) {
+  if (quoted.find('\\') == quoted.npos) return quoted.size() == key.size() + 2 && quoted.substr(1, key.size()) == key;
+  return json::parse(quoted, nullptr, false) == key;
+}
+
+}  // namespace
+
+std::optional<std::string_view> raw_member(std::string_view text, std::string_view key) {
+  std::optional<std::string_view> found;
+  std::size_t at = past_space(text, 0);
+  if (at == text.size() || text[at] != '{') return found;
+  for (++at;;) {
+    at = past_space(text, at);
+    if (at >= text.size() || text[at] != '"') return found;
+    const std::size_t begin = at;
+    at = past_text(text, at);
+    const std::string_view name = text.substr(begin, at - begin);
+    at = past_space(text, at);
+    if (at >= text.size() || text[at] != ':') return found;
+    const std::size_t value = past_space(text, at + 1);
+    at = past_value(text, value);
+    // The last of several counts, as everywhere.
+    if (is_name(name, key)) found = text.substr(value, at - value);
+    if (found && found->starts_with("null")) found.reset();
+    at = past_space(text, at);
+    if (at >= text.size() || text[at] != ',') return found;
+    ++at;
+  }
+}
+
+std::string format_filter(std::span<const std::string> passed, const std::map<std::string, std::string>& vetoed) {
+  const json names(std::vector<std::string>(passed.begin(), passed.end()));
+  const json reasons(vetoed);
+  const auto text = [](const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); };
+  return "{\"NodeNames\":" + text(names) + ",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":" + text(reasons) +
+         ",\"Error\":\"\"}";
+}
+
+std::string format_filter_nodes(std::string_view raw_nodes) {
+  return "{\"Nodes\":" + std::string(raw_nodes) +
+         ",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}";
 }
 
 std::string format_scores(std::span<const std::string> candidates, std::span<const std::int64_t> scores) {

@@ -28,6 +28,13 @@ struct Metrics::Impl {
           .Name("wattle_shim_answers_total")
           .Help("Answers by source (controller, repeated, board, neutral) and reason")
           .Register(registry);
+  prometheus::Family<prometheus::Counter>& filters =
+      prometheus::BuildCounter().Name("wattle_shim_filters_total").Help("Filter answers by reason").Register(registry);
+  prometheus::Counter& vetoed = prometheus::BuildCounter()
+                                    .Name("wattle_shim_vetoed_nodes_total")
+                                    .Help("Candidates that filter vetoed")
+                                    .Register(registry)
+                                    .Add({});
   prometheus::Family<prometheus::Histogram>& seconds = prometheus::BuildHistogram()
                                                            .Name("wattle_shim_request_duration_seconds")
                                                            .Help("Time from a parsed request to its answer")
@@ -70,6 +77,13 @@ void Metrics::request(std::string_view verb, int status, Duration took) {
 void Metrics::answer(const Scores& answer, std::size_t candidates, std::size_t problems) {
   impl_->answers.Add({{"source", std::string(to_string(answer.source))}, {"reason", std::string(answer.reason)}})
       .Increment();
+  impl_->candidates.Observe(static_cast<double>(candidates));
+  impl_->problems.Increment(static_cast<double>(problems));
+}
+
+void Metrics::filtered(const Veto& veto, std::size_t candidates, std::size_t problems) {
+  impl_->filters.Add({{"reason", std::string(veto.reason)}}).Increment();
+  impl_->vetoed.Increment(static_cast<double>(veto.vetoed.size()));
   impl_->candidates.Observe(static_cast<double>(candidates));
   impl_->problems.Increment(static_cast<double>(problems));
 }

@@ -10,6 +10,7 @@
 
 #include "common/clock.hpp"
 #include "common/http/access.hpp"
+#include "shim/latency_veto.hpp"
 #include "shim/prioritizer.hpp"
 
 namespace wattle::shim {
@@ -23,6 +24,7 @@ class Metrics {
   // One request of a verb, answered with an HTTP status.
   void request(std::string_view verb, int status, Duration took);
   void answer(const Scores& answer, std::size_t candidates, std::size_t problems);
+  void filtered(const Veto& veto, std::size_t candidates, std::size_t problems);
   void refused(const http::RefusalCounts& counts);
   void board(BoardState state, std::optional<Duration> age);
   // Text exposition format 0.0.4

@@ -10,6 +10,7 @@
 #include "shim/board.hpp"
 #include "shim/extender.hpp"
 #include "shim/feed.hpp"
+#include "shim/latency_veto.hpp"
 #include "shim/metrics.hpp"
 #include "shim/prioritizer.hpp"
 
@@ -29,10 +30,16 @@ struct Service::Impl {
         pool(context, ask, config.threads),
         prioritizer(
             [this](const wire::Ask& one, std::chrono::milliseconds deadline) { return pool.ask(one, deadline); }, board,
+            clock, config.deadline),
+        filter(config.filter),
+        veto(
+            [this](const std::string& target, std::chrono::milliseconds deadline) { return latency(target, deadline); },
             clock, config.deadline) {}
 
   http::Response prioritize(const http::Request& request);
-  void tell_change(const Scores& answer);
+  http::Response filter_nodes(const http::Request& request);
+  Result<std::string> latency(const std::string& target, std::chrono::milliseconds deadline);
+  void tell_change(const std::string& failure, std::string_view from);
 
   const Clock& clock;
   const Log& log;
@@ -42,6 +49,8 @@ struct Service::Impl {
   Metrics metrics;
   std::shared_ptr<http::RefusalCounts> refusals = std::make_shared<http::RefusalCounts>();
   Prioritizer prioritizer;
+  const bool filter;
+  LatencyVeto veto;
   std::atomic<bool> without_controller = false;
   std::unique_ptr<Feed> feed;
   std::optional<http::Server> server;  // goes first: its handlers use all the rest
@@ -55,7 +64,9 @@ http::Response Service::Impl::prioritize(const http::Request& request) {
     const Scores answer = prioritizer.scores(*ask);
     response.body = format_scores(ask->candidates, answer.scores);
     metrics.answer(answer, ask->candidates.size(), ask->problems.size());
-    tell_change(answer);
+    // Otherwise it was not asked.
+    if (!answer.failure.empty() || answer.source == Source::controller)
+      tell_change(answer.failure, to_string(answer.source));
   } else {
     response = {400, std::string(kText), ask.error().message() + "\n"};
   }
@@ -63,13 +74,39 @@ http::Response Service::Impl::prioritize(const http::Request& request) {
   return response;
 }
 
+Result<std::string> Service::Impl::latency(const std::string& target, std::chrono::milliseconds deadline) {
+  WATTLE_TRY(auto client, pool.lend(deadline));
+  return client->query("latency", {{"target", target}}, deadline);
+}
+
+http::Response Service::Impl::filter_nodes(const http::Request& request) {
+  const MonoTime start = clock.mono();
+  http::Response response;
+  const auto ask = parse_extender_args(request.body);
+  const auto whole = raw_member(request.body, "NodeNames") ? std::nullopt : raw_member(request.body, "Nodes");
+  const std::vector<std::string> names = ask ? ask->candidates : names_of(request.body);
+  Veto answer = pass_all(names, ask ? "off" : "malformed");
+  if (ask && filter && !whole) answer = veto.judge(*ask);
+  if (ask && filter && whole) answer.reason = "whole_nodes";
+  if (!ask && names.empty()) {
+    response = {400, std::string(kText), ask.error().message() + "\n"};
+  } else if (whole) {
+    response.body = format_filter_nodes(*whole);
+  } else {
+    response.body = format_filter(answer.passed, answer.vetoed);
+  }
+  if (response.status == 200) metrics.filtered(answer, names.size(), ask ? ask->problems.size() : 0);
+  if (!answer.failure.empty()) tell_change(answer.failure, "nothing: all nodes pass");
+  metrics.request("filter", response.status, clock.mono() - start);
+  return response;
+}
+
 // One line when the controller goes and one when it is back, not one per pod.
-void Service::Impl::tell_change(const Scores& answer) {
-  const bool failed = !answer.failure.empty();
-  if (!failed && answer.source != Source::controller) return;  // it was not asked
+void Service::Impl::tell_change(const std::string& failure, std::string_view from) {
+  const bool failed = !failure.empty();
   if (without_controller.exchange(failed) == failed) return;
   if (failed)
-    log.warn("controller does not answer", {{"why", answer.failure}, {"answering_from", to_string(answer.source)}});
+    log.warn("controller does not answer", {{"why", failure}, {"answering_from", from}});
   else
     log.info("controller answers again");
 }
@@ -94,6 +131,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
 
   std::map<std::string, http::Handler> routes;
   routes["POST /prioritize"] = [self](const http::Request& request) { return self->prioritize(request); };
+  routes["POST /filter"] = [self](const http::Request& request) { return self->filter_nodes(request); };
   routes["GET /metrics"] = [self](const http::Request&) {
     const MonoTime now = self->clock.mono();
     self->metrics.board(self->board.state(now), self->board.age(now));
@@ -115,6 +153,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   options.tls = config.listen_access.tls;
   options.token_file = config.listen_access.token_file;
   options.open_paths.insert("/prioritize");
+  options.open_paths.insert("/filter");
   options.refusals = impl->refusals;
   WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
   impl->server.emplace(std::move(server));

@@ -1,5 +1,6 @@
 // service: a running shim: the HTTP server in front, the ask pool and the feed behind.
-// Rules    POST /prioritize answers every well-formed request with 200; a malformed one with 400 that names the mistake.
+// Rules    POST /prioritize and /filter answer every well-formed request with 200; a malformed one with 400 that names the mistake, but
+//          filter passes the nodes of one whose names can be read: an error there would fail the pod.
 //          /readyz is 200 as soon as it listens, since it can always answer; its body tells how
 // Errors   at start: key files, endpoints, listen address
 // Threads  the HTTP workers, the feed's, ZeroMQ's; all end in the destructor

@@ -1,4 +1,5 @@
-// Any bytes are a request of kube-scheduler or a named mistake; an ask that was read travels, and its reply is JSON.
+// Any bytes are a request of kube-scheduler or a named mistake; an ask that was read travels, and its replies are JSON that hold each
+// candidate once, or whole nodes as they came.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle;
-  auto ask = shim::parse_extender_args({reinterpret_cast<const char*>(data), size});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  auto ask = shim::parse_extender_args(text);
+  const auto names = shim::names_of(text);
   if (!ask) {
     if (ask.error().subject.empty()) std::abort();
     return 0;
@@ -21,6 +24,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!reply.is_array() || reply.size() != ask->candidates.size()) std::abort();
   for (std::size_t i = 0; i < reply.size(); ++i)
     if (reply[i].at("Host") != ask->candidates[i] || reply[i].at("Score") != 10) std::abort();
+  std::map<std::string, std::string> vetoed;
+  std::vector<std::string> passed;
+  for (const std::string& node : ask->candidates)
+    node.size() % 2 == 0 ? passed.push_back(node) : void(vetoed[node] = node);
+  const auto filtered = nlohmann::json::parse(shim::format_filter(passed, vetoed), nullptr, false);
+  if (!filtered.is_object() || filtered.at("NodeNames").size() != passed.size() || filtered.at("Error") != "")
+    std::abort();
+  if (filtered.at("FailedAndUnresolvableNodes").size() != vetoed.size()) std::abort();
+  // What stands for a member is that member's value.
+  const auto whole = nlohmann::json::parse(text);
+  for (const char* key : {"Nodes", "NodeNames", "Pod"}) {
+    const auto raw = shim::raw_member(text, key);
+    if (!raw) continue;
+    const auto value = nlohmann::json::parse(*raw, nullptr, false);
+    if (!whole.contains(key) || value != whole[key]) std::abort();
+    if (nlohmann::json::parse(shim::format_filter_nodes(*raw), nullptr, false).at("Nodes") != value) std::abort();
+  }
+  if (!names.empty() && names != ask->candidates) std::abort();
   if (!wire::decode(wire::encode(wire::Message(*ask)))) std::abort();
   return 0;
 }

@@ -63,6 +63,12 @@ class ScriptedController {
       while (const auto incoming = server.receive()) {
         if (hung) continue;
         const auto message = wire::decode(incoming->bytes);
+        if (const auto* query = message ? std::get_if<wire::Query>(&*message) : nullptr) {
+          const bool known = query->what == "latency" && query->arguments.at("target") == "users";
+          const wire::Reply reply{query->request_id, known, R"({"acting":true,"nodes":{"a":10,"b":99}})", ""};
+          server.send(incoming->route, wire::encode(wire::Message(reply)));
+          continue;
+        }
         const auto* ask = message ? std::get_if<wire::Ask>(&*message) : nullptr;
         if (ask == nullptr) continue;
         wire::Suggestion suggestion;
@@ -182,7 +188,55 @@ TEST_CASE("odd requests are answered as the protocol wants") {
   CHECK(client.request("POST", "/prioritize", "garbage", 10s)->status == 400);
   CHECK(client.request("GET", "/livez", "", 10s)->status == 200);
   CHECK(client.request("GET", "/readyz", "", 10s)->status == 200);
-  CHECK(client.request("POST", "/filter", "{}", 10s)->status == 404);
+  CHECK(client.request("POST", "/filter", "{}", 10s)->status == 400);
+}
+
+TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and passes everybody whatever fails") {
+  World world;
+  world.start_controller();
+  shim::ShimConfig config = world.config();
+  const auto limited = [](const std::string& target) {
+    return R"({"Pod":{"metadata":{"uid":"u","annotations":{"wattle.dev/latency-hard-ms":"30","wattle.dev/latency-target":")" +
+           target + R"("}},"spec":{"containers":[]}},"Nodes":null,"NodeNames":["b","a","new"]})";
+  };
+  const auto passed = [](http::Client& client, const std::string& body) {
+    const auto answer = client.request("POST", "/filter", body, 10s);
+    REQUIRE(answer);
+    REQUIRE(answer->status == 200);
+    const auto reply = nlohmann::json::parse(answer->body);
+    CHECK(reply["Error"] == "");
+    return reply.value("NodeNames", nlohmann::json());
+  };
+  const nlohmann::json all{"b", "a", "new"};
+  {
+    auto off = shim::Service::start(config, world.clock, world.log);
+    REQUIRE(off);
+    http::Client client("127.0.0.1", off->port());
+    CHECK(passed(client, limited("users")) == all);
+  }
+  config.filter = true;
+  auto service = shim::Service::start(config, world.clock, world.log);
+  REQUIRE(service);
+  http::Client client("127.0.0.1", service->port());
+  const MonoTime until = world.clock.mono() + 30s;
+  while (passed(client, limited("users")) != nlohmann::json{"a"} && world.clock.mono() < until) {
+  }
+  CHECK(passed(client, limited("users")) == nlohmann::json{"a"});
+  CHECK(passed(client, limited("nobody knows")) == all);
+  CHECK(passed(client, R"({"Pod":3,"NodeNames":["b","a","new"]})") == all);
+  const auto whole =
+      client.request("POST", "/filter", R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"b"}}]}})", 10s);
+  CHECK(nlohmann::json::parse(whole->body)["Nodes"]["items"].size() == 1);
+  world.controller.reset();
+  while (passed(client, limited("users")) != all && world.clock.mono() < until + 30s) {
+  }
+  CHECK(passed(client, limited("users")) == all);
+  const auto metrics = client.request("GET", "/metrics", "", 10s);
+  for (const char* line :
+       {"wattle_shim_filters_total{reason=\"judged\"}", "wattle_shim_filters_total{reason=\"whole_nodes\"} 1",
+        "wattle_shim_filters_total{reason=\"malformed\"}", "wattle_shim_vetoed_nodes_total",
+        "wattle_shim_request_duration_seconds_bucket{verb=\"filter\""})
+    CHECK(metrics->body.find(line) != std::string::npos);
 }
 
 TEST_CASE("a shim whose key is not allowed answers neutrally") {

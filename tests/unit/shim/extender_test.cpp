@@ -6,8 +6,12 @@
 
 using nlohmann::json;
 using wattle::Errc;
+using wattle::shim::format_filter;
+using wattle::shim::format_filter_nodes;
 using wattle::shim::format_scores;
+using wattle::shim::names_of;
 using wattle::shim::parse_extender_args;
+using wattle::shim::raw_member;
 
 namespace {
 
@@ -238,4 +242,33 @@ TEST_CASE("scores are a bare array of integers in candidate order") {
   CHECK(format_scores(nodes, scores) ==
         R"([{"Host":"b","Score":10},{"Host":"a\"\\","Score":0},{"Host":"b","Score":10}])");
   CHECK(format_scores({}, {}) == "[]");
+}
+
+TEST_CASE("a filter's reply has names that passed and reasons that preempting pods would not mend") {
+  const std::vector<std::string> passed{"n1", "n\"2"};
+  const json reply = json::parse(format_filter(passed, {{"n3", "too far"}}));
+  CHECK(reply == json{{"NodeNames", {"n1", "n\"2"}},
+                      {"FailedNodes", json::object()},
+                      {"FailedAndUnresolvableNodes", {{"n3", "too far"}}},
+                      {"Error", ""}});
+  CHECK(json::parse(format_filter({}, {}))["NodeNames"] == json::array());
+}
+
+TEST_CASE("whole nodes are given back as they came") {
+  const std::string nodes = R"({"items":[{"metadata":{"name":"n}\"1","annotations":{"NodeNames":"[\\"}}}, 1.50]})";
+  const std::string text = R"( {"Pod" : {"NodeNames":["x"],"a":[[{}]]}, "NodeNames":null , "Nodes":)" + nodes + "\n}";
+  CHECK_FALSE(raw_member(text, "NodeNames"));
+  REQUIRE(raw_member(text, "Nodes"));
+  CHECK(raw_member(text, "Nodes") == nodes);
+  CHECK(json::parse(format_filter_nodes(*raw_member(text, "Nodes")))["Nodes"] == json::parse(nodes));
+  CHECK_FALSE(raw_member(text, "FailedNodes"));
+  CHECK_FALSE(raw_member("[]", "Nodes"));
+  CHECK_FALSE(raw_member("{", "Nodes"));
+  CHECK(raw_member(R"({"a":1,"a":2})", "a") == "2");
+}
+
+TEST_CASE("the names of a request whose pod makes no sense can still be read") {
+  CHECK(names_of(R"({"Pod":7,"NodeNames":["n1","n2"]})") == std::vector<std::string>{"n1", "n2"});
+  CHECK(names_of(R"({"Pod":7,"NodeNames":["n1",2]})").empty());
+  CHECK(names_of("not JSON").empty());
 }
