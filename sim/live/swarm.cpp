@@ -79,6 +79,8 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
   std::int64_t seed = static_cast<std::int64_t>(options.fleet.seed);
   std::int64_t window = static_cast<std::int64_t>(options.fleet.probe_window);
   std::int64_t services = static_cast<std::int64_t>(options.fleet.services_per_node);
+  kube::ApiServer api;
+  std::string api_url, api_ca;
   std::int64_t pods = static_cast<std::int64_t>(options.fleet.pods_per_node);
   std::string listen;
   root.read("nodes", nodes, {.min = 1, .max = 10'000});
@@ -90,6 +92,10 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
   root.read("tick", options.tick_s, {.min = 0.1, .max = 60, .unit = config::Unit::seconds});
   root.read("pods_per_node", pods, {.min = 1, .max = 1000});
   root.read("services_per_node", services, {.min = 0, .max = 1000});
+  config::Section cluster = root.section("kubernetes");
+  cluster.read("server", api_url);
+  cluster.read("ca", api_ca);
+  cluster.read("token", api.token_file);
   config::Section latency = root.section("latency");
   latency.read("low_ms", options.fleet.latency_low_ms, {.min = 0, .max = 10'000});
   latency.read("high_ms", options.fleet.latency_high_ms, {.min = 0, .max = 10'000});
@@ -107,6 +113,16 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
   if (!listen.empty())
     if (const Status parsed = parse_listen(listen, options); !parsed)
       root.mistake("listen", parsed.error().what, parsed.error().mend);
+  if (!api_url.empty()) {
+    auto origin = kube::parse_url(api_url);
+    if (!origin) {
+      cluster.mistake("server", "'" + api_url + "' " + origin.error().what, origin.error().mend);
+    } else {
+      if (origin->tls) origin->tls->ca_file = api_ca;
+      api.origin = std::move(*origin);
+      options.kube = std::move(api);
+    }
+  }
   options.nodes = static_cast<std::size_t>(nodes);
   options.fleet.seed = static_cast<std::uint64_t>(seed);
   options.fleet.probe_window = static_cast<std::size_t>(window);
@@ -183,6 +199,7 @@ Result<std::unique_ptr<Swarm>> Swarm::start(const SwarmOptions& options, const C
       return fail(Errc::not_found, "latency.shifts: " + shift.node, "no such simulated node",
                   "they are named " + swarm->fleet_.server(0).name + " and so on");
   WATTLE_CHECK(swarm->connect(options));
+  if (options.kube) swarm->kube_.emplace(*options.kube, options.fleet.seed, log);
   http::ServerOptions server;
   server.address = options.listen_address;
   server.port = options.listen_port;
@@ -291,6 +308,8 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
   {
     const std::lock_guard lock(mutex_);
     for (wire::Placement& gone : fleet_.expire(now)) reports_.push_back(std::move(gone));
+    if (kube_)
+      for (wire::Placement& told : kube_->apply(fleet_, now)) reports_.push_back(std::move(told));
     reports.swap(reports_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (now < nodes_[i].due) continue;

@@ -24,6 +24,7 @@
 #include "common/transport/outbox.hpp"
 #include "common/transport/session.hpp"
 #include "sim/live/fleet.hpp"
+#include "sim/live/kube_pods.hpp"
 
 namespace wattle::sim::live {
 
@@ -38,6 +39,7 @@ struct SwarmOptions {
   double tick_s = 1.0;
   std::size_t outbox_records = 600;  // per node, kept while the controller is away
   FleetOptions fleet;
+  std::optional<kube::ApiServer> kube;  // whose bindings the nodes follow; absent: POST /pods alone
 };
 
 // "127.0.0.1:8060" into listen_address and listen_port.
@@ -113,6 +115,7 @@ class Swarm {
   SwarmStatus told_;                                  // as it was a moment ago, for HTTP
   std::deque<std::pair<MonoTime, double>> delays_s_;  // when it was acknowledged, and how long that took
 
+  std::optional<KubePods> kube_;        // of pump()'s thread
   std::optional<http::Server> server_;  // last: its handlers use all above
 };
 

@@ -75,7 +75,7 @@ int swarm_command(int argc, char** argv) {
       "Plays N nodes in one process: each speaks the agents' wire protocol with its own key, and runs the pods it gets",
       "wattle-sim swarm");
   SwarmOptions options;
-  std::string config, listen, part, make_keys, level = "info";
+  std::string config, listen, part, make_keys, level = "info", api, api_token, api_ca;
   bool check = false;
   app.add_option("--config", config, "YAML file; what is given on the command line wins")->check(CLI::ExistingFile);
   auto* const nodes = app.add_option("--nodes", options.nodes, "simulated nodes")->check(CLI::Range(1, 10'000));
@@ -92,6 +92,9 @@ int swarm_command(int argc, char** argv) {
   app.add_option("--outbox", options.outbox_records, "records that each node keeps while the controller is away")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
+  app.add_option("--kube", api, "URL of a Kubernetes API server whose bindings the nodes follow");
+  app.add_option("--kube-token", api_token, "file with the token to show there");
+  app.add_option("--kube-ca", api_ca, "PEM file with the authority of its certificate");
   app.add_option("--make-keys", make_keys, "make the missing keys, append allow-list lines to this file, and end");
   app.add_option("--log-level", level, "debug, info, warn, error or off");
   app.add_flag("--check-config", check, "check the configuration and end");
@@ -118,6 +121,12 @@ int swarm_command(int argc, char** argv) {
   }
   if (!listen.empty())
     if (const Status parsed = parse_listen(listen, options); !parsed) return failed(parsed.error());
+  if (!api.empty()) {
+    auto origin = kube::parse_url(api);
+    if (!origin) return failed(origin.error());
+    if (origin->tls) origin->tls->ca_file = api_ca;
+    options.kube = kube::ApiServer{std::move(*origin), api_token};
+  }
   if (!part.empty())
     if (const Status parsed = parse_part(part, options); !parsed) return failed(parsed.error());
   if (options.keys_dir.empty() || (options.server_key.empty() && make_keys.empty())) {
