@@ -22,6 +22,7 @@ VERSION = "1.35.4"
 ETCD = "v3.6.5"
 KWOK = "v0.7.0"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kubectl", "kwok")
+CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-scheduler", "kwok")  # all that control_plane.py starts
 OF_KUBERNETES = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
@@ -84,6 +85,16 @@ def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
             (fresh / program).rename(folder / program)
 
 
+def borrowed(program: str, cache: pathlib.Path, folder: pathlib.Path) -> bool:
+    """etcd and KWOK serve every version of Kubernetes, and so does one kubectl: what stands in another version's folder does here too."""
+    if program in ("kube-apiserver", "kube-scheduler"):
+        return False
+    for other in sorted(cache.glob(f"*/{program}")):
+        (folder / program).symlink_to(other)
+        return True
+    return False
+
+
 def assets(version: str = VERSION, programs: tuple[str, ...] = PROGRAMS) -> pathlib.Path:
     given = os.environ.get("KUBEBUILDER_ASSETS")
     if given:
@@ -96,7 +107,7 @@ def assets(version: str = VERSION, programs: tuple[str, ...] = PROGRAMS) -> path
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        lacking = [program for program in programs if not (folder / program).exists()]
+        lacking = [program for program in programs if not (folder / program).exists() and not borrowed(program, cache, folder)]
         if lacking:
             build(version, lacking, folder)
     return folder

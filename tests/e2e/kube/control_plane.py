@@ -112,7 +112,7 @@ class ControlPlane:
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=true",
                    "--node-lease-duration-seconds", "40")
 
-    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), features=None, plugins=None):
+    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), features=None, plugins=None, verbosity=0):
         port, = house.free_ports(1)
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
@@ -124,7 +124,7 @@ class ControlPlane:
         path.write_text(json.dumps(config))
         more = ["--feature-gates", ",".join(f"{gate}={str(on).lower()}" for gate, on in features.items())] if features else []
         self.start(name, str(self.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1",
-                   "--secure-port", str(port), *more)
+                   "--secure-port", str(port), "-v", str(verbosity), *more)
         return port
 
     # ---- the API
@@ -156,7 +156,7 @@ class ControlPlane:
         return self.call("POST", "/api/v1/namespaces/default/pods", {
             "metadata": {"name": name, "annotations": annotations or {}, "ownerReferences": [owner] if owner else []},
             "spec": {"schedulerName": scheduler, "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0,
-                     "containers": [{"name": "main", "image": image, "resources": {"requests": {"cpu": cpu, "memory": memory}}}]}})
+                     "containers": [{"name": "main", "image": image, "resources": {"requests": {key: value for key, value in (("cpu", cpu), ("memory", memory)) if value}}}]}})
 
     def delete_pod(self, name):
         self.call("DELETE", f"/api/v1/namespaces/default/pods/{name}", {"gracePeriodSeconds": 0})

@@ -72,12 +72,43 @@ TEST_CASE("enrolment asks for TLS, unless it keeps to loopback and that is said"
   CHECK(told->enrol.port == 7);
   CHECK(told->enrol.tls.key == "/k");
   CHECK(parse_config(keys + "enrol: {tokens: /t, insecure: true}\n", "test"));
+  CHECK_FALSE(told->enrol.kubernetes);
+  const auto reviewed = parse_config(keys + "enrol: {insecure: true, kubernetes: {accounts: [a/b, c/d]}}\n", "test");
+  REQUIRE(reviewed);
+  CHECK(reviewed->enrol.kubernetes);
+  CHECK(reviewed->enrol.review.audience == "wattle");
+  CHECK(reviewed->enrol.review.accounts == std::vector<std::string>{"a/b", "c/d"});
   for (const std::string& enrol :
-       std::vector<std::string>{"tokens: /t", "tokens: /t, address: 0.0.0.0, insecure: true",
+       std::vector<std::string>{"kubernetes: {audience: wattle}", "insecure: true, kubernetes: {accounts: [agent]}",
+                                "tokens: /t", "tokens: /t, address: 0.0.0.0, insecure: true",
                                 "tokens: /t, tls: {certificate: /c}", "tokens: /t, tls: {key: /k}"}) {
     CAPTURE(enrol);
     const auto refused = parse_config(keys + "enrol: {" + enrol + "}\n", "test");
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message().find("enrol") != std::string::npos);
+  }
+}
+
+TEST_CASE("an API server is followed where one is named, and only then outside a cluster") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  const auto none = parse_config(keys, "test");
+  REQUIRE(none);
+  KubeConfig outside = none->kube;
+  CHECK(outside.use == KubeUse::automatic);
+  const auto named = parse_config(keys + "kubernetes: {server: \"https://[::1]:6443\", ca: /c, token: /t}\n", "test");
+  REQUIRE(named);
+  const auto server = api_server(named->kube);
+  REQUIRE(server);
+  REQUIRE(*server);
+  CHECK((*server)->origin.host == "::1");
+  CHECK((*server)->origin.port == 6443);
+  CHECK((*server)->origin.tls->ca_file == "/c");
+  CHECK((*server)->token_file == "/t");
+  KubeConfig off = named->kube;
+  off.use = KubeUse::off;
+  CHECK_FALSE(*api_server(off));
+  for (const char* wrong : {"server: 10.96.0.1", "watch: maybe", "serve: https://a"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_config(keys + "kubernetes: {" + wrong + "}\n", "test"));
   }
 }

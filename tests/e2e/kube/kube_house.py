@@ -1,0 +1,87 @@
+"""kube_house: a real control plane whose KWOK nodes have agents: a swarm that follows its bindings, our controller and our shim as the
+extender of a real kube-scheduler.
+
+Schedulers  `wattle` asks the shim (prioritize, and filter for hard latency limits); `plain` asks nobody
+Ends        everything when the `with` block ends
+"""
+import contextlib
+import json
+import pathlib
+import signal
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from control_plane import ControlPlane  # noqa: E402
+from house import House, HouseError, fetch, wait_until  # noqa: E402
+
+PATIENCE = 90
+
+
+class KubeHouse(House):
+    def __init__(self, binaries, plane: ControlPlane, nodes=6, seed=3, mode="off", controller_extra=""):
+        self.plane = plane
+        self.token = plane.dir / "wattle.token"
+        self.token.write_text(plane.token)
+        super().__init__(binaries, mode=mode, controller_extra=f"""kubernetes: {{server: "{plane.url}", ca: {plane.ca}, token: {self.token}}}
+            decide: {{settle_window: 3s, epsilon: 0}}
+            {controller_extra}
+            """)
+        self.swarm_nodes = nodes
+        self.seed = seed
+        with open(self.dir / "shim.yaml", "a", encoding="utf-8") as shim:
+            shim.write("filter: true\ndeadline: 100ms\n")
+        made = self.run(self.binary("wattle-sim"), "swarm", *self.swarm_arguments(), "--make-keys", str(self.dir / "allow"))
+        if made.returncode != 0:
+            raise HouseError(f"swarm --make-keys: {made.stderr}")
+
+    def swarm_arguments(self):
+        return ["--nodes", str(self.swarm_nodes), "--seed", str(self.seed), "--keys", str(self.dir / "swarm")]
+
+    def start_swarm(self):
+        self.start("swarm", self.binary("wattle-sim"), "swarm", *self.swarm_arguments(), "--server-key", str(self.dir / "controller.key.pub"),
+                   "--endpoint", f"tcp://127.0.0.1:{self.telemetry}", "--kube", self.plane.url, "--kube-token", str(self.token),
+                   "--kube-ca", str(self.plane.ca))
+        def port():
+            self.alive("swarm")
+            return [line.rsplit(":", 1)[1] for line in self.log("swarm").splitlines() if line.startswith("swarm: ")]
+        self.swarm_http = f"http://127.0.0.1:{wait_until('the swarm says its port', port)[-1]}"
+
+    def swarm(self, what):
+        return json.loads(fetch(f"{self.swarm_http}/{what}")[1])
+
+    def servers(self):
+        return self.swarm("nodes")["nodes"]
+
+    def make_nodes(self, count=None):
+        """KWOK nodes as large as the swarm's."""
+        for server in self.servers()[:count]:
+            self.make_one(server)
+        self.plane.nodes_ready(count or self.swarm_nodes)
+
+    def make_one(self, server):
+        self.plane.add_node(server["name"], cpu=str(int(server["cpu_cores"])), memory=f"{int(server['memory_total_bytes'] // 2**20)}Mi")
+
+    def extender(self, **more):
+        return {"urlPrefix": self.shim(), "prioritizeVerb": "prioritize", "filterVerb": "filter", "weight": 6, "nodeCacheCapable": True,
+                "enableHTTPS": False, "httpTimeout": "200ms", "ignorable": True} | more
+
+    def set_mode(self, mode):
+        self.cli("policy", "set", "--mode", mode, key="operator")
+
+    def node_of(self, name):
+        return next((n for n in self.query("nodes")["nodes"] if n["name"] == name), None)
+
+    def requested_cores(self):
+        return sum(n["cpu_requested_cores"] for n in self.query("nodes")["nodes"])
+
+    def decision(self, pod):
+        done = self.cli("explain", pod, "-o", "json", check=False)
+        if done.returncode != 0:
+            return None
+        return json.loads(done.stdout)["decision"]
+
+    def close_down(self):
+        for name in list(self.processes):
+            with contextlib.suppress(HouseError):
+                self.kill(name, signal.SIGTERM)
