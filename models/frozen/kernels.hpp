@@ -1,10 +1,11 @@
 // kernels: the few dense float operations that scoring consists of, at a fixed width of 64.
 // Shapes   x [rows x in], w [in x 64], bias and v [64], y [rows x 64], all row-major; out [rows]
 // Threads  any; pure
-// Cost     AVX2 and FMA where the processor has them, asked at run time; else the baseline of the target
+// Cost     AVX-512, or AVX2 and FMA, where the processor has them, asked at run time; else the baseline of the target
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 namespace wattle::models {
 
@@ -20,7 +21,8 @@ struct Kernels {
 };
 
 const Kernels& baseline_kernels();
-// The fastest that this processor can run.
+// Those that this processor can run, the fastest last.
+std::vector<const Kernels*> usable_kernels();
 const Kernels& best_kernels();
 
 }  // namespace wattle::models
