@@ -47,7 +47,22 @@ std::string text_of(Json json) {
 struct Vouched {
   Manifest manifest;
   std::string sha256;
+  std::uint64_t bytes = 0;
 };
+
+bool is_name(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto fits = [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
+  return !text.empty() && text.size() <= 64 && letter(text.front()) && std::all_of(text.begin(), text.end(), fits);
+}
+
+// The file's stem, of a number or of a name.
+Result<std::string> stem_of(const std::string& name) {
+  if (const auto number = parse::u64(name)) return stem_of(*number);
+  if (is_name(name)) return name;
+  return fail(Errc::malformed, "checkpoint '" + name + "'", "is neither a number nor a name",
+              "a letter, then letters, digits, - and _, at most 64");
+}
 
 Result<Vouched> parse_manifest(const std::string& text, const std::string& file) {
   // Writing it out again, as below, goes as deep as it is nested.
@@ -65,22 +80,29 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
     vouched.manifest.step = json.at("step").get<std::uint64_t>();
     vouched.manifest.wall = wall_from_ns(json.at("wall_ns").get<std::int64_t>());
     vouched.manifest.figures = json.at("figures").get<std::map<std::string, double>>();
+    vouched.manifest.network = json.value("network", std::string());
+    vouched.bytes = json.value("bytes", std::uint64_t{0});
     return vouched;
   } catch (const Json::exception& error) {
     return fail(Errc::malformed, file, error.what());
   }
 }
 
-Result<LoadedCheckpoint> load(const Dir& dir, std::uint64_t number, const std::string& schema) {
-  const std::string manifest_name = stem_of(number) + kManifestEnd;
-  const std::string weights_name = stem_of(number) + kWeightsEnd;
+Status check_schema(const Manifest& manifest, const std::string& schema, const std::string& file) {
+  if (manifest.schema == schema) return {};
+  return fail(Errc::unsupported, file, "trained on feature layout " + manifest.schema + ", not " + schema,
+              "train again, or run the version that wrote it");
+}
+
+Result<LoadedCheckpoint> load(const Dir& dir, const std::string& stem, const std::string& schema) {
+  const std::string manifest_name = stem + kManifestEnd;
+  const std::string weights_name = stem + kWeightsEnd;
   WATTLE_TRY(const std::string text, dir.read_file(manifest_name));
   WATTLE_TRY(Vouched vouched, parse_manifest(text, dir.path() + "/" + manifest_name));
-  if (vouched.manifest.schema != schema)
-    return fail(Errc::unsupported, dir.path() + "/" + manifest_name,
-                "trained on feature layout " + vouched.manifest.schema + ", not " + schema,
-                "train again, or run the version that wrote it");
+  WATTLE_CHECK(check_schema(vouched.manifest, schema, dir.path() + "/" + manifest_name));
   LoadedCheckpoint loaded;
+  const auto number = parse::u64(stem);
+  loaded.name = number ? std::to_string(*number) : stem;
   loaded.file = dir.path() + "/" + weights_name;
   WATTLE_TRY(const std::string bytes, dir.read_file(weights_name, kMaxWeightsBytes));
   if (sha256_hex(bytes) != vouched.sha256)
@@ -109,20 +131,81 @@ Result<std::vector<std::uint64_t>> CheckpointDir::numbers() const {
   return std::vector<std::uint64_t>(found.begin(), found.end());
 }
 
-Result<std::string> CheckpointDir::save(const Weights& tensors, const Manifest& manifest) const {
+Result<std::string> CheckpointDir::write(const std::string& stem, const Weights& tensors,
+                                         const Manifest& manifest) const {
   for (const auto& [name, value] : manifest.figures)
     if (!std::isfinite(value)) return fail(Errc::out_of_range, path_, "figure " + name + " is not finite");
-  WATTLE_TRY(const std::vector<std::uint64_t> taken, numbers());
-  const std::uint64_t number = taken.empty() ? 1 : taken.front() + 1;
-  const std::string weights_path = path_ + "/" + stem_of(number) + kWeightsEnd;
+  const std::string weights_path = path_ + "/" + stem + kWeightsEnd;
   const std::string bytes =
       to_safetensors({tensors, {{"schema", manifest.schema}, {"step", std::to_string(manifest.step)}}});
   const Json json = {{"sha256", sha256_hex(bytes)}, {"bytes", bytes.size()},           {"schema", manifest.schema},
-                     {"step", manifest.step},       {"wall_ns", to_ns(manifest.wall)}, {"figures", manifest.figures}};
+                     {"step", manifest.step},       {"wall_ns", to_ns(manifest.wall)}, {"figures", manifest.figures},
+                     {"network", manifest.network}};
   WATTLE_CHECK(write_file_atomically(weights_path, bytes));
-  WATTLE_CHECK(write_file_atomically(path_ + "/" + stem_of(number) + kManifestEnd, text_of(json)));
+  WATTLE_CHECK(write_file_atomically(path_ + "/" + stem + kManifestEnd, text_of(json)));
+  return weights_path;
+}
+
+Result<std::string> CheckpointDir::save(const Weights& tensors, const Manifest& manifest) const {
+  WATTLE_TRY(const std::vector<std::uint64_t> taken, numbers());
+  const std::uint64_t number = taken.empty() ? 1 : taken.front() + 1;
+  WATTLE_TRY(std::string weights_path, write(stem_of(number), tensors, manifest));
   WATTLE_CHECK(prune(number));
   return weights_path;
+}
+
+Result<std::string> CheckpointDir::save_as(const std::string& name, const Weights& tensors,
+                                           const Manifest& manifest) const {
+  if (!is_name(name))
+    return fail(Errc::malformed, "checkpoint '" + name + "'", "is no name",
+                "a letter, then letters, digits, - and _, at most 64");
+  WATTLE_TRY(const Dir dir, Dir::open_(path_));
+  WATTLE_TRY(const std::vector<DirEntry> entries, dir.list());
+  const auto named = std::count_if(entries.begin(), entries.end(), [&](const DirEntry& entry) {
+    return entry.name.ends_with(kManifestEnd) && !number_of(entry.name) && entry.name != name + kManifestEnd;
+  });
+  if (static_cast<std::size_t>(named) >= kMaxNamed)
+    return fail(Errc::out_of_range, path_, "keeps " + std::to_string(named) + " named checkpoints",
+                "save under one of their names, or remove the files of one");
+  return write(name, tensors, manifest);
+}
+
+Result<LoadedCheckpoint> CheckpointDir::load(const std::string& name, const std::string& schema) const {
+  WATTLE_TRY(const std::string stem, stem_of(name));
+  WATTLE_TRY(const Dir dir, Dir::open_(path_));
+  return models::load(dir, stem, schema);
+}
+
+Result<std::vector<ListedCheckpoint>> CheckpointDir::list(const std::string& schema) const {
+  WATTLE_TRY(const Dir dir, Dir::open_(path_));
+  WATTLE_TRY(const std::vector<DirEntry> entries, dir.list());
+  std::vector<ListedCheckpoint> found;
+  for (const DirEntry& entry : entries) {
+    if (!entry.name.ends_with(kManifestEnd) || entry.is_dir) continue;
+    const std::string stem = entry.name.substr(0, entry.name.size() - std::string_view(kManifestEnd).size());
+    const auto number = number_of(entry.name);
+    if (!number && !is_name(stem)) continue;
+    ListedCheckpoint one;
+    one.name = number ? std::to_string(*number) : stem;
+    one.named = !number;
+    auto text = dir.read_file(entry.name);
+    auto vouched = text ? parse_manifest(*text, dir.path() + "/" + entry.name) : Result<Vouched>(forward_error(text));
+    if (vouched) {
+      one.sha256 = vouched->sha256;
+      one.bytes = vouched->bytes;
+      if (const auto right = check_schema(vouched->manifest, schema, dir.path() + "/" + entry.name); !right)
+        one.fault = right.error().message();
+      one.manifest = std::move(vouched->manifest);
+    } else {
+      one.fault = vouched.error().message();
+    }
+    found.push_back(std::move(one));
+  }
+  // The directory's entries are sorted by name, and numbers all have as many digits.
+  std::stable_partition(found.begin(), found.end(), [](const ListedCheckpoint& each) { return !each.named; });
+  const auto names = std::find_if(found.begin(), found.end(), [](const ListedCheckpoint& each) { return each.named; });
+  std::reverse(found.begin(), names);
+  return found;
 }
 
 Status CheckpointDir::prune(std::uint64_t newest) const {
@@ -152,7 +235,7 @@ Result<LoadedCheckpoint> CheckpointDir::load_newest(const std::string& schema) c
   WATTLE_TRY(const std::vector<std::uint64_t> found, numbers());
   std::vector<Error> skipped;
   for (const std::uint64_t number : found) {
-    auto loaded = load(dir, number, schema);
+    auto loaded = models::load(dir, stem_of(number), schema);
     if (loaded) {
       loaded->skipped = std::move(skipped);
       return loaded;

@@ -154,4 +154,75 @@ TEST_CASE("a figure that is not finite and a directory that cannot be are refuse
   CHECK_FALSE(CheckpointDir::open_(temporary.path(), 0));
 }
 
+TEST_CASE("a named checkpoint stays while numbered ones go, and is replaced by its name") {
+  const TemporaryDir temporary;
+  const CheckpointDir dir = open(temporary.path());
+  Manifest manifest;
+  manifest.schema = "s";
+  manifest.network = "digest";
+  REQUIRE(dir.save_as("promoted", small(7), manifest));
+  for (int i = 0; i < 5; ++i) {
+    manifest.step = static_cast<std::uint64_t>(i);
+    REQUIRE(dir.save(small(static_cast<float>(i)), manifest));
+  }
+  CHECK(dir.load("promoted", "s")->tensors.at("a").values[0] == 7.0F);
+  CHECK(dir.load_newest("s")->tensors.at("a").values[0] == 4.0F);
+  CHECK(dir.load("4", "s")->manifest.step == 3);
+  CHECK(dir.load("4", "s")->name == "4");
+  REQUIRE(dir.save_as("promoted", small(8), manifest));
+  CHECK(dir.load("promoted", "s")->tensors.at("a").values[0] == 8.0F);
+  CHECK(dir.load("promoted", "s")->manifest.network == "digest");
+  CHECK(dir.load("promoted", "s")->name == "promoted");
+  CHECK_FALSE(dir.load("1", "s"));  // gone
+  CHECK_FALSE(dir.load("promoted", "other"));
+}
+
+TEST_CASE("checkpoints are listed with what their manifests say, and with what is wrong with them") {
+  const TemporaryDir temporary;
+  const CheckpointDir dir = open(temporary.path());
+  Manifest manifest;
+  manifest.schema = "s";
+  for (const std::uint64_t step : {10U, 20U}) {
+    manifest.step = step;
+    REQUIRE(dir.save(small(1), manifest));
+  }
+  manifest.schema = "other";
+  REQUIRE(dir.save_as("old-layout", small(1), manifest));
+  REQUIRE(dir.save_as("torn", small(1), manifest));
+  overwrite(temporary.path() + "/torn.json", "{");
+  overwrite(temporary.path() + "/stranger.txt", "x");
+  const auto list = dir.list("s");
+  REQUIRE(list);
+  REQUIRE(list->size() == 4);
+  CHECK((*list)[0].name == "2");
+  CHECK((*list)[0].manifest.step == 20);
+  CHECK((*list)[0].fault.empty());
+  CHECK((*list)[0].bytes == contents(temporary.path() + "/0000000002.safetensors").size());
+  CHECK((*list)[0].sha256 == sha256_hex(contents(temporary.path() + "/0000000002.safetensors")));
+  CHECK((*list)[1].name == "1");
+  CHECK((*list)[2].name == "old-layout");
+  CHECK((*list)[2].named);
+  CHECK((*list)[2].fault.find("feature layout other") != std::string::npos);
+  CHECK((*list)[3].name == "torn");
+  CHECK((*list)[3].fault.find("torn.json") != std::string::npos);
+}
+
+TEST_CASE("names that would leave the directory, or look like a number, are refused") {
+  const TemporaryDir temporary;
+  const CheckpointDir dir = open(temporary.path());
+  for (const char* name : {"", "../x", "a/b", "1st", "0000000001", ".hidden", "a b", "x.json"}) {
+    const auto saved = dir.save_as(name, small(1), {});
+    REQUIRE_FALSE(saved);
+    CHECK(saved.error().code == Errc::malformed);
+  }
+  CHECK_FALSE(dir.load("../../etc/passwd", "s"));
+  CHECK(names(temporary.path()).empty());
+  for (std::size_t i = 0; i < CheckpointDir::kMaxNamed; ++i)
+    REQUIRE(dir.save_as("n" + std::to_string(i), small(1), {}));
+  const auto full = dir.save_as("one-more", small(1), {});
+  REQUIRE_FALSE(full);
+  CHECK(full.error().code == Errc::out_of_range);
+  CHECK(dir.save_as("n3", small(2), {}));  // one that is there may be replaced
+}
+
 }  // namespace wattle::models
