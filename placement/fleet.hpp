@@ -63,6 +63,8 @@ double added_w(const Fleet& fleet, std::size_t node, const Ask& ask);
 // Idle watts / pods of this size that the empty node takes + watts that the pod adds to a running node.
 double amortised_w(const FleetNode& node, const Ask& ask);
 
+class PlanMaker;  // placement/plan.hpp
+
 class Rule {
  public:
   virtual ~Rule() = default;
@@ -70,6 +72,8 @@ class Rule {
   virtual std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) = 0;
   // Work that is better done before somebody asks.
   virtual void prepare(const Fleet&) {}
+  // Who makes plans from now on, for a rule that has any; null: itself, when it needs one.
+  virtual void plan_with(PlanMaker*) {}
   // What a node that fits costs by this rule; where a rule has no cost of a node alone, its amortised watts.
   virtual double cost(const Fleet& fleet, std::size_t node, const Ask& ask) {
     return amortised_w(fleet.nodes[node], ask);

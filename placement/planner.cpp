@@ -3,45 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace wattle::placement {
 
 namespace {
 
-constexpr double kTail = 1e-3;  // beyond every expectation pods still come, ever less likely
+constexpr double kTail = Plan::kTail;
 constexpr double kMostPods = 1e9;
 // What the plan would rather not have, in W0: another open node, the one whose demand is farthest, one it does not plan for.
 constexpr double kOutOfBand = 0.15, kOutOfOpen = 0.35, kNotPlanned = 0.5;
-
-double mean_of(const std::vector<double>& values, double otherwise) {
-  if (values.empty()) return otherwise;
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// Mean of the quantile function between two shares.
-double mean_between(const std::vector<double>& ascending, double low, double high) {
-  const auto n = static_cast<double>(ascending.size());
-  const double from = std::clamp(low, 0.0, 1.0) * n, to = std::clamp(high, 0.0, 1.0) * n;
-  if (!(to - from > 1e-9)) return ascending[std::min(static_cast<std::size_t>(from), ascending.size() - 1)];
-  double sum = 0;
-  for (auto i = static_cast<std::size_t>(from); i < ascending.size() && static_cast<double>(i) < to; ++i) {
-    const double part = std::min(to, static_cast<double>(i + 1)) - std::max(from, static_cast<double>(i));
-    sum += part * ascending[i];
-  }
-  return sum / (to - from);
-}
-
-// P(the requested cores come to more than `cores`).
-double exceeds(const std::vector<double>& expected, double cores) {
-  if (cores < expected.front()) return 1;
-  if (cores >= expected.back()) return 0;
-  const auto above = std::upper_bound(expected.begin(), expected.end(), cores);
-  const auto i = static_cast<double>(above - expected.begin());
-  const double low = *(above - 1), high = *above;
-  const double part = high > low ? (cores - low) / (high - low) : 1;
-  return 1 - (i - 1 + part) / static_cast<double>(expected.size() - 1);
-}
 
 double rank_of(const std::vector<double>& ascending, double value) {
   if (ascending.empty()) return 0.5;
@@ -54,219 +24,34 @@ double rank_of(const std::vector<double>& ascending, double value) {
 
 double demand_quantile(const Fleet& fleet, const Ask& ask) { return rank_of(fleet.expected_demand, ask.demand_cores); }
 
-double Planner::pods_there(const Fleet& fleet, std::size_t i) const {
-  const FleetNode& node = fleet.nodes[i];
-  double pods = node.requested.cpu_cores / unit_cores_;
-  if (unit_memory_ > 0) pods = std::max(pods, node.requested.memory_bytes / unit_memory_);
-  return pods;
-}
-
-double Planner::survival(std::size_t position) const { return position < survival_.size() ? survival_[position] : 0.0; }
-
-double Planner::block_cost(const PlannedBlock& block, std::size_t position) const {
-  const std::vector<double>& row = cost_[block.node];
-  double sum = 0;
-  for (std::size_t c = block.from; c < block.to; ++c)
-    sum += survival(position + c - block.from) * (row[c + 1] - row[c]);
-  return sum;
-}
-
-double Planner::order_cost(const std::vector<PlannedBlock>& order) const {
-  double sum = 0;
-  std::size_t position = 0;
-  for (const PlannedBlock& block : order) {
-    sum += block_cost(block, position);
-    position += block.to - block.from;
-  }
-  return sum;
-}
-
-double Planner::plan_cost() const { return order_cost(order_); }
-
-void Planner::tabulate(const Fleet& fleet) {
-  cost_.assign(fleet.nodes.size(), {});
-  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
-    const FleetNode& node = fleet.nodes[i];
-    const double there = pods_stay_ ? pods_then_[i] : 0;
-    const double used = pods_stay_ ? node.used_cores : 0;
-    const bool empty = pods_stay_ ? node.pods == 0 : true;
-    double room = node.allocatable.cpu_cores / unit_cores_ - there;
-    if (unit_memory_ > 0) room = std::min(room, node.allocatable.memory_bytes / unit_memory_ - there);
-    room = std::min(room, static_cast<double>(node.pod_capacity) - (pods_stay_ ? static_cast<double>(node.pods) : 0));
-    const auto slots = static_cast<std::size_t>(std::max(0.0, std::floor(room + 1e-6)));
-    std::vector<double>& row = cost_[i];
-    row.reserve(slots + 1);
-    row.push_back(empty && fleet.idle_nodes_sleep ? node.sleep_w : node.watts_at(used));
-    const double wake_w = empty && fleet.idle_nodes_sleep && fleet.hold_s > 0 ? node.wake_j / fleet.hold_s : 0;
-    for (std::size_t c = 1; c <= slots; ++c)
-      row.push_back(node.watts_at(used + static_cast<double>(c) * demand_[i]) + wake_w);
-  }
-}
-
-std::vector<PlannedBlock> Planner::order_for(const std::vector<std::size_t>& counts) const {
-  struct Candidate {
-    bool beyond;  // what the allotment does not use comes last
-    double slope_w;
-    PlannedBlock block;
-  };
-  std::vector<Candidate> candidates;
-  for (std::size_t i = 0; i < cost_.size(); ++i) {
-    const std::size_t count = counts[i];
-    for (const FillBlock& block : fill_blocks(std::span(cost_[i]).first(count + 1)))
-      candidates.push_back({false, block.slope_w, {i, block.from, block.to}});
-    for (const FillBlock& block : fill_blocks(cost_[i], count))
-      candidates.push_back({true, block.slope_w, {i, block.from, block.to}});
-  }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.beyond != b.beyond ? b.beyond : a.slope_w < b.slope_w;
-  });
-  std::vector<PlannedBlock> order;
-  order.reserve(candidates.size());
-  for (const Candidate& each : candidates) order.push_back(each.block);
-  return order;
-}
-
-void Planner::improve() {
-  // Moves one block across its neighbours while that lowers the cost; blocks of one server keep their order.
-  constexpr std::size_t kReach = 8;
-  std::size_t tried = 0;
-  bool better = true;
-  while (better && tried < options_.moves) {
-    better = false;
-    std::size_t start = 0;
-    for (std::size_t i = 0; i + 1 < order_.size() && tried < options_.moves; ++i) {
-      if (survival(start) < kTail) break;
-      const std::size_t length = order_[i].to - order_[i].from;
-      // Block i goes behind block k, for growing k; the same swap moves block k to the front when it is short.
-      double before = block_cost(order_[i], start), after = 0;
-      std::size_t position = start;
-      std::size_t best_k = i;
-      double best_gain = 1e-9;
-      for (std::size_t k = i + 1; k < std::min(order_.size(), i + 1 + kReach); ++k) {
-        if (order_[k].node == order_[i].node) break;
-        ++tried;
-        const std::size_t width = order_[k].to - order_[k].from;
-        before += block_cost(order_[k], position + length);
-        after += block_cost(order_[k], position);
-        position += width;
-        const double gain = before - after - block_cost(order_[i], position);
-        if (gain > best_gain) {
-          best_gain = gain;
-          best_k = k;
-        }
-      }
-      if (best_k != i) {
-        const auto first = order_.begin() + static_cast<std::ptrdiff_t>(i);
-        std::rotate(first, first + 1, order_.begin() + static_cast<std::ptrdiff_t>(best_k) + 1);
-        better = true;
-      }
-      start += order_[i].to - order_[i].from;
-    }
-  }
-}
-
-void Planner::match(const Fleet& fleet) {
-  const double mean = mean_of(fleet.expected_demand, 0.5 * unit_cores_);
-  std::vector<std::size_t> open(fleet.nodes.size(), 0), planned(fleet.nodes.size(), 0);
-  std::size_t position = 0, total = 0;
-  for (const PlannedBlock& block : order_) {
-    const std::size_t pods = block.to - block.from;
-    position += pods;
-    if (survival(position - 1) >= 0.5) planned[block.node] = block.to;
-    if (survival(position - 1) < settled_) continue;
-    open[block.node] += pods;
-    total += pods;
-  }
-  std::vector<std::size_t> by_slope;
-  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
-    const FleetNode& node = fleet.nodes[i];
-    const double used = (pods_stay_ ? node.used_cores : 0) + static_cast<double>(planned[i]) * demand_[i];
-    const double step = 0.1 * node.allocatable.cpu_cores;
-    const double low = std::max(0.0, used - step), high = used + step;
-    slope_[i] = high > low ? (node.watts_at(high) - node.watts_at(low)) / (high - low) : 0;
-    if (open[i] > 0) by_slope.push_back(i);
-  }
-  demand_.assign(fleet.nodes.size(), mean);
-  if (fleet.expected_demand.empty() || total == 0) return;
-  std::stable_sort(by_slope.begin(), by_slope.end(), [&](auto a, auto b) { return slope_[a] < slope_[b]; });
-  double heavier = 0;  // share of pods that went to flatter servers
-  for (const std::size_t i : by_slope) {
-    const double share = static_cast<double>(open[i]) / static_cast<double>(total);
-    demand_[i] = mean_between(fleet.expected_demand, 1 - heavier - share, 1 - heavier);
-    heavier += share;
-  }
-}
-
-void Planner::replan(const Fleet& fleet) {
-  unit_cores_ = std::max(1e-3, fleet.mean_request.cpu_cores);
-  unit_memory_ = fleet.mean_request.memory_bytes;
-  pods_stay_ = fleet.pods_stay;
-  revision_ = fleet.revision;
+bool Planner::stale(const Fleet& fleet) const {
   const std::size_t n = fleet.nodes.size();
-  pods_then_.resize(n);
-  slope_.assign(n, 0);
-  for (std::size_t i = 0; i < n; ++i) pods_then_[i] = pods_there(fleet, i);
-  total_then_ = std::accumulate(pods_then_.begin(), pods_then_.end(), 0.0);
-  demand_.assign(n, mean_of(fleet.expected_demand, 0.5 * unit_cores_));
-  tabulate(fleet);
-  std::size_t room = 0;
-  for (const auto& row : cost_) room += row.size() - 1;
-  std::vector<double> expected = fleet.expected_cores;
-  if (expected.size() < 2) {
-    double cores = 0;
-    for (const FleetNode& node : fleet.nodes) cores += node.allocatable.cpu_cores;
-    expected = {expected.empty() ? 0.0 : expected.front(), expected.empty() ? cores : expected.front() + 1e-6};
-  }
-  const double middle = mean_of(expected, 0);
-  const double spread = middle > 0 ? std::min(1.0, (expected.back() - expected.front()) / middle) : 1.0;
-  settled_ = options_.settled_ratio +
-             std::max(0.0, (spread - 0.3) / 0.7) * (options_.settled_ratio_open - options_.settled_ratio);
-  const double base_cores = pods_stay_ ? total_then_ * unit_cores_ : 0;
-  survival_.resize(room);
-  double tail = kTail;
-  const double fade = std::exp(-1.0 / (1.0 + 0.02 * static_cast<double>(room)));
-  double first = 0;
-  for (std::size_t k = 0; k < room; ++k) {
-    const double likely = exceeds(expected, base_cores + (static_cast<double>(k) + 0.5) * unit_cores_);
-    if (k == 0) first = std::max(likely, kTail);
-    survival_[k] = std::max(likely / first, tail);
-    if (likely / first < kTail) tail *= fade;
-  }
-  for (std::size_t round = 0; round < std::max<std::size_t>(1, options_.matching_rounds); ++round) {
-    if (round > 0) {
-      match(fleet);
-      tabulate(fleet);
-    }
-    order_ = order_for(std::vector<std::size_t>(n, 0));
-    double least = plan_cost();
-    for (std::size_t f = 0; f < options_.forecasts; ++f) {
-      // Counts by the probability that they are exceeded.
-      const double level = 1 - (static_cast<double>(f) + 0.5) / static_cast<double>(options_.forecasts);
-      const auto at = std::partition_point(survival_.begin(), survival_.end(), [&](double s) { return s > level; });
-      const auto pods = static_cast<std::size_t>(at - survival_.begin());
-      if (pods == 0) continue;
-      std::vector<PlannedBlock> order = order_for(allot(cost_, pods, options_.allot_cells));
-      const double cost = order_cost(order);
-      if (cost >= least) continue;
-      least = cost;
-      order_ = std::move(order);
-    }
-    improve();
-  }
-  // Demand and slopes as of the final order; its costs stay those it was chosen by.
-  match(fleet);
+  if (!plan_ || plan_->nodes() != n || plan_->revision() != fleet.revision || plan_->pods_stay() != fleet.pods_stay)
+    return true;
+  if (!plan_->pods_stay()) return false;
+  double now = 0;
+  for (std::size_t i = 0; i < n; ++i) now += plan_->pods_there(fleet, i);
+  const double ahead = fleet.expected_cores.empty() ? now : fleet.expected_cores.back() / plan_->unit_cores();
+  return std::abs(now - plan_->total_then()) >= std::max(1.0, options_.replan_ratio * ahead);
 }
 
 void Planner::prepare(const Fleet& fleet) {
-  const std::size_t n = fleet.nodes.size();
-  bool stale = pods_then_.size() != n || revision_ != fleet.revision || pods_stay_ != fleet.pods_stay;
-  if (!stale && pods_stay_) {
-    double now = 0;
-    for (std::size_t i = 0; i < n; ++i) now += pods_there(fleet, i);
-    const double ahead = fleet.expected_cores.empty() ? now : fleet.expected_cores.back() / unit_cores_;
-    stale = std::abs(now - total_then_) >= std::max(1.0, options_.replan_ratio * ahead);
+  if (maker_ != nullptr) ready(fleet);
+  if (!stale(fleet)) return;
+  if (maker_ == nullptr) {
+    replan(fleet);
+  } else {
+    maker_->want(fleet);
   }
-  if (stale) replan(fleet);
+}
+
+bool Planner::ready(const Fleet& fleet) {
+  if (maker_ == nullptr) {
+    prepare(fleet);
+  } else if (auto made = maker_->newest()) {
+    plan_ = std::move(made);
+  }
+  return plan_ && plan_->nodes() == fleet.nodes.size();
 }
 
 Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
@@ -275,29 +60,31 @@ Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
   open.done.resize(n);
   double placed = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    open.done[i] = std::max(0.0, pods_there(fleet, i) - (pods_stay_ ? pods_then_[i] : 0.0));
+    open.done[i] = std::max(0.0, plan_->pods_there(fleet, i) - (plan_->pods_stay() ? plan_->pods_then(i) : 0.0));
     placed += open.done[i];
   }
-  open.present =
-      pods_stay_ ? std::max(kTail, survival(static_cast<std::size_t>(std::min(placed, kMostPods) + 0.5))) : 1.0;
+  open.present = plan_->pods_stay()
+                     ? std::max(kTail, plan_->survival(static_cast<std::size_t>(std::min(placed, kMostPods) + 0.5)))
+                     : 1.0;
   open.places.assign(n, 0.0);
   std::size_t position = 0;
-  for (const PlannedBlock& block : order_) {
+  for (const PlannedBlock& block : plan_->order()) {
     position += block.to - block.from;
     const double left =
         static_cast<double>(block.to) - std::max(open.done[block.node], static_cast<double>(block.from));
     if (left < 0.5 || !fits(fleet.nodes[block.node], ask)) continue;
-    if (!open.by_slope.empty() && survival(position - 1) < settled_ * open.present) break;
+    if (!open.by_slope.empty() && plan_->survival(position - 1) < plan_->settled() * open.present) break;
     if (open.places[block.node] == 0) open.by_slope.push_back(block.node);
     open.places[block.node] += left;
     open.total += left;
   }
-  std::stable_sort(open.by_slope.begin(), open.by_slope.end(), [&](auto a, auto b) { return slope_[a] < slope_[b]; });
+  std::stable_sort(open.by_slope.begin(), open.by_slope.end(),
+                   [&](auto a, auto b) { return plan_->slope(a) < plan_->slope(b); });
   return open;
 }
 
 std::optional<std::size_t> Planner::pick(const Fleet& fleet, const Ask& ask, const Open& open) const {
-  if (open.by_slope.empty()) {  // sizes unlike the mean: whatever fits
+  if (open.by_slope.empty()) {  // no plan yet, or sizes unlike the mean: whatever fits
     std::optional<std::size_t> best;
     double least_w = 0;
     for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
@@ -318,18 +105,22 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const Ask& ask, con
 }
 
 std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
-  prepare(fleet);
-  return pick(fleet, ask, open_places(fleet, ask));
+  return pick(fleet, ask, ready(fleet) ? open_places(fleet, ask) : Open{});
 }
 
 PlanView Planner::view(const Fleet& fleet, const Ask& ask) {
-  prepare(fleet);
-  const Open open = open_places(fleet, ask);
+  const bool planned = ready(fleet);
+  const Open open = planned ? open_places(fleet, ask) : Open{};
   PlanView out;
   out.pick = pick(fleet, ask, open);
   out.demand_cores = ask.demand_cores;
   out.demand_quantile = demand_quantile(fleet, ask);
   out.life_s = fleet.pods_stay ? std::numeric_limits<double>::infinity() : ask.life_s;
+  if (planned) view_nodes(fleet, open, out);
+  return out;
+}
+
+void Planner::view_nodes(const Fleet& fleet, const Open& open, PlanView& out) const {
   out.nodes.resize(fleet.nodes.size());
   for (std::size_t i = 0; i < out.nodes.size(); ++i) {
     PlanView::Node& node = out.nodes[i];
@@ -342,19 +133,20 @@ PlanView Planner::view(const Fleet& fleet, const Ask& ask) {
   // Behind what is open: the less likely the next place is ever filled, the less the plan would have it.
   std::vector<bool> seen(out.nodes.size(), false);
   std::size_t position = 0;
-  for (const PlannedBlock& block : order_) {
+  for (const PlannedBlock& block : plan_->order()) {
     const std::size_t first = position;
     position += block.to - block.from;
     PlanView::Node& node = out.nodes[block.node];
     for (std::size_t c = block.from; c < block.to; ++c) {
-      const double likely = std::min(1.0, survival(first + c - block.from) / open.present);
+      const double likely = std::min(1.0, plan_->survival(first + c - block.from) / open.present);
       if (static_cast<double>(c) < open.done[block.node]) continue;
       node.expected += likely;
       out.expected_pods += likely;
     }
     if (seen[block.node] || static_cast<double>(block.to) - open.done[block.node] < 0.5) continue;
     seen[block.node] = true;
-    const double likely = std::min(1.0, survival(position - 1) / open.present / std::max(settled_, kTail));
+    const double likely =
+        std::min(1.0, plan_->survival(position - 1) / open.present / std::max(plan_->settled(), kTail));
     node.preference = -(kOutOfBand + kOutOfOpen + (1 - likely) * kNotPlanned);
   }
   // Open: how far the pod's demand is from the node's part of the demand, flattest curves for the heaviest.
@@ -367,7 +159,6 @@ PlanView Planner::view(const Fleet& fleet, const Ask& ask) {
     from = to;
   }
   if (out.pick) out.nodes[*out.pick].preference = 0;
-  return out;
 }
 
 }  // namespace wattle::placement

@@ -1,43 +1,28 @@
 // planner: places for the pods that are expected, not only for the one that waits.
-// Method   1. Servers are cut into blocks of pods that are worth filling at once (placement/allot). A plan is an order of
-//             all blocks; its cost is the sum over positions k of P(at least k pods come) x the watts that the k-th pod
-//             adds, waking included. Starts: the order of slopes, and allotments for several counts of pods, cheapest
-//             block first; the best of them is improved by moving blocks. A certain count makes this the allotment for
-//             that count, an open one the amortised rank.
+// Method   1. A plan is made (placement/plan).
 //          2. All blocks that will very likely be filled are open at once; among them a pod of demand quantile q goes to
 //             the server at that quantile of curve slope: heavy pods to flat curves.
 //          Pods that stay are planned for from the present state; pods that come and go from the empty fleet, so that
 //          holes are refilled in the order of the plan and the servers at its end run empty.
+// Plans    without a PlanMaker they are made when they are needed, by whoever asks: the same fleets give the same choices.
+//          With one (the live controller) nobody waits: the plan that there is goes on, and where none is for as many
+//          nodes, the least amortised watts decide
 // State    only the plan: what was really placed is read from the fleet, so that another placement than the chosen one,
-//          or a deletion, needs no telling
-// Threads  single owner; the same fleets give the same choices
+//          or a deletion, needs no telling. A copy shares the plan
+// Threads  single owner
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "placement/allot.hpp"
 #include "placement/fleet.hpp"
+#include "placement/plan.hpp"
 #include "placement/plan_view.hpp"
 
 namespace wattle::placement {
-
-struct PlannerOptions {
-  // Open are blocks that are filled with at least this share of the present probability: the first value when the number
-  // of pods is known well, the second when its range is as wide as its middle.
-  double settled_ratio = 0.6, settled_ratio_open = 0.9;
-  std::size_t matching_rounds = 3;      // demand of a server's pods and counts depend on each other
-  std::size_t forecasts = 5;            // counts of pods that an allotment is made for
-  std::size_t allot_cells = 2'000'000;  // work of one allotment
-  std::size_t moves = 60'000;           // tried to improve the order, for each plan
-  double replan_ratio = 0.03;           // of the expected pods placed since: plan anew
-};
-
-struct PlannedBlock {
-  std::size_t node = 0, from = 0, to = 0;  // pods on the node, beyond those there when it was planned
-};
 
 // Part of the pods to come that use less than this one.
 double demand_quantile(const Fleet& fleet, const Ask& ask);
@@ -47,15 +32,17 @@ class Planner final : public Rule {
   explicit Planner(PlannerOptions options) : options_(options) {}
   std::string_view name() const override { return "planner"; }
   std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override;
-  // Plans anew where it must.
+  // Plans anew where it must, or wants it of the maker.
   void prepare(const Fleet& fleet) override;
-  // The same choice, with what the plan says of every node.
+  void plan_with(PlanMaker* maker) override { maker_ = maker; }
+  // The same choice, with what the plan says of every node; without a plan no nodes.
   PlanView view(const Fleet& fleet, const Ask& ask);
 
-  void replan(const Fleet& fleet);
-  const std::vector<PlannedBlock>& order() const { return order_; }
-  // Expected watts beyond those of now, summed over the pods to come (weighted by the probability that they come).
-  double plan_cost() const;
+  void replan(const Fleet& fleet) { plan_ = std::make_shared<const Plan>(options_, fleet); }
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+  // Of the plan; a planner without one has neither.
+  const std::vector<PlannedBlock>& order() const { return plan_->order(); }
+  double plan_cost() const { return plan_->cost(); }
 
  private:
   struct Open {
@@ -65,29 +52,16 @@ class Planner final : public Rule {
     double present = 1;                 // survival where the plan stands now
     std::vector<double> done;           // pods of the plan that are there, of each node
   };
+  bool stale(const Fleet& fleet) const;
+  // A plan that this fleet's rows can be read with.
+  bool ready(const Fleet& fleet);
   Open open_places(const Fleet& fleet, const Ask& ask) const;
   std::optional<std::size_t> pick(const Fleet& fleet, const Ask& ask, const Open& open) const;
-  double survival(std::size_t position) const;
-  double block_cost(const PlannedBlock& block, std::size_t position) const;
-  void tabulate(const Fleet& fleet);
-  void match(const Fleet& fleet);
-  void improve();
-  double order_cost(const std::vector<PlannedBlock>& order) const;
-  std::vector<PlannedBlock> order_for(const std::vector<std::size_t>& counts) const;
-  double pods_there(const Fleet& fleet, std::size_t node) const;
+  void view_nodes(const Fleet& fleet, const Open& open, PlanView& out) const;
 
   PlannerOptions options_;
-  std::vector<PlannedBlock> order_;
-  CostTable cost_;
-  std::vector<double> survival_;   // P(that position is filled), given that the first one is
-  std::vector<double> demand_;     // mean cores of the pods planned for each node
-  std::vector<double> slope_;      // watts per core where each node is planned to be
-  std::vector<double> pods_then_;  // on each node when planned, in units of the mean request
-  double total_then_ = 0;
-  double settled_ = 1;  // the ratio in use
-  double unit_cores_ = 1, unit_memory_ = 0;
-  bool pods_stay_ = true;
-  std::uint64_t revision_ = 0;
+  std::shared_ptr<const Plan> plan_;
+  PlanMaker* maker_ = nullptr;
 };
 
 }  // namespace wattle::placement

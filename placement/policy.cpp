@@ -105,6 +105,7 @@ class ByRule final : public Policy {
   std::uint64_t asked_ = 0;
 };
 
+  void plan_with(PlanMaker* maker) override { rule_->plan_with(maker); }
 std::string names() {
   std::string text;
   for (const PolicyInfo& info : kPolicies) text += (text.empty() ? "one of " : ", ") + std::string(info.name);

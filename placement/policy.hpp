@@ -46,6 +46,8 @@ class Policy {
   const PolicyInfo& info() const { return info_; }
   // Work that is better done before somebody asks; about once a second.
   virtual void prepare(const Fleet&) {}
+  // Who makes its plans, if it has any; null: whoever asks waits for them.
+  virtual void plan_with(PlanMaker*) {}
   // `values` has one place per row and comes as zeros.
   virtual void rank(const Question& question, std::span<double> values) = 0;
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <random>
 
 namespace wattle::placement {
@@ -210,6 +212,72 @@ TEST_CASE("a plan follows what was really placed, not what it had chosen") {
   planner.replan(fleet);
   fresh.replan(fleet);
   CHECK(planner.choose(fleet, ask) == fresh.choose(fleet, ask));
+}
+
+// Plans are made when the test says so.
+class ByHand final : public PlanMaker {
+ public:
+  void want(const Fleet& fleet) override {
+    ++wanted;
+    if (!waiting) waiting = fleet;
+  }
+  std::shared_ptr<const Plan> newest() override { return made; }
+  void make() {
+    REQUIRE(waiting.has_value());
+    made = std::make_shared<const Plan>(PlannerOptions{}, *waiting);
+    waiting.reset();
+  }
+  int wanted = 0;
+  std::optional<Fleet> waiting;
+  std::shared_ptr<const Plan> made;
+};
+
+TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised watts, then by the plan") {
+  const Fleet fleet = draw_fleet(3, 6, true);
+  const Ask ask{{1, 0}, 0.3, 0};
+  ByHand maker;
+  Planner planner({}), waits({});
+  planner.plan_with(&maker);
+  planner.prepare(fleet);
+  CHECK(maker.wanted == 1);
+  const auto first = planner.choose(fleet, ask);
+  REQUIRE(first);
+  for (std::size_t i = 0; i < fleet.nodes.size(); ++i)
+    if (fits(fleet.nodes[i], ask)) CHECK(amortised_w(fleet.nodes[*first], ask) <= amortised_w(fleet.nodes[i], ask));
+  CHECK(planner.view(fleet, ask).nodes.empty());
+  CHECK(planner.view(fleet, ask).pick == first);
+  CHECK(maker.wanted == 1);  // choosing wants nothing
+  maker.make();
+  CHECK(planner.choose(fleet, ask) == waits.choose(fleet, ask));
+  CHECK(planner.plan_cost() == waits.plan_cost());
+  planner.prepare(fleet);
+  CHECK(maker.wanted == 1);
+}
+
+TEST_CASE("an old plan goes on while a newer one is made, but not for other nodes") {
+  Fleet fleet = draw_fleet(4, 6, true);
+  const Ask ask{{1, 0}, 0.3, 0};
+  ByHand maker;
+  Planner planner({});
+  planner.plan_with(&maker);
+  planner.prepare(fleet);
+  maker.make();
+  REQUIRE(planner.choose(fleet, ask));
+  const auto old = planner.plan();
+  ++fleet.revision;
+  planner.prepare(fleet);
+  CHECK(maker.wanted == 2);
+  const auto goes_on = planner.choose(fleet, ask);
+  CHECK(planner.plan() == old);
+  Planner same({});
+  CHECK(goes_on == same.choose(fleet, ask));
+  maker.make();
+  planner.choose(fleet, ask);
+  CHECK(planner.plan() != old);
+  Fleet grown = fleet;
+  grown.nodes.push_back(fleet.nodes.front());
+  CHECK(planner.view(grown, ask).nodes.empty());
+  CHECK(planner.choose(grown, ask).has_value());
 }
 
 }  // namespace

@@ -1,0 +1,93 @@
+// plan: an order of blocks of places for the pods that are expected, made once for one fleet, then only read.
+// Method   servers are cut into blocks of pods that are worth filling at once (placement/allot). A plan is an order of all
+//          blocks; its cost is the sum over positions k of P(at least k pods come) x the watts that the k-th pod adds, waking
+//          included. Starts: the order of slopes, and allotments for several counts of pods, cheapest block first; the best
+//          of them is improved by moving blocks. A certain count makes this the allotment for that count, an open one the
+//          amortised rank
+// Cost     a hundredth of a second for 50 nodes, a tenth for 5,000: see PlanMaker for who must not wait for it
+// Errors   none: no room gives an empty order
+// Threads  immutable once made: any. The same fleet gives the same plan
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "placement/allot.hpp"
+#include "placement/fleet.hpp"
+
+namespace wattle::placement {
+
+struct PlannerOptions {
+  // Open are blocks that are filled with at least this share of the present probability: the first value when the number
+  // of pods is known well, the second when its range is as wide as its middle.
+  double settled_ratio = 0.6, settled_ratio_open = 0.9;
+  std::size_t matching_rounds = 3;      // demand of a server's pods and counts depend on each other
+  std::size_t forecasts = 5;            // counts of pods that an allotment is made for
+  std::size_t allot_cells = 2'000'000;  // work of one allotment
+  std::size_t moves = 60'000;           // tried to improve the order, for each plan
+  double replan_ratio = 0.03;           // of the expected pods placed since: plan anew
+};
+
+struct PlannedBlock {
+  std::size_t node = 0, from = 0, to = 0;  // pods on the node, beyond those there when it was planned
+};
+
+class Plan {
+ public:
+  static constexpr double kTail = 1e-3;  // beyond every expectation pods still come, ever less likely
+
+  Plan(const PlannerOptions& options, const Fleet& fleet);
+
+  const std::vector<PlannedBlock>& order() const { return order_; }
+  // Expected watts beyond those of then, summed over the pods to come (weighted by the probability that they come).
+  double cost() const { return expected_w_; }
+  std::size_t nodes() const { return pods_then_.size(); }
+  std::uint64_t revision() const { return revision_; }  // of the fleet
+  bool pods_stay() const { return pods_stay_; }
+  double unit_cores() const { return unit_cores_; }              // of the mean request
+  double settled() const { return settled_; }                    // the ratio in use
+  double slope(std::size_t node) const { return slope_[node]; }  // watts per core where the node is planned to be
+  double pods_then(std::size_t node) const { return pods_then_[node]; }
+  double total_then() const { return total_then_; }
+  // P(that position is filled), given that the first one is.
+  double survival(std::size_t position) const { return position < survival_.size() ? survival_[position] : 0.0; }
+  // Pods on the node, in units of the mean request.
+  double pods_there(const Fleet& fleet, std::size_t node) const;
+
+ private:
+  double block_cost(const PlannedBlock& block, std::size_t position) const;
+  void expect(const Fleet& fleet);
+  void tabulate(const Fleet& fleet);
+  void match(const Fleet& fleet);
+  void find_order(const PlannerOptions& options);
+  void improve(std::size_t moves);
+  double order_cost(const std::vector<PlannedBlock>& order) const;
+  std::vector<PlannedBlock> order_for(const std::vector<std::size_t>& counts) const;
+
+  std::vector<PlannedBlock> order_;
+  CostTable cost_;  // while it is made
+  std::vector<double> survival_;
+  std::vector<double> demand_;  // mean cores of the pods planned for each node
+  std::vector<double> slope_;
+  std::vector<double> pods_then_;  // on each node when planned, in units of the mean request
+  double total_then_ = 0, expected_w_ = 0;
+  double settled_ = 1;
+  double settled_ratio_, settled_ratio_open_;
+  double unit_cores_ = 1, unit_memory_ = 0;
+  bool pods_stay_ = true;
+  std::uint64_t revision_ = 0;
+};
+
+// Somebody who makes plans while others go on: decisions use the plan that there is.
+class PlanMaker {
+ public:
+  virtual ~PlanMaker() = default;
+  // A plan for this fleet is wanted. While one is in the making this does nothing; ask again.
+  virtual void want(const Fleet& fleet) = 0;
+  // The newest plan; null: none is made yet.
+  virtual std::shared_ptr<const Plan> newest() = 0;
+};
+
+}  // namespace wattle::placement
