@@ -3,46 +3,41 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 namespace wattle::placement {
 namespace {
 
-constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
+constexpr std::size_t kNoRow = RowIndex::kNoRow;
 constexpr double kTie = 1e-6;    // float networks do not tell more apart
 constexpr double kBound = 1e30;  // of values: differences stay finite
 
 struct Rows {
-  std::vector<std::size_t> node;  // index into view.nodes
+  std::vector<std::size_t>& node;  // index into view.nodes; the advice's
   std::vector<std::string> masked;
   std::vector<std::size_t> feasible;  // rows
 };
 
-Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, Advice& advice) {
-  Rows rows;
-  std::unordered_map<std::string_view, std::size_t> index_of;
-  index_of.reserve(view.nodes.size());
-  for (std::size_t i = 0; i < view.nodes.size(); ++i) index_of.emplace(view.nodes[i].name, i);
-  std::unordered_map<std::size_t, std::size_t> row_of_node;
-  row_of_node.reserve(advice.candidates.size());
-  rows.node.reserve(advice.candidates.size());
-  rows.masked.reserve(advice.candidates.size());
-  advice.row_of.reserve(advice.candidates.size());
-  for (const std::string& candidate : advice.candidates) {
-    const auto found = index_of.find(candidate);
-    if (found == index_of.end()) {
-      advice.row_of.push_back(kNoRow);
-      continue;
-    }
-    const auto [entry, fresh] = row_of_node.try_emplace(found->second, rows.node.size());
-    advice.row_of.push_back(entry->second);
-    if (!fresh) continue;
-    const NodeView& node = view.nodes[found->second];
-    rows.node.push_back(found->second);
+Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, RowIndex& index, Advice& advice) {
+  Rows rows{advice.node, {}, {}};
+  const auto found = index.find(view, advice.candidates);
+  std::vector<std::size_t> row_of_node(view.nodes.size(), kNoRow);
+  rows.node.reserve(found.size());
+  rows.masked.reserve(found.size());
+  rows.feasible.reserve(found.size());
+  advice.row_of.assign(found.size(), kNoRow);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i] == RowIndex::kNoRow) continue;
+    std::size_t& row = row_of_node[found[i]];
+    const bool fresh = row == kNoRow;
+    if (fresh) row = rows.node.size();
+    advice.row_of[i] = row;
+    if (!fresh) continue;  // named twice
+    const NodeView& node = view.nodes[found[i]];
+    rows.node.push_back(found[i]);
     // A pod that is bound already is where it is.
     rows.masked.push_back(!pod.node_name.empty() && node.name == pod.node_name ? std::string{}
                                                                                : mask_reason(node, pod, mask));
-    if (rows.masked.back().empty()) rows.feasible.push_back(rows.node.size() - 1);
+    if (rows.masked.back().empty()) rows.feasible.push_back(row);
   }
   return rows;
 }
@@ -161,7 +156,8 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
   const PolicyInfo& policy = mind.policy.info();
   record.policy = policy.name;
   const PodSpec asked = with_sane_limits(pod, record.problems);
-  const Rows rows = find_rows(view, asked, options.mask, advice);
+  RowIndex own;
+  const Rows rows = find_rows(view, asked, options.mask, mind.index != nullptr ? *mind.index : own, advice);
   std::vector<Prediction> predictions = predict(options.reward, view, rows.node, asked, demand_cores(asked));
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, options.reward);
   std::vector<double> residual(rows.node.size(), 0.0);

@@ -19,6 +19,7 @@
 #include "placement/features.hpp"
 #include "placement/policy.hpp"
 #include "placement/reward.hpp"
+#include "placement/row_index.hpp"
 
 namespace wattle::placement {
 
@@ -27,6 +28,7 @@ struct Mind {
   Policy& policy;
   const models::QNetwork* network = nullptr;  // null: a policy that learns goes by the predicted reward
   Knowledge* knowledge = nullptr;             // null: what the view says
+  RowIndex* index = nullptr;                  // kept from decision to decision for speed; null: made for this one
 };
 
 struct DecideOptions {
@@ -43,6 +45,7 @@ struct Advice {
   // What learning needs: rows are the candidates that the view knows, row_of[candidate] is its row or npos.
   models::Observation observation;
   std::vector<std::size_t> row_of;
+  std::vector<std::size_t> node;        // index into the view's nodes, by row
   std::vector<double> values;           // the policy's, by row; of feasible rows
   std::vector<Prediction> predictions;  // by row: what the prior is made of
   double max_abs_residual = 0;          // that the network said of a feasible row; infinite: it said what is no number

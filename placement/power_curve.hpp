@@ -28,8 +28,8 @@ class PowerCurve {
   bool observe(double utilisation, double power_w);
 
   double watts(double utilisation) const;  // never negative, never falling with utilisation
-  double idle_w() const { return watts(0); }
-  double max_w() const { return watts(1); }
+  double idle_w() const { return points_.front(); }
+  double max_w() const { return points_.back(); }
   // Watts that raising utilisation from `from` by `by` adds.
   double marginal_w(double from, double by) const;
   double residual_sd_w() const;  // of readings against the fit; the prior's spread before any

@@ -1,0 +1,86 @@
+// decide_bench: what one decision costs, by part. Names and rows are those of the decision before, as in a controller.
+// Figures are of this machine in this run.
+#include <benchmark/benchmark.h>
+
+#include <random>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/layout.hpp"
+#include "placement/decide.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+
+namespace {
+
+struct Setting {
+  ClusterView view;
+  std::vector<std::string> names;
+  PodSpec pod = testing::small_pod();
+  std::shared_ptr<const models::FrozenNetwork> network;
+  std::unique_ptr<Policy> policy;
+  RowIndex index;
+  std::mt19937_64 random{1};
+  DecideOptions options;
+
+  Setting(const benchmark::State& state, const char* name) {
+    std::mt19937_64 draw(3);
+    std::uniform_real_distribution<double> unit(0, 1);
+    for (std::int64_t i = 0; i < state.range(0); ++i) {
+      NodeView node = testing::healthy_node("node-" + std::to_string(i), 8 + 8 * static_cast<double>(i % 8));
+      node.values.cpu_used_cores = unit(draw) * node.allocatable.cpu_cores;
+      node.requested.cpu_cores = unit(draw) * 0.8 * node.allocatable.cpu_cores;
+      node.pods = static_cast<std::uint64_t>(unit(draw) * 40);
+      node.latency_ms["default"] = 10 * unit(draw);
+      view.nodes.push_back(node);
+      names.push_back(node.name);
+    }
+    models::Weights weights = models::initial_weights(1);
+    for (auto& [tensor, values] : weights)
+      for (float& value : values.values) value += 0.01F;
+    network = *models::FrozenNetwork::from_weights(weights, 1, "bench");
+    policy = std::move(*make_policy(name, 1));
+  }
+  Mind mind() { return {*policy, network.get(), nullptr, &index}; }
+};
+
+void decision(benchmark::State& state, const char* policy) {
+  Setting setting(state, policy);
+  for (auto _ : state) {
+    Advice advice =
+        decide(setting.view, setting.pod, setting.names, setting.mind(), setting.options, 0, setting.random);
+    benchmark::DoNotOptimize(advice);
+  }
+}
+BENCHMARK_CAPTURE(decision, dqn, "dqn")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(decision, model_greedy, "model-greedy")->Arg(1000)->Unit(benchmark::kMicrosecond);
+
+void rows(benchmark::State& state) {
+  Setting setting(state, "dqn");
+  for (auto _ : state) benchmark::DoNotOptimize(setting.index.find(setting.view, setting.names));
+}
+BENCHMARK(rows)->Arg(1000)->Unit(benchmark::kMicrosecond);
+
+void features(benchmark::State& state) {
+  Setting setting(state, "dqn");
+  std::vector<std::size_t> all(setting.names.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  const std::vector<std::string> masked(all.size());
+  for (auto _ : state) {
+    const auto predictions = predict(setting.options.reward, setting.view, all, setting.pod, 0.2);
+    benchmark::DoNotOptimize(observe(setting.view, all, setting.pod, masked, predictions, setting.options.reward));
+  }
+}
+BENCHMARK(features)->Arg(1000)->Unit(benchmark::kMicrosecond);
+
+void prediction(benchmark::State& state) {
+  Setting setting(state, "dqn");
+  std::vector<std::size_t> all(setting.names.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  for (auto _ : state) benchmark::DoNotOptimize(predict(setting.options.reward, setting.view, all, setting.pod, 0.2));
+}
+BENCHMARK(prediction)->Arg(1000)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+
+}  // namespace wattle::placement
