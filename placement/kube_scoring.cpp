@@ -1,14 +1,11 @@
-#include "sim/kube_scoring.hpp"
+#include "placement/kube_scoring.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
-#include "sim/random.hpp"
+namespace wattle::placement {
 
-namespace wattle::sim {
-
-KubePod kube_pod(const placement::Resources& request) {
+KubePod kube_pod(const Resources& request) {
   // Quantities round up, as resource.Quantity does.
   return {static_cast<std::int64_t>(std::ceil(request.cpu_cores * 1000 - 1e-9)),
           static_cast<std::int64_t>(std::ceil(request.memory_bytes))};
@@ -76,28 +73,4 @@ std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod) {
   return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kMaxNodeScore));
 }
 
-std::optional<std::size_t> select_node(std::span<const KubeNode> nodes, const KubePod& pod,
-                                       std::span<const std::int64_t> extender_scores, std::int64_t extender_weight,
-                                       std::mt19937_64& random) {
-  assert(extender_scores.empty() || extender_scores.size() == nodes.size());
-  std::optional<std::size_t> best;
-  std::int64_t best_score = 0;
-  std::size_t ties = 0;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!fits(nodes[i], pod)) continue;
-    std::int64_t score = default_score(nodes[i], pod);
-    if (!extender_scores.empty())
-      score += extender_scores[i] * extender_weight * (kMaxNodeScore / kMaxExtenderPriority);
-    if (!best || score > best_score) {
-      best = i;
-      best_score = score;
-      ties = 1;
-    } else if (score == best_score) {
-      ++ties;
-      if (pick(random, ties) == 0) best = i;  // reservoir: each of the tied with equal chance
-    }
-  }
-  return best;
-}
-
-}  // namespace wattle::sim
+}  // namespace wattle::placement

@@ -4,17 +4,21 @@
 #include <array>
 #include <cmath>
 
+#include "placement/kube_scoring.hpp"
+
 namespace wattle::placement {
 
 namespace {
 
-constexpr std::array<PolicyInfo, 10> kPolicies{{
+constexpr std::array<PolicyInfo, 12> kPolicies{{
     {"dqn", "highest Q: predicted reward and learned residual", true, true, {}},
     {"model-greedy", "highest predicted reward", false, true, {}},
+    {"tabular-q", "highest Q of the table", true, true, {}},
     {"planner", "the plan's next place for a pod of this demand", false, false, "planner"},
     {"amortised", "least amortised watts", false, false, "amortised"},
     {"greedy", "least added watts", false, false, "greedy"},
     {"peaks", "least added watts on exponential curves", false, false, "peaks"},
+    {"kube-default", "the default scheduler's own score", false, false, {}},
     {"least-allocated", "least of cpu and memory requested", false, false, {}},
     {"most-allocated", "most of cpu and memory requested", false, false, {}},
     {"round-robin", "next in turn", false, false, {}},
@@ -52,6 +56,35 @@ class Allocated final : public Policy {
   double sign_;
 };
 
+// Requests are all that a view tells: a pod that requests nothing weighs nothing on its node, where the scheduler would count
+// 100m and 200 MiB.
+class KubeDefault final : public Policy {
+ public:
+  using Policy::Policy;
+  void rank(const Question& question, std::span<double> values) override {
+    const KubePod pod = counted(question.pod.request);
+    for (const std::size_t row : question.feasible) {
+      const NodeView& view = question.view.nodes[question.node[row]];
+      const KubePod there = counted({view.requested.cpu_cores + view.in_flight_request.cpu_cores,
+                                     view.requested.memory_bytes + view.in_flight_request.memory_bytes});
+      const KubePod size = counted(view.allocatable);
+      KubeNode node;
+      node.allocatable_milli_cpu = size.milli_cpu;
+      node.allocatable_memory_bytes = size.memory_bytes;
+      node.requested_milli_cpu = node.nonzero_milli_cpu = there.milli_cpu;
+      node.requested_memory_bytes = node.nonzero_memory_bytes = there.memory_bytes;
+      values[row] = static_cast<double>(default_score(node, pod));
+    }
+  }
+
+ private:
+  // A view may say what is no number, or absurd.
+  static KubePod counted(const Resources& amount) {
+    const auto sane = [](double value) { return std::isfinite(value) ? std::clamp(value, 0.0, 1e15) : 0.0; };
+    return kube_pod({sane(amount.cpu_cores), sane(amount.memory_bytes)});
+  }
+};
+
 class RoundRobin final : public Policy {
  public:
   using Policy::Policy;
@@ -72,6 +105,7 @@ class ByRule final : public Policy {
   ByRule(const PolicyInfo& info, std::unique_ptr<Rule> rule) : Policy(info), rule_(std::move(rule)) {}
 
   void prepare(const Fleet& fleet) override { rule_->prepare(fleet); }
+  void plan_with(PlanMaker* maker) override { rule_->plan_with(maker); }
   void rank(const Question& question, std::span<double> values) override {
     Fleet& fleet = fleet_for(question);
     const Ask ask = question.knowledge != nullptr ? question.knowledge->ask(question.pod) : ask_of(question.pod);
@@ -105,7 +139,6 @@ class ByRule final : public Policy {
   std::uint64_t asked_ = 0;
 };
 
-  void plan_with(PlanMaker* maker) override { rule_->plan_with(maker); }
 std::string names() {
   std::string text;
   for (const PolicyInfo& info : kPolicies) text += (text.empty() ? "one of " : ", ") + std::string(info.name);
@@ -130,6 +163,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::uint64_t
     return std::make_unique<ByRule>(info, std::move(rule));
   }
   if (info.explores) return std::make_unique<HighestQ>(info);
+  if (info.name == "kube-default") return std::make_unique<KubeDefault>(info);
   if (info.name == "least-allocated") return std::make_unique<Allocated>(info, -1.0);
   if (info.name == "most-allocated") return std::make_unique<Allocated>(info, 1.0);
   if (info.name == "round-robin") return std::make_unique<RoundRobin>(info);
