@@ -14,6 +14,7 @@ find_package(OpenSSL REQUIRED)                                        # common/h
 find_package(Boost 1.74 REQUIRED)                                     # common/http (Beast, header only)
 pkg_check_modules(PrometheusCore REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # /metrics pages, in .cpp files
 find_package(SQLite3 REQUIRED)                                        # common/sqlite
+pkg_check_modules(MuParser REQUIRED IMPORTED_TARGET muparser)         # placement/expression
 find_package(ZLIB REQUIRED)                                           # sim/x8/gzip
 find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
 pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges

@@ -35,6 +35,7 @@ struct PodSpec {
   std::string latency_target;          // probe name; empty: "default"
   std::string node_name;               // already bound there (spec.nodeName)
   std::optional<double> demand_cores;  // predicted mean use; absent: nothing is known of pods like it
+  std::optional<double> life_s;        // predicted; absent: unknown, or it stays
 };
 
 struct NodeView {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "placement/ranks.hpp"
+
 namespace wattle::placement {
 namespace {
 
@@ -35,25 +37,7 @@ double cores_of(const NodeView& node) {
 // Columns that are read or written apart from the others.
 constexpr std::size_t kPlanPreference = 6, kPlanLeft = 12, kPlanExpected = 16, kAmortised = 17, kAmortisedRank = 18,
                       kSlope = 23, kSlopeRank = 24, kLatencySoft = 25, kLatencyKnown = 27, kOutlives = 31;
-constexpr std::size_t kPodSoft = 5, kPodHard = 7, kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13;
-
-// Ties share the mean of their ranks, so that order does not matter.
-void write_ranks(std::vector<float>& node, const std::vector<double>& values, std::size_t column,
-                 std::vector<std::size_t>& order) {
-  const std::size_t count = values.size();
-  if (count < 2) return;
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-  for (std::size_t first = 0; first < count;) {
-    std::size_t last = first + 1;
-    while (last < count && values[order[last]] <= values[order[first]]) ++last;
-    const double rank = static_cast<double>(first + last - 1) / 2 / static_cast<double>(count - 1);
-    for (std::size_t i = first; i < last; ++i) {
-      node[order[i] * models::kNodeFeatures + column] = static_cast<float>(rank);
-    }
-    first = last;
-  }
-}
+constexpr std::size_t kPodSoft = 5, kPodHard = 7, kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13, kPodLife = 14;
 
 struct Means {
   double amortised_w = 0, cores = 0, memory_bytes = 0, requested_cores = 0, allocatable_cores = 0;
@@ -90,9 +74,9 @@ void write_node(float* out, const NodeView& node, const PodSpec& pod, const Pred
                 const Means& fleet) {
   const double cores = cores_of(node);
   const double w0 = fleet.amortised_w;
-  const double slots = slots_for(node, pod);
+  const double slots = prediction.slots;
   const double coming_cores = expected_cpu_cores(node) - node.values.cpu_used_cores.value_or(0);
-  const std::optional<double> latency_ms = latency_for(node, pod);
+  const std::optional<double> latency_ms = prediction.latency_ms;
   const Pressure& pressure = node.values.pressure;
   std::size_t at = 0;
   const auto put = [&](float value) { out[at++] = value; };
@@ -167,7 +151,7 @@ void write_plan(models::Observation& observation, std::span<const std::size_t> r
 
 void write_prediction(models::Observation& observation, const PlanView& plan) {
   observation.pod[kPodPlan] = ratio(plan.demand_quantile);
-  observation.pod[kPodPlan + 1] = std::isfinite(plan.life_s) ? logarithm(plan.life_s / 60, 16) : 0.0F;
+  observation.pod[kPodLife] = std::isfinite(plan.life_s) ? logarithm(plan.life_s / 60, 16) : 0.0F;
 }
 
 }  // namespace
@@ -238,16 +222,18 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
     const double from = cores > 0 ? expected_cpu_cores(node) / cores : 0;
     amortised[row] = sane(predictions[row].amortised_w, 1e9);
     slope[row] = sane(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
-    slots[row] = slots_for(node, pod);
+    slots[row] = predictions[row].slots;
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
     const auto preference = planned ? std::optional(plan->nodes[rows[row]].preference) : std::nullopt;
     const double prior = prior_of(reward, predictions[row].value(), predictions[row].latency, preference);
     observation.prior[row] = static_cast<float>(sane(prior, 1e6));
     observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
   }
-  std::vector<std::size_t> order(count);
-  write_ranks(observation.node, amortised, kAmortisedRank, order);
-  write_ranks(observation.node, slope, kSlopeRank, order);
+  const std::vector<float> amortised_ranks = mean_ranks(amortised), slope_ranks = mean_ranks(slope);
+  for (std::size_t row = 0; row < count; ++row) {
+    observation.node[row * models::kNodeFeatures + kAmortisedRank] = amortised_ranks[row];
+    observation.node[row * models::kNodeFeatures + kSlopeRank] = slope_ranks[row];
+  }
 
   observation.pod = {logarithm(10 * pod.request.cpu_cores, 8),
                      logarithm(pod.request.memory_bytes / (16.0 * 1024 * 1024), 16),
@@ -262,6 +248,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
                      0,  // plan_known
                      logarithm(fleet.same_app, 8),
                      logarithm(fleet.amortised_w, 8)};
+  if (pod.life_s && std::isfinite(*pod.life_s)) observation.pod[kPodLife] = logarithm(*pod.life_s / 60, 16);
   if (planned) write_plan(observation, rows, slots, *plan);
   if (plan) write_prediction(observation, *plan);
   write_weights(observation, reward);
@@ -281,19 +268,18 @@ void relabel(models::Observation& observation, const RewardConfig& reward) {
   const std::optional<double> hard_ms = given(kPodHard, kPodHard + 1);
   const bool planned = observation.pod[kPodPlanKnown] > 0;
   const double w0 = std::exp2(static_cast<double>(observation.pod[kPodW0]) * 8) - 1;
+  const double life = static_cast<double>(observation.pod[kPodLife]);
+  const auto life_s = life > 0 ? std::optional(60 * (std::exp2(16 * life) - 1)) : std::nullopt;
   for (std::size_t row = 0; row < observation.nodes; ++row) {
     const float* node = &observation.node[row * models::kNodeFeatures];
     std::optional<double> latency_ms;
     if (node[kLatencyKnown] > 0) {
       latency_ms = static_cast<double>(node[kLatencySoft]) * soft_ms.value_or(kReferenceLatencyMs);
     }
-    double prior = 0;
-    if (reward.preset == Preset::weighted) {
-      const double latency = predicted_latency(reward, latency_ms, soft_ms, hard_ms);
-      const double energy = predicted_energy(reward, w0 * (1 - static_cast<double>(node[kAmortised])));
-      const auto preference = planned ? std::optional(static_cast<double>(node[kPlanPreference])) : std::nullopt;
-      prior = prior_of(reward, energy + latency, latency, preference);
-    }
+    const PredictedTerms terms = predicted_terms(
+        reward, {w0 * (1 - static_cast<double>(node[kAmortised])), life_s, latency_ms, soft_ms, hard_ms});
+    const auto preference = planned ? std::optional(static_cast<double>(node[kPlanPreference])) : std::nullopt;
+    const double prior = prior_of(reward, terms.energy + terms.latency, terms.latency, preference);
     observation.prior[row] = static_cast<float>(sane(prior, 1e6));
   }
 }

@@ -81,6 +81,8 @@ class Learner {
   void set_reward(const RewardConfig& reward);
   const RewardConfig& reward() const { return reward_; }
   const LearnerFigures& figures() const { return figures_; }
+  // Placements in the order of time, with what became of them.
+  const std::deque<Experience>& chain() const { return chain_; }
   // Replay and raw outcomes, for checkpoints: restored on start, so that learning goes on.
   models::Weights save() const;
   Status restore(const models::Weights& saved);

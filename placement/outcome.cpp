@@ -1,4 +1,5 @@
 // outcome: what a reward must know of the cluster just before the placement.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -54,7 +55,8 @@ RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::siz
   }
   outcome.chosen = static_cast<std::uint32_t>(node);
   if (compared > 0) outcome.expected_marginal_w = expected_w / static_cast<double>(compared);
-  outcome.expected_life_s = reward.horizon_s;
+  const double life_s = pod.life_s.value_or(reward.horizon_s);
+  outcome.expected_life_s = std::isfinite(life_s) ? std::max(life_s, 0.0) : reward.horizon_s;
   outcome.latency_soft_ms = pod.latency_soft_ms;
   outcome.latency_hard_ms = pod.latency_hard_ms;
   if (node < view.nodes.size()) {

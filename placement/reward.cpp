@@ -8,13 +8,14 @@
 namespace wattle::placement {
 namespace {
 
-constexpr std::array<std::pair<Preset, std::string_view>, 7> kPresets = {{{Preset::ee, "ee"},
+constexpr std::array<std::pair<Preset, std::string_view>, 8> kPresets = {{{Preset::ee, "ee"},
                                                                           {Preset::lb, "lb"},
                                                                           {Preset::lc, "lc"},
                                                                           {Preset::el_rl, "el-rl"},
                                                                           {Preset::drs, "drs"},
                                                                           {Preset::power, "power"},
-                                                                          {Preset::weighted, "weighted"}}};
+                                                                          {Preset::weighted, "weighted"},
+                                                                          {Preset::expression, "expression"}}};
 constexpr std::array<std::pair<LoadKind, std::string_view>, 4> kLoadKinds = {
     {{LoadKind::pods, "pods"}, {LoadKind::cpu, "cpu"}, {LoadKind::memory, "memory"}, {LoadKind::disk, "disk"}}};
 
@@ -174,6 +175,21 @@ Reward weighted(const RewardConfig& config, const RawOutcome& outcome) {
   return reward;
 }
 
+Reward by_formula(const RewardConfig& config, const RawOutcome& outcome) {
+  RewardConfig plain;
+  plain.weights = {1, 1, 1, 1, 1, 1, 1};
+  plain.reference_w = config.reference_w;
+  plain.horizon_s = config.horizon_s;
+  Reward reward = weighted(plain, outcome);
+  FormulaValues values{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto term = reward.terms.find(std::string(kFormulaTerms[i].name));
+    if (term != reward.terms.end()) values[i] = term->second;
+  }
+  reward.value = config.formula(values);
+  return reward;
+}
+
 }  // namespace
 
 std::string_view to_string(Preset preset) {
@@ -186,7 +202,7 @@ Result<Preset> parse_preset(std::string_view text) {
   for (const auto& [value, name] : kPresets)
     if (name == text) return value;
   return fail(Errc::malformed, "reward preset " + std::string(text), "is not known",
-              "one of ee, lb, lc, el-rl, drs, power, weighted");
+              "one of ee, lb, lc, el-rl, drs, power, weighted, expression");
 }
 
 std::string_view to_string(LoadKind kind) {
@@ -223,12 +239,14 @@ Reward evaluate(const RewardConfig& config, const RawOutcome& outcome) {
     case Preset::power:
       return power(outcome);
     case Preset::weighted:
+    case Preset::expression:
       break;
   }
-  if (counted) return weighted(config, outcome);
+  const auto judge = config.preset == Preset::weighted ? weighted : by_formula;
+  if (counted) return judge(config, outcome);
   RawOutcome without_workers = outcome;
   without_workers.before.clear();
-  return weighted(config, without_workers);
+  return judge(config, without_workers);
 }
 
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms) {
@@ -242,13 +260,13 @@ double latency_term(std::optional<double> latency_ms, std::optional<double> soft
   return std::max(0.0, (end - *latency_ms) / (end - soft));
 }
 
-double predicted_energy(const RewardConfig& config, double saved_w) {
-  return config.weights.energy * energy_term(config, saved_w, config.horizon_s);
-}
-
-double predicted_latency(const RewardConfig& config, std::optional<double> latency_ms, std::optional<double> soft_ms,
-                         std::optional<double> hard_ms) {
-  return config.weights.latency * latency_term(latency_ms, soft_ms, hard_ms);
+PredictedTerms predicted_terms(const RewardConfig& config, const Foreseen& foreseen) {
+  if (config.preset != Preset::weighted && config.preset != Preset::expression) return {};
+  const double energy = energy_term(config, foreseen.saved_w, foreseen.life_s.value_or(config.horizon_s));
+  const double latency = latency_term(foreseen.latency_ms, foreseen.latency_soft_ms, foreseen.latency_hard_ms);
+  if (config.preset == Preset::weighted) return {config.weights.energy * energy, config.weights.latency * latency};
+  const double without_energy = config.formula({0, latency});
+  return {config.formula({energy, latency}) - without_energy, without_energy};
 }
 
 double slots_for(const NodeView& node, const PodSpec& pod) {
@@ -275,16 +293,19 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
     if (node.asleep && node.in_flight == 0 && node.unsettled == 0) {
       prediction.marginal_with_wake_w += node.curve.idle_w() + node.wake_cost_j / std::max(config.horizon_s, 1.0);
     }
-    prediction.amortised_w = node.curve.idle_w() / slots_for(node, pod) + prediction.marginal_w;
+    prediction.slots = slots_for(node, pod);
+    prediction.latency_ms = latency_for(node, pod);
+    prediction.amortised_w = node.curve.idle_w() / prediction.slots + prediction.marginal_w;
     mean_w += prediction.amortised_w;
   }
   mean_w /= std::max<double>(1, static_cast<double>(rows.size()));
-  if (config.preset != Preset::weighted) return predictions;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     Prediction& prediction = predictions[row];
-    prediction.energy = predicted_energy(config, mean_w - prediction.amortised_w);
-    prediction.latency =
-        predicted_latency(config, latency_for(view.nodes[rows[row]], pod), pod.latency_soft_ms, pod.latency_hard_ms);
+    const PredictedTerms terms = predicted_terms(
+        config,
+        {mean_w - prediction.amortised_w, pod.life_s, prediction.latency_ms, pod.latency_soft_ms, pod.latency_hard_ms});
+    prediction.energy = terms.energy;
+    prediction.latency = terms.latency;
   }
   return predictions;
 }

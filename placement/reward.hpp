@@ -1,6 +1,6 @@
 // reward: from a raw outcome to a number, so that new weights relabel old experience. docs/rewards.md has every
 // formula.
-// Presets  ee, lb, lc, el-rl, drs, power, weighted (FEATURES rows; `weighted` is ours)
+// Presets  ee, lb, lc, el-rl, drs, power of the field; weighted and expression are ours
 // Units    in names; rewards are dimensionless
 // Threads  pure functions, values
 #pragma once
@@ -15,10 +15,11 @@
 
 #include "common/result.hpp"
 #include "placement/cluster_view.hpp"
+#include "placement/expression.hpp"
 
 namespace wattle::placement {
 
-enum class Preset { ee, lb, lc, el_rl, drs, power, weighted };
+enum class Preset { ee, lb, lc, el_rl, drs, power, weighted, expression };
 std::string_view to_string(Preset preset);
 Result<Preset> parse_preset(std::string_view text);
 
@@ -42,6 +43,7 @@ struct RewardConfig {
   Preset preset = Preset::weighted;
   LoadKind load = LoadKind::pods;  // for ee and lb
   RewardWeights weights;
+  Formula formula;            // of expression
   double reference_w = 20.0;  // marginal watts that cost one unit of energy reward
   double horizon_s = 3600;    // expected remaining life is capped here
   bool operator==(const RewardConfig&) const = default;
@@ -85,7 +87,7 @@ struct Reward {
 Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
 
 // What `evaluate` will say of a placement on this node, as far as models predict it (energy; latency when it is known):
-// the prior of Q. Zero for presets that no model predicts.
+// the prior of Q. Zero for presets that no model predicts; an expression is evaluated with the other terms 0.
 double predicted_reward(const RewardConfig& config, const ClusterView& view, std::size_t node, const PodSpec& pod,
                         double demand_cores);
 
@@ -94,8 +96,10 @@ struct Prediction {
   double marginal_w = 0;            // watts that the pod adds, wake not included
   double marginal_with_wake_w = 0;  // idle watts and wake energy of a sleeping node included
   double amortised_w = 0;           // idle watts / pods of this size that fit an empty node + marginal watts
-  double energy = 0;                // terms, weights included
+  double energy = 0;                // terms, weights included; of an expression what the term adds to it
   double latency = 0;
+  double slots = 1;                  // pods of this request that the empty node takes
+  std::optional<double> latency_ms;  // to the pod's target
   double value() const { return energy + latency; }
 };
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
@@ -104,10 +108,16 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
 // 1 up to the soft limit, falling to 0 at the hard one, -1 beyond; docs/rewards.md says what a missing one means.
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms);
 
-// The terms of the prior, weights included; saved_w is the compared nodes' mean amortised watts minus this node's.
-double predicted_energy(const RewardConfig& config, double saved_w);
-double predicted_latency(const RewardConfig& config, std::optional<double> latency_ms, std::optional<double> soft_ms,
-                         std::optional<double> hard_ms);
+// The terms of the prior, weights included.
+struct PredictedTerms {
+  double energy = 0, latency = 0;
+};
+struct Foreseen {
+  double saved_w = 0;            // the compared nodes' mean amortised watts minus this node's
+  std::optional<double> life_s;  // of the pod; absent: it outlasts the horizon
+  std::optional<double> latency_ms, latency_soft_ms, latency_hard_ms;
+};
+PredictedTerms predicted_terms(const RewardConfig& config, const Foreseen& foreseen);
 
 // Pods of this request that an empty node takes, at least 1.
 double slots_for(const NodeView& node, const PodSpec& pod);

@@ -50,6 +50,7 @@ HOMES = {
     r"yaml-cpp/": ["common/config.cpp"],
     r"spdlog/|fmt/": ["common/log.cpp"],
     r"zlib\.h": ["sim/x8/gzip.cpp"],
+    r"muParser": ["placement/expression.cpp"],
 }
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
