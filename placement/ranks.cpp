@@ -11,7 +11,7 @@ namespace wattle::placement {
 namespace {
 
 constexpr std::size_t kComparedAtMost = 200;
-constexpr std::size_t kDigits = 8, kBuckets = 256;
+constexpr std::size_t kDigits = 4, kBuckets = 256;  // sign, exponent and twenty bits of the fraction
 
 struct Keyed {
   std::uint64_t key = 0;
@@ -25,9 +25,11 @@ std::uint64_t key_of(double value) {
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
-std::size_t digit(std::uint64_t key, std::size_t which) { return (key >> (8 * which)) & (kBuckets - 1); }
+std::size_t digit(std::uint64_t key, std::size_t which) { return (key >> (32 + 8 * which)) & (kBuckets - 1); }
 
-// Least digit first; a digit that all keys share costs nothing.
+bool below(const Keyed& a, const Keyed& b) { return a.key < b.key; }
+
+// Least digit first; a digit that all keys share costs nothing. The few whose upper half is the same are compared.
 void radix_sort(std::vector<Keyed>& items) {
   std::array<std::array<std::uint32_t, kBuckets>, kDigits> counts{};
   for (const Keyed& item : items)
@@ -45,6 +47,13 @@ void radix_sort(std::vector<Keyed>& items) {
     for (const Keyed& item : items) other[place[digit(item.key, d)]++] = item;
     items.swap(other);
   }
+  const auto upper = [](const Keyed& item) { return item.key >> 32U; };
+  for (auto first = items.begin(); first != items.end();) {
+    auto last = first + 1;
+    while (last != items.end() && upper(*last) == upper(*first)) ++last;
+    if (!std::is_sorted(first, last, below)) std::sort(first, last, below);
+    first = last;
+  }
 }
 
 }  // namespace
@@ -56,7 +65,7 @@ std::vector<float> mean_ranks(std::span<const double> values) {
   std::vector<Keyed> items(count);
   for (std::size_t i = 0; i < count; ++i) items[i] = {key_of(values[i]), static_cast<std::uint32_t>(i)};
   if (count <= kComparedAtMost) {
-    std::sort(items.begin(), items.end(), [](const Keyed& a, const Keyed& b) { return a.key < b.key; });
+    std::sort(items.begin(), items.end(), below);
   } else {
     radix_sort(items);
   }
