@@ -6,11 +6,6 @@
 
 namespace wattle::sim {
 
-namespace {
-// After the last placement: its node may have to wake, then the outcome window passes.
-constexpr double kAftermath_s = 180;
-}  // namespace
-
 Env::Env(EnvOptions options) : options_(std::move(options)) {}
 
 void Env::begin(std::uint64_t seed) {
@@ -22,20 +17,29 @@ void Env::begin(std::uint64_t seed) {
   names_.clear();
   for (const NodeSpec& node : world.nodes) names_.push_back(node.server.name);
   decision_id_ = turned_away_ = 0;
-  // The first telemetry is in before the first pod comes.
+  next_.reset();
+  lost_.clear();
   world_->advance_to(2 * world.telemetry_period_s);
   go_on();
 }
 
 void Env::go_on() {
-  arrival_ = arrivals_->next();
-  if (!arrival_) {
-    world_->advance_to(world_->now_s() + kAftermath_s);
+  if (!next_) next_ = arrivals_->next();
+  // The first telemetry is in before the first pod comes.
+  const double at_s =
+      next_ ? next_->at_s + 2 * WorldOptions{}.telemetry_period_s : world_->now_s() + options_.scenario.aftermath_s;
+  // Pods that were lost with their machine are made anew before the next one comes.
+  if (lost_.empty()) world_->advance_to(at_s);
+  for (SimPod& pod : world_->take_lost()) lost_.push_back(std::move(pod));
+  if (!lost_.empty() && next_) {
+    arrival_ = Arrivals::Arrival{world_->now_s(), std::move(lost_.front()), 0};
+    lost_.pop_front();
+    ++decision_id_;
     return;
   }
+  arrival_ = std::exchange(next_, std::nullopt);
+  if (!arrival_) return;
   ++decision_id_;
-  arrival_->at_s += 2 * WorldOptions{}.telemetry_period_s;
-  world_->advance_to(arrival_->at_s);
   const std::vector<std::string> running = world_->running();
   for (std::size_t i = 0; i < arrival_->remove_oldest && i < running.size(); ++i) {
     const Status removed = world_->remove(running[i]);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,7 +74,8 @@ class Env {
   EnvOptions options_;
   std::unique_ptr<World> world_;
   std::optional<Arrivals> arrivals_;
-  std::optional<Arrivals::Arrival> arrival_;
+  std::optional<Arrivals::Arrival> arrival_, next_;
+  std::deque<SimPod> lost_;
   std::vector<std::string> names_;
   std::uint64_t decision_id_ = 0, turned_away_ = 0;
 };

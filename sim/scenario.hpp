@@ -23,32 +23,137 @@ enum class Kind {
   window,  // keep so many: delete the oldest, create one
   fill,    // pods stay for ever
   churn,   // pods come at random and live their time
+  burst,   // pods stay; after `window` of them the rest comes within burst_s
 };
+
+enum class Apps {
+  thesis,  // one application, again and again
+  mixed,   // request sizes whose use has little to do with them
+  drs,     // CPU-, network- and disk-intensive ones in turn
+  users,   // a service that closed-loop users ask
+  memory,  // memory alone, normally distributed
+};
+
+// What befalls it; sim/scenarios/troubles draws it.
+enum class Trouble { none, latency, machines, curves, lies };
 
 struct Scenario {
   std::string_view name;
   std::string_view help;
   Kind kind = Kind::churn;
+  Apps apps = Apps::mixed;
   std::size_t nodes = 6;
   std::size_t placements = 300;  // of an episode; fill: at most, it ends when load is reached
   bool idle_nodes_sleep = false;
-  double load_ratio = 0.6;  // fill, churn: requested share of all cores at the end, or in the steady state
-  double interval_s = 10;   // batch, window, fill: between arrivals
-  double life_s = 900;      // churn: mean over the applications, about
+  bool equal_nodes = false;  // all of one model
+  double load_ratio = 0.6;   // fill, churn: requested share of all cores at the end, or in the steady state
+  double interval_s = 10;    // batch, window, fill, burst: between arrivals
+  double life_s = 900;       // churn: mean over the applications, about
   double demand_scale = 1.3;
-  std::size_t window = 30;  // batch, window: how many pods
-  std::size_t shifts = 0;   // latency changes, evenly spread over the episode
+  std::size_t window = 30;  // batch, window, burst: how many pods
+  double burst_s = 0;
+  Trouble trouble = Trouble::none;
+  double users = 0;          // closed loop
+  double aftermath_s = 180;  // after the last placement: its node may have to wake, then the outcome window passes
 };
 
-inline constexpr std::array<Scenario, 7> kScenarios{{
-    {"thesis_test1", "create 30 pods (250m, 64 MiB, soft 20 ms, hard 30 ms), delete all, repeat", Kind::batch, 3, 120},
-    {"thesis_test2", "keep 30 such pods: delete the oldest, create one", Kind::window, 3, 120},
-    {"latency_shift", "thesis_test2 with 20 pods and two latency changes", Kind::window, 3, 120, false, 0, 10, 0, 1, 20,
-     2},
-    {"fill", "mixed pods that stay, until 65% is requested", Kind::fill, 10, 1000, false, 0.65},
-    {"fill_sleep", "fill, and idle nodes sleep", Kind::fill, 10, 1000, true, 0.65},
-    {"churn", "mixed pods that come and go, 60% requested", Kind::churn, 6, 300, false},
-    {"churn_sleep", "churn, and idle nodes sleep", Kind::churn, 6, 300, true, 0.5},
+inline constexpr std::array<Scenario, 15> kScenarios{{
+    {.name = "thesis_test1",
+     .help = "create 30 pods (250m, 64 MiB, soft 20 ms, hard 30 ms), delete all, repeat",
+     .kind = Kind::batch,
+     .apps = Apps::thesis,
+     .nodes = 3,
+     .placements = 120},
+    {.name = "thesis_test2",
+     .help = "keep 30 such pods: delete the oldest, create one",
+     .kind = Kind::window,
+     .apps = Apps::thesis,
+     .nodes = 3,
+     .placements = 120},
+    {.name = "latency_shift",
+     .help = "thesis_test2 with 20 pods and two latency changes",
+     .kind = Kind::window,
+     .apps = Apps::thesis,
+     .nodes = 3,
+     .placements = 120,
+     .demand_scale = 1,
+     .window = 20,
+     .trouble = Trouble::latency},
+    {.name = "drs",
+     .help = "100 CPU-, network- and disk-intensive pods that stay, 4 equal nodes",
+     .kind = Kind::fill,
+     .apps = Apps::drs,
+     .nodes = 4,
+     .placements = 100,
+     .equal_nodes = true,
+     .load_ratio = 1,
+     .interval_s = 5},
+    {.name = "closed_loop",
+     .help = "12 pods of a service that 50 users ask, 3 equal nodes, two of them half blocked",
+     .kind = Kind::window,
+     .apps = Apps::users,
+     .nodes = 3,
+     .placements = 60,
+     .equal_nodes = true,
+     .window = 12,
+     .users = 50},
+    {.name = "memory_only",
+     .help = "pods that ask for memory alone, normally distributed, and live briefly; 3 equal nodes",
+     .kind = Kind::churn,
+     .apps = Apps::memory,
+     .nodes = 3,
+     .placements = 300,
+     .equal_nodes = true,
+     .load_ratio = 0.7,
+     .life_s = 300},
+    {.name = "fill",
+     .help = "mixed pods that stay, until 65% is requested",
+     .kind = Kind::fill,
+     .nodes = 10,
+     .placements = 1000,
+     .load_ratio = 0.65},
+    {.name = "fill_sleep",
+     .help = "fill, and idle nodes sleep",
+     .kind = Kind::fill,
+     .nodes = 10,
+     .placements = 1000,
+     .idle_nodes_sleep = true,
+     .load_ratio = 0.65},
+    {.name = "churn", .help = "mixed pods that come and go, 60% requested"},
+    {.name = "churn_sleep", .help = "churn, and idle nodes sleep", .idle_nodes_sleep = true, .load_ratio = 0.5},
+    {.name = "machines_fail",
+     .help = "churn on 12 nodes; a quarter of the machines goes and comes back, the agents of others die",
+     .nodes = 12,
+     .placements = 500,
+     .trouble = Trouble::machines},
+    {.name = "curve_change",
+     .help = "churn; in mid-run the thriftiest servers become wasteful, the most wasteful thrifty",
+     .nodes = 6,
+     .placements = 800,
+     .trouble = Trouble::curves},
+    {.name = "liars",
+     .help = "churn on 30 nodes, three of which freeze, scale or swap what they tell",
+     .nodes = 30,
+     .placements = 900,
+     .trouble = Trouble::lies},
+    {.name = "burst",
+     .help = "200 pods on 100 nodes, then 1,000 more inside one telemetry interval",
+     .kind = Kind::burst,
+     .nodes = 100,
+     .placements = 1200,
+     .interval_s = 2,
+     .window = 200,
+     .burst_s = 4.5,
+     .aftermath_s = 900},
+    {.name = "burst_spread",
+     .help = "the pods of burst one by one: what it is measured against",
+     .kind = Kind::burst,
+     .nodes = 100,
+     .placements = 1200,
+     .interval_s = 2,
+     .window = 200,
+     .burst_s = 10'000,
+     .aftermath_s = 900},
 }};
 
 Result<Scenario> find_scenario(std::string_view name);
@@ -73,9 +178,9 @@ class Arrivals {
   Scenario scenario_;
   Workload workload_;
   Random random_;
-  double interval_s_ = 0;
+  double interval_s_ = 0, limit_cores_ = 0;
   double at_s_ = 0;
-  double requested_cores_ = 0, limit_cores_ = 0;
+  double requested_cores_ = 0;
   std::size_t made_ = 0;
 };
 

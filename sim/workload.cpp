@@ -59,7 +59,7 @@ Workload::Workload(std::vector<AppProfile> profiles, const WorkloadOptions& opti
 }
 
 SimPod Workload::next() {
-  const AppProfile& app = profiles_[pick(random_, profiles_.size())];
+  const AppProfile& app = profiles_[options_.in_turn ? made_ % profiles_.size() : pick(random_, profiles_.size())];
   SimPod pod;
   pod.seed = mix(seed_, made_);
   const std::string number = std::to_string(made_++);
@@ -68,13 +68,17 @@ SimPod Workload::next() {
   pod.spec.pod_namespace = "default";
   pod.spec.app = app.name;
   pod.spec.request = app.request;
+  if (app.memory_spread > 0)
+    pod.spec.request.memory_bytes *= std::clamp(1 + app.memory_spread * normal(random_), 0.1, 3.0);
   pod.spec.latency_soft_ms = app.latency_soft_ms;
   pod.spec.latency_hard_ms = app.latency_hard_ms;
-  pod.mean_demand_cores = app.request.cpu_cores * app.demand_of_request * uniform(random_, 0.8, 1.2);
-  pod.memory_used_bytes = app.request.memory_bytes * app.memory_of_request;
+  pod.mean_demand_cores = app.request.cpu_cores * app.demand_of_request * uniform(random_, 0.8, 1.2) + app.demand_cores;
+  pod.memory_used_bytes = pod.spec.request.memory_bytes * app.memory_of_request;
   const double life_s = std::max(60.0, exponential(random_, app.mean_life_s));
   pod.life_s = options_.endless ? std::numeric_limits<double>::infinity() : life_s;
   pod.variability = app.variability;
+  pod.io = app.io;
+  pod.serves_users = app.serves_users;
   return pod;
 }
 

@@ -16,15 +16,31 @@
 
 namespace wattle::sim {
 
+// Bytes a second through the node's network and disks.
+struct Io {
+  double net_rx = 0, net_tx = 0, disk_read = 0, disk_write = 0;
+  Io& operator+=(const Io& other) {
+    net_rx += other.net_rx;
+    net_tx += other.net_tx;
+    disk_read += other.disk_read;
+    disk_write += other.disk_write;
+    return *this;
+  }
+};
+
 // What all pods of one application have in common.
 struct AppProfile {
   std::string name;
   placement::Resources request;
   double demand_of_request = 0.5;  // mean CPU use over request
+  double demand_cores = 0;         // and beyond that, of pods that ask for no CPU
   double memory_of_request = 0.7;
   double mean_life_s = 1800;
   double variability = 0.3;  // relative standard deviation of use between demand slots
   std::optional<double> latency_soft_ms, latency_hard_ms;
+  double memory_spread = 0;  // relative standard deviation of the requests of its pods
+  Io io;
+  bool serves_users = false;
 };
 
 // A pod with what nobody is told: its real demand and when it will end.
@@ -35,6 +51,8 @@ struct SimPod {
   double life_s = 0;  // infinity: until it is removed
   double variability = 0;
   std::uint64_t seed = 0;
+  Io io;
+  bool serves_users = false;  // its demand is what users ask
 };
 
 // Use is constant within a slot of this length, counted from the start of the run.
@@ -48,6 +66,7 @@ struct WorkloadOptions {
   double demand_scale = 1.0;  // multiplies demand, not requests
   double life_scale = 1.0;
   bool endless = false;        // pods live until removed
+  bool in_turn = false;        // applications follow each other; default: at random
   double latency_share = 0.5;  // of the applications that have latency needs
 };
 

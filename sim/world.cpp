@@ -13,14 +13,12 @@ World::World(WorldOptions options) : options_(std::move(options)), random_(mix(o
     node.kube.allocatable_milli_cpu = static_cast<std::int64_t>(spec.server.cores * 1000);
     node.kube.allocatable_memory_bytes = static_cast<std::int64_t>(spec.server.memory_bytes);
     node.kube.allocatable_pods = options_.pod_capacity;
+    node.kube.requested_milli_cpu = node.kube.nonzero_milli_cpu = kube_pod({spec.blocked_cores, 0}).milli_cpu;
     node.curve = placement::PowerCurve::prior(spec.server.cores);
     nodes_.push_back(std::move(node));
     refresh(nodes_.back());
   }
-  for (std::size_t i = 0; i < options_.shifts.size(); ++i) {
-    assert(options_.shifts[i].node < nodes_.size());
-    schedule(MonoTime(from_seconds(options_.shifts[i].at_s)), What::shift, i);
-  }
+  schedule_troubles();
   if (options_.idle_nodes_sleep) {
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       schedule(MonoTime(from_seconds(options_.sleep_after_s)), What::sleep, i, nodes_[i].generation);
@@ -73,13 +71,12 @@ void World::handle(const Event& event) {
       node.steady = false;
       return refresh(node);
     }
-    case What::shift: {
-      const LatencyShift& shift = options_.shifts[event.who];
-      Node& node = nodes_[shift.node];
-      integrate(node);
-      node.spec.latency_ms = shift.latency_ms;
-      return refresh(node);
-    }
+    case What::shift:
+    case What::curve:
+    case What::gone:
+    case What::noticed:
+    case What::back:
+      return handle_trouble(event);
     case What::slot:
       run_slot();
       return schedule(event.at + from_seconds(kDemandSlot_s), What::slot);
@@ -103,7 +100,9 @@ void World::integrate(Node& node) {
   node.total.pressure_s += node.pressure_ratio * dt_s;
   node.total.latency_ms_s += node.latency_ms * dt_s;
   figures_.energy_j += node.power_w * dt_s;
-  if (node.power != Power::asleep) figures_.awake_node_s += dt_s;
+  if (node.power == Power::awake || node.power == Power::waking) figures_.awake_node_s += dt_s;
+  if (node.wanted_cores > node.spec.crowded_ratio * node.spec.server.cores) figures_.crowded_node_s += dt_s;
+  figures_.utilisation_s += dt_s * node.used_cores / node.spec.server.cores / static_cast<double>(nodes_.size());
   if (node.pods.empty()) return;
   figures_.active_node_s += dt_s;
   const double share = node.wanted_cores > 0 ? node.used_cores / node.wanted_cores : 0;
@@ -112,15 +111,23 @@ void World::integrate(Node& node) {
     running.cpu_core_s += running.wanted_cores * share * dt_s;
     figures_.pod_s += dt_s;
     figures_.pressure_pod_s += node.pressure_ratio * dt_s;
+    if (node.power == Power::gone) figures_.stranded_pod_s += dt_s;
+    if (running.requests_per_s > 0) {
+      figures_.requests += running.requests_per_s * dt_s;
+      figures_.response_s += running.requests_per_s * running.response_s * dt_s;
+      figures_.response_ms.add(1000 * running.response_s, running.requests_per_s * dt_s);
+    }
     if (!running.pod.spec.latency_soft_ms) continue;
     figures_.constrained_pod_s += dt_s;
+    figures_.latency_ms.add(node.latency_ms, dt_s);
     if (node.latency_ms > *running.pod.spec.latency_soft_ms) figures_.late_pod_s += dt_s;
   }
 }
 
 void World::refresh(Node& node) {
   const ServerModel& server = node.spec.server;
-  node.wanted_cores = 0;
+  if (serving_ > 0) serve(node);
+  node.wanted_cores = node.spec.blocked_cores;
   for (const std::uint64_t serial : node.pods) node.wanted_cores += pods_.at(serial).wanted_cores;
   const bool runs = node.power == Power::awake;
   node.used_cores = runs ? std::min(node.wanted_cores, server.cores) : 0;
@@ -139,13 +146,17 @@ void World::refresh(Node& node) {
     case Power::waking:
       node.power_w = server.wake_energy_j / server.wake_time_s;
       break;
+    case Power::gone:
+      node.power_w = 0;
+      break;
   }
 }
 
 void World::run_slot() {
   for (Node& node : nodes_) integrate(node);
   ++slot_;
-  for (auto& [serial, running] : pods_) running.wanted_cores = demand_cores(running.pod, slot_);
+  for (auto& [serial, running] : pods_)
+    if (!running.pod.serves_users) running.wanted_cores = demand_cores(running.pod, slot_);
   for (Node& node : nodes_) refresh(node);
 }
 
@@ -178,9 +189,11 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   add_pod(node.kube, kube);
   node.pods.push_back(serial);
   serial_of_.emplace(pod.spec.uid, serial);
-  pods_.emplace(serial, Running{pod, at, now(), demand_cores(pod, slot_), 0});
+  pods_.emplace(serial, Running{pod, at, now(), pod.serves_users ? 0 : demand_cores(pod, slot_), 0});
+  if (pod.serves_users) ++serving_;
   if (std::isfinite(pod.life_s)) schedule(now() + from_seconds(pod.life_s), What::pod_end, serial);
   refresh(node);
+  serving_changed(pod);
   return {};
 }
 
@@ -203,8 +216,11 @@ void World::drop(std::uint64_t serial) {
     schedule(now() + from_seconds(options_.sleep_after_s), What::sleep, running.node, ++node.generation);
   std::erase_if(windows_, [&](const auto& entry) { return entry.second.serial == serial; });
   serial_of_.erase(running.pod.spec.uid);
+  const SimPod gone = std::move(running.pod);
   pods_.erase(found);
+  if (gone.serves_users) --serving_;
   refresh(node);
+  serving_changed(gone);
 }
 
 std::vector<std::string> World::running() const {

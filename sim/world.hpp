@@ -1,5 +1,5 @@
-// world: a deterministic cluster on a manual clock: servers that draw watts, sleep and wake; users near and far; pods
-// that use what they use; agents that tell some of it, late and with noise.
+// world: a deterministic cluster on a manual clock: servers that draw watts, sleep, wake and fail; users near and far; pods
+// that use what they use; agents that tell some of it, late, with noise, not at all or wrongly (sim/trouble.hpp).
 // Truth    power is constant between events, so energy_j() is the exact integral of the curves; nothing of it is told
 // Told     view(): what the agents and the API server have said by now, as controller/state would hold it; curves in
 //          it are fitted from told samples only
@@ -22,8 +22,10 @@
 #include "common/result.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/reward.hpp"
+#include "sim/histogram.hpp"
 #include "sim/kube_scoring.hpp"
 #include "sim/power.hpp"
+#include "sim/trouble.hpp"
 #include "sim/workload.hpp"
 
 namespace wattle::sim {
@@ -34,19 +36,15 @@ struct NodeSpec {
   double latency_ms = 10;      // of its users, when it is not crowded
   double crowded_ratio = 0.6;  // wanted share of its cores from which its tenants begin to wait for each other
   double latency_slope = 1.0;  // latency is multiplied by 1 + slope x pressure
-};
-
-// From at_s on, the users of `node` are that far.
-struct LatencyShift {
-  double at_s = 0;
-  std::size_t node = 0;
-  double latency_ms = 0;
+  double blocked_cores = 0;    // requested and used by what was there before and never goes
+  double net_bytes_per_s = 125e6, disk_bytes_per_s = 500e6;
 };
 
 struct WorldOptions {
   std::uint64_t seed = 1;
   std::vector<NodeSpec> nodes;
-  std::vector<LatencyShift> shifts;
+  Troubles trouble;
+  UserOptions users;
   bool idle_nodes_sleep = false;
   double sleep_after_s = 60;  // without a pod
   double telemetry_period_s = 5;
@@ -54,6 +52,7 @@ struct WorldOptions {
   double power_noise_ratio = 0.01;  // relative standard deviation of one sample
   double latency_noise_ratio = 0.05;
   double settle_s = 20;  // outcome window, from the start of the pod
+  double notice_s = 40;  // until the API server calls a machine that is gone not ready
   std::int64_t pod_capacity = 110;
 };
 
@@ -72,7 +71,15 @@ struct WorldFigures {
   double constrained_pod_s = 0;  // of pods that have a soft latency
   double late_pod_s = 0;         // of those, while their node's users were farther than it
   double pressure_pod_s = 0;     // pods x share of time they wait for CPU
-  std::uint64_t wakes = 0;
+  double stranded_pod_s = 0;     // pods on machines that are gone
+  double crowded_node_s = 0;     // wanted more than its crowded_ratio
+  double imbalance_pct_s = 0;    // sum over CPU, memory, rx, tx, read, write of the standard deviation between nodes
+  double utilisation_s = 0;      // mean used share of cores of all nodes
+  double requests = 0;           // of closed-loop users
+  double response_s = 0;         // summed over them
+  std::uint64_t wakes = 0, lost_pods = 0;
+  Histogram latency_ms;   // of pods with a soft latency, by pod-seconds
+  Histogram response_ms;  // by requests
 };
 
 class World {
@@ -91,22 +98,32 @@ class World {
   Status place(const SimPod& pod, std::size_t node, std::uint64_t decision_id, placement::RawOutcome outcome);
   Status remove(const std::string& uid);
   std::vector<std::string> running() const;  // uids, oldest first
+  // Pods that were lost with their machines, with the life that they had left, for whoever makes them anew.
+  std::vector<SimPod> take_lost();
   std::vector<Settled> take_settled();
 
   placement::ClusterView view(const placement::PodSpec& pod) const;
   std::vector<KubeNode> kube_nodes() const;  // the scheduler's cache: requests only
   WorldFigures figures();                    // up to now
+  // The truth, for judges: what the node is like at this moment, its real curve among it.
+  const NodeSpec& truth(std::size_t node) const { return nodes_[node].spec; }
+  double wanted_cores(std::size_t node) const { return nodes_[node].wanted_cores; }
+  bool powered(std::size_t node) const {
+    return nodes_[node].power == Power::awake || nodes_[node].power == Power::waking;
+  }
 
  private:
-  enum class Power { awake, asleep, waking };
+  enum class Power { awake, asleep, waking, gone };
   // One interval of one node, as its agent tells it.
   struct Told {
     MonoTime at{};
     double power_w = 0, used_cores = 0, pressure_ratio = 0, latency_ms = 0;
     double memory_used_bytes = 0;
+    Io io;
     std::uint64_t tcp_established = 0;
     bool asleep = false;
     bool steady = false;  // awake all the while: a reading for the curve
+    bool silent = false;  // nobody hears it
   };
   struct Integrals {
     double energy_j = 0, used_core_s = 0, pressure_s = 0, latency_ms_s = 0;
@@ -120,6 +137,8 @@ class World {
     MonoTime since{};          // integrals run to here
     Integrals total, sampled;  // now, and at the last sample
     bool steady = true;
+    bool ready = true;             // as the API server has it
+    std::optional<Told> frozen;    // what an agent that lies keeps saying
     std::uint64_t generation = 0;  // outdates sleep and wake events
     std::optional<Told> told;
     placement::PowerCurve curve;
@@ -130,6 +149,7 @@ class World {
     MonoTime placed{};
     double wanted_cores = 0;
     double cpu_core_s = 0;  // as its cgroup counts it
+    double requests_per_s = 0, response_s = 0;
   };
   // A placement under observation.
   struct Window {
@@ -143,7 +163,7 @@ class World {
     std::uint64_t samples = 0;
     double power_w = 0, used_cores = 0, pod_cores = 0, pressure_ratio = 0, latency_ms = 0;  // sums
   };
-  enum class What { pod_end, woken, sleep, shift, slot, sample, deliver, settle };
+  enum class What { pod_end, woken, sleep, shift, curve, gone, noticed, back, slot, sample, deliver, settle };
   struct Event {
     MonoTime at{};
     std::uint64_t order = 0;
@@ -153,11 +173,20 @@ class World {
   };
 
   void schedule(MonoTime at, What what, std::uint64_t who = 0, std::uint64_t generation = 0);
+  void schedule_troubles();
   void handle(const Event& event);
+  void handle_trouble(const Event& event);
+  void lose_pods(std::size_t node);
   void integrate(Node& node);  // up to now, at the present watts
   void refresh(Node& node);    // watts, use, pressure, latency of the present pods
+  void serve(Node& node);      // what users want of its pods, as long as they wait for answers
+  void serving_changed(const SimPod& pod);
   void run_slot();
   void sample();
+  Told measure(Node& node);
+  void lie(std::vector<Told>& batch);
+  bool silent(std::size_t node) const;
+  void judge_balance(const std::vector<Told>& batch);
   void sample_windows(std::size_t node, const Told& told);
   void deliver();
   void settle(std::uint64_t decision_id);
@@ -171,6 +200,8 @@ class World {
   std::map<std::string, std::uint64_t> serial_of_;
   std::map<std::uint64_t, Window> windows_;  // by decision
   std::vector<Settled> settled_;
+  std::vector<SimPod> lost_;
+  std::size_t serving_ = 0;  // pods that users may ask
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::deque<std::vector<Told>> on_the_way_;
   std::uint64_t events_made_ = 0, pods_made_ = 0, slot_ = 0;

@@ -6,33 +6,46 @@
 
 namespace wattle::sim {
 
+World::Told World::measure(Node& node) {
+  integrate(node);
+  const double dt_s = options_.telemetry_period_s;
+  const auto mean = [&](double Integrals::*what) { return (node.total.*what - node.sampled.*what) / dt_s; };
+  Told told;
+  told.at = now();
+  told.power_w = std::max(0.0, mean(&Integrals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
+  told.used_cores = mean(&Integrals::used_core_s);
+  told.pressure_ratio = mean(&Integrals::pressure_s);
+  told.latency_ms =
+      std::max(0.01, mean(&Integrals::latency_ms_s) * (1 + options_.latency_noise_ratio * normal(random_)));
+  // A sleeping node measures nothing: the last value stands.
+  if (node.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
+  told.memory_used_bytes = 0.04 * node.spec.server.memory_bytes;
+  for (const std::uint64_t serial : node.pods) {
+    const SimPod& pod = pods_.at(serial).pod;
+    told.memory_used_bytes += pod.memory_used_bytes;
+    if (node.power == Power::awake) told.io += pod.io;
+  }
+  told.memory_used_bytes = std::min(told.memory_used_bytes, node.spec.server.memory_bytes);
+  const NodeSpec& spec = node.spec;
+  told.io = {std::min(told.io.net_rx, spec.net_bytes_per_s), std::min(told.io.net_tx, spec.net_bytes_per_s),
+             std::min(told.io.disk_read, spec.disk_bytes_per_s), std::min(told.io.disk_write, spec.disk_bytes_per_s)};
+  told.tcp_established = 2 + 4 * node.pods.size();
+  told.asleep = node.power == Power::asleep;
+  told.steady = node.steady;
+  node.steady = node.power == Power::awake;
+  node.sampled = node.total;
+  return told;
+}
+
 void World::sample() {
   std::vector<Told> batch;
   batch.reserve(nodes_.size());
+  for (Node& node : nodes_) batch.push_back(measure(node));
+  judge_balance(batch);
+  lie(batch);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    Node& node = nodes_[i];
-    integrate(node);
-    const double dt_s = options_.telemetry_period_s;
-    const auto mean = [&](double Integrals::*what) { return (node.total.*what - node.sampled.*what) / dt_s; };
-    Told told;
-    told.at = now();
-    told.power_w = std::max(0.0, mean(&Integrals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
-    told.used_cores = mean(&Integrals::used_core_s);
-    told.pressure_ratio = mean(&Integrals::pressure_s);
-    told.latency_ms =
-        std::max(0.01, mean(&Integrals::latency_ms_s) * (1 + options_.latency_noise_ratio * normal(random_)));
-    // A sleeping node measures nothing: the last value stands.
-    if (node.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
-    told.memory_used_bytes = 0.04 * node.spec.server.memory_bytes;
-    for (const std::uint64_t serial : node.pods) told.memory_used_bytes += pods_.at(serial).pod.memory_used_bytes;
-    told.memory_used_bytes = std::min(told.memory_used_bytes, node.spec.server.memory_bytes);
-    told.tcp_established = 2 + 4 * node.pods.size();
-    told.asleep = node.power == Power::asleep;
-    told.steady = node.steady;
-    node.steady = node.power == Power::awake;
-    node.sampled = node.total;
-    sample_windows(i, told);
-    batch.push_back(told);
+    batch[i].silent = silent(i);
+    sample_windows(i, batch[i]);
   }
   on_the_way_.push_back(std::move(batch));
 }
@@ -42,8 +55,8 @@ void World::sample_windows(std::size_t node, const Told& told) {
     const auto pod = pods_.find(window.serial);
     if (pod == pods_.end() || pod->second.node != node || !window.from) continue;
     const double cpu_core_s = pod->second.cpu_core_s;
-    // Only intervals that the pod ran through: the one in which it came would dilute it.
-    if (told.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
+    // Only intervals that the pod ran through and that were told: the one in which it came would dilute it.
+    if (!told.silent && told.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
       ++window.samples;
       window.power_w += told.power_w;
       window.used_cores += told.used_cores;
@@ -59,6 +72,7 @@ void World::deliver() {
   const std::vector<Told> batch = std::move(on_the_way_.front());
   on_the_way_.pop_front();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (batch[i].silent) continue;
     Node& node = nodes_[i];
     node.told = batch[i];
     if (batch[i].steady) node.curve.observe(batch[i].used_cores / node.spec.server.cores, batch[i].power_w);
@@ -93,6 +107,10 @@ void World::settle(std::uint64_t decision_id) {
     if (each.told) {
       after.cpu_pct = 100 * each.told->used_cores / each.spec.server.cores;
       after.memory_pct = 100 * each.told->memory_used_bytes / each.spec.server.memory_bytes;
+      after.net_rx_pct = 100 * each.told->io.net_rx / each.spec.net_bytes_per_s;
+      after.net_tx_pct = 100 * each.told->io.net_tx / each.spec.net_bytes_per_s;
+      after.disk_read_pct = 100 * each.told->io.disk_read / each.spec.disk_bytes_per_s;
+      after.disk_write_pct = 100 * each.told->io.disk_write / each.spec.disk_bytes_per_s;
     }
     outcome.after.push_back(after);
   }
@@ -106,8 +124,11 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
   for (const Node& node : nodes_) {
     placement::NodeView seen;
     seen.name = node.spec.server.name;
+    seen.ready = node.ready;
+    seen.link_bytes_per_s = node.spec.net_bytes_per_s;
+    seen.disk_bytes_per_s = node.spec.disk_bytes_per_s;
     seen.allocatable = {node.spec.server.cores, node.spec.server.memory_bytes};
-    seen.pod_capacity = static_cast<std::uint64_t>(node.kube.allocatable_pods);
+    seen.pod_capacity = static_cast<std::uint64_t>(options_.pod_capacity);
     // From the API server: bindings are known at once.
     seen.requested = {static_cast<double>(node.kube.requested_milli_cpu) / 1000,
                       static_cast<double>(node.kube.requested_memory_bytes)};
@@ -133,6 +154,10 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
       seen.values.memory_used_bytes = static_cast<std::uint64_t>(told.memory_used_bytes);
       seen.values.memory_total_bytes = static_cast<std::uint64_t>(node.spec.server.memory_bytes);
       seen.values.tcp_established = told.tcp_established;
+      seen.values.net_rx_bytes_per_s = told.io.net_rx;
+      seen.values.net_tx_bytes_per_s = told.io.net_tx;
+      seen.values.disk_read_bytes_per_s = told.io.disk_read;
+      seen.values.disk_write_bytes_per_s = told.io.disk_write;
       seen.values.pressure.cpu_some_ratio = told.pressure_ratio;
       seen.values.energy_source = EnergySource::estimated;
       seen.values.energy_uj = static_cast<std::uint64_t>(told.power_w * options_.telemetry_period_s * 1e6);

@@ -142,8 +142,8 @@ TEST_CASE("after a latency shift was told, latency-bound pods no longer go to th
   options.reward.weights.energy = 0.01;
   Env env(options);
   const WorldOptions world = make_world(options.scenario, {}, 2);
-  REQUIRE(world.shifts.size() == 4);
-  const LatencyShift& away = world.shifts[0];  // the nearest becomes the farthest
+  REQUIRE(world.trouble.shifts.size() == 4);
+  const LatencyShift& away = world.trouble.shifts[0];  // the nearest becomes the farthest
   placement::DecideOptions decide;
   decide.reward = options.reward;
   const auto policy = placement::make_policy("model-greedy", 1).value();
@@ -157,7 +157,7 @@ TEST_CASE("after a latency shift was told, latency-bound pods no longer go to th
     const auto target = bind_target(env, advice.scores, random).value();
     if (target == away.node && now_s < away.at_s) ++before;
     // One telemetry interval and its way later, everybody knows.
-    if (now_s > away.at_s + 11 && now_s < world.shifts[2].at_s) {
+    if (now_s > away.at_s + 11 && now_s < world.trouble.shifts[2].at_s) {
       ++decisions_after;
       if (target == away.node) ++after;
     }

@@ -112,7 +112,7 @@ TEST_CASE("a view holds nothing that nobody was told: true curves, real demand, 
   other.nodes[0].crowded_ratio = 0.1;
   other.nodes[1].latency_slope = 7;
   other.nodes[0].latency_ms = 99;
-  other.shifts.push_back({1000, 0, 500});
+  other.trouble.shifts.push_back({1000, 0, 500});
   World a(one), b(other);
   a.advance_to(4);
   b.advance_to(4);
@@ -128,7 +128,7 @@ TEST_CASE("a view holds nothing that nobody was told: true curves, real demand, 
 
 TEST_CASE("telemetry comes late: a latency that shifts is seen at the first sample after, and not before") {
   WorldOptions options = quiet({server("a", 100, 260)});
-  options.shifts.push_back({20, 0, 40});
+  options.trouble.shifts.push_back({20, 0, 40});
   World world(options);
   const auto seen_ms = [&] { return world.view({}).nodes[0].latency_ms.at("default"); };
   CHECK_FALSE(world.view({}).nodes[0].telemetry_age.has_value());

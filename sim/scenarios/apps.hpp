@@ -1,0 +1,24 @@
+// apps: the applications of a scenario, and how fast they come.
+// Source   thesis: the latency scheduler's tests; drs: one CPU-, one network- and one disk-intensive application, as in the
+//          deep reinforcement learning scheduler's experiments; users: one web service; memory: normally distributed
+//          memory, as in the Q-learning cluster simulator; mixed: sim/workload
+// Units    in names
+// Errors   none
+// Threads  pure functions
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/scenario.hpp"
+#include "sim/workload.hpp"
+
+namespace wattle::sim {
+
+std::vector<AppProfile> profiles_of(const Scenario& scenario, std::uint64_t apps_seed);
+WorkloadOptions workload_options(const Scenario& scenario);
+
+// Mean seconds between arrivals on nodes of so many cores and bytes in all.
+double interval_s(const Scenario& scenario, const std::vector<AppProfile>& profiles, const placement::Resources& fleet);
+
+}  // namespace wattle::sim

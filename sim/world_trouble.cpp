@@ -1,0 +1,194 @@
+// What befalls the world, who lies about it, and the users who wait for answers.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+#include "sim/world.hpp"
+
+namespace wattle::sim {
+
+namespace {
+
+bool within(double now_s, double from_s, double to_s) { return now_s >= from_s && now_s < to_s; }
+
+// Of percentages of the nodes' own capacities, population.
+double deviation(const std::vector<double>& values) {
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / static_cast<double>(values.size());
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+void World::schedule_troubles() {
+  const Troubles& trouble = options_.trouble;
+  const auto at = [](double s) { return MonoTime(from_seconds(s)); };
+  for (std::size_t i = 0; i < trouble.shifts.size(); ++i) {
+    assert(trouble.shifts[i].node < nodes_.size());
+    schedule(at(trouble.shifts[i].at_s), What::shift, i);
+  }
+  for (std::size_t i = 0; i < trouble.curve_changes.size(); ++i) {
+    assert(trouble.curve_changes[i].node < nodes_.size());
+    schedule(at(trouble.curve_changes[i].at_s), What::curve, i);
+  }
+  for (std::size_t i = 0; i < trouble.outages.size(); ++i) {
+    const Outage& outage = trouble.outages[i];
+    assert(outage.node < nodes_.size() && outage.to_s > outage.from_s);
+    schedule(at(outage.from_s), What::gone, i);
+    if (outage.from_s + options_.notice_s < outage.to_s)
+      schedule(at(outage.from_s + options_.notice_s), What::noticed, i);
+    schedule(at(outage.to_s), What::back, i);
+  }
+}
+
+void World::handle_trouble(const Event& event) {
+  const Troubles& trouble = options_.trouble;
+  if (event.what == What::shift) {
+    Node& node = nodes_[trouble.shifts[event.who].node];
+    integrate(node);
+    node.spec.latency_ms = trouble.shifts[event.who].latency_ms;
+    return refresh(node);
+  }
+  if (event.what == What::curve) {
+    Node& node = nodes_[trouble.curve_changes[event.who].node];
+    integrate(node);
+    node.spec.server.watts = trouble.curve_changes[event.who].watts;
+    return refresh(node);
+  }
+  const std::size_t at = trouble.outages[event.who].node;
+  Node& node = nodes_[at];
+  integrate(node);
+  if (event.what == What::gone) {
+    node.power = Power::gone;
+    node.steady = false;
+    ++node.generation;
+  } else if (event.what == What::noticed) {
+    node.ready = false;
+    node.kube.allocatable_pods = 0;  // the taint of a node that is not ready
+    lose_pods(at);
+  } else {
+    node.power = Power::awake;
+    node.ready = true;
+    node.kube.allocatable_pods = options_.pod_capacity;
+    // Pods that waited on it run from now.
+    for (auto& [id, window] : windows_) {
+      const auto pod = pods_.find(window.serial);
+      if (pod == pods_.end() || pod->second.node != at || window.from) continue;
+      window.from = now();
+      schedule(now() + from_seconds(options_.settle_s + options_.telemetry_delay_s), What::settle, id);
+    }
+    if (node.pods.empty() && options_.idle_nodes_sleep)
+      schedule(now() + from_seconds(options_.sleep_after_s), What::sleep, at, ++node.generation);
+  }
+  refresh(node);
+}
+
+void World::lose_pods(std::size_t at) {
+  const std::vector<std::uint64_t> dead = nodes_[at].pods;
+  for (const std::uint64_t serial : dead) {
+    const Running& running = pods_.at(serial);
+    SimPod again = running.pod;
+    again.life_s = std::max(1.0, again.life_s - seconds(now() - running.placed));
+    lost_.push_back(std::move(again));
+    ++figures_.lost_pods;
+    drop(serial);
+  }
+}
+
+std::vector<SimPod> World::take_lost() { return std::exchange(lost_, {}); }
+
+bool World::silent(std::size_t node) const {
+  if (nodes_[node].power == Power::gone) return true;
+  return std::any_of(options_.trouble.silences.begin(), options_.trouble.silences.end(),
+                     [&](const Silence& each) { return each.node == node && within(now_s(), each.from_s, each.to_s); });
+}
+
+void World::lie(std::vector<Told>& batch) {
+  const std::vector<Told> truth = batch;
+  for (const Lie& each : options_.trouble.lies) {
+    if (now_s() < each.from_s) continue;
+    Told& told = batch[each.node];
+    switch (each.kind) {
+      case LieKind::frozen: {
+        std::optional<Told>& frozen = nodes_[each.node].frozen;
+        if (!frozen) frozen = told;
+        const MonoTime at = told.at;
+        told = *frozen;
+        told.at = at;
+        break;
+      }
+      case LieKind::scaled:
+        told.used_cores *= each.factor;
+        told.power_w *= each.factor;
+        break;
+      case LieKind::swapped:
+        told.used_cores = truth[each.other].used_cores;
+        told.power_w = truth[each.other].power_w;
+        break;
+    }
+  }
+}
+
+void World::judge_balance(const std::vector<Told>& batch) {
+  std::array<std::vector<double>, 6> pct;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const NodeSpec& spec = nodes_[i].spec;
+    const Told& told = batch[i];
+    pct[0].push_back(100 * told.used_cores / spec.server.cores);
+    pct[1].push_back(100 * told.memory_used_bytes / spec.server.memory_bytes);
+    pct[2].push_back(100 * told.io.net_rx / spec.net_bytes_per_s);
+    pct[3].push_back(100 * told.io.net_tx / spec.net_bytes_per_s);
+    pct[4].push_back(100 * told.io.disk_read / spec.disk_bytes_per_s);
+    pct[5].push_back(100 * told.io.disk_write / spec.disk_bytes_per_s);
+  }
+  for (const auto& each : pct) figures_.imbalance_pct_s += deviation(each) * options_.telemetry_period_s;
+}
+
+// A fluid model of the closed loop: a pod's users, asking again as soon as they have thought, want as much CPU as keeps
+// them waiting as long as they do. Damped iteration of that fixed point.
+void World::serve(Node& node) {
+  const ServerModel& server = node.spec.server;
+  const bool runs = node.power == Power::awake;
+  const double per_pod = options_.users.count / static_cast<double>(serving_);
+  double others = node.spec.blocked_cores, pods = 0;
+  for (const std::uint64_t serial : node.pods) {
+    const Running& running = pods_.at(serial);
+    if (running.pod.serves_users)
+      ++pods;
+    else
+      others += running.wanted_cores;
+  }
+  if (pods == 0) return;
+  constexpr int kIterations = 60;
+  double stretch = 1, rate = 0, response_s = 0;
+  for (int i = 0; i < kIterations && runs; ++i) {
+    response_s = 0.001 * node.spec.latency_ms + options_.users.work_core_s * stretch;
+    rate = per_pod / (options_.users.think_s + response_s);
+    const double wanted = others + pods * rate * options_.users.work_core_s;
+    const double crowd = (wanted / server.cores - node.spec.crowded_ratio) / (1.25 - node.spec.crowded_ratio);
+    const double now_stretch =
+        std::max(1.0, wanted / server.cores) * (1 + node.spec.latency_slope * std::clamp(crowd, 0.0, 1.0));
+    stretch += 0.3 * (now_stretch - stretch);
+  }
+  for (const std::uint64_t serial : node.pods) {
+    Running& running = pods_.at(serial);
+    if (!running.pod.serves_users) continue;
+    running.requests_per_s = rate;
+    running.response_s = response_s;
+    running.wanted_cores = rate * options_.users.work_core_s;
+  }
+}
+
+// Users move between the pods that serve: every node with such pods has another load now.
+void World::serving_changed(const SimPod& pod) {
+  if (!pod.serves_users) return;
+  for (Node& node : nodes_) {
+    integrate(node);
+    refresh(node);
+  }
+}
+
+}  // namespace wattle::sim
