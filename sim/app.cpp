@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::array kSubcommands {
   Subcommand{"scenarios", "list what can be simulated", commands::scenarios},
+      Subcommand{"env", "an environment over JSON lines, for others to train against", commands::env},
       Subcommand{"eval", "judge a trained network, its initial weights and fixed rules on held-out seeds",
                  commands::eval},
       Subcommand{"bench", "judge placement rules on measured servers and demand, by the gap to full knowledge",

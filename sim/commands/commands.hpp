@@ -14,6 +14,7 @@
 namespace wattle::sim::commands {
 
 int bench(int argc, char** argv);
+int env(int argc, char** argv);
 int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
 int labels(int argc, char** argv);

@@ -1,0 +1,36 @@
+"""Run by gymnasium_test.py in an environment that has gymnasium: its own checker, and what it does not look at."""
+import sys
+import warnings
+
+import gymnasium
+import numpy as np
+from gymnasium.utils.env_checker import check_env
+
+import wattle_gym
+
+simulator = sys.argv[1]
+for scenario in ("churn_sleep", "thesis_test2"):
+    env = wattle_gym.make(simulator=simulator, scenario=scenario, placements=40)
+    assert isinstance(env, gymnasium.Env)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # its advice counts, too
+        check_env(env, skip_render_check=True)
+    env.close()
+
+env = wattle_gym.make(simulator=simulator, scenario="fill", nodes=3, placements=200)
+observation, info = env.reset(seed=3)
+for _ in range(10_000):
+    allowed = np.flatnonzero(info["action_mask"])
+    assert (env.action_masks() == info["action_mask"].astype(bool)).all()
+    if not info["action_mask"].all():
+        masked = int(np.flatnonzero(info["action_mask"] == 0)[0])
+        same, reward, terminated, truncated, told = env.step(masked)
+        assert reward == -1 and not terminated and not truncated and "masked" in told["invalid"]
+        assert all((same[name] == observation[name]).all() for name in same)
+    observation, reward, terminated, truncated, info = env.step(int(allowed[-1]))
+    assert env.observation_space.contains(observation)
+    if terminated:
+        break
+assert terminated and info["figures"]["energy_j"] > 0
+env.close()
+print("gymnasium", gymnasium.__version__, "accepts the environment")

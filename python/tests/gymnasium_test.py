@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""gymnasium_test.py WATTLE_SIM FOLDER: makes a virtual environment in FOLDER with gymnasium from the package index and runs its
+own checker on ours. Exit code 77, with the reason: skipped, where the index or venv is out of reach."""
+import pathlib
+import subprocess
+import sys
+import venv
+
+SKIPPED = 77
+GYMNASIUM = "gymnasium==1.2.2"  # one version, so that the test says the same thing each time
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(SKIPPED)
+
+
+simulator, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+package = pathlib.Path(__file__).resolve().parents[1]
+python = folder / "bin" / "python"
+has_it = [str(python), "-c", "import gymnasium"]
+if not python.exists() or subprocess.run(has_it, capture_output=True, check=False).returncode != 0:
+    try:
+        venv.create(folder, with_pip=True, clear=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        skip(f"no virtual environment can be made here: {error}")
+    try:
+        got = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--retries", "1", GYMNASIUM],
+                             capture_output=True, text=True, timeout=240, check=False)
+    except subprocess.TimeoutExpired:
+        skip("the package index did not answer in time")
+    if got.returncode != 0:
+        skip("pip cannot install gymnasium: " + got.stderr.strip().splitlines()[-1] if got.stderr.strip() else "pip failed")
+done = subprocess.run([str(python), str(package / "tests" / "gymnasium_check.py"), str(simulator)],
+                      env={"PYTHONPATH": str(package), "PATH": "/usr/bin:/bin"}, check=False)
+sys.exit(done.returncode)

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""protocol_test.py WATTLE_SIM: the lines of `wattle-sim env`, with the standard library alone."""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from wattle_gym.protocol import Episode, Refused, SimulatorGone  # noqa: E402
+
+SIMULATOR = sys.argv[1]
+
+
+def play(episode, seed):
+    """All rewards and masks of an episode that always takes the first allowed node."""
+    answer, seen = episode.reset(seed), []
+    while not answer["done"]:
+        mask = answer["observation"]["mask"]
+        assert 1 in mask, "nothing is allowed"
+        seen.append((answer["reward"], mask, answer["observation"]["nodes"]))
+        answer = episode.step(mask.index(1))
+    assert answer["observation"] is None and answer["figures"]["energy_j"] > 0
+    return seen, answer["figures"]
+
+
+def shapes_are_as_announced():
+    with Episode(SIMULATOR, scenario="thesis_test2", placements=40) as episode:
+        about = episode.about
+        assert about["protocol"] == 1 and about["nodes"] == 3 and about["scenario"] == "thesis_test2"
+        told = episode.reset(1)["observation"]
+        assert len(told["nodes"]) == len(told["mask"]) == len(told["prior"]) == 3
+        assert all(len(row) == len(about["node_features"]) == 32 for row in told["nodes"])
+        assert len(told["pod"]) == len(about["pod_features"]) and len(told["context"]) == len(about["context_features"])
+
+
+def a_seed_gives_the_same_episode():
+    with Episode(SIMULATOR, placements=60) as one, Episode(SIMULATOR, placements=60) as other:
+        assert play(one, 5) == play(other, 5)
+        assert play(one, 5) == play(other, 5)  # nothing of the episode before stays
+        assert play(one, 6) != play(other, 5)
+
+
+def refusals_change_nothing():
+    with Episode(SIMULATOR, scenario="fill", nodes=4, placements=400) as episode:
+        for early in (0, 99):
+            try:
+                episode.step(early)
+                raise AssertionError("a step before reset was taken")
+            except Refused as refusal:
+                assert refusal.code == "conflict" and "reset" in refusal.mend
+        answer = episode.reset(3)
+        while not answer["done"] and answer["observation"]["mask"][0]:
+            answer = episode.step(0)
+        assert not answer["done"], "node 0 never filled"
+        for _ in range(2):
+            try:
+                episode.step(0)
+                raise AssertionError("a masked action was taken")
+            except Refused as refusal:
+                assert refusal.code == "out_of_range" and "masked" in refusal.what
+        mask = answer["observation"]["mask"]
+        episode.step(mask.index(1))
+
+
+def bad_lines_are_answered_one_by_one():
+    lines = ["", "{", "[]", "null", '{"op":1}', '{"op":"fly"}', '{"op":"reset"}', '{"op":"reset","seed":-1}',
+             '{"op":"reset","seed":1.5}', '{"op":"step","action":"0"}', '{"op":"hello","more":1}', "\xff\xfe", "x" * 10_000,
+             '{"op":"reset","seed":18446744073709551616}', '{"op":"close"}', '{"op":"hello"}']
+    done = subprocess.run([SIMULATOR, "env", "--placements", "5"], input="\n".join(lines).encode("latin-1"),
+                          capture_output=True, timeout=60, check=False)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr
+    assert len(answers) == len(lines) - 2, answers  # the empty line has no answer, and nothing is read after close
+    assert all(answer["error"]["what"] for answer in answers[:-1]) and answers[-1] == {"closed": True}
+
+
+def an_unknown_scenario_ends_with_its_reason():
+    try:
+        Episode(SIMULATOR, scenario="nope")
+        raise AssertionError("an unknown scenario was played")
+    except SimulatorGone:
+        pass
+    done = subprocess.run([SIMULATOR, "env", "--scenario", "nope"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "nope" in done.stderr and "churn_sleep" in done.stderr
+
+
+for check in (shapes_are_as_announced, a_seed_gives_the_same_episode, refusals_change_nothing,
+              bad_lines_are_answered_one_by_one, an_unknown_scenario_ends_with_its_reason):
+    check()
+    print("ok:", check.__name__.replace("_", " "))

@@ -1,0 +1,81 @@
+"""The environment. Spaces and rules are in the package's README."""
+import gymnasium
+import numpy as np
+
+from .protocol import Episode, Refused
+
+# Features are ratios, logarithms, flags and relative values, all within this (docs/features.md).
+FEATURE_LIMIT = 20.0
+PRIOR_LIMIT = 1e6
+MOST_INVALID = 100  # masked actions in a row, then the episode is truncated
+FIRST_REPORTED_SEED = 2_000_000
+
+
+class WattleEnv(gymnasium.Env):
+    metadata = {"render_modes": []}
+
+    def __init__(self, invalid_reward=-1.0, render_mode=None, **options):
+        if render_mode is not None:
+            raise ValueError("there is nothing to render")
+        self.render_mode = None
+        self.invalid_reward = float(invalid_reward)
+        self._episode = Episode(**options)
+        about = self._episode.about
+        self.node_features, self.pod_features = about["node_features"], about["pod_features"]
+        self.context_features = about["context_features"]
+        count = self._nodes = int(about["nodes"])
+
+        def box(shape, limit=FEATURE_LIMIT):
+            return gymnasium.spaces.Box(-limit, limit, shape, np.float32)
+
+        self.action_space = gymnasium.spaces.Discrete(count)
+        self.observation_space = gymnasium.spaces.Dict({
+            "nodes": box((count, len(self.node_features))),
+            "pod": box((len(self.pod_features),)),
+            "context": box((len(self.context_features),)),
+            "prior": box((count,), PRIOR_LIMIT),
+            "action_mask": gymnasium.spaces.MultiBinary(count),
+        })
+        self._answer, self._invalid = None, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        # Without a seed the next one is drawn from the environment's own generator, below those that are reported on.
+        chosen = seed if seed is not None else int(self.np_random.integers(1, 1_000_000))
+        self._answer, self._invalid = self._episode.reset(chosen), 0
+        return self._observation(), self._info()
+
+    def step(self, action):
+        try:
+            self._answer = self._episode.step(action)
+        except Refused as refusal:
+            if refusal.code != "out_of_range":
+                raise
+            self._invalid += 1
+            info = self._info()
+            info["invalid"] = f"{refusal.subject} {refusal.what}"
+            return self._observation(), self.invalid_reward, False, self._invalid >= MOST_INVALID, info
+        self._invalid = 0
+        return self._observation(), float(self._answer["reward"]), bool(self._answer["done"]), False, self._info()
+
+    def action_masks(self):
+        """As sb3-contrib's MaskablePPO asks for them."""
+        return self._observation()["action_mask"].astype(bool)
+
+    def close(self):
+        self._episode.close()
+
+    def _observation(self):
+        told = self._answer["observation"]
+        if told is None:  # the episode is over: zeros, nothing allowed
+            return {name: np.zeros(space.shape, space.dtype) for name, space in self.observation_space.spaces.items()}
+        observation = {name: np.asarray(told[name], np.float32) for name in ("nodes", "pod", "context", "prior")}
+        observation["action_mask"] = np.asarray(told["mask"], np.int8)
+        return observation
+
+    def _info(self):
+        info = {"settled": int(self._answer["settled"]), "turned_away": int(self._answer["turned_away"]),
+                "action_mask": self._observation()["action_mask"]}
+        if "figures" in self._answer:
+            info["figures"] = self._answer["figures"]
+        return info
