@@ -48,12 +48,14 @@ int run_app(int argc, char** argv) {
   CLI::App app{"Wattle's agent: measures energy, use, pressure and latency on one node"};
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
-  std::string config_file, root, output = "json", doctor_output = "text", interval;
+  std::string config_file, node, root, output = "json", doctor_output = "text", interval;
   RecorderOptions recorder;
   bool check = false;
 
   auto* run = app.add_subcommand("run", "Sample at every tick and send the samples to the controller");
   run->add_option("--config", config_file, "Configuration (YAML)")->required();
+  run->add_option("--node", node,
+                  "This node's name, whatever the configuration says: a pod knows it from its environment alone");
   run->add_flag("--check-config", check, "Only tell whether the configuration is right");
 
   auto* sampling = app.add_subcommand("sample", "Print samples; no controller is needed");
@@ -82,6 +84,7 @@ int run_app(int argc, char** argv) {
 
   auto config = config_of(config_file, root);
   if (!config) return complain(config.error());
+  if (!node.empty()) config->node = node;
   if (!interval.empty()) {
     const auto tick_s = parse::duration_s(interval);
     if (!tick_s || from_seconds(*tick_s) < kMinTick || from_seconds(*tick_s) > kMaxTick) {

@@ -44,6 +44,11 @@ struct Arguments {
   std::string tokens;              // of `keys token`, as are the next two
   std::string valid = "24h";
   bool replace = false;
+  std::string name_space = "wattle", agents_namespace = "wattle-agent";  // of `keys bootstrap`
+  std::string kubeconfig, context;                                       // of it and `doctor`
+  bool before = false, this_node = false;                                // of `doctor`, as are the next two
+  std::vector<std::string> scheduler_files;
+  std::string values_file;
   std::string shell;
   std::string mode, policy, reward, load, why, to;  // of `policy`
   std::vector<std::string> weights;

@@ -27,6 +27,7 @@ int run_top(const Invocation& invocation);
 int run_decisions(const Invocation& invocation);
 int run_explain(const Invocation& invocation);
 int run_doctor(const Invocation& invocation);
+int run_pre(const Invocation& invocation);  // `doctor --pre`
 int run_gaps(const Invocation& invocation);
 int run_status(const Invocation& invocation);
 int run_policy(const Invocation& invocation);
@@ -38,6 +39,7 @@ void declare_pods(CLI::App& command, Arguments& arguments);
 void declare_top(CLI::App& command, Arguments& arguments);
 void declare_decisions(CLI::App& command, Arguments& arguments);
 void declare_explain(CLI::App& command, Arguments& arguments);
+void declare_doctor(CLI::App& command, Arguments& arguments);
 void declare_gaps(CLI::App& command, Arguments& arguments);
 void declare_policy(CLI::App& command, Arguments& arguments);
 void declare_keys(CLI::App& command, Arguments& arguments);
@@ -52,6 +54,7 @@ Result<std::string> render_pods(const Json& document, const Sources& sources, co
 Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_explain(const Json& document, const Style& style);
 Result<std::string> render_doctor(const Json& document, const Style& style);
+Result<std::string> render_pre(const Json& document, const Style& style);
 Result<std::string> render_gaps(const Json& document, const Style& style);
 Result<std::string> render_policy(const Json& document, const Style& style);
 Result<std::string> render_status(const Json& document, const Style& style);

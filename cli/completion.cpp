@@ -14,7 +14,8 @@ std::string bash_completion() {
          "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command='' i\n"
          "  case $before in\n"
          "    -o|--output) COMPREPLY=($(compgen -W 'table wide json yaml' -- \"$word\")); return ;;\n"
-         "    --key|--server-key|--allow-list) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+         "    --key|--server-key|--allow-list|--kubeconfig|--scheduler|--values) COMPREPLY=($(compgen -f -- "
+         "\"$word\")); return ;;\n"
          "  esac\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
          "    case \" " +
@@ -28,7 +29,7 @@ std::string bash_completion() {
          names +
          "' -- \"$word\"))\n"
          "  elif [[ $before == keys ]]; then\n"
-         "    COMPREPLY=($(compgen -W 'new list allow revoke rotate token' -- \"$word\"))\n"
+         "    COMPREPLY=($(compgen -W 'new list allow revoke rotate token bootstrap unpack' -- \"$word\"))\n"
          "  elif [[ $before == policy ]]; then\n"
          "    COMPREPLY=($(compgen -W 'get set promote rollback' -- \"$word\"))\n"
          "  elif [[ $command == keys ]]; then\n"

@@ -1,8 +1,10 @@
 // `wattle doctor`: what does not work on the controller and on every node, and the mend.
 #include <nlohmann/json.hpp>
 
+#include "cli/fleet.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "cli/pre/live.hpp"
 #include "cli/show.hpp"
 
 namespace wattle::cli {
@@ -27,7 +29,7 @@ void add(Table& table, const std::string& where, const std::vector<View>& findin
 
 bool doctor_is_well(const Json& document) {
   const View controller = View(document)["controller"];
-  if (controller["ok"].flag() == false || has_failed(controller)) return false;
+  if (controller["ok"].flag() == false || has_failed(controller) || has_failed(View(document)["fleet"])) return false;
   for (const View& node : View(document)["nodes"].items())
     if (node["connected"].flag() == false || has_failed(node)) return false;
   return true;
@@ -39,6 +41,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
   Table table{{{"WHERE"}, {"FINDING"}, {"STATE"}, {"DETAIL"}, {"MEND"}}, {}};
   std::size_t connected = 0;
   add(table, "controller", controller["findings"].items(), style.wide);
+  add(table, "fleet", View(document)["fleet"]["findings"].items(), style.wide);
   for (const View& node : nodes) {
     const std::string name = node["name"].text_or();
     if (node["connected"].flag() == false)
@@ -62,9 +65,26 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
   return out;
 }
 
+namespace {
+// Names of the cluster's nodes; none are asked for without a kubeconfig.
+Result<std::optional<std::vector<std::string>>> cluster_nodes(const Arguments& said) {
+  if (said.kubeconfig.empty()) return std::optional<std::vector<std::string>>();
+  WATTLE_TRY(Cluster cluster, Cluster::open_kubeconfig(said.kubeconfig, said.context));
+  WATTLE_TRY(const auto nodes, list_nodes(cluster));
+  std::vector<std::string> names;
+  for (const Json& node : nodes) names.push_back(View(node)["metadata"]["name"].text_or());
+  return std::optional(std::move(names));
+}
+}  // namespace
+
 int run_doctor(const Invocation& invocation) {
+  if (invocation.arguments.before) return run_pre(invocation);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-    WATTLE_TRY(const Json document, controller.ask("doctor", {}));
+    WATTLE_TRY(Json document, controller.ask("doctor", {}));
+    WATTLE_TRY(const Json nodes, controller.ask("nodes", {}));
+    WATTLE_TRY(const Json status, controller.ask("status", {}));
+    WATTLE_TRY(const auto expected, cluster_nodes(invocation.arguments));
+    document["fleet"] = findings_document(judge_fleet(document, nodes, status, expected));
     WATTLE_CHECK(print(invocation, document, render_doctor));
     return doctor_is_well(document) ? kOk : kProblem;
   });

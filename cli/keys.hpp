@@ -19,4 +19,8 @@ void declare_tokens(CLI::App& keys, Arguments& arguments);
 // "token new" and so on; null: none of these.
 const KeysAction* token_action(std::string_view name);
 
+// `keys bootstrap` and `keys unpack`: the keys of an installation in Kubernetes.
+void declare_cluster_keys(CLI::App& keys, Arguments& arguments);
+const KeysAction* cluster_action(std::string_view name);
+
 }  // namespace wattle::cli

@@ -32,7 +32,7 @@ Table findings_table(const std::vector<View>& findings) {
   Table table{{{"FINDING"}, {"STATE"}, {"DETAIL"}, {"MEND"}}, {}};
   for (const View& finding : findings) {
     const std::string state = finding["state"].text_or();
-    const Tone tone = state == "failed" ? Tone::bad : state == "lost" ? Tone::warning : Tone::plain;
+    const Tone tone = state == "failed" ? Tone::bad : state == "lost" || state == "warn" ? Tone::warning : Tone::plain;
     table.rows.push_back(
         {finding["name"].text_or(), {state, tone}, finding["detail"].text_or(), finding["mend"].text_or("")});
   }

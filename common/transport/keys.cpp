@@ -115,9 +115,9 @@ Result<KeyPair> KeyPair::load(const std::string& path) {
   return pair;
 }
 
-Status KeyPair::save(const std::string& path) const {
-  return write_file_atomically(path, "public-key: " + public_key + "\nsecret-key: " + secret_key + "\n", 0400);
-}
+std::string KeyPair::text() const { return "public-key: " + public_key + "\nsecret-key: " + secret_key + "\n"; }
+
+Status KeyPair::save(const std::string& path) const { return write_file_atomically(path, text(), 0400); }
 
 Result<std::string> load_public_key(const std::string& path) {
   WATTLE_TRY(const File file, open_at(path));

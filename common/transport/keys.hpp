@@ -36,6 +36,7 @@ struct KeyPair {
   // A file "public-key: ...\nsecret-key: ...\n", mode 0400; refused when group or others may read it.
   static Result<KeyPair> load(const std::string& path);
   Status save(const std::string& path) const;
+  std::string text() const;  // what the file holds: a secret
 };
 
 // A public key as people pass it on: one line, Z85.

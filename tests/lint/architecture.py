@@ -47,7 +47,7 @@ HOMES = {
     r"bpf/": ["agent/bpf"],
     r"torch/|ATen/|c10/": ["models/torch"],
     r"msgpack": ["common/wire/codec.cpp"],
-    r"yaml-cpp/": ["common/config.cpp"],
+    r"yaml-cpp/": ["common/config.cpp", "common/yaml_tree.cpp"],
     r"spdlog/|fmt/": ["common/log.cpp"],
     r"zlib\.h": ["sim/x8/gzip.cpp"],
     r"muParser": ["placement/expression.cpp"],

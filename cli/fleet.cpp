@@ -1,0 +1,120 @@
+#include "cli/fleet.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/parts.hpp"
+#include "cli/pre/rules.hpp"
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+constexpr std::size_t kNamesShown = 5;
+
+void judge_agents(Findings& out, const View& nodes, const std::optional<std::vector<std::string>>& expected) {
+  std::vector<std::string> away, missing, strange;
+  std::set<std::string> known;
+  for (const View& node : nodes.items()) {
+    const std::string name = node["name"].text_or();
+    known.insert(name);
+    if (node["connected"].flag() == false) away.push_back(name);
+  }
+  if (!away.empty()) out.failed("agents", "away, " + some_of(away, known.size()), "see the agents' logs there");
+  if (!expected) return;
+  for (const std::string& name : *expected)
+    if (!known.contains(name)) missing.push_back(name);
+  const std::set<std::string> wanted(expected->begin(), expected->end());
+  for (const std::string& name : known)
+    if (!wanted.contains(name)) strange.push_back(name);
+  if (!missing.empty())
+    out.failed("agents.missing", "never heard, " + some_of(missing, expected->size()),
+               "kubectl -n wattle-agent get pods -o wide; taints that the DaemonSet does not tolerate?");
+  else
+    out.ok("agents.missing", "every node of the cluster has been heard");
+  if (!strange.empty())
+    out.warn("agents.names", "no nodes of the cluster, " + some_of(strange, known.size()),
+             "give agents the nodes' names: wattle-agent run --node");
+}
+
+void judge_versions(Findings& out, const View& nodes, const View& status) {
+  const std::string ours = status["version"].text_or("");
+  std::map<std::string, std::vector<std::string>> others;
+  std::size_t all = 0;
+  for (const View& node : nodes.items()) {
+    ++all;
+    const std::string theirs = node["agent_version"].text_or("");
+    if (!theirs.empty() && theirs != ours) others[theirs].push_back(node["name"].text_or());
+  }
+  const auto controller = parse_version(ours);
+  for (const auto& [version, names] : others) {
+    const auto agent = parse_version(version);
+    const bool near =
+        agent && controller && agent->major == controller->major && std::abs(agent->minor - controller->minor) <= 1;
+    const std::string detail = "agents of " + version + ", controller " + ours + ": " + some_of(names, all);
+    if (near)
+      out.warn("versions", detail, "finish the upgrade");
+    else
+      out.failed("versions", detail + "; one version apart is what is tested", "upgrade the older");
+  }
+  if (others.empty() && all > 0) out.ok("versions", "all " + ours);
+}
+
+// What several nodes lack, once; the table of a large fleet is read from here.
+void judge_sources(Findings& out, const View& doctor) {
+  struct Lack {
+    std::vector<std::string> names;
+    std::string detail, mend;
+  };
+  std::map<std::string, Lack> lacks;
+  const auto nodes = doctor["nodes"].items();
+  for (const View& node : nodes)
+    for (const View& finding : node["findings"].items()) {
+      if (finding["state"].text() == "ok") continue;
+      Lack& lack = lacks[finding["name"].text_or()];
+      if (lack.names.empty()) lack = {{}, finding["detail"].text_or(""), finding["mend"].text_or("")};
+      lack.names.push_back(node["name"].text_or());
+    }
+  for (const auto& [name, lack] : lacks)
+    if (lack.names.size() > 1)
+      out.warn(name, "lost on " + some_of(lack.names, nodes.size()) + "; " + lack.detail, lack.mend);
+}
+
+void judge_energy(Findings& out, const View& nodes) {
+  std::vector<std::string> modelled;
+  std::size_t all = 0;
+  for (const View& node : nodes.items()) {
+    ++all;
+    const std::string source = node["energy_source"].text_or("none");
+    if (source == "none" || source == "estimated") modelled.push_back(node["name"].text_or());
+  }
+  if (!modelled.empty())
+    out.warn("energy", "not measured on " + some_of(modelled, all),
+             "wattle-agent doctor there; or estimate: {idle_w, max_w} of its kind");
+  else if (all > 0)
+    out.ok("energy", "measured on every node");
+}
+}  // namespace
+
+std::string some_of(const std::vector<std::string>& names, std::size_t all) {
+  std::vector<std::string> shown(names.begin(),
+                                 names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamesShown)));
+  if (shown.size() < names.size()) shown.emplace_back("...");
+  return std::to_string(names.size()) + " of " + std::to_string(all) + " nodes: " + joined(shown, ", ");
+}
+
+std::vector<Finding> judge_fleet(const Json& doctor, const Json& nodes, const Json& status,
+                                 const std::optional<std::vector<std::string>>& expected_nodes) {
+  Findings out("fleet");
+  const View list = View(nodes)["nodes"];
+  judge_agents(out, list, expected_nodes);
+  judge_versions(out, list, View(status));
+  judge_sources(out, View(doctor));
+  judge_energy(out, list);
+  return std::move(out).all();
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,22 @@
+// fleet: what is seen only of all nodes together: agents that are missing, versions that differ, sources that many lack.
+// Source   the documents doctor, nodes and status of docs/api.md; names of a cluster's nodes, where somebody asked for them
+// Threads  pure
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/pre/finding.hpp"
+
+namespace wattle::cli {
+
+std::vector<Finding> judge_fleet(const nlohmann::ordered_json& doctor, const nlohmann::ordered_json& nodes,
+                                 const nlohmann::ordered_json& status,
+                                 const std::optional<std::vector<std::string>>& expected_nodes);
+
+// "3 of 8 nodes: a, b, c"; at most five names.
+std::string some_of(const std::vector<std::string>& names, std::size_t all);
+
+}  // namespace wattle::cli

@@ -1,0 +1,235 @@
+// `wattle keys bootstrap` and `wattle keys unpack`: the keys of an installation in a Kubernetes cluster.
+//
+// Secret wattle-shim       shim.key, shim.key.pub
+// Secret wattle-operator   operator.key, operator.key.pub
+// Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (who the other two are)
+// ConfigMap wattle-public  controller.pub, ca.pem: in the controller's namespace and in the agents'
+//
+// What is there is left alone, so that the command may run again at any time; the controller's Secret is made last of the three.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/cluster.hpp"
+#include "cli/keys.hpp"
+#include "cli/view.hpp"
+#include "common/base64.hpp"
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/http/certificate.hpp"
+#include "common/transport/allow_edit.hpp"
+#include "common/transport/keys.hpp"
+
+namespace wattle::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+using transport::AllowLine;
+using transport::KeyPair;
+using Texts = std::map<std::string, std::string>;
+
+constexpr std::chrono::hours kCertificateLife{24 * 3650};
+constexpr const char* kPublicMap = "wattle-public";
+constexpr std::size_t kMaxSecretBytes = 64 << 10;
+
+std::string path_of(const std::string& name_space, const char* kind) {
+  return "/api/v1/namespaces/" + name_space + "/" + kind;
+}
+
+bool is_label(const std::string& text) {
+  return !text.empty() && text.size() <= 63 && text.front() != '-' && text.back() != '-' &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+}
+
+Json object_of(const char* kind, const std::string& name, const std::string& name_space, const char* under,
+               const Texts& texts) {
+  return {
+      {"apiVersion", "v1"},
+      {"kind", kind},
+      {"metadata", {{"name", name}, {"namespace", name_space}, {"labels", {{"app.kubernetes.io/part-of", "wattle"}}}}},
+      {under, texts}};
+}
+
+// The texts of a Secret; those that are no base64 are left out.
+Texts texts_of(const Json& secret) {
+  Texts out;
+  for (const auto& [key, value] : View(secret)["data"].members())
+    if (auto text = base64_decode(value.text_or(""))) out[key] = std::move(*text);
+  return out;
+}
+
+// What it holds, made by `make` if it is not there.
+Result<Texts> secret(Cluster& cluster, const std::string& name_space, const std::string& name, std::ostream& out,
+                     const std::function<Result<Texts>()>& make) {
+  const std::string target = path_of(name_space, "secrets") + "/" + name;
+  const std::string told = "Secret " + name_space + "/" + name;
+  WATTLE_TRY(auto found, cluster.find(target));
+  if (!found) {
+    WATTLE_TRY(Texts made, make());
+    WATTLE_TRY(const bool created, cluster.create(path_of(name_space, "secrets"),
+                                                  object_of("Secret", name, name_space, "stringData", made)));
+    if (created) {
+      out << told << ": made\n";
+      return made;
+    }
+    WATTLE_TRY(found, cluster.find(target));  // another was quicker
+    if (!found) return fail(Errc::conflict, told, "comes and goes", "run this again");
+  }
+  out << told << ": is there\n";
+  return texts_of(*found);
+}
+
+Result<std::string> public_key(Cluster& cluster, const std::string& name_space, const std::string& role,
+                               std::ostream& out) {
+  WATTLE_TRY(const Texts texts, secret(cluster, name_space, "wattle-" + role, out, [&]() -> Result<Texts> {
+               const KeyPair pair = KeyPair::generate();
+               return Texts{{role + ".key", pair.text()}, {role + ".key.pub", pair.public_key + "\n"}};
+             }));
+  const auto found = texts.find(role + ".key.pub");
+  const std::string key = found == texts.end() ? "" : found->second.substr(0, found->second.find('\n'));
+  if (!transport::is_public_key(key))
+    return fail(Errc::malformed, "Secret " + name_space + "/wattle-" + role, "has no key in " + role + ".key.pub",
+                "delete it, and the Secret wattle-controller, so that both are made anew");
+  return key;
+}
+
+Result<Texts> controller_texts(const std::string& name_space, const std::string& allow) {
+  const std::string host = "wattle-controller." + name_space + ".svc";
+  const KeyPair pair = KeyPair::generate();
+  WATTLE_TRY(const http::Certificate own,
+             http::self_signed({host, host + ".cluster.local", "wattle-controller." + name_space, "wattle-controller"},
+                               SystemClock().wall(), kCertificateLife));
+  return Texts{{"controller.key", pair.text()},
+               {"controller.key.pub", pair.public_key + "\n"},
+               {"tls.crt", own.certificate},
+               {"tls.key", own.key},
+               {"allow", allow}};
+}
+
+Status publish(Cluster& cluster, const std::string& name_space, const Texts& texts, std::ostream& out) {
+  const std::string told = "ConfigMap " + name_space + "/" + kPublicMap;
+  WATTLE_TRY(const bool made, cluster.create(path_of(name_space, "configmaps"),
+                                             object_of("ConfigMap", kPublicMap, name_space, "data", texts)));
+  if (!made) {
+    WATTLE_TRY(const Json found, cluster.get(path_of(name_space, "configmaps") + "/" + kPublicMap));
+    for (const auto& [key, text] : texts)
+      if (View(found)["data"][key].text() != text)
+        return fail(Errc::conflict, told, key + " is not that of the Secret wattle-controller",
+                    "delete the ConfigMap, and run this again");
+  }
+  out << told << (made ? ": made\n" : ": is there\n");
+  return {};
+}
+
+Status make_all(Cluster& cluster, const std::string& control, const std::string& agents, std::ostream& out) {
+  WATTLE_TRY(const std::string shim, public_key(cluster, control, "shim", out));
+  WATTLE_TRY(const std::string operator_key, public_key(cluster, control, "operator", out));
+  const std::string allow = transport::with_line(
+      transport::with_line("", {shim, std::string(transport::to_string(transport::Role::shim)), "wattle-scheduler"}),
+      {operator_key, std::string(transport::to_string(transport::Role::operator_)), "operator"});
+  WATTLE_TRY(const Texts texts,
+             secret(cluster, control, "wattle-controller", out, [&] { return controller_texts(control, allow); }));
+  const auto text = [&](const char* key) {
+    const auto found = texts.find(key);
+    return found == texts.end() ? std::string() : found->second;
+  };
+  for (const std::string& key : {shim, operator_key})
+    if (text("allow").find(key) == std::string::npos)
+      return fail(Errc::conflict, "Secret " + control + "/wattle-controller", "its `allow` lacks the key " + key,
+                  "add it there, or delete the Secret so that it is made anew");
+  WATTLE_CHECK(
+      publish(cluster, control, {{"controller.pub", text("controller.key.pub")}, {"ca.pem", text("tls.crt")}}, out));
+  return publish(cluster, agents, {{"ca.pem", text("tls.crt")}}, out);
+}
+
+int bootstrap(const Invocation& invocation) {
+  const Arguments& said = invocation.arguments;
+  for (const std::string& name : {said.name_space, said.agents_namespace})
+    if (!is_label(name))
+      return complain(invocation, {Errc::malformed, "'" + name + "'", "is no namespace", "letters, digits and '-'"},
+                      kUsage);
+  auto cluster =
+      said.kubeconfig.empty() ? Cluster::open_in_pod() : Cluster::open_kubeconfig(said.kubeconfig, said.context);
+  if (!cluster) {
+    Error error = cluster.error();
+    if (said.kubeconfig.empty()) error.mend = "give --kubeconfig FILE";
+    return complain(invocation, error, kUsage);
+  }
+  const auto made = make_all(*cluster, said.name_space, said.agents_namespace, invocation.around.out);
+  return made ? kOk : complain(invocation, made.error(), kProblem);
+}
+
+// Lines that the list does not have yet; a key that was revoked there stays revoked.
+Status allow_lines_of(const std::string& text, const std::string& path, std::ostream& out) {
+  WATTLE_TRY(const Fd held, transport::lock_list(path));
+  WATTLE_TRY(const std::string before, transport::read_list(path, true));
+  std::string after = before;
+  const auto known = transport::allow_lines(before);
+  for (const AllowLine& line : transport::allow_lines(text)) {
+    const auto same =
+        std::find_if(known.begin(), known.end(), [&](const AllowLine& one) { return one.key == line.key; });
+    if (same != known.end()) continue;
+    const bool revoked = transport::is_revoked(before, line.key);
+    out << path << (revoked ? ": was told to refuse " : ": allows ") << line.key << " " << line.role << " " << line.name
+        << "\n";
+    if (!revoked) after = transport::with_line(after, line);
+  }
+  return after == before ? Status() : transport::write_list(path, after);
+}
+
+Status copy_all(const std::string& from, const std::string& to, const std::string& allow_list, std::ostream& out) {
+  WATTLE_TRY(const Dir source, Dir::open_(from));
+  WATTLE_TRY(const auto entries, source.list());
+  std::size_t copied = 0;
+  for (const DirEntry& entry : entries) {
+    if (entry.is_dir || entry.name.starts_with(".")) continue;  // of a mounted Secret the kubelet's own
+    WATTLE_TRY(const std::string text, source.read_file(entry.name, kMaxSecretBytes));
+    WATTLE_CHECK(write_file_atomically(to + "/" + entry.name, text, 0400));
+    ++copied;
+    if (entry.name == "allow" && !allow_list.empty()) WATTLE_CHECK(allow_lines_of(text, allow_list, out));
+  }
+  if (copied == 0) return fail(Errc::not_found, from, "holds no files", "is it the folder of a mounted Secret?");
+  out << to << ": " << copied << " files, mode 0400\n";
+  return {};
+}
+
+int unpack(const Invocation& invocation) {
+  const auto& words = invocation.arguments.words;
+  const auto done = copy_all(words[0], words[1], invocation.arguments.allow_list, invocation.around.out);
+  return done ? kOk : complain(invocation, done.error(), kProblem);
+}
+
+constexpr std::array kActions{
+    KeysAction{"bootstrap", "Make the keys of an installation in Kubernetes, as Secrets, where they are not there yet",
+               bootstrap},
+    KeysAction{"unpack", "Copy a mounted Secret's files to a folder, mode 0400, and allow the keys of its file `allow`",
+               unpack}};
+}  // namespace
+
+void declare_cluster_keys(CLI::App& keys, Arguments& arguments) {
+  for (const KeysAction& action : kActions) {
+    auto* sub = keys.add_subcommand(std::string(action.name), std::string(action.help));
+    sub->fallthrough();
+    sub->callback([&arguments, name = action.name] { arguments.action = name; });
+    if (action.name == "unpack") {
+      sub->add_option("FROM TO", arguments.words, "The Secret's folder, and where its files go")
+          ->required()
+          ->expected(2);
+      sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list");
+      continue;
+    }
+    sub->add_option("--namespace", arguments.name_space, "Of the controller (default wattle)");
+    sub->add_option("--agents-namespace", arguments.agents_namespace, "Of the agents (default wattle-agent)");
+    sub->add_option("--kubeconfig", arguments.kubeconfig, "How to reach the API server (default: as a pod does)");
+    sub->add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
+  }
+}
+
+const KeysAction* cluster_action(std::string_view name) {
+  const auto found =
+      std::find_if(kActions.begin(), kActions.end(), [&](const KeysAction& action) { return action.name == name; });
+  return found == kActions.end() ? nullptr : &*found;
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,128 @@
+#include "cli/pre/cluster_rules.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/fleet.hpp"
+#include "cli/parts.hpp"
+#include "cli/pre/rules.hpp"
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+constexpr const char* kChartScheduler = "v1.35.4";
+constexpr MinorVersion kBpfKernel{5, 12};
+constexpr MinorVersion kSeccompContainerd{1, 6};  // its default profile lets CAP_BPF reach bpf(2) from 1.6.9 on
+
+bool is_ready(const View& node) {
+  for (const View& condition : node["status"]["conditions"].items())
+    if (condition["type"].text() == "Ready") return condition["status"].text() == "True";
+  return false;
+}
+
+struct NodeNames {
+  std::vector<std::string> not_linux, old_kernel, old_runtime, not_ready;
+  std::set<std::string> architectures;
+};
+
+NodeNames sorted_out(const std::vector<Json>& nodes) {
+  NodeNames out;
+  for (const Json& object : nodes) {
+    const View node(object), info = node["status"]["nodeInfo"];
+    const std::string name = node["metadata"]["name"].text_or();
+    if (!is_ready(node)) out.not_ready.push_back(name);
+    if (info["operatingSystem"].text_or("linux") != "linux") {
+      out.not_linux.push_back(name);
+      continue;
+    }
+    out.architectures.insert(info["architecture"].text_or("unknown"));
+    const auto kernel = parse_version(info["kernelVersion"].text_or(""));
+    if (kernel && *kernel < kBpfKernel) out.old_kernel.push_back(name);
+    const std::string runtime = info["containerRuntimeVersion"].text_or("");
+    const auto version =
+        parse_version(std::string_view(runtime).substr(std::min(runtime.rfind('/') + 1, runtime.size())));
+    if (runtime.starts_with("containerd://") && version && *version < kSeccompContainerd)
+      out.old_runtime.push_back(name);
+  }
+  return out;
+}
+}  // namespace
+
+std::vector<Finding> judge_version(const Json& document, const std::string& scheduler_tag) {
+  Findings out("cluster");
+  const std::string text = View(document)["gitVersion"].text_or("");
+  const auto server = parse_version(text);
+  if (!server) {
+    out.failed("version", "the API server tells no version", "is it one?");
+    return std::move(out).all();
+  }
+  if (*server < kOldestKube)
+    out.failed("version", text + " is too old", kOldestKube.text() + " or later");
+  else if (*server > kNewestKube)
+    out.warn("version", text + " is newer than what was tried, " + kNewestKube.text(), "try it in shadow first");
+  else
+    out.ok("version", text);
+  const std::string tag = scheduler_tag.empty() ? kChartScheduler : scheduler_tag;
+  const auto scheduler = parse_version(tag);
+  const std::string mend = "set scheduler.tag to v" + server->text() + " and its newest patch";
+  if (scheduler && *scheduler > *server)
+    out.failed("scheduler.tag", tag + " is newer than the API server, " + text, mend);
+  else if (scheduler && (scheduler->major < server->major || scheduler->minor + 1 < server->minor))
+    out.failed("scheduler.tag", tag + " is more than one minor version older than the API server, " + text, mend);
+  else if (scheduler && *scheduler < *server)
+    out.warn("scheduler.tag", tag + " is older than the API server, " + text, mend);
+  else
+    out.ok("scheduler.tag", tag);
+  return std::move(out).all();
+}
+
+std::vector<Finding> judge_nodes(const std::vector<Json>& nodes) {
+  Findings out("cluster");
+  const NodeNames names = sorted_out(nodes);
+  const std::size_t all = nodes.size();
+  if (all == 0) out.warn("nodes", "none is there", "");
+  if (!names.not_ready.empty())
+    out.warn("nodes.ready", "not ready, " + some_of(names.not_ready, all), "kubectl describe node");
+  if (!names.not_linux.empty()) out.warn("nodes.linux", "no agent runs on " + some_of(names.not_linux, all), "");
+  if (names.architectures.size() > 1)
+    out.warn("nodes.architecture", "several: " + joined({names.architectures.begin(), names.architectures.end()}, ", "),
+             "build the images for each, under one name");
+  if (!names.old_kernel.empty())
+    out.warn("nodes.kernel",
+             "older than " + kBpfKernel.text() + ", " + some_of(names.old_kernel, all) + "; no BPF programs there", "");
+  if (!names.old_runtime.empty())
+    out.warn("nodes.runtime",
+             "containerd older than 1.6.9, " + some_of(names.old_runtime, all) +
+                 "; its seccomp profile refuses bpf and perf_event_open",
+             "a newer containerd, or a Localhost profile");
+  if (all > 0 && names.not_ready.size() < all)
+    out.ok("nodes", std::to_string(all - names.not_ready.size()) + " of " + std::to_string(all) + " ready");
+  return std::move(out).all();
+}
+
+std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
+                                     const std::optional<Json>& found) {
+  Findings out("cluster");
+  const std::string what = "namespace." + name;
+  if (!found) {
+    out.ok(what, "is not there yet: the chart makes it");
+    return std::move(out).all();
+  }
+  const std::string enforced = View(*found)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].text_or("");
+  const std::string mend =
+      "kubectl label namespace " + name + " --overwrite pod-security.kubernetes.io/enforce=" + level;
+  if (level == "privileged" && (enforced == "restricted" || enforced == "baseline"))
+    out.failed(what, "Pod Security " + enforced + " refuses the agents' host paths", mend);
+  else if (enforced.empty())
+    out.warn(what, "is there, without a Pod Security label: the cluster's default holds", mend);
+  else if (level == "restricted" && enforced != level)
+    out.warn(what, "Pod Security " + enforced + " lets in more than is needed", mend);
+  else
+    out.ok(what, "Pod Security " + enforced);
+  return std::move(out).all();
+}
+
+}  // namespace wattle::cli

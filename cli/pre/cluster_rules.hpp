@@ -1,0 +1,46 @@
+// cluster_rules: what an API server says of itself, its nodes and namespaces, held against what an installation needs.
+// Source   GET /version, nodes, namespaces; SelfSubjectAccessReview
+// Threads  pure
+#pragma once
+
+#include <array>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/pre/finding.hpp"
+
+namespace wattle::cli {
+
+// `scheduler_tag`: of the second kube-scheduler that is to run; empty: the chart's.
+std::vector<Finding> judge_version(const nlohmann::ordered_json& version, const std::string& scheduler_tag);
+std::vector<Finding> judge_nodes(const std::vector<nlohmann::ordered_json>& nodes);
+// `found` is absent where it does not exist yet; `level` is the Pod Security that its pods need.
+std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,
+                                     const std::optional<nlohmann::ordered_json>& found);
+
+// What whoever installs must be allowed.
+struct Permission {
+  const char* verb;
+  const char* group;
+  const char* resource;
+  bool in_control, in_agents;  // namespaces; neither: of the cluster
+};
+inline constexpr std::array<Permission, 13> kInstallerNeeds{{
+    {"create", "", "namespaces", false, false},
+    {"create", "rbac.authorization.k8s.io", "clusterroles", false, false},
+    {"create", "rbac.authorization.k8s.io", "clusterrolebindings", false, false},
+    {"create", "rbac.authorization.k8s.io", "roles", true, true},
+    {"create", "rbac.authorization.k8s.io", "rolebindings", true, true},
+    {"create", "", "serviceaccounts", true, true},
+    {"create", "", "configmaps", true, true},
+    {"create", "", "services", true, false},
+    {"create", "", "persistentvolumeclaims", true, false},
+    {"create", "apps", "deployments", true, false},
+    {"create", "apps", "daemonsets", false, true},
+    {"create", "batch", "jobs", true, false},
+    {"create", "networking.k8s.io", "networkpolicies", true, true},
+}};
+
+}  // namespace wattle::cli

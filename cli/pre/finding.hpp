@@ -1,0 +1,49 @@
+// finding: what was found before anything is installed, of a file, a cluster or this machine.
+// Gives    objects of docs/api.md, "doctor": name, state, detail, mend
+// Threads  values
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace wattle::cli {
+
+enum class State { ok, warn, failed };  // warn: it works, and something is worse than it need be
+
+struct Finding {
+  std::string where;  // file, or "cluster", or the machine's name
+  std::string name;   // one word or path that stays the same: "extender.weight"
+  State state = State::ok;
+  std::string detail;
+  std::string mend;
+};
+
+class Findings {
+ public:
+  explicit Findings(std::string where) : where_(std::move(where)) {}
+  void ok(std::string name, std::string detail) { add(std::move(name), State::ok, std::move(detail), ""); }
+  void warn(std::string name, std::string detail, std::string mend) {
+    add(std::move(name), State::warn, std::move(detail), std::move(mend));
+  }
+  void failed(std::string name, std::string detail, std::string mend) {
+    add(std::move(name), State::failed, std::move(detail), std::move(mend));
+  }
+  void add(std::string name, State state, std::string detail, std::string mend) {
+    all_.push_back({where_, std::move(name), state, std::move(detail), std::move(mend)});
+  }
+  void take(std::vector<Finding> more) {
+    for (Finding& one : more) all_.push_back(std::move(one));
+  }
+  std::vector<Finding> all() && { return std::move(all_); }
+
+ private:
+  std::string where_;
+  std::vector<Finding> all_;
+};
+
+// {"ok": ..., "findings": [...]}
+nlohmann::ordered_json findings_document(const std::vector<Finding>& findings);
+
+}  // namespace wattle::cli

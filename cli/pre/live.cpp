@@ -1,0 +1,70 @@
+#include "cli/pre/live.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/pre/cluster_rules.hpp"
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+constexpr std::size_t kMaxPages = 200;
+
+Status ask_permission(Cluster& cluster, const Permission& needed, const std::string& name_space, Findings& out) {
+  Json attributes = {{"verb", needed.verb}, {"group", needed.group}, {"resource", needed.resource}};
+  if (!name_space.empty()) attributes["namespace"] = name_space;
+  WATTLE_TRY(const Json answer, cluster.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                                             {{"apiVersion", "authorization.k8s.io/v1"},
+                                              {"kind", "SelfSubjectAccessReview"},
+                                              {"spec", {{"resourceAttributes", std::move(attributes)}}}}));
+  if (View(answer)["status"]["allowed"].flag() == true) return {};
+  out.failed("permission",
+             std::string("you may not ") + needed.verb + " " + needed.resource +
+                 (name_space.empty() ? " of the cluster" : " in " + name_space),
+             "install as a cluster administrator");
+  return {};
+}
+
+Result<std::vector<Finding>> judge_permissions(Cluster& cluster, const Installation& installation) {
+  Findings out("cluster");
+  for (const Permission& needed : kInstallerNeeds) {
+    if (!needed.in_control && !needed.in_agents) WATTLE_CHECK(ask_permission(cluster, needed, "", out));
+    if (needed.in_control) WATTLE_CHECK(ask_permission(cluster, needed, installation.control, out));
+    if (needed.in_agents) WATTLE_CHECK(ask_permission(cluster, needed, installation.agents, out));
+  }
+  std::vector<Finding> all = std::move(out).all();
+  if (all.empty()) all.push_back({"cluster", "permission", State::ok, "all that an installation needs", ""});
+  return all;
+}
+}  // namespace
+
+Result<std::vector<Json>> list_nodes(Cluster& cluster) {
+  std::vector<Json> nodes;
+  std::string next;
+  for (std::size_t page = 0; page < kMaxPages; ++page) {
+    WATTLE_TRY(Json list, cluster.get("/api/v1/nodes?limit=500" + (next.empty() ? "" : "&continue=" + next)));
+    if (list.contains("items") && list["items"].is_array())
+      for (Json& node : list["items"]) nodes.push_back(std::move(node));
+    next = View(list)["metadata"]["continue"].text_or("");
+    if (next.empty()) break;
+  }
+  return nodes;
+}
+
+Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installation& installation) {
+  Findings out("cluster");
+  WATTLE_TRY(const Json version, cluster.get("/version"));
+  out.take(judge_version(version, installation.scheduler_tag));
+  WATTLE_TRY(auto permissions, judge_permissions(cluster, installation));
+  out.take(std::move(permissions));
+  WATTLE_TRY(const auto control, cluster.find("/api/v1/namespaces/" + installation.control));
+  out.take(judge_namespace(installation.control, "restricted", control));
+  WATTLE_TRY(const auto agents, cluster.find("/api/v1/namespaces/" + installation.agents));
+  out.take(judge_namespace(installation.agents, "privileged", agents));
+  WATTLE_TRY(const auto nodes, list_nodes(cluster));
+  out.take(judge_nodes(nodes));
+  return std::move(out).all();
+}
+
+}  // namespace wattle::cli

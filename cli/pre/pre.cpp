@@ -1,0 +1,121 @@
+// `wattle doctor --pre`: what would go wrong, before anything is installed.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/pre/live.hpp"
+#include "cli/pre/scheduler_config.hpp"
+#include "cli/pre/values.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "cli/view.hpp"
+#include "common/yaml_tree.hpp"
+
+namespace wattle::cli {
+
+namespace {
+constexpr std::array<const char*, 3> kStates{"ok", "warn", "failed"};
+
+// Beside this program, else on the PATH.
+std::string agent_program() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto beside = self.parent_path() / "wattle-agent";
+  return !error && std::filesystem::exists(beside, error) ? beside.string() : "wattle-agent";
+}
+
+Result<std::vector<Finding>> examine(const Arguments& said) {
+  Findings all("");
+  Installation installation{said.name_space, said.agents_namespace, ""};
+  if (!said.values_file.empty()) {
+    WATTLE_TRY(const auto documents, load_yaml(said.values_file));
+    for (const Json& values : documents) {
+      const View names = View(values)["namespaces"];
+      all.take(judge_values(values, said.values_file));
+      installation.control = names["control"].text_or(installation.control);
+      installation.agents = names["agents"].text_or(installation.agents);
+      installation.scheduler_tag = View(values)["scheduler"]["tag"].text_or("");
+    }
+  }
+  for (const std::string& file : said.scheduler_files) {
+    WATTLE_TRY(const auto documents, load_yaml(file));
+    all.take(judge_scheduler(documents, file));
+  }
+  if (!said.kubeconfig.empty()) {
+    WATTLE_TRY(Cluster cluster, Cluster::open_kubeconfig(said.kubeconfig, said.context));
+    WATTLE_TRY(auto found, examine_cluster(cluster, installation));
+    all.take(std::move(found));
+  }
+  const bool nothing_named = said.values_file.empty() && said.scheduler_files.empty() && said.kubeconfig.empty();
+  if (said.this_node || nothing_named) {
+    WATTLE_TRY(auto found, examine_this_node(agent_program()));
+    all.take(std::move(found));
+  }
+  return std::move(all).all();
+}
+}  // namespace
+
+Json findings_document(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  bool ok = true;
+  for (const Finding& finding : findings) {
+    ok = ok && finding.state != State::failed;
+    list.push_back({{"where", finding.where},
+                    {"name", finding.name},
+                    {"state", kStates[static_cast<std::size_t>(finding.state)]},
+                    {"detail", finding.detail},
+                    {"mend", finding.mend}});
+  }
+  return {{"ok", ok}, {"findings", std::move(list)}};
+}
+
+Result<std::string> render_pre(const Json& document, const Style& style) {
+  WATTLE_TRY(const auto findings, View(document).list("findings"));
+  Table table{{{"WHERE"}, {"FINDING"}, {"STATE"}, {"DETAIL"}, {"MEND"}}, {}};
+  std::size_t warned = 0, failed = 0;
+  for (const View& finding : findings) {
+    const std::string state = finding["state"].text_or();
+    failed += state == "failed" ? 1U : 0U;
+    warned += state == "warn" ? 1U : 0U;
+    if (state == "ok" && !style.wide) continue;
+    const Tone tone = state == "failed" ? Tone::bad : state == "warn" ? Tone::warning : Tone::plain;
+    table.rows.push_back({finding["where"].text_or(),
+                          finding["name"].text_or(),
+                          {state, tone},
+                          finding["detail"].text_or(""),
+                          finding["mend"].text_or("")});
+  }
+  std::string out = std::to_string(findings.size()) + " things looked at: " +
+                    (failed > 0 ? toned(std::to_string(failed) + " must be mended", Tone::bad, style.colour)
+                                : toned("nothing must be mended", Tone::good, style.colour)) +
+                    (warned > 0 ? ", " + std::to_string(warned) + " could be better" : "") + "\n";
+  if (!table.rows.empty()) out += "\n" + to_text(table, style.colour);
+  return out;
+}
+
+int run_pre(const Invocation& invocation) {
+  const auto found = examine(invocation.arguments);
+  if (!found) return complain(invocation, found.error(), kUsage);
+  const Json document = findings_document(*found);
+  const auto printed = print(invocation, document, render_pre);
+  if (!printed) return complain(invocation, printed.error(), kProblem);
+  return document["ok"].get<bool>() ? kOk : kProblem;
+}
+
+void declare_doctor(CLI::App& command, Arguments& arguments) {
+  auto* pre = command.add_flag("--pre", arguments.before,
+                               "Look before an installation: at what the next four name, or at this machine");
+  command.add_option("--scheduler", arguments.scheduler_files, "A kube-scheduler's configuration or manifest")
+      ->needs(pre);
+  command.add_option("--values", arguments.values_file, "Values for the chart")->needs(pre);
+  command.add_flag("--node", arguments.this_node, "Also this machine, by wattle-agent doctor")->needs(pre);
+  command.add_option("--kubeconfig", arguments.kubeconfig,
+                     "The cluster; without --pre: its nodes, for those that have no agent");
+  command.add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
+  command.add_option("--namespace", arguments.name_space, "Of the controller (default wattle)")->needs(pre);
+  command.add_option("--agents-namespace", arguments.agents_namespace, "Of the agents (default wattle-agent)")
+      ->needs(pre);
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,61 @@
+#include "cli/pre/rules.hpp"
+
+#include "cli/human.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::cli {
+
+namespace {
+// Of the plugins whose scores it is to outvote: NodeResourcesFit, BalancedAllocation, ImageLocality, 100 each.
+constexpr double kOutvoted = 300;
+// A winner has 10 and the others at most 5, ten times the weight each.
+constexpr double kPointsPerWeight = 10.0 * (10 - 5);
+constexpr double kUsualWeight = 6, kLargestWeight = 12;
+constexpr double kUsualTimeout_s = 0.2, kLongTimeout_s = 0.5, kShortTimeout_s = 0.05;
+}  // namespace
+
+void judge_weight(Findings& out, const std::string& name, std::optional<double> weight) {
+  const std::string mend = "set it to " + number(kUsualWeight, 0);
+  if (!weight || *weight <= 0) return out.failed(name, "no positive weight: kube-scheduler does not start", mend);
+  const std::string worth =
+      number(*weight, 0) + ": the best node gains " + number(*weight * kPointsPerWeight, 0) + " points";
+  if (*weight * kPointsPerWeight < kOutvoted)
+    return out.warn(name, worth + ", and fit, balance and image locality together have " + number(kOutvoted, 0), mend);
+  if (*weight > kLargestWeight)
+    return out.warn(name, worth + ": more than users' soft affinity and spreading can say against it", mend);
+  out.ok(name, worth);
+}
+
+void judge_timeout(Findings& out, const std::string& name, const std::optional<std::string>& text) {
+  const std::string mend = "set it to 200ms: the shim answers within its own deadline of 20ms";
+  if (!text)
+    return out.failed(name, "not set, so 5 s: every pod waits that long for an answer that does not come", mend);
+  const auto timeout_s = parse::duration_s(*text);
+  if (!timeout_s || *timeout_s <= 0) return out.failed(name, "'" + *text + "' is no span of time", mend);
+  if (*timeout_s > 1)
+    return out.failed(name, *text + ": every pod waits that long for an answer that does not come", mend);
+  if (*timeout_s > kLongTimeout_s) return out.warn(name, *text + ": pods wait that long while the shim is away", mend);
+  if (*timeout_s < kShortTimeout_s) return out.warn(name, *text + ": hardly more than the shim's deadline", mend);
+  out.ok(name, *text);
+}
+
+void judge_sampling(Findings& out, const std::string& name, std::optional<double> percentage) {
+  const std::string mend = "set it to 100";
+  if (!percentage || *percentage <= 0)
+    return out.warn(name, "adaptive: Wattle is shown 420 nodes of 1,000 and 500 of 5,000, and chooses among those",
+                    mend);
+  if (*percentage < 100) return out.warn(name, number(*percentage, 0) + "%: Wattle is not shown the other nodes", mend);
+  out.ok(name, "every node is scored");
+}
+
+std::optional<MinorVersion> parse_version(std::string_view text) {
+  if (text.starts_with('v')) text.remove_prefix(1);
+  const auto parts = parse::split(text, '.');
+  if (parts.size() < 2) return std::nullopt;
+  const auto minor_text = parts[1].substr(0, parts[1].find_first_not_of("0123456789"));
+  const auto major = parse::integer<int>(parts[0]), minor = parse::integer<int>(minor_text);
+  if (!major || !minor) return std::nullopt;
+  return MinorVersion{*major, *minor};
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,226 @@
+#include "cli/pre/scheduler_config.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/pre/rules.hpp"
+#include "cli/view.hpp"
+#include "common/yaml_tree.hpp"
+
+namespace wattle::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+constexpr const char* kOwnLease = "wattle-scheduler";
+constexpr std::string_view kGate = "OpportunisticBatching=";
+
+// "http://127.0.0.1:8888/x" -> host "127.0.0.1", path "/x"
+struct Address {
+  bool https = false;
+  std::string host, path;
+};
+std::optional<Address> address_of(std::string_view url) {
+  Address out;
+  out.https = url.starts_with("https://");
+  if (!out.https && !url.starts_with("http://")) return std::nullopt;
+  url.remove_prefix(out.https ? 8 : 7);
+  const auto slash = std::min(url.find('/'), url.size());
+  out.path = url.substr(slash);
+  std::string_view host = url.substr(0, slash);
+  const auto colon = host.rfind(':');
+  if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) host = host.substr(0, colon);
+  out.host = host;
+  return out.host.empty() ? std::nullopt : std::optional(out);
+}
+
+bool is_this_machine(const std::string& host) {
+  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
+void judge_url(Findings& out, const std::string& name, const View& extender) {
+  const bool wants_https = extender["enableHTTPS"].flag() == true;
+  const auto address = address_of(extender["urlPrefix"].text_or(""));
+  const View tls = extender["tlsConfig"];
+  if (!address)
+    return out.failed(name + ".urlPrefix", "'" + extender["urlPrefix"].text_or("") + "' is no address",
+                      "http://127.0.0.1:8888");
+  if (!address->path.empty() && address->path != "/")
+    out.failed(name + ".urlPrefix", "the shim answers at /prioritize, not below " + address->path,
+               "take the path away");
+  if (wants_https != address->https)
+    return out.failed(
+        name + ".enableHTTPS",
+        std::string("does not go with the scheme of urlPrefix, ") + (address->https ? "https" : "http"),
+        address->https ? "enableHTTPS: true, with tlsConfig.caFile" : "write https:// or enableHTTPS: false");
+  if (wants_https && tls["insecure"].flag() == true)
+    return out.failed(name + ".tlsConfig", "insecure: whoever answers there is believed", "name caFile instead");
+  if (wants_https && tls["caFile"].text_or("").empty() && tls["caData"].text_or("").empty())
+    return out.failed(name + ".tlsConfig", "no authority: kube-scheduler then verifies nothing", "name caFile");
+  if (!wants_https && !is_this_machine(address->host))
+    return out.warn(
+        name + ".urlPrefix",
+        "pods' specifications cross the network to " + address->host + " in the clear, and whoever answers is believed",
+        "run the shim beside kube-scheduler, or use TLS with client certificates");
+  out.ok(name + ".urlPrefix", extender["urlPrefix"].text_or());
+}
+
+void judge_verbs(Findings& out, const std::string& name, const View& extender) {
+  const std::string prioritize = extender["prioritizeVerb"].text_or(""), filter = extender["filterVerb"].text_or("");
+  if (prioritize.empty())
+    out.failed(name + ".prioritizeVerb", "not set: nodes are never scored", "prioritizeVerb: prioritize");
+  else if (prioritize != "prioritize")
+    out.failed(name + ".prioritizeVerb", "the shim does not know '" + prioritize + "'", "prioritizeVerb: prioritize");
+  else
+    judge_weight(out, name + ".weight", extender["weight"].number());
+  if (!filter.empty() && filter != "filter")
+    out.failed(name + ".filterVerb", "the shim does not know '" + filter + "'", "filterVerb: filter, or none");
+  const bool ignorable = extender["ignorable"].flag() == true;
+  if (!filter.empty() && !ignorable)
+    out.failed(name + ".ignorable", "with a filter that does not answer no pod is scheduled", "ignorable: true");
+  else if (!ignorable)
+    out.warn(name + ".ignorable", "not set; it matters as soon as a filter is added", "ignorable: true");
+  else
+    out.ok(name + ".ignorable", "without an answer scheduling goes on");
+  for (const char* verb : {"bindVerb", "preemptVerb"})
+    if (!extender[verb].text_or("").empty())
+      out.failed(name + "." + verb, "the shim does not answer it, and pods would fail", std::string("remove ") + verb);
+}
+
+void judge_extender(Findings& out, const std::string& name, const View& extender) {
+  judge_url(out, name, extender);
+  judge_verbs(out, name, extender);
+  if (extender["nodeCacheCapable"].flag() == true)
+    out.ok(name + ".nodeCacheCapable", "names only");
+  else
+    out.failed(name + ".nodeCacheCapable",
+               "not true: whole nodes are sent for each pod, 22 MB at 5,000, and resources fit wrongly after a filter",
+               "nodeCacheCapable: true");
+  judge_timeout(out, name + ".httpTimeout", extender["httpTimeout"].text());
+  if (!extender["managedResources"].items().empty())
+    out.warn(name + ".managedResources", "only pods that ask for these are shown to Wattle", "remove them");
+}
+
+// A second scheduler that takes part in the election of the first stands idle.
+void judge_election(Findings& out, const View& config) {
+  const View election = config["leaderElection"];
+  const auto profiles = config["profiles"].items();
+  const bool is_default = profiles.empty() || std::any_of(profiles.begin(), profiles.end(), [](const View& profile) {
+                            return profile["schedulerName"].text_or("default-scheduler") == "default-scheduler";
+                          });
+  const std::string lease = election["resourceName"].text_or("kube-scheduler");
+  if (election["leaderElect"].flag() == false) return out.ok("leaderElection", "off: run one, with strategy Recreate");
+  if (!is_default && lease == "kube-scheduler")
+    return out.failed("leaderElection",
+                      "on (the default) with the Lease of the cluster's own scheduler: one of the two stands idle",
+                      std::string("leaderElect: false, or resourceName: ") + kOwnLease);
+  out.ok("leaderElection", "on, by the Lease " + lease);
+}
+
+void judge_profiles(Findings& out, const View& config) {
+  for (const View& profile : config["profiles"].items()) {
+    const std::string name = "profile." + profile["schedulerName"].text_or("default-scheduler");
+    if (profile["percentageOfNodesToScore"].present())
+      judge_sampling(out, name + ".percentageOfNodesToScore", profile["percentageOfNodesToScore"].number());
+    for (const char* point : {"filter", "score", "multiPoint"})
+      for (const View& plugin : profile["plugins"][point]["disabled"].items())
+        out.warn(name + ".plugins." + point,
+                 "'" + plugin["name"].text_or() + "' is disabled: Wattle adds to the default plugins and replaces none",
+                 "leave the default plugins on");
+  }
+}
+
+std::vector<Finding> judge_configuration(const View& config, const std::string& where) {
+  Findings out(where);
+  const std::string version = config["apiVersion"].text_or("");
+  if (version == "kubescheduler.config.k8s.io/v1")
+    out.ok("apiVersion", version);
+  else
+    out.failed("apiVersion", "'" + version + "' is not known to kube-scheduler 1.29 and later",
+               "kubescheduler.config.k8s.io/v1");
+  const auto extenders = config["extenders"].items();
+  if (extenders.empty())
+    out.failed("extenders", "none: Wattle is never asked", "add that of k8s/default-scheduler/scheduler.yaml");
+  for (std::size_t i = 0; i < extenders.size(); ++i)
+    judge_extender(out, extenders.size() == 1 ? "extender" : "extender" + std::to_string(i + 1), extenders[i]);
+  judge_sampling(out, "percentageOfNodesToScore", config["percentageOfNodesToScore"].number());
+  judge_profiles(out, config);
+  judge_election(out, config);
+  return std::move(out).all();
+}
+
+// The words of a kube-scheduler's command line; none: the container is another.
+std::vector<std::string> command_of(const View& container) {
+  std::vector<std::string> words;
+  for (const char* key : {"command", "args"})
+    for (const View& word : container[key].items()) words.push_back(word.text_or(""));
+  const bool is_one = (!words.empty() && words.front().ends_with("kube-scheduler")) ||
+                      container["image"].text_or("").find("/kube-scheduler") != std::string::npos;
+  return is_one ? words : std::vector<std::string>();
+}
+
+std::optional<bool> batching_of(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    const auto at = word.find(kGate);
+    if (at != std::string::npos) return !word.substr(at + kGate.size()).starts_with("false");
+  }
+  return std::nullopt;
+}
+
+std::vector<Finding> judge_container(const View& container, const std::string& where) {
+  Findings out(where);
+  const auto words = command_of(container);
+  if (words.empty()) return {};
+  const std::string image = container["image"].text_or("");
+  const auto version = parse_version(std::string_view(image).substr(std::min(image.rfind(':') + 1, image.size())));
+  const auto batching = batching_of(words);
+  if (!version) {
+    out.warn("batching", "the version cannot be told from the image '" + image + "'",
+             "from 1.35 on: --feature-gates=OpportunisticBatching=false");
+  } else if (*version < kBatchingKube && batching) {
+    out.failed("batching", version->text() + " does not know the gate OpportunisticBatching, and does not start",
+               "take the gate away");
+  } else if (*version >= kBatchingKube && batching.value_or(true)) {
+    out.failed("batching",
+               "opportunistic batching is on: it reuses results and skips the shim just when the last node filled",
+               "--feature-gates=OpportunisticBatching=false");
+  } else {
+    out.ok("batching", "off");
+  }
+  if (version && *version < kOldestKube)
+    out.failed("version", version->text() + " is too old", kOldestKube.text() + " or later");
+  return std::move(out).all();
+}
+
+void judge_document(Findings& out, const View& document, const std::string& where) {
+  const std::string kind = document["kind"].text_or("");
+  if (kind == "KubeSchedulerConfiguration") out.take(judge_configuration(document, where));
+  if (kind == "List")
+    for (const View& item : document["items"].items()) judge_document(out, item, where);
+  if (kind == "ConfigMap")
+    for (const auto& [key, value] : document["data"].members()) {
+      const std::string text = value.text_or(""), inside = where + "#" + key;
+      if (text.find("KubeSchedulerConfiguration") == std::string::npos) continue;
+      const auto documents = parse_yaml(text, inside);
+      if (!documents) {
+        out.add("yaml", State::failed, documents.error().subject + ": " + documents.error().what, "");
+        continue;
+      }
+      for (const Json& one : *documents) judge_document(out, View(one), inside);
+    }
+  const View spec = kind == "Pod" ? document["spec"] : document["spec"]["template"]["spec"];
+  for (const View& container : spec["containers"].items()) out.take(judge_container(container, where));
+}
+}  // namespace
+
+std::vector<Finding> judge_scheduler(const std::vector<Json>& documents, const std::string& where) {
+  Findings out(where);
+  for (const Json& document : documents) judge_document(out, View(document), where);
+  std::vector<Finding> all = std::move(out).all();
+  if (all.empty())
+    all.push_back({where, "scheduler", State::failed,
+                   "holds no KubeSchedulerConfiguration, and nothing that runs kube-scheduler",
+                   "name the file that kube-scheduler's --config names"});
+  return all;
+}
+
+}  // namespace wattle::cli

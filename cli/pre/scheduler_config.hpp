@@ -1,0 +1,18 @@
+// scheduler_config: what a kube-scheduler is told, held against what its extender needs.
+// Source   documents of YAML: a KubeSchedulerConfiguration, a ConfigMap that holds one, and a Pod, Deployment or DaemonSet that runs
+//          kube-scheduler (its command line has the feature gates); a List of them; others are passed over
+// Errors   findings; a text within a ConfigMap that is no YAML is one
+// Threads  pure
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/pre/finding.hpp"
+
+namespace wattle::cli {
+
+std::vector<Finding> judge_scheduler(const std::vector<nlohmann::ordered_json>& documents, const std::string& where);
+
+}  // namespace wattle::cli

@@ -1,0 +1,79 @@
+#include "cli/pre/values.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/pre/rules.hpp"
+#include "cli/view.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::cli {
+
+namespace {
+constexpr double kShimDeadline_s = 0.02, kSchedulerTimeout_s = 0.2;  // of the chart
+
+void judge_scheduler_part(Findings& out, const View& scheduler, const View& shim) {
+  if (scheduler["weight"].present()) judge_weight(out, "scheduler.weight", scheduler["weight"].number());
+  if (scheduler["httpTimeout"].present()) judge_timeout(out, "scheduler.httpTimeout", scheduler["httpTimeout"].text());
+  if (scheduler["percentageOfNodesToScore"].present())
+    judge_sampling(out, "scheduler.percentageOfNodesToScore", scheduler["percentageOfNodesToScore"].number());
+  if (const auto tag = scheduler["tag"].text()) {
+    const auto version = parse_version(*tag);
+    if (!version)
+      out.failed("scheduler.tag", "'" + *tag + "' tells no version",
+                 "as in v1.35.4, of the cluster's own minor version");
+    else if (*version < kOldestKube)
+      out.failed("scheduler.tag", version->text() + " is too old", kOldestKube.text() + " or later");
+    else
+      out.ok("scheduler.tag", *tag);
+  }
+  const double deadline_s = parse::duration_s(shim["deadline"].text_or("")).value_or(kShimDeadline_s);
+  const double timeout_s = parse::duration_s(scheduler["httpTimeout"].text_or("")).value_or(kSchedulerTimeout_s);
+  if (deadline_s >= timeout_s)
+    out.failed("shim.deadline",
+               "not shorter than the scheduler's httpTimeout: what the board or a neutral answer says comes too late",
+               "20ms, and 200ms for the scheduler");
+  if (scheduler["name"].text() == "default-scheduler")
+    out.failed("scheduler.name", "the cluster's own scheduler has this name: both would bind the same pods",
+               "name it wattle");
+}
+
+void judge_installation(Findings& out, const View& values) {
+  const auto mode = values["controller"]["mode"].text();
+  if (mode && mode->starts_with("canary"))
+    out.warn("controller.mode", *mode + " from the first minute, with nothing learned",
+             "begin with shadow; wattle policy promote");
+  if (mode == "live")
+    out.warn("controller.mode", "live from the first minute, with nothing learned or measured",
+             "begin with shadow; wattle policy promote");
+  if (values["keys"]["bootstrap"].flag() == false)
+    out.warn("keys.bootstrap", "Secrets wattle-controller, wattle-shim and ConfigMaps wattle-public must be there",
+             "wattle keys bootstrap --kubeconfig FILE makes them");
+  if (values["networkPolicy"]["enabled"].flag() == false)
+    out.warn("networkPolicy.enabled",
+             "ports 8050, 8888 and 9460 are open to the whole cluster, energy per workload among what they tell",
+             "leave it on, or give http.tls and http.token_file below config");
+  const View names = values["namespaces"];
+  const auto control = names["control"].text(), agents = names["agents"].text();
+  if (control.value_or("wattle") == agents.value_or("wattle-agent"))
+    out.failed("namespaces", "one for both: Pod Security of the agents is privileged, of the others restricted",
+               "take two");
+  if (const auto tag = values["images"]["tag"].text(); tag == "latest")
+    out.warn("images.tag", "latest: nobody can tell what runs, or go back to it", "name a version");
+  const View tolerations = values["agent"]["tolerations"];
+  if (tolerations.present() && tolerations.items().empty())
+    out.warn("agent.tolerations", "none: nodes with taints have no agent, and no pod is placed there by Wattle",
+             "leave them as they are");
+}
+}  // namespace
+
+std::vector<Finding> judge_values(const nlohmann::ordered_json& document, const std::string& where) {
+  Findings out(where);
+  const View values(document);
+  judge_scheduler_part(out, values["scheduler"], values["shim"]);
+  judge_installation(out, values);
+  std::vector<Finding> all = std::move(out).all();
+  if (all.empty()) all.push_back({where, "values", State::ok, "nothing against them", ""});
+  return all;
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,79 @@
+#include "common/http/certificate.hpp"
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include <cassert>
+#include <memory>
+
+namespace wattle::http {
+namespace {
+
+template <auto Free>
+struct Freeing {
+  template <class T>
+  void operator()(T* one) const {
+    Free(one);
+  }
+};
+template <class T, auto Free>
+using Owned = std::unique_ptr<T, Freeing<Free>>;
+
+bool extend(X509* certificate, int nid, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
+  const Owned<X509_EXTENSION, X509_EXTENSION_free> extension(
+      X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
+  return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+bool number_and_name(X509* certificate, const std::string& name) {
+  std::uint64_t serial = 0;
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof serial) != 1) return false;
+  X509_NAME* subject = X509_get_subject_name(certificate);
+  // 64 characters are all that a common name may have; the names that count are the alternative ones.
+  return ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1U | 1U) == 1 &&
+         X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8,
+                                    reinterpret_cast<const unsigned char*>(name.substr(0, 64).c_str()), -1, -1,
+                                    0) == 1 &&
+         X509_set_issuer_name(certificate, subject) == 1;
+}
+
+bool lasts(X509* certificate, WallTime now, std::chrono::hours valid) {
+  const auto now_s = static_cast<time_t>(to_ns(now) / 1'000'000'000);
+  const auto valid_s = static_cast<time_t>(std::chrono::seconds(valid).count());
+  return ASN1_TIME_set(X509_getm_notBefore(certificate), now_s - 86'400) != nullptr &&
+         ASN1_TIME_set(X509_getm_notAfter(certificate), now_s + valid_s) != nullptr;
+}
+
+std::string text_of(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
+Result<Certificate> self_signed(const std::vector<std::string>& names, WallTime now, std::chrono::hours valid) {
+  assert(!names.empty());
+  std::string alternatives;
+  for (const std::string& name : names) alternatives += (alternatives.empty() ? "DNS:" : ",DNS:") + name;
+  const Owned<EVP_PKEY, EVP_PKEY_free> key(EVP_EC_gen("P-256"));
+  const Owned<X509, X509_free> made(X509_new());
+  const Owned<BIO, BIO_free_all> public_text(BIO_new(BIO_s_mem())), secret_text(BIO_new(BIO_s_mem()));
+  const bool fine =
+      key && made && public_text && secret_text && X509_set_version(made.get(), 2) == 1 &&
+      number_and_name(made.get(), names.front()) && lasts(made.get(), now, valid) &&
+      X509_set_pubkey(made.get(), key.get()) == 1 &&
+      extend(made.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+      extend(made.get(), NID_key_usage, "critical,digitalSignature,keyCertSign") &&
+      extend(made.get(), NID_ext_key_usage, "serverAuth") && extend(made.get(), NID_subject_alt_name, alternatives) &&
+      X509_sign(made.get(), key.get(), EVP_sha256()) > 0 && PEM_write_bio_X509(public_text.get(), made.get()) == 1 &&
+      PEM_write_bio_PKCS8PrivateKey(secret_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1;
+  if (!fine) return fail(Errc::io, "certificate for " + names.front(), "cannot be made", "are these DNS names?");
+  return Certificate{text_of(public_text.get()), text_of(secret_text.get())};
+}
+
+}  // namespace wattle::http

@@ -1,0 +1,19 @@
+// Any text is YAML or an error that says what is wrong; what was read can be written as JSON.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "common/yaml_tree.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const auto read = wattle::parse_yaml(text, "fuzz");
+  if (!read) {
+    if (read.error().what.empty()) std::abort();
+    return 0;
+  }
+  for (const auto& document : *read)
+    if (document.dump(-1, ' ', true).empty()) std::abort();
+  return 0;
+}

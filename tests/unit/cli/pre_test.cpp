@@ -1,0 +1,272 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/fleet.hpp"
+#include "cli/pre/cluster_rules.hpp"
+#include "cli/pre/live.hpp"
+#include "cli/pre/rules.hpp"
+#include "cli/pre/scheduler_config.hpp"
+#include "cli/pre/values.hpp"
+#include "common/dir.hpp"
+#include "common/yaml_tree.hpp"
+#include "tests/unit/cli/surroundings.hpp"
+
+using namespace wattle;
+using namespace wattle::cli;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kFine = R"(
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+percentageOfNodesToScore: 100
+profiles:
+  - schedulerName: wattle
+extenders:
+  - urlPrefix: http://127.0.0.1:8888
+    prioritizeVerb: prioritize
+    weight: 6
+    nodeCacheCapable: true
+    enableHTTPS: false
+    httpTimeout: 200ms
+    ignorable: true
+)";
+
+std::string with(std::string text, const std::string& old, const std::string& fresh) {
+  const auto at = text.find(old);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, old.size(), fresh);
+}
+
+std::vector<Finding> judged(const std::string& text) { return judge_scheduler(parse_yaml(text, "it").value(), "it"); }
+
+// Its state; absent: nothing was found of that name.
+std::optional<State> state_of(const std::vector<Finding>& findings, const std::string& name) {
+  const auto found =
+      std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.name == name; });
+  return found == findings.end() ? std::nullopt : std::optional(found->state);
+}
+bool all_ok(const std::vector<Finding>& findings) {
+  return !findings.empty() &&
+         std::all_of(findings.begin(), findings.end(), [](const Finding& one) { return one.state == State::ok; });
+}
+
+struct Mistake {
+  const char* old;
+  const char* fresh;
+  const char* name;
+  State state;
+};
+
+}  // namespace
+
+TEST_CASE("a scheduler's configuration as ours has nothing against it") { CHECK(all_ok(judged(kFine))); }
+
+TEST_CASE("each mistake of a scheduler's configuration is found, and by its own name") {
+  const Mistake mistakes[] = {
+      {"nodeCacheCapable: true", "nodeCacheCapable: false", "extender.nodeCacheCapable", State::failed},
+      {"    nodeCacheCapable: true\n", "", "extender.nodeCacheCapable", State::failed},
+      {"httpTimeout: 200ms", "httpTimeout: 5s", "extender.httpTimeout", State::failed},
+      {"    httpTimeout: 200ms\n", "", "extender.httpTimeout", State::failed},
+      {"httpTimeout: 200ms", "httpTimeout: 800ms", "extender.httpTimeout", State::warn},
+      {"httpTimeout: 200ms", "httpTimeout: 20ms", "extender.httpTimeout", State::warn},
+      {"weight: 6", "weight: 0", "extender.weight", State::failed},
+      {"weight: 6", "weight: 1", "extender.weight", State::warn},
+      {"weight: 6", "weight: 100", "extender.weight", State::warn},
+      {"percentageOfNodesToScore: 100\n", "", "percentageOfNodesToScore", State::warn},
+      {"percentageOfNodesToScore: 100", "percentageOfNodesToScore: 30", "percentageOfNodesToScore", State::warn},
+      {"http://127.0.0.1:8888", "https://127.0.0.1:8888", "extender.enableHTTPS", State::failed},
+      {"enableHTTPS: false", "enableHTTPS: true", "extender.enableHTTPS", State::failed},
+      {"http://127.0.0.1:8888", "http://shim.example:8888", "extender.urlPrefix", State::warn},
+      {"http://127.0.0.1:8888", "127.0.0.1:8888", "extender.urlPrefix", State::failed},
+      {"http://127.0.0.1:8888", "http://127.0.0.1:8888/scheduler", "extender.urlPrefix", State::failed},
+      {"prioritizeVerb: prioritize", "prioritizeVerb: score", "extender.prioritizeVerb", State::failed},
+      {"ignorable: true", "filterVerb: filter", "extender.ignorable", State::failed},
+      {"ignorable: true", "ignorable: true\n    bindVerb: bind", "extender.bindVerb", State::failed},
+      {"ignorable: true", "ignorable: true\n    managedResources: [{name: example.com/gpu}]",
+       "extender.managedResources", State::warn},
+      {"leaderElection: {leaderElect: false}\n", "", "leaderElection", State::failed},
+      {"kubescheduler.config.k8s.io/v1", "kubescheduler.config.k8s.io/v1beta3", "apiVersion", State::failed},
+      {"schedulerName: wattle", "schedulerName: wattle\n    plugins: {score: {disabled: [{name: '*'}]}}",
+       "profile.wattle.plugins.score", State::warn},
+  };
+  for (const Mistake& mistake : mistakes) {
+    CAPTURE(mistake.fresh);
+    const auto found = judged(with(kFine, mistake.old, mistake.fresh));
+    CHECK(state_of(found, mistake.name) == mistake.state);
+    for (const Finding& one : found)
+      if (one.state == State::failed) CHECK_FALSE(one.mend.empty());
+  }
+}
+
+TEST_CASE("TLS to an extender wants an authority") {
+  const std::string https = with(with(kFine, "http://127.0.0.1:8888", "https://shim.example:8888"),
+                                 "enableHTTPS: false", "enableHTTPS: true");
+  CHECK(state_of(judged(https), "extender.tlsConfig") == State::failed);
+  CHECK(all_ok(judged(with(https, "enableHTTPS: true", "enableHTTPS: true\n    tlsConfig: {caFile: /etc/ca.pem}"))));
+  CHECK(state_of(judged(with(https, "enableHTTPS: true",
+                             "enableHTTPS: true\n    tlsConfig: {caFile: /etc/ca.pem, insecure: true}")),
+                 "extender.tlsConfig") == State::failed);
+}
+
+TEST_CASE("a filter that may be ignored is fine") {
+  CHECK(
+      all_ok(judged(with(kFine, "prioritizeVerb: prioritize", "prioritizeVerb: prioritize\n    filterVerb: filter"))));
+}
+
+TEST_CASE("a scheduler of the cluster's own name keeps its election") {
+  const auto found = judged(with(with(kFine, "leaderElection: {leaderElect: false}\n", ""), "schedulerName: wattle",
+                                 "schedulerName: default-scheduler"));
+  CHECK(state_of(found, "leaderElection") == State::ok);
+}
+
+TEST_CASE("a configuration is found within a ConfigMap, and so are its mistakes") {
+  Json map = {{"kind", "ConfigMap"}, {"data", {{"scheduler.yaml", kFine}}}};
+  CHECK(all_ok(judge_scheduler({map}, "it")));
+  map["data"]["scheduler.yaml"] = with(kFine, "weight: 6", "weight: 0");
+  CHECK(state_of(judge_scheduler({map}, "it"), "extender.weight") == State::failed);
+  map["data"]["scheduler.yaml"] = "kind: KubeSchedulerConfiguration\n  - x: [";
+  CHECK(state_of(judge_scheduler({map}, "it"), "yaml") == State::failed);
+  CHECK(state_of(judge_scheduler({{{"kind", "List"}, {"items", Json::array({map})}}}, "it"), "yaml") == State::failed);
+}
+
+TEST_CASE("batching must be off from 1.35 on, and its gate is unknown before") {
+  const auto batching = [](const std::string& tag, const std::string& gate) {
+    return state_of(
+        judged(
+            "kind: Deployment\nspec: {template: {spec: {containers: [{image: 'registry.example/kube-scheduler:" + tag +
+            "', command: [kube-scheduler, --config=x" + (gate.empty() ? "" : ", --feature-gates=" + gate) + "]}]}}}\n"),
+        "batching");
+  };
+  CHECK(batching("v1.35.4", "") == State::failed);
+  CHECK(batching("v1.35.4", "OpportunisticBatching=true") == State::failed);
+  CHECK(batching("v1.35.4", "OpportunisticBatching=false") == State::ok);
+  CHECK(batching("v1.34.0", "") == State::ok);
+  CHECK(batching("v1.34.0", "OpportunisticBatching=false") == State::failed);
+  CHECK(batching("newest", "") == State::warn);
+}
+
+TEST_CASE("a file without a scheduler in it is told as such") {
+  CHECK(state_of(judged("kind: Secret\n"), "scheduler") == State::failed);
+  CHECK(state_of(judged(""), "scheduler") == State::failed);
+}
+
+TEST_CASE("values that are as the chart's are fine; what would hurt is named") {
+  CHECK(all_ok(judge_values(Json::object(), "it")));
+  const auto of = [](const std::string& text) { return judge_values(parse_yaml(text, "it").value().at(0), "it"); };
+  CHECK(state_of(of("scheduler: {weight: 1}"), "scheduler.weight") == State::warn);
+  CHECK(state_of(of("scheduler: {tag: v1.25.1}"), "scheduler.tag") == State::failed);
+  CHECK(state_of(of("shim: {deadline: 300ms}"), "shim.deadline") == State::failed);
+  CHECK(state_of(of("scheduler: {name: default-scheduler}"), "scheduler.name") == State::failed);
+  CHECK(state_of(of("controller: {mode: live}"), "controller.mode") == State::warn);
+  CHECK(state_of(of("networkPolicy: {enabled: false}"), "networkPolicy.enabled") == State::warn);
+  CHECK(state_of(of("namespaces: {agents: wattle}"), "namespaces") == State::failed);
+  CHECK(state_of(of("keys: {bootstrap: false}"), "keys.bootstrap") == State::warn);
+  CHECK(state_of(of("agent: {tolerations: []}"), "agent.tolerations") == State::warn);
+}
+
+TEST_CASE("the scheduler must be neither newer than the API server nor two versions older") {
+  const auto tag = [](const char* server, const char* scheduler) {
+    return state_of(judge_version({{"gitVersion", server}}, scheduler), "scheduler.tag");
+  };
+  CHECK(tag("v1.34.2", "v1.34.0") == State::ok);
+  CHECK(tag("v1.34.2", "v1.35.0") == State::failed);
+  CHECK(tag("v1.34.2", "v1.33.9") == State::warn);
+  CHECK(tag("v1.34.2", "v1.32.9") == State::failed);
+  CHECK(state_of(judge_version({{"gitVersion", "v1.25.0"}}, ""), "version") == State::failed);
+  CHECK(state_of(judge_version({{"gitVersion", "v1.40.0"}}, ""), "version") == State::warn);
+  CHECK(state_of(judge_version(Json::object(), ""), "version") == State::failed);
+}
+
+TEST_CASE("nodes that lack something are named") {
+  const auto node = [](const char* name, const char* kernel, const char* runtime, const char* ready) {
+    return Json{{"metadata", {{"name", name}}},
+                {"status",
+                 {{"conditions", {{{"type", "Ready"}, {"status", ready}}}},
+                  {"nodeInfo",
+                   {{"operatingSystem", "linux"},
+                    {"architecture", "amd64"},
+                    {"kernelVersion", kernel},
+                    {"containerRuntimeVersion", runtime}}}}}};
+  };
+  CHECK(all_ok(judge_nodes({node("a", "6.1.0-9-amd64", "containerd://1.7.2", "True")})));
+  const auto found =
+      judge_nodes({node("a", "5.4.0", "containerd://1.5.1", "False"), node("b", "6.1.0", "cri-o://1.30.0", "True")});
+  CHECK(state_of(found, "nodes.kernel") == State::warn);
+  CHECK(state_of(found, "nodes.runtime") == State::warn);
+  CHECK(state_of(found, "nodes.ready") == State::warn);
+  CHECK(found.front().detail.find("1 of 2 nodes: a") != std::string::npos);
+}
+
+TEST_CASE("Pod Security of a namespace that is there must let the agents in") {
+  const auto labelled = [](const char* level) {
+    return Json{{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", level}}}}}};
+  };
+  CHECK(judge_namespace("a", "privileged", std::nullopt).front().state == State::ok);
+  CHECK(judge_namespace("a", "privileged", labelled("baseline")).front().state == State::failed);
+  CHECK(judge_namespace("a", "privileged", labelled("privileged")).front().state == State::ok);
+  CHECK(judge_namespace("a", "restricted", labelled("restricted")).front().state == State::ok);
+  CHECK(judge_namespace("a", "restricted", labelled("privileged")).front().state == State::warn);
+  CHECK(judge_namespace("a", "restricted", Json::object()).front().state == State::warn);
+}
+
+TEST_CASE("what an agent lost is worth a warning, and what it cannot do without a failure") {
+  const auto found = findings_of_agent(R"({"node_name":"n1","findings":[
+    {"source":"cpu","state":"ok","optional":false,"why":"8 cores","mend":""},
+    {"source":"rapl","state":"lost","optional":true,"why":"no zones","mend":"load it"},
+    {"source":"cgroup","state":"lost","optional":false,"why":"no cgroup2","mend":"mount it"}]})");
+  REQUIRE(found);
+  CHECK(state_of(*found, "cpu") == State::ok);
+  CHECK(state_of(*found, "rapl") == State::warn);
+  CHECK(state_of(*found, "cgroup") == State::failed);
+  CHECK(found->front().where == "n1");
+  CHECK_FALSE(findings_of_agent("segmentation fault"));
+  CHECK_FALSE(examine_this_node("/nonexistent/wattle-agent"));
+}
+
+TEST_CASE("the fleet: agents that are missing or away, versions apart, sources that several lack") {
+  const auto node = [](const char* name, bool connected, const char* version, const char* source) {
+    return Json{{"name", name}, {"connected", connected}, {"agent_version", version}, {"energy_source", source}};
+  };
+  const Json status = {{"version", "0.2.0"}};
+  const Json nothing = {{"nodes", Json::array()}};
+  const Json well = {{"nodes", {node("a", true, "0.2.0", "rapl"), node("b", true, "0.2.0", "perf")}}};
+  CHECK(all_ok(judge_fleet(nothing, well, status, std::nullopt)));
+  CHECK(all_ok(judge_fleet(nothing, well, status, {{"a", "b"}})));
+  CHECK(state_of(judge_fleet(nothing, well, status, {{"a", "b", "c"}}), "agents.missing") == State::failed);
+  CHECK(state_of(judge_fleet(nothing, well, status, {{"a"}}), "agents.names") == State::warn);
+  const Json ill = {{"nodes", {node("a", false, "0.1.0", "rapl"), node("b", true, "0.2.0", "estimated")}}};
+  CHECK(state_of(judge_fleet(nothing, ill, status, std::nullopt), "agents") == State::failed);
+  CHECK(state_of(judge_fleet(nothing, ill, status, std::nullopt), "versions") == State::warn);
+  CHECK(state_of(judge_fleet(nothing, ill, status, std::nullopt), "energy") == State::warn);
+  const Json old = {{"nodes", {node("a", true, "0.0.9", "rapl")}}};
+  CHECK(state_of(judge_fleet(nothing, old, {{"version", "0.3.0"}}, std::nullopt), "versions") == State::failed);
+  const Json lost = {{{"name", "psi"}, {"state", "lost"}, {"detail", "off"}, {"mend", "psi=1"}}};
+  const Json doctor = {{"nodes", {{{"name", "a"}, {"findings", lost}}, {{"name", "b"}, {"findings", lost}}}}};
+  CHECK(state_of(judge_fleet(doctor, well, status, std::nullopt), "psi") == State::warn);
+}
+
+TEST_CASE("doctor --pre reads what it is given, tells what must be mended, and says so by its exit code") {
+  test::Outside outside;
+  const test::Folder folder;
+  REQUIRE(write_file_atomically(folder / "fine.yaml", kFine));
+  REQUIRE(write_file_atomically(folder / "bad.yaml", with(kFine, "nodeCacheCapable: true", "nodeCacheCapable: false")));
+  REQUIRE(write_file_atomically(folder / "values.yaml", "controller: {mode: live}\n"));
+  CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "fine.yaml"}) == kOk);
+  CHECK(outside.out.str().find("nothing must be mended") != std::string::npos);
+  CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "bad.yaml", "--values", folder / "values.yaml"}) ==
+        kProblem);
+  CHECK(outside.out.str().find("extender.nodeCacheCapable") != std::string::npos);
+  CHECK(outside.out.str().find("1 must be mended, 1 could be better") != std::string::npos);
+  CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "bad.yaml", "-o", "json"}) == kProblem);
+  const Json document = Json::parse(outside.out.str());
+  CHECK(document["ok"] == false);
+  CHECK(document["findings"].size() > 5);
+  CHECK(outside.run({"doctor", "--pre", "--scheduler", folder / "absent.yaml"}) == kUsage);
+  CHECK(outside.complains_of("absent.yaml"));
+  CHECK(outside.run({"doctor", "--scheduler", folder / "fine.yaml"}) == kUsage);
+}
