@@ -1,7 +1,8 @@
 # Units, manifests and the configurations that come with them.
 wattle_lint(lint_units "${WATTLE_PYTHON}" tests/lint/units_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 wattle_lint(lint_manifests "${WATTLE_PYTHON}" tests/lint/manifests_test.py)
-set_tests_properties(lint_units lint_manifests PROPERTIES SKIP_RETURN_CODE 77)
+wattle_lint(lint_chart "${WATTLE_PYTHON}" tests/lint/chart_test.py)
+set_tests_properties(lint_units lint_manifests lint_chart PROPERTIES SKIP_RETURN_CODE 77)
 
 # What is installed must be accepted by the very programs it is for.
 function(wattle_config_accepted program)
@@ -14,6 +15,13 @@ function(wattle_config_accepted program)
     wattle_lint(config_accepted_${name} "$<TARGET_FILE:${program}>" ${arg_COMMAND} --config "${file}" --check-config)
   endforeach()
 endfunction()
-wattle_config_accepted(wattle-agent COMMAND run FILES systemd/etc/agent.yaml k8s/config/agent.yaml)
-wattle_config_accepted(wattle-controller FILES systemd/etc/controller.yaml k8s/config/controller.yaml)
-wattle_config_accepted(wattle-shim FILES systemd/etc/shim.yaml k8s/config/shim.yaml)
+wattle_config_accepted(wattle-agent COMMAND run FILES systemd/etc/agent.yaml k8s/base/config/agent.yaml)
+wattle_config_accepted(wattle-controller FILES systemd/etc/controller.yaml k8s/base/config/controller.yaml)
+wattle_config_accepted(wattle-shim FILES systemd/etc/shim.yaml k8s/base/config/shim.yaml)
+# What `wattle doctor --pre` is for has nothing against the files that come with it.
+if(TARGET wattle)
+  foreach(file IN ITEMS k8s/base/config/scheduler.yaml k8s/default-scheduler/scheduler.yaml k8s/base/scheduler.yaml)
+    string(REGEX REPLACE "[/.]" "_" name "${file}")
+    wattle_lint(doctor_accepts_${name} "$<TARGET_FILE:wattle>" doctor --pre --scheduler "${file}" --values k8s/chart/values.yaml)
+  endforeach()
+endif()

@@ -2,6 +2,7 @@
 """assets: the programs of a control plane (etcd, kube-apiserver, kube-scheduler, kubectl, KWOK), built from their Go modules.
 
 Usage    assets.py [--version 1.35.4] [--only PROGRAM,...]     prints the folder that holds them
+         assets.py --only helm                                 prints the program; no part of a control plane, it renders the chart
 Source   KUBEBUILDER_ASSETS, if it is set, is taken as it is; otherwise WATTLE_KUBE_CACHE (default ~/.cache/wattle/kube), one folder
          per version. What is there already is not built again.
 Errors   no Go, or modules that cannot be had: exit code 77 with the reason, which a test shows as skipped
@@ -21,6 +22,7 @@ SKIP = 77
 VERSION = "1.35.4"
 ETCD = "v3.6.5"
 KWOK = "v0.7.0"
+HELM = "v3.19.5"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kubectl", "kwok")
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-scheduler", "kwok")  # all that control_plane.py starts
 OF_KUBERNETES = {
@@ -95,6 +97,32 @@ def borrowed(program: str, cache: pathlib.Path, folder: pathlib.Path) -> bool:
     return False
 
 
+def cache_folder() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("WATTLE_KUBE_CACHE", pathlib.Path.home() / ".cache/wattle/kube"))
+
+
+def helm(may_build: bool = True) -> pathlib.Path:
+    """The program on the PATH if it is a version 3, else the one in the cache, else one that is built now."""
+    found = shutil.which("helm")
+    if found and subprocess.run([found, "version", "--short"], capture_output=True, text=True, check=False).stdout.startswith("v3."):
+        return pathlib.Path(found)
+    folder = cache_folder() / f"helm-{HELM}"
+    program = folder / "helm"
+    if program.exists():
+        return program
+    if not may_build:
+        raise Missing("there is no helm 3 here (tests/e2e/kube/assets.py --only helm builds it)")
+    if shutil.which("go") is None:
+        raise Missing("there is no Go here to build helm with (package golang-go, or a newer one)")
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            build_module("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", folder / "helm.new")
+            (folder / "helm.new").rename(program)
+    return program
+
+
 def assets(version: str = VERSION, programs: tuple[str, ...] = PROGRAMS) -> pathlib.Path:
     given = os.environ.get("KUBEBUILDER_ASSETS")
     if given:
@@ -102,7 +130,7 @@ def assets(version: str = VERSION, programs: tuple[str, ...] = PROGRAMS) -> path
         if lacking:
             raise Missing(f"KUBEBUILDER_ASSETS={given} has no {', '.join(lacking)}")
         return pathlib.Path(given)
-    cache = pathlib.Path(os.environ.get("WATTLE_KUBE_CACHE", pathlib.Path.home() / ".cache/wattle/kube"))
+    cache = cache_folder()
     folder = cache / version
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w", encoding="utf-8") as lock:
@@ -119,7 +147,7 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(PROGRAMS))
     options = parser.parse_args()
     try:
-        print(assets(options.version, tuple(options.only.split(","))))
+        print(helm() if options.only == "helm" else assets(options.version, tuple(options.only.split(","))))
     except Missing as missing:
         print(f"[skipped] {missing}", file=sys.stderr)
         return SKIP

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The agent as k8s/agent.yaml runs it, without a cluster: uid 0 with every capability dropped but the manifest's, no new privileges, a
+"""The agent as k8s/base/agent.yaml runs it, without a cluster: uid 0 with every capability dropped but the manifest's, no new privileges, a
 read-only root, and the host's /sys, cgroups and /proc read-only elsewhere. It finds what root finds on the open host.
 
 Usage    container_test.py BIN_DIR
@@ -46,11 +46,11 @@ def check(claim, truth, detail=""):
 
 
 def manifest_capabilities():
-    for thing in yaml.safe_load_all((ROOT / "k8s/agent.yaml").read_text(encoding="utf-8")):
+    for thing in yaml.safe_load_all((ROOT / "k8s/base/agent.yaml").read_text(encoding="utf-8")):
         for container in thing["spec"]["template"]["spec"]["containers"]:
             if container["name"] == "agent":
                 return container["securityContext"]["capabilities"]["add"]
-    raise ValueError("k8s/agent.yaml: no container named agent")
+    raise ValueError("k8s/base/agent.yaml: no container named agent")
 
 
 def free_port():
@@ -61,7 +61,7 @@ def free_port():
 
 def config_in(folder, port):
     """The manifest's own configuration, with the container's paths in `folder` and without a controller."""
-    config = yaml.safe_load((ROOT / "k8s/config/agent.yaml").read_text(encoding="utf-8"))
+    config = yaml.safe_load((ROOT / "k8s/base/config/agent.yaml").read_text(encoding="utf-8"))
     config["roots"] = {key: path.replace("/host", str(folder), 1) for key, path in config["roots"].items()}
     config["state_dir"] = f"{folder}/state"
     config["controller"] = {"endpoint": ""}

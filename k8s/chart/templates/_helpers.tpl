@@ -1,0 +1,171 @@
+{{- define "wattle.image" -}}
+{{- $tag := .root.Values.images.tag | default .root.Chart.AppVersion -}}
+{{- with .root.Values.images.registry }}{{ . }}/{{ end }}{{ .name }}:{{ $tag }}
+{{- end }}
+
+{{- define "wattle.pull" -}}
+{{- with .Values.images.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The pod's place: selector and tolerations of one part of the values. */}}
+{{- define "wattle.place" -}}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "wattle.restrictedPod" -}}
+runAsNonRoot: true
+runAsUser: 64460
+runAsGroup: 64460
+fsGroup: 64460
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "wattle.locked" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* What reads the API server: a token that the kubelet renews, and the cluster's authority. */}}
+{{- define "wattle.apiToken" -}}
+name: token
+projected:
+  defaultMode: 0440
+  sources:
+    - serviceAccountToken: {path: token, expirationSeconds: 3607}
+    - configMap: {name: kube-root-ca.crt, items: [{key: ca.crt, path: ca.crt}]}
+    - downwardAPI: {items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]}
+{{- end }}
+
+{{- define "wattle.controllerHost" -}}
+wattle-controller.{{ .Values.namespaces.control }}.svc
+{{- end }}
+
+{{- define "wattle.agentConfig" -}}
+tick: {{ .Values.agent.tick }}
+state_dir: /var/lib/wattle
+roots: {proc: /host/proc, sys: /host/sys}
+controller:
+  endpoint: tcp://{{ include "wattle.controllerHost" . }}:7460
+  enrol:
+    url: https://{{ include "wattle.controllerHost" . }}:7463
+    token_file: /var/run/secrets/wattle/token
+    ca_file: /etc/wattle-public/ca.pem
+# The network policy keeps others out
+http: {address: 0.0.0.0, port: 9460, insecure: true}
+bpf: {enabled: {{ .Values.agent.bpf }}}
+{{- with .Values.agent.clusterNetworks }}
+cluster_networks: {{- toYaml . | nindent 2 }}
+{{- end }}
+log: {format: json}
+{{- end }}
+
+{{- define "wattle.controllerConfig" -}}
+mode: {{ .Values.controller.mode | quote }}
+data_dir: /var/lib/wattle-controller
+store: {path: /var/lib/wattle-controller/store.db}
+key: /run/wattle/controller.key
+allow_list: /var/lib/wattle-controller/allow
+telemetry: {endpoint: "tcp://0.0.0.0:7460"}
+feed: {endpoint: "tcp://0.0.0.0:7461"}
+ask: {endpoint: "tcp://0.0.0.0:7462"}
+# The network policy keeps others out
+http: {address: 0.0.0.0, port: 8050, insecure: true}
+enrol:
+  address: 0.0.0.0
+  port: 7463
+  tls: {certificate: /run/wattle/tls.crt, key: /run/wattle/tls.key}
+  kubernetes: {audience: wattle, accounts: [{{ .Values.namespaces.agents }}/wattle-agent]}
+kubernetes: {watch: "on"}
+reward: {preset: weighted}
+log: {format: json}
+{{- end }}
+
+{{- define "wattle.shimConfig" -}}
+# On the pod's address for the kubelet's probe; the network policy keeps others out
+listen: {address: 0.0.0.0, port: 8888, insecure: true}
+controller:
+  ask: tcp://{{ include "wattle.controllerHost" . }}:7462
+  feed: tcp://{{ include "wattle.controllerHost" . }}:7461
+  key: /run/wattle/shim.key
+  server_key: /etc/wattle-public/controller.pub
+deadline: {{ .Values.shim.deadline }}
+filter: {{ .Values.shim.filter }}
+log: {format: json}
+{{- end }}
+
+{{- define "wattle.schedulerConfig" -}}
+# A second kube-scheduler: every default plugin stays on; the shim only adds to the scores.
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+{{- if gt (int .Values.scheduler.replicas) 1 }}
+  leaderElect: true
+  resourceName: wattle-scheduler
+  resourceNamespace: {{ .Values.namespaces.control }}
+{{- else }}
+  leaderElect: false
+{{- end }}
+# An extender is shown the nodes that were found before scoring: all of them, or it cannot choose the best
+percentageOfNodesToScore: {{ .Values.scheduler.percentageOfNodesToScore }}
+profiles:
+  - schedulerName: {{ .Values.scheduler.name }}
+extenders:
+  - urlPrefix: http://127.0.0.1:8888
+    prioritizeVerb: prioritize
+    {{- if .Values.shim.filter }}
+    filterVerb: filter
+    {{- end }}
+    # The winner's 10 times 6 times 10 outvotes fit, balance and image locality together (docs/operations.md)
+    weight: {{ .Values.scheduler.weight }}
+    # Names only; whole nodes would be megabytes a pod
+    nodeCacheCapable: true
+    enableHTTPS: false
+    # The scheduling of all pods waits for it; the shim answers within its own deadline
+    httpTimeout: {{ .Values.scheduler.httpTimeout }}
+    # No answer, no harm
+    ignorable: true
+{{- end }}
+
+{{- /* A program's configuration: the chart's text, or with `config` of the values laid over it. */}}
+{{- define "wattle.laidOver" -}}
+{{- if .over }}{{ mustMergeOverwrite (fromYaml .text) .over | toYaml }}{{ else }}{{ .text }}{{ end }}
+{{- end }}
+
+{{- define "wattle.keysPod" -}}
+serviceAccountName: wattle-keys
+automountServiceAccountToken: false
+enableServiceLinks: false
+restartPolicy: OnFailure
+{{- with include "wattle.pull" . }}
+{{ trim . }}
+{{- end }}
+securityContext: {{- include "wattle.restrictedPod" . | nindent 2 }}
+containers:
+  - name: keys
+    image: {{ include "wattle.image" (dict "root" . "name" .Values.images.shim) }}
+    imagePullPolicy: {{ .Values.images.pullPolicy }}
+    command: [wattle, keys, bootstrap, --namespace, {{ .Values.namespaces.control }}, --agents-namespace, {{ .Values.namespaces.agents }}]
+    securityContext: {{- include "wattle.locked" . | nindent 6 }}
+    resources:
+      requests: {cpu: 10m, memory: 32Mi}
+      limits: {memory: 64Mi}
+    volumeMounts:
+      - {name: token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}
+volumes:
+  - {{ include "wattle.apiToken" . | nindent 4 | trim }}
+{{- end }}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""images_test: k8s/images/Dockerfile builds on a Debian 12 made here, and what it builds runs as the manifests run it: by its own user,
+without capabilities or new privileges, on a read-only root file system.
+
+Usage    images_test.py BIN_DIR [--compile] [--only TARGET,...]
+         --compile: the image compiles the programs itself (half an hour); otherwise it takes those of BIN_DIR, stripped
+Source   apt's own configured Debian archives; no registry is asked
+Needs    root, buildah, mmdebstrap, and crun or at least chroot (scripts/setup --long)
+Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/e2e/machine"))
+sys.dont_write_bytecode = True
+import image as debian  # noqa: E402
+
+SKIPPED = 77
+# target -> (programs that it holds, user that it runs as)
+TARGETS = {"shim": (("wattle-shim", "wattle"), "64460:64460"), "agent": (("wattle-agent",), ""),
+           "controller": (("wattle-controller", "wattle"), "64460:64460")}
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"), flush=True)
+    failures += 0 if truth else 1
+
+
+class Buildah:
+    """With a storage of its own, which goes when it does."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.options = ["--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", "vfs"]
+
+    def __call__(self, *arguments):
+        return debian.run("buildah", *self.options, *map(str, arguments)).strip()
+
+    def base(self):
+        """Debian as an image, with apt set up as it is here."""
+        tree = self.folder / "base.tar"
+        proxies = [line for line in debian.run("apt-config", "dump").splitlines() if re.match(r"Acquire::\S*Proxy \"", line)]
+        settings = self.folder / "99network"
+        settings.write_text("".join(f"{line}\n" for line in proxies), encoding="utf-8")
+        debian.run("mmdebstrap", "--variant=apt", *[f"--aptopt={line}" for line in proxies],
+                   f"--customize-hook=copy-in {settings} /etc/apt/apt.conf.d", "bookworm", str(tree), "-", input=debian.sources())
+        container = self("from", "scratch")
+        self("add", container, tree, "/")
+        self("commit", container, "localhost/debian:12-slim")
+        self("rm", container)
+        tree.unlink()
+        return "localhost/debian:12-slim"
+
+    def build(self, target, base, context, programs):
+        self("build", "--isolation", "chroot", "--layers", "--pull-never", "--build-arg", f"BASE={base}", "--build-arg", f"PROGRAMS={programs}",
+             "--file", ROOT / "k8s/images/Dockerfile", "--target", target, "--tag", f"wattle-{target}", context)
+
+    def config(self, target):
+        return json.loads(self("inspect", "--type", "image", f"wattle-{target}"))["OCIv1"]["config"]
+
+
+def context_of(binaries, folder, compile_it):
+    """What the build sees: the tree as it is committed or changed here, or the programs alone."""
+    context = pathlib.Path(folder) / "context"
+    if compile_it:
+        context.mkdir()
+        files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for name in files.splitlines():
+            if (ROOT / name).is_file():
+                (context / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, context / name)
+        return context
+    there = context / "build/release/bin"
+    there.mkdir(parents=True)
+    for name in ("wattle", "wattle-agent", "wattle-controller", "wattle-shim"):
+        subprocess.run(["strip", "-o", there / name, binaries / name], check=True)
+    return context
+
+
+def bundle_config(words, user):
+    """The container as the manifests have it."""
+    uid, _, gid = (user or "0:0").partition(":")
+    return {"ociVersion": "1.0.2", "root": {"path": "rootfs", "readonly": True}, "hostname": "test",
+            "process": {"user": {"uid": int(uid), "gid": int(gid)}, "args": words, "cwd": "/", "env": ["PATH=/usr/bin"], "noNewPrivileges": True,
+                        "capabilities": {kind: [] for kind in ("bounding", "effective", "permitted", "inheritable", "ambient")}},
+            "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}],
+            "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts", "network")]}}
+
+
+def run_in(rootfs, folder, words, user):
+    """(how, exit code, output) of a program in the image: by crun, or where this machine lets no container be made by chroot."""
+    bundle = pathlib.Path(tempfile.mkdtemp(dir=folder))
+    (bundle / "config.json").write_text(json.dumps({**bundle_config(words, user), "root": {"path": str(rootfs), "readonly": True}}), encoding="utf-8")
+    if shutil.which("crun"):
+        ran = subprocess.run(["crun", "--root", f"{folder}/crun", "--cgroup-manager=disabled", "run", "--bundle", bundle, bundle.name],
+                             capture_output=True, text=True, check=False)
+        if ran.returncode == 0 or "wattle" in ran.stdout + ran.stderr:
+            return "crun", ran.returncode, ran.stdout + ran.stderr
+        print(f"     crun: {ran.stderr.strip()[:300]}")
+    by = ["--userspec", user] if user else []
+    ran = subprocess.run(["chroot", *by, rootfs, *words], capture_output=True, text=True, check=False, env={"PATH": "/usr/bin"})
+    return "chroot", ran.returncode, ran.stdout + ran.stderr
+
+
+def check_image(buildah, target, folder):
+    programs, user = TARGETS[target]
+    config = buildah.config(target)
+    check(f"{target}: runs as {user or 'root, whose capabilities the manifest drops'}", config.get("User", "") == user, str(config.get("User")))
+    check(f"{target}: starts {programs[0]} itself, without a shell", config.get("Entrypoint") == [f"/usr/bin/{programs[0]}"], str(config.get("Entrypoint")))
+    container = buildah("from", "--pull-never", f"wattle-{target}")
+    rootfs = pathlib.Path(buildah("mount", container))
+    for program in programs:
+        how, code, said = run_in(rootfs, folder, [f"/usr/bin/{program}", "--version"], user)
+        check(f"{target}: {program} --version answers by {how}", code == 0 and re.fullmatch(r"\d+\.\d+\.\d+\s*", said) is not None, f"{code}: {said[-500:]}")
+    if "wattle" in programs:
+        how, code, said = run_in(rootfs, folder, ["/usr/bin/wattle", "keys", "new", "/controller.key"], user)
+        check(f"{target}: nothing can be written to its root ({how})", code != 0 and "wattle:" in said, f"{code}: {said[-300:]}")
+    size_mib = sum(path.lstat().st_size for path in rootfs.rglob("*") if path.is_file() and not path.is_symlink()) / 2**20
+    check(f"{target}: no compiler, sources or tests are left in it ({size_mib:.0f} MiB)",
+          not any((rootfs / name).exists() for name in ("usr/bin/g++", "usr/bin/cmake", "src", "programs")))
+    buildah("rm", container)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--only", default=",".join(TARGETS))
+    options = parser.parse_args()
+    missing = [tool for tool in ("buildah", "mmdebstrap", "strip") if shutil.which(tool) is None]
+    if os.geteuid() != 0 or missing:
+        print("skipped: " + ("not root" if os.geteuid() != 0 else f"{', '.join(missing)} missing (scripts/setup --long installs them)"))
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="wattle-images-") as folder:
+        try:
+            context = context_of(options.binaries, folder, options.compile)
+            buildah = Buildah(folder)
+            base = buildah.base()
+            for target in options.only.split(","):
+                buildah.build(target, base, context, "compiled" if options.compile else "prebuilt")
+                check_image(buildah, target, folder)
+        except debian.ImageError as error:
+            check("the images are built", False, str(error))
+    print("images: every claim holds" if failures == 0 else f"images: {failures} claims failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

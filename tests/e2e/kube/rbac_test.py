@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""rbac_test: k8s/base on a real API server, with RBAC and Pod Security in force.
+
+Everything is taken by the server, dry and in earnest, and Pod Security lets each pod in where it belongs and the agents' nowhere else. Who
+asks the API server can do what it does with the roles as they are; with each of their permissions taken away in turn, that fails and the
+rest goes on. The keys are made by the Job's own program; the second kube-scheduler runs with its own token and configuration, and binds a pod
+while its shim is away.
+
+Usage    rbac_test.py BIN_DIR [--version 1.35.4]
+Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs can neither be found nor built
+"""
+import argparse
+import copy
+import json
+import pathlib
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import yaml
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "tests/lint")]
+sys.dont_write_bytecode = True
+import assets  # noqa: E402
+import chart_test  # noqa: E402
+import manifests_test as manifests  # noqa: E402
+from control_plane import ControlPlane  # noqa: E402
+from house import SKIPPED, HouseError, wait_until  # noqa: E402
+
+PATIENCE = 60
+PLURALS = {kind: (plural, inside) for kinds in manifests.KINDS.values() for kind, plural, inside in kinds}
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"), flush=True)
+    failures += 0 if truth else 1
+
+
+def eventually(claim, condition):
+    """The authorizer sees a changed role a moment later."""
+    try:
+        wait_until(claim, condition, PATIENCE)
+        check(claim, True)
+    except HouseError as error:
+        check(claim, False, str(error))
+
+
+class Server:
+    """The API server as somebody sees it."""
+
+    def __init__(self, plane, token=None):
+        self.plane, self.token = plane, token or plane.token
+        self.context = ssl.create_default_context(cafile=str(plane.ca))
+
+    def __call__(self, method, path, body=None, content="application/json"):
+        request = urllib.request.Request(self.plane.url + path, method=method, data=None if body is None else json.dumps(body).encode())
+        request.add_header("Authorization", f"Bearer {self.token}")
+        request.add_header("Content-Type", content)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE, context=self.context) as answer:
+                return answer.status, answer.read().decode(), answer.headers.get_all("Warning") or []
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(), []
+
+    def apply(self, thing, dry):
+        return self("PATCH", f"{path_of(thing)}?fieldManager=wattle&force=true" + ("&dryRun=All" if dry else ""), thing, "application/apply-patch+yaml")
+
+    def account(self, space, name, audience=None, pod=None):
+        """This server as a service account sees it."""
+        spec = {"expirationSeconds": 3600} | ({"audiences": [audience]} if audience else {})
+        if pod:
+            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+        code, said, _ = self("POST", f"/api/v1/namespaces/{space}/serviceaccounts/{name}/token",
+                             {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
+        if code != 201:
+            raise HouseError(f"a token of {space}/{name}: {code} {said[:300]}")
+        return Server(self.plane, json.loads(said)["status"]["token"])
+
+    def kubeconfig(self, name):
+        path = self.plane.dir / name
+        path.write_text(json.dumps({
+            "apiVersion": "v1", "kind": "Config", "current-context": "it",
+            "clusters": [{"name": "it", "cluster": {"server": self.plane.url, "certificate-authority": str(self.plane.ca)}}],
+            "users": [{"name": "it", "user": {"token": self.token}}],
+            "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]}), encoding="utf-8")
+        return path
+
+
+def path_of(thing):
+    plural, inside = PLURALS[thing["kind"]]
+    version = thing["apiVersion"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    space = f"/namespaces/{thing['metadata']['namespace']}" if inside else ""
+    return f"{root}{space}/{plural}/{thing['metadata']['name']}"
+
+
+def check_applied(admin, objects):
+    namespaces = [o for o in objects if o["kind"] == "Namespace"]
+    rest = [o for o in objects if o["kind"] != "Namespace"]
+    for dry in (True, False):
+        refused, warned = [], []
+        for thing in namespaces + (rest if not dry else []):
+            code, said, warnings = admin.apply(thing, dry)
+            refused += [] if code in (200, 201) else [f"{manifests.label(thing)}: {code} {said[:300]}"]
+            warned += warnings
+        if dry:
+            for thing in namespaces:
+                admin.apply(thing, False)
+            for thing in rest:
+                code, said, warnings = admin.apply(thing, True)
+                refused += [] if code in (200, 201) else [f"{manifests.label(thing)}: {code} {said[:300]}"]
+                warned += warnings
+        check(f"{len(objects)} objects are taken, {'dry' if dry else 'in earnest'}", not refused, "\n".join(refused))
+        check("no admission plugin warns of them", not warned, "\n".join(warned))
+
+
+def check_pod_security(admin, objects):
+    for thing in objects:
+        template = manifests.pod_template(thing)
+        if not template:
+            continue
+        for space in ("wattle", "wattle-agent"):
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {**copy.deepcopy(template["metadata"]), "name": "probe", "namespace": space},
+                   "spec": copy.deepcopy(template["spec"])}
+            pod["spec"].setdefault("restartPolicy", "Always")
+            code, said, _ = admin("POST", f"/api/v1/namespaces/{space}/pods?dryRun=All", pod)
+            home = thing["metadata"]["namespace"]
+            if space == home:
+                check(f"Pod Security lets a pod of {thing['metadata']['name']} into {space}", code == 201, f"{code} {said[:500]}")
+            elif home == "wattle-agent":
+                check(f"Pod Security keeps a pod of {thing['metadata']['name']} out of {space}", code == 403 and "PodSecurity" in said, f"{code} {said[:300]}")
+
+
+def without(role, rule, key, word):
+    """The role without one verb, resource or name of one rule."""
+    left = copy.deepcopy(role)
+    left["rules"][rule][key].remove(word)
+    left["rules"] = [one for one in left["rules"] if all(one.get(part, ["*"]) for part in ("verbs", "resources", "resourceNames"))]
+    return left
+
+
+def replace(admin, role):
+    code, said, _ = admin("PUT", path_of(role), role)
+    if code != 200:
+        raise HouseError(f"{manifests.label(role)}: {code} {said[:300]}")
+
+
+def check_controller(admin, role):
+    """What the controller asks: lists, watches, the pod of an older token, and reviews."""
+    code, said, _ = admin("POST", "/api/v1/namespaces/wattle-agent/pods",
+                          {"metadata": {"name": "one"}, "spec": {"serviceAccountName": "wattle-agent", "nodeName": "node-1", "terminationGracePeriodSeconds": 0,
+                                                                 "containers": [{"name": "agent", "image": "wattle-agent:0.1.0"}]}})
+    check("a pod of the agents' account is there", code == 201, f"{code} {said[:300]}")
+    agent = admin.account("wattle-agent", "wattle-agent", audience="wattle", pod=json.loads(said))
+    me = admin.account("wattle", "wattle-controller")
+
+    def review():
+        code, said, _ = me("POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+                           {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": agent.token, "audiences": ["wattle"]}})
+        return code if code != 201 or json.loads(said)["status"].get("authenticated") else 0
+
+    needs = {(rule, resource, verb): None for rule, one in enumerate(role["rules"]) for resource in one["resources"] for verb in one["verbs"]}
+    asks = {("nodes", "list"): lambda: me("GET", "/api/v1/nodes?limit=500")[0],
+            ("nodes", "watch"): lambda: me("GET", "/api/v1/nodes?watch=1&timeoutSeconds=1")[0],
+            ("pods", "list"): lambda: me("GET", "/api/v1/pods?limit=500")[0],
+            ("pods", "watch"): lambda: me("GET", "/api/v1/pods?watch=1&timeoutSeconds=1")[0],
+            ("pods", "get"): lambda: me("GET", "/api/v1/namespaces/wattle-agent/pods/one")[0],
+            ("tokenreviews", "create"): review}
+    check("each permission of the controller's role is for something", {need[1:] for need in needs} == set(asks), str(needs))
+    fine = (200, 201)
+    for name, ask in asks.items():
+        eventually(f"the controller may {name[1]} {name[0]}", lambda ask=ask: ask() in fine)
+    for rule, resource, verb in needs:
+        left = copy.deepcopy(role)
+        left["rules"] = [{**one, "resources": [r], "verbs": [v]} for i, one in enumerate(role["rules"]) for r in one["resources"] for v in one["verbs"]
+                         if (i, r, v) != (rule, resource, verb)]
+        replace(admin, left)
+        eventually(f"without {verb} {resource} it may not", lambda r=resource, v=verb: asks[(r, v)]() == 403)
+        others = {name: ask() for name, ask in asks.items() if name != (resource, verb)}
+        check("and all else it may", all(code in fine for code in others.values()), str(others))
+    replace(admin, role)
+    for method, path in (("GET", "/api/v1/secrets"), ("GET", "/api/v1/configmaps"), ("DELETE", "/api/v1/namespaces/wattle-agent/pods/one")):
+        check(f"the controller may not {method} {path}", me(method, path)[0] == 403)
+    check("the API server does not take an agent's token", agent("GET", "/api/v1/nodes")[0] == 401)
+    nobody = admin.account("wattle-agent", "wattle-agent")
+    check("the agents' account may nothing", nobody("GET", "/api/v1/nodes")[0] == 403 and nobody("GET", "/api/v1/namespaces/wattle-agent/pods")[0] == 403)
+    admin("DELETE", "/api/v1/namespaces/wattle-agent/pods/one", {"gracePeriodSeconds": 0})
+
+
+KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator")] + [
+    f"/api/v1/namespaces/{space}/configmaps/wattle-public" for space in ("wattle", "wattle-agent")]
+
+
+def check_keys(admin, roles, wattle):
+    """`wattle keys bootstrap`, as the Job runs it, twice: where nothing is there, and where all is."""
+    config = admin.account("wattle", "wattle-keys").kubeconfig("keys.kubeconfig")
+
+    def bootstrap():
+        ran = subprocess.run([wattle, "keys", "bootstrap", "--kubeconfig", config], capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout + ran.stderr
+
+    def twice():
+        for path in KEYS:
+            admin("DELETE", path)
+        first = bootstrap()
+        return first if first[0] != 0 else bootstrap()
+
+    eventually("the keys are made", lambda: twice()[0] == 0)
+    before = [admin("GET", path)[:2] for path in KEYS]
+    check("Secrets and ConfigMaps are there", all(code == 200 for code, _ in before))
+    bootstrap()
+    check("run again, nothing is changed", [admin("GET", path)[:2] for path in KEYS] == before)
+    secret = json.loads(before[0][1])["data"]
+    check("the controller's Secret has all that its pod unpacks", set(secret) == {"controller.key", "controller.key.pub", "tls.crt", "tls.key", "allow"}, str(set(secret)))
+    for role in roles:
+        for rule, one in enumerate(role["rules"]):
+            for key in ("verbs", "resources", "resourceNames"):
+                for word in one.get(key, []):
+                    replace(admin, without(role, rule, key, word))
+                    where = role["metadata"]["namespace"]
+                    eventually(f"in {where}, without {word} of {one['verbs']} {one['resources']}, they are not",
+                               lambda: (lambda code, said: code == 1 and "forbidden" in said)(*twice()))
+                    replace(admin, role)
+                    eventually("and with it they are", lambda: twice()[0] == 0)
+
+
+def check_scheduler(admin, objects, programs):
+    """The stock kube-scheduler with the chart's configuration and its own token."""
+    plane, texts = admin.plane, {key: text for o in objects if o["kind"] == "ConfigMap" for key, text in o["data"].items()}
+    me = admin.account("wattle", "wattle-scheduler")
+    config = yaml.safe_load(texts["scheduler.yaml"])
+    config["clientConnection"] = {"kubeconfig": str(me.kubeconfig("scheduler.kubeconfig"))}
+    path = plane.dir / "scheduler.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    deployment = next(o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "wattle-scheduler")
+    words = next(c for c in deployment["spec"]["template"]["spec"]["containers"] if c["name"] == "kube-scheduler")["command"]
+    plane.start("kube-scheduler", str(programs / "kube-scheduler"), f"--config={path}", "--secure-port=0", *[w for w in words if w.startswith("--feature-gates")])
+    plane.add_node("node-1")
+    plane.add_node("node-2")
+    plane.add_pod("web", scheduler="wattle")
+
+    def bound():
+        if plane.processes["kube-scheduler"].poll() is not None:
+            raise HouseError(f"kube-scheduler ended:\n{plane.tail('kube-scheduler')}")
+        return any(p["spec"].get("nodeName") for p in plane.pods())
+    eventually("with its own roles and configuration kube-scheduler binds a pod, and its shim is away", bound)
+    plane.kill("kube-scheduler")
+
+    def may(verb, group, resource, sub=""):
+        code, said, _ = me("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                           {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {
+                               "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": sub, "namespace": "default"}}})
+        return code == 201 and json.loads(said)["status"]["allowed"]
+    needs = {"wattle-scheduler": lambda: may("create", "", "pods", "binding"),
+             "wattle-scheduler-volumes": lambda: may("update", "", "persistentvolumes"),
+             "wattle-scheduler-authentication-reader":
+                 lambda: me("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")[0] != 403}
+    bindings = {o["metadata"]["name"]: o for o in objects if o["kind"] in ("ClusterRoleBinding", "RoleBinding") and o["metadata"]["name"] in needs}
+    check("each of the scheduler's bindings is for something", set(bindings) == set(needs))
+    for name, need in needs.items():
+        eventually(f"with {name} the scheduler may what it is for", need)
+        admin("DELETE", path_of(bindings[name]))
+        eventually("without it, it may not", lambda need=need: not need())
+        admin.apply(bindings[name], False)
+        eventually("and again", need)
+
+
+def check_doctor(admin, wattle):
+    def doctor(server, name):
+        ran = subprocess.run([wattle, "doctor", "--pre", "--kubeconfig", server.kubeconfig(name), "-o", "json"], capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+    code, said, complaint = doctor(admin, "admin.kubeconfig")
+    check("doctor --pre has nothing to mend here", code == 0, said[-2000:] + complaint)
+    names = {f["name"] for f in json.loads(said)["findings"]} if said else set()
+    check("it looks at version, permissions, namespaces and nodes", {"version", "scheduler.tag", "permission", "namespace.wattle", "namespace.wattle-agent"} <= names, str(names))
+    # Whoever may list nodes and nothing else
+    reader = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "looks"},
+              "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+              "subjects": [{"kind": "ServiceAccount", "name": "wattle-controller", "namespace": "wattle"}]}
+    admin.apply(reader, False)
+    who = admin.account("wattle", "wattle-controller")
+    eventually("it names what somebody with too little may not do", lambda: "you may not create clusterroles" in doctor(who, "who.kubeconfig")[1])
+    admin("DELETE", path_of(reader))
+
+
+def run(binaries, programs):
+    objects, _ = chart_test.base_objects()
+    roles = [o for o in objects if o["kind"] == "Role"]
+    cluster_role = next(o for o in objects if o["kind"] == "ClusterRole")
+    with ControlPlane(programs) as plane:
+        admin = Server(plane)
+        check_applied(admin, objects)
+        check_pod_security(admin, objects)
+        check_controller(admin, cluster_role)
+        check_keys(admin, roles, binaries / "wattle")
+        check_scheduler(admin, objects, programs)
+        check_doctor(admin, binaries / "wattle")
+    print("rbac: every claim holds" if failures == 0 else f"rbac: {failures} claims failed")
+    return 1 if failures else 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("--version", default=assets.VERSION)
+    options = parser.parse_args()
+    try:
+        programs = assets.assets(options.version, ("etcd", "kube-apiserver", "kube-scheduler"))
+    except assets.Missing as missing:
+        print(f"skipped: {missing}")
+        return SKIPPED
+    return run(options.binaries.resolve(), programs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
