@@ -50,7 +50,8 @@ struct Arguments {
   std::vector<std::string> scheduler_files;
   std::string values_file;
   std::string shell;
-  std::string mode, policy, reward, load, why, to;  // of `policy`
+  std::string mode, policy, reward, load, expression, why, to;  // of `policy`; `why` of `model` too
+  std::string name;                                             // of `model`
   std::vector<std::string> weights;
   bool force = false;
 };

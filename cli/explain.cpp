@@ -34,7 +34,10 @@ std::string contributions(const View& decision) {
     if (!terms.present()) return;
     out += std::string(title) + "energy " + number(terms["energy"].number(), 3) + ", latency " +
            number(terms["latency"].number(), 3) + ", learned " + number(terms["residual"].number(), 3) +
-           "; ranked by " + number(terms["policy_value"].number(), 3) + ".\n";
+           "; ranked by " + number(terms["policy_value"].number(), 3);
+    if (const auto spread = terms["uncertainty"].number())
+      out += "; rewards have been " + number(*spread, 3) + " (sd) from Q";
+    out += ".\n";
   };
   add("Best is made of:      ", decision["winner_terms"]);
   add("Runner-up is made of: ", decision["runner_up_terms"]);

@@ -52,6 +52,7 @@ std::string reward_text(const View& reward) {
   std::vector<std::string> weights;
   for (const auto& [name, value] : reward["weights"].members()) weights.push_back(name + " " + value.any());
   if (text == "weighted") text += " (" + joined(weights, ", ") + ")";
+  if (text == "expression") text += " (" + reward["expression"].text_or() + ")";
   return text;
 }
 
@@ -89,6 +90,7 @@ Result<Pairs> pairs_of(const Arguments& given) {
   put("policy", given.policy);
   put("reward", given.reward);
   put("load", given.load);
+  put("expression", given.expression);
   for (const std::string& weight : given.weights) {
     const auto equals = weight.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -128,6 +130,8 @@ void declare_policy(CLI::App& command, Arguments& arguments) {
       sub->add_option("--policy", arguments.policy, "dqn, planner, amortised, ...");
       sub->add_option("--reward", arguments.reward, "Preset");
       sub->add_option("--load", arguments.load, "Of presets ee and lb: pods, cpu, memory or disk");
+      sub->add_option("--expression", arguments.expression,
+                      "Formula of preset expression, as \"energy + 2 * latency\"");
       sub->add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated");
     }
     if (action.name == "promote") sub->add_flag("--force", arguments.force, "Past a closed gate; needs --why");

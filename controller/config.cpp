@@ -1,6 +1,7 @@
 #include "controller/config.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/config.hpp"
 
@@ -32,6 +33,18 @@ void read_reward(config::Section reward, placement::RewardConfig& out) {
   read_name(reward, "load", out.load, placement::parse_load_kind);
   reward.read("reference_w", out.reference_w, {.min = 0.001, .max = 100'000});
   reward.read("horizon", out.horizon_s, {.min = 1, .max = 86'400, .unit = config::Unit::seconds});
+  std::string expression;
+  reward.read("expression", expression);
+  if (!expression.empty()) {
+    auto formula = placement::Formula::compile(expression);
+    if (formula) {
+      out.formula = std::move(*formula);
+    } else {
+      reward.mistake("expression", formula.error().what, formula.error().mend);
+    }
+  }
+  if (out.preset == placement::Preset::expression && expression.empty())
+    reward.mistake("expression", "is missing", "preset expression needs a formula");
   config::Section weights = reward.section("weights");
   const config::Bounds bounds{.min = 0, .max = 100};
   weights.read("energy", out.weights.energy, bounds);
@@ -59,6 +72,11 @@ void read_decide(config::Section decide, ControllerConfig& out) {
 
 void read_learn(config::Section learn, LearnConfig& out) {
   learn.read("enabled", out.enabled);
+  std::string network = out.tabular ? "tabular" : "deepsets";
+  learn.read("network", network);
+  if (network != "tabular" && network != "deepsets")
+    learn.mistake("network", "'" + network + "' is not known", "one of deepsets, tabular");
+  out.tabular = network == "tabular";
   learn.read("steps_per_s", out.steps_per_s, {.min = 0.01, .max = 100'000});
   learn.read("duty_ratio", out.duty_ratio, {.min = 0.001, .max = 1});
   learn.read("freeze_every_steps", out.freeze_every_steps, {.min = 1, .max = 1'000'000});
@@ -163,6 +181,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_name(log, "level", out.log_level, parse_log_level);
   read_name(log, "format", out.log_format, parse_log_format);
   WATTLE_CHECK(document.finish());
+  out.learn.epsilon = out.decide.epsilon;
   // The learner must not give up on outcomes that the settle window still waits for.
   out.learn.settle_expiry = std::max(out.learn.settle_expiry, out.settle_window + std::chrono::minutes(1));
   return out;

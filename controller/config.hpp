@@ -36,6 +36,8 @@ struct LearnConfig {
   double reward_scale = 1.0;
   Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
   double learning_rate = 5e-4;
+  double epsilon = 0;    // decide.epsilon, for the curves
+  bool tabular = false;  // learn.network: a table of Q, for policy tabular-q, in place of the network of dqn
   std::int64_t seed = 1;
 };
 

@@ -69,6 +69,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       saved_(started_),
       allow_fingerprint_(fingerprint(parts_.config.allow_file)) {
   decider_.take(parts_.governor.standing());
+  decider_.plan_with(plans_);
   decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.governor.decided(arm, residual); },
                       [this](const ArmNow& arm, double reward) { parts_.governor.judged(arm, reward); });
   parts_.governor.on_change([this](const Standing& standing) {

@@ -19,6 +19,7 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/ingest/telemetry.hpp"
+#include "controller/decisions/plan_thread.hpp"
 #include "controller/kube/join.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/mailbox.hpp"
@@ -102,6 +103,7 @@ class Loop final : private TelemetrySink {
   Feed feed_;
   const std::uint64_t epoch_;
   const MonoTime started_;
+  PlanThread plans_;
   MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
   std::optional<MonoTime> store_full_since_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "placement/board.hpp"
@@ -48,6 +51,11 @@ std::string why_neutral(Arm arm, bool sound) {
   return "mode is shadow: decided and recorded only";
 }
 
+// What estimates of the ranking depend on.
+std::pair<std::string, std::string> ranking_of(const Standing& standing) {
+  return {standing.policy, reward_json(standing.reward).dump()};
+}
+
 wire::Outcome told(const std::string& node, const placement::Reward& reward, const placement::RawOutcome& raw) {
   wire::Outcome outcome{node, reward.value, reward.end_of_episode, reward.terms};
   const auto tell = [&](const char* name, std::optional<double> value) {
@@ -75,6 +83,11 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
       knowledge_(std::move(knowledge)),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
+  for (std::size_t i = 0; i < kRivals.size(); ++i) {
+    auto policy = placement::make_policy(kRivals[i], static_cast<std::uint64_t>(config_.seed));
+    assert(policy);
+    rival_policies_[i] = std::move(*policy);
+  }
   take(configured_standing(config));
 }
 
@@ -82,10 +95,28 @@ void Decider::take(const Standing& standing) {
   auto policy = placement::make_policy(standing.policy, static_cast<std::uint64_t>(config_.seed));
   assert(policy);  // whoever sets a standing has looked
   policy_ = std::move(*policy);
-  standing_ = standing;
+  policy_->plan_with(maker_);
+  const Standing before = std::exchange(standing_, standing);
   options_ = config_.decide;
+  if (!(options_.reward == standing.reward)) q_error_.clear();
   options_.reward = standing.reward;
   repeatable_.clear();  // an answer of before is no answer now
+  to_compare_.reset();
+  if (ranking_of(before) != ranking_of(standing)) rivals_.begin_anew();
+}
+
+void Decider::plan_with(placement::PlanMaker& maker) {
+  maker_ = &maker;
+  policy_->plan_with(maker_);
+  for (const auto& rival : rival_policies_) rival->plan_with(maker_);
+}
+
+placement::PodSpec Decider::expected(placement::PodSpec spec) const {
+  if (knowledge_.demand().apps() == 0) return spec;
+  const placement::DemandPrediction predicted = knowledge_.predict(spec);
+  spec.demand_cores = predicted.cores;
+  if (!knowledge_.forecast().pods_stay()) spec.life_s = predicted.life_s;
+  return spec;
 }
 
 wire::Suggestion Decider::ask(const wire::Ask& ask) {
@@ -115,19 +146,22 @@ std::optional<wire::Suggestion> Decider::repeat(const wire::Ask& ask, MonoTime n
   const auto found = repeatable_.find(ask.pod_uid);
   if (ask.pod_uid.empty() || found == repeatable_.end()) return std::nullopt;
   const Repeatable& last = found->second;
-  if (now - last.at > config_.repeat_within || last.candidates != ask.candidates.size()) return std::nullopt;
+  if (now - last.at > config_.repeat_within || last.candidates.size() != ask.candidates.size()) return std::nullopt;
   wire::Suggestion answer = last.suggestion;
+  if (last.candidates == ask.candidates) return answer;
+  std::unordered_map<std::string_view, std::int64_t> score_of;  // in another order
+  for (std::size_t i = 0; i < last.candidates.size(); ++i)
+    score_of.emplace(last.candidates[i], last.suggestion.scores[i]);
   for (std::size_t i = 0; i < ask.candidates.size(); ++i) {
-    const auto score = last.scores.find(ask.candidates[i]);
-    if (score == last.scores.end()) return std::nullopt;
+    const auto score = score_of.find(ask.candidates[i]);
+    if (score == score_of.end()) return std::nullopt;
     answer.scores[i] = score->second;
   }
   return answer;
 }
 
 wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
-  placement::PodSpec spec = spec_of(ask);
-  if (knowledge_.demand().apps() > 0) spec.demand_cores = knowledge_.predict(spec).cores;
+  const placement::PodSpec spec = expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     // Only the newest decision of a pod can become its placement.
@@ -135,14 +169,14 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   }
   const auto network = networks_.get();
   const std::uint64_t id = next_id_++;
-  const placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, mind(network.get()),
-                                                     options_, figures_.decisions, random_);
-  wire::Decision decision = advice.record;
+  placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, mind(usable(network)),
+                                               options_, figures_.decisions, random_);
+  wire::Decision decision = std::move(advice.record);
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   const ArmNow arm = this->arm();
   decision.mode = mode_text(arm.arm);
-  const bool learned = network && policy_->info().learns;
+  const bool learned = usable(network) != nullptr && policy_->info().learns;
   decision.model_step = learned ? network->step() : 0;
   decision.problems.insert(decision.problems.begin(), ask.problems.begin(), ask.problems.end());
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
@@ -161,35 +195,31 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   figures_.neutral += advice.top ? 0 : 1;
   keep(figures_.decide_us, decision.decide_us, kKeptTimes);
   keep(figures_.decided_at, now, kKeptTimes);
-  if (!spec.uid.empty()) {
-    state_.ask(spec, id, advice.top.has_value(), now);
-    if (acting && advice.top) state_.fly(spec.uid, decision.advice, now);
-    Repeatable& repeatable = repeatable_[spec.uid];
-    repeatable = {now, {}, ask.candidates.size(), answer};
-    for (std::size_t i = 0; i < ask.candidates.size(); ++i)
-      repeatable.scores.emplace(ask.candidates[i], answer.scores[i]);
-    if (advice.top) remember(id, advice, spec.uid, arm, now);
-  }
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(spec);
+  if (entry.winner_terms) entry.winner_terms->uncertainty = q_error_.of(entry.winner);
+  if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = q_error_.of(entry.runner_up);
+  if (!to_compare_ && advice.top && spec.node_name.empty()) to_compare_ = {id, spec, ask.candidates};
+  if (!spec.uid.empty()) {
+    state_.ask(spec, id, advice.top.has_value(), now);
+    if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);
+    if (advice.top) remember(id, advice, spec.uid, arm, now);
+    repeatable_[spec.uid] = {now, std::move(advice.candidates), answer};
+  }
   log_.add(std::move(entry));
   changed_.insert(id);
   return answer;
 }
 
-void Decider::remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid,
-                       std::optional<ArmNow> arm, MonoTime now) {
-  Open open{advice.observation, {}, pod_uid, now, arm};
-  for (std::size_t i = 0; i < advice.candidates.size(); ++i)
-    if (advice.row_of[i] < advice.observation.nodes)
-      open.row_of.emplace(advice.candidates[i], static_cast<std::uint32_t>(advice.row_of[i]));
-  open_rows_ += open.row_of.size();
-  open_.emplace(id, std::move(open));
+void Decider::remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid, const ArmNow& arm,
+                       MonoTime now) {
+  open_rows_ += advice.node.size();
+  open_.emplace(id, Open{std::move(advice.observation), std::move(advice.node), pod_uid, now, arm});
   while (open_.size() > kMaxOpen || (open_rows_ > kMaxOpenRows && open_.size() > 1)) forget(open_.begin());
 }
 
 Decider::OpenDecisions::iterator Decider::forget(OpenDecisions::iterator open) {
-  open_rows_ -= open->second.row_of.size();
+  open_rows_ -= open->second.node.size();
   return open_.erase(open);
 }
 
@@ -236,9 +266,10 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
   std::optional<ArmNow> arm;
   if (const auto open = open_.find(id); open != open_.end()) {
     arm = open->second.arm;
-    const auto at = open->second.row_of.find(node);
-    if (at != open->second.row_of.end() && open->second.observation.valid[at->second] != 0) {
-      learn_(PlacedNews{id, std::move(open->second.observation), at->second, now});
+    const auto& rows = open->second.node;
+    const auto at = static_cast<std::size_t>(std::find(rows.begin(), rows.end(), row) - rows.begin());
+    if (at < rows.size() && open->second.observation.valid[at] != 0) {
+      learn_(PlacedNews{id, std::move(open->second.observation), static_cast<std::uint32_t>(at), now});
     } else {
       ++figures_.placements_masked;
     }
@@ -312,6 +343,7 @@ void Decider::settle(MonoTime now) {
       entry->decision.outcome = told(window.node(), reward, *raw);
       changed_.insert(window.decision_id());
     }
+    judge(window.decision_id(), window.node(), reward.value);
     if (judged_ && window.arm()) judged_(*window.arm(), reward.value);
     learn_(SettledNews{window.decision_id(), std::move(*raw)});
   }
@@ -335,11 +367,13 @@ void Decider::refresh(MonoTime now) {
   knowledge_.refresh(view);
   const placement::Fleet& fleet = knowledge_.fleet(view);
   policy_->prepare(fleet);
+  for (const auto& rival : rival_policies_) rival->prepare(fleet);
+  if (to_compare_ && now >= compare_after_) compare(now);
 }
 
 std::vector<wire::BoardClass> Decider::board() {
   const auto network = networks_.get();
-  return placement::board_classes(state_.view({}, clock_.mono()), mind(network.get()), options_, figures_.decisions,
+  return placement::board_classes(state_.view({}, clock_.mono()), mind(usable(network)), options_, figures_.decisions,
                                   random_);
 }
 

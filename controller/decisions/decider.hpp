@@ -8,6 +8,7 @@
 // Threads  single owner
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -17,7 +18,6 @@
 #include <random>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,7 +26,9 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decision_log.hpp"
 #include "controller/decisions/news.hpp"
+#include "controller/decisions/q_error.hpp"
 #include "controller/decisions/settle.hpp"
+#include "controller/modes/rivals.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/network_slot.hpp"
 #include "placement/knowledge.hpp"
@@ -80,6 +82,8 @@ class Decider {
   // Mode, policy and reward from the next decision on; a policy that there is.
   void take(const Standing& standing);
   const Standing& standing() const { return standing_; }
+  // Who makes the policies' plans from now on; it outlives this. Without one, asks wait for them.
+  void plan_with(placement::PlanMaker& maker);
   // Whether what is advised now may be acted upon.
   ArmNow arm() const { return arm_at(standing_, clock_.wall()); }
   // Told of each decision with the largest residual (false: the answer must be neutral) and of each outcome's reward.
@@ -90,6 +94,8 @@ class Decider {
     judged_ = std::move(judged);
   }
   const placement::Knowledge& knowledge() const { return knowledge_; }
+  // What recent decisions say of the ranking in force.
+  const Rivals& rivals() const { return rivals_; }
   std::string save_knowledge();
   const placement::DecideOptions& options() const { return options_; }
   // Ids of decisions that are new or know more since the last call.
@@ -98,24 +104,29 @@ class Decider {
  private:
   struct Repeatable {
     MonoTime at{};
-    std::unordered_map<std::string, std::int64_t> scores;
-    std::size_t candidates = 0;
+    std::vector<std::string> candidates;
     wire::Suggestion suggestion;
   };
   struct Open {  // decided, not seen placed yet
     models::Observation observation;
-    std::unordered_map<std::string, std::uint32_t> row_of;  // node -> row
+    std::vector<std::size_t> node;  // of each row; rows of the state stay
     std::string pod_uid;
     MonoTime at{};
     std::optional<ArmNow> arm;  // absent: nobody asked
   };
   enum class Told { by_agent, by_operator, by_binding, by_list };
 
+  struct ToCompare {
+    std::uint64_t id = 0;
+    placement::PodSpec spec;
+    std::vector<std::string> candidates;
+  };
+
   using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
 
   std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
   wire::Suggestion decide(const wire::Ask& ask, MonoTime now);
-  void remember(std::uint64_t id, const placement::Advice& advice, const std::string& pod_uid,
+  void remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid,
                 std::optional<ArmNow> arm, MonoTime now);
   bool place(const std::string& pod_uid, const std::string& node, Told told);
   // The decision that nobody asked for; 0: there is none to make.
@@ -124,7 +135,14 @@ class Decider {
   void end_windows(const std::string& pod_uid, const std::string& node);
   void settle(MonoTime now);
   void refresh(MonoTime now);
-  placement::Mind mind(const models::QNetwork* network) { return {*policy_, network, &knowledge_}; }
+  placement::PodSpec expected(placement::PodSpec spec) const;
+  void compare(MonoTime now);
+  void judge(std::uint64_t id, const std::string& node, double reward);
+  // The network serves the policy that it was made for.
+  const models::QNetwork* usable(const NetworkSlot::Network& network) const {
+    return config_.learn.tabular == (standing_.policy == "tabular-q") ? network.get() : nullptr;
+  }
+  placement::Mind mind(const models::QNetwork* network) { return {*policy_, network, &knowledge_, &index_}; }
 
   const ControllerConfig& config_;
   ClusterState& state_;
@@ -133,7 +151,15 @@ class Decider {
   std::function<void(LearningNews)> learn_;
   std::mt19937_64 random_;
   placement::Knowledge knowledge_;
+  placement::RowIndex index_;
+  placement::PlanMaker* maker_ = nullptr;
   MonoTime refreshed_{};
+  Rivals rivals_;
+  std::array<std::unique_ptr<placement::Policy>, kRivals.size()> rival_policies_;
+  std::optional<ToCompare> to_compare_;
+  MonoTime compare_after_{};
+  std::mt19937_64 compare_random_;  // its draws change no decision
+  QError q_error_;
   Standing standing_;
   placement::DecideOptions options_;
   std::function<bool(const ArmNow&, double)> decided_;

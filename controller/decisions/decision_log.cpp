@@ -14,10 +14,11 @@ NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
   return features;
 }
 
-Contributions contributions(const placement::Advice& advice, std::size_t candidate) {
+Contributions contributions(const placement::Advice& advice, const wire::Decision& decision, std::size_t candidate) {
   const std::size_t row = advice.row_of[candidate];
   const placement::Prediction& predicted = advice.predictions[row];
-  return {predicted.energy, predicted.latency, advice.record.candidates[candidate].residual, advice.values[row]};
+  return {predicted.energy, predicted.latency, decision.candidates[candidate].residual, advice.values[row],
+          std::nullopt};
 }
 
 }  // namespace
@@ -41,11 +42,11 @@ LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decisio
     entry.winner = decision.candidates[*best].node;
     entry.features.emplace();
     entry.features->winner = row_of(advice.observation, advice.row_of[*best]);
-    entry.winner_terms = contributions(advice, *best);
+    entry.winner_terms = contributions(advice, decision, *best);
     entry.features->pod = advice.observation.pod;
   }
   if (second) {
-    entry.runner_up_terms = contributions(advice, *second);
+    entry.runner_up_terms = contributions(advice, decision, *second);
     entry.runner_up = decision.candidates[*second].node;
     entry.features->runner_up = row_of(advice.observation, advice.row_of[*second]);
   }

@@ -28,9 +28,10 @@ struct FeatureSnapshot {
 
 // What Q of a node is the sum of, and what the policy made of it.
 struct Contributions {
-  double energy = 0, latency = 0;  // the prior, weights included
-  double residual = 0;             // learned
-  double policy_value = 0;         // what it was ranked by
+  double energy = 0, latency = 0;     // the prior, weights included
+  double residual = 0;                // learned
+  double policy_value = 0;            // what it was ranked by
+  std::optional<double> uncertainty;  // of Q (q_error)
 };
 
 struct LoggedDecision {
@@ -41,7 +42,8 @@ struct LoggedDecision {
   double demand_cores = 0;  // that the pod was reckoned with
 };
 
-// The two best by the policy's values (the advised one leads unless it was explored), and their features.
+// The two best by the policy's values (the advised one leads unless it was explored), and their features. `decision` is the
+// advice's record, completed.
 LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision);
 
 class DecisionLog {

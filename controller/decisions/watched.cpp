@@ -69,7 +69,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   placement::DecideOptions options = options_;
   options.epsilon = 0;
   const std::uint64_t id = next_id_++;
-  const placement::Advice advice = placement::decide(state_.view(pod, now), pod, observed_candidates(state_, node),
+  placement::Advice advice = placement::decide(state_.view(pod, now), pod, observed_candidates(state_, node),
                                                      mind(network.get()), options, figures_.decisions, random_);
   wire::Decision decision = advice.record;
   decision.id = id;
@@ -81,9 +81,9 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
   ++figures_.observed;
   state_.decided(pod.uid, id);
-  remember(id, advice, pod.uid, std::nullopt, now);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
+  remember(id, advice, pod.uid, std::nullopt, now);
   log_.add(std::move(entry));
   changed_.insert(id);
   return id;

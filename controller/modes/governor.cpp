@@ -71,6 +71,10 @@ Status Governor::begin(Standing configured) {
   return change(standing_, "configuration", last ? "the configuration changed" : "the first start", "");
 }
 
+void Governor::audit(const std::string& who, const std::string& what, const std::string& why) {
+  if (const Status noted = note(who, what, why); !noted) log_->error("audit not written", {{"error", noted.error()}});
+}
+
 Status Governor::record(Change& change) {
   change.at_s = to_ns(clock_->wall()) / 1'000'000'000;
   change.configured = configured_;
@@ -138,7 +142,8 @@ Status Governor::set(const std::map<std::string, std::string>& arguments, const 
                      const std::string& why) {
   for (const auto& [name, value] : arguments) {
     const bool known = name == "why" || name == "mode" || name == "policy" || name == "reward" || name == "load" ||
-                       name == "reference_w" || name == "horizon_s" || name.starts_with("weight.");
+                       name == "expression" || name == "reference_w" || name == "horizon_s" ||
+                       name.starts_with("weight.");
     if (!known) return fail(Errc::malformed, "argument " + name, "is not known");
   }
   WATTLE_TRY(Standing to, with_changes(standing_, arguments));
@@ -157,6 +162,7 @@ Governor::Gate Governor::gate() const {
         gate.closed = std::to_string(figures_.decisions) + " of " + std::to_string(kLeastDecisions) +
                       " decisions that a canary asks for";
       if (nonsense_told_) gate.closed = "the network has said what no network may say";
+      if (gate.closed.empty() && harm_) gate.closed = harm_();
       return gate;
     }
     case Mode::canary: {
@@ -169,6 +175,7 @@ Governor::Gate Governor::gate() const {
       } else if (*now.low < 0) {
         gate.closed = "the saving is not sure: its 95% interval reaches below zero";
       }
+      if (gate.closed.empty() && harm_) gate.closed = harm_();
       return gate;
     }
     case Mode::live:
@@ -189,9 +196,11 @@ Status Governor::promote(bool force, const std::string& who, const std::string& 
   Standing to = standing_;
   to.mode = *now.next;
   to.plan.share = to.mode.share;
-  return change(to, who,
-                "promoted: " + described(standing_, to) + (now.closed.empty() ? "" : ", forced past: " + now.closed),
-                why);
+  WATTLE_CHECK(change(
+      to, who, "promoted: " + described(standing_, to) + (now.closed.empty() ? "" : ", forced past: " + now.closed),
+      why));
+  if (network_ && standing_.mode.mode != Mode::shadow) network_(true);
+  return {};
 }
 
 Status Governor::rollback(const std::map<std::string, std::string>& arguments, const std::string& who,
@@ -220,7 +229,9 @@ Status Governor::rollback(const std::map<std::string, std::string>& arguments, c
                 "`wattle policy get` lists changes");
   WATTLE_TRY(Standing to, parse_standing(found->standing, standing_.plan));
   const std::string what = described(standing_, to);
-  return change(std::move(to), who, "rolled back to change " + std::to_string(found->id) + ": " + what, why);
+  WATTLE_CHECK(change(std::move(to), who, "rolled back to change " + std::to_string(found->id) + ": " + what, why));
+  if (network_) network_(false);
+  return {};
 }
 
 void Governor::harm(const std::string& what) {
@@ -229,6 +240,7 @@ void Governor::harm(const std::string& what) {
   to.mode = ModeSetting{Mode::shadow};
   const std::string text = "rolled back: " + described(standing_, to);
   const Status done = change(to, "guard", text, what);
+  if (network_) network_(false);
   if (done) {
     log_->error("rolled back", {{"why", what}});
     return;
@@ -251,8 +263,7 @@ bool Governor::decided(const ArmNow& arm, double max_abs_residual) {
     nonsense_told_ = true;
   } else if (!nonsense_told_) {
     nonsense_told_ = true;
-    if (const Status noted = note("guard", "nothing to roll back in mode " + standing_.mode.text(), what); !noted)
-      log_->error("audit not written", {{"error", noted.error()}});
+    audit("guard", "nothing to roll back in mode " + standing_.mode.text(), what);
   }
   return false;
 }

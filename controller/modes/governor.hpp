@@ -1,8 +1,10 @@
 // governor: keeps what is in force (mode, policy, reward), changes it when an operator asks, and takes it back when it harms.
 // Restart  what was changed while running holds until the configuration file says something new
 // Rollback an alarm of the guard while something acts, or a network that says nonsense, sets mode shadow at once: the same
-//          ask is answered neutral. By hand: to what was in force before, or to the change that is named
-// Promote  off -> shadow -> canary:10% -> live, each behind a gate; `force` with a reason opens it
+//          ask is answered neutral. By hand: to what was in force before, or to the change that is named. Either way the
+//          network of the last promotion serves again
+// Promote  off -> shadow -> canary:10% -> live, each behind a gate; `force` with a reason opens it. To a mode that acts, a
+//          ranking that recent decisions say is worse than the planner or the amortised rank is refused
 // Audit    every change and every refused promotion with who, when, what and why, in the control file
 // Errors   handle: malformed, out_of_range, not_found, denied (a gate), io; then nothing has changed
 // Threads  single owner
@@ -39,10 +41,17 @@ class Governor {
   // Called at each change; set before anything else is.
   void on_change(std::function<void(const Standing&)> apply) { apply_ = std::move(apply); }
 
+  // After a promotion (true), and after a rollback by anybody (false): the network that served is kept, or brought back.
+  void on_network(std::function<void(bool promoted)> follow) { network_ = std::move(follow); }
+  // Why promotion to a mode that acts would harm, by who compares the rankings; empty: it would not. Asked at each promotion.
+  void on_gate(std::function<std::string()> harm) { harm_ = std::move(harm); }
+
   // "policy-set", "policy-promote", "policy-rollback"; gives the document afterwards.
   Result<std::string> handle(const std::string& what, const std::map<std::string, std::string>& arguments,
                              const std::string& who);
   nlohmann::json document() const;
+  // Something that was done beside the standing. A control file that does not take it is logged.
+  void audit(const std::string& who, const std::string& what, const std::string& why);
 
   // About once a second.
   void watch(const ClusterNow& now);
@@ -87,6 +96,8 @@ class Governor {
   bool nonsense_told_ = false;
   GovernorFigures figures_;
   std::function<void(const Standing&)> apply_;
+  std::function<void(bool promoted)> network_;
+  std::function<std::string()> harm_;
 };
 
 }  // namespace wattle::controller

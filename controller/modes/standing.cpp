@@ -84,13 +84,17 @@ json reward_json(const placement::RewardConfig& reward) {
           {"load", placement::to_string(reward.load)},
           {"reference_w", reward.reference_w},
           {"horizon_s", reward.horizon_s},
+          {"expression", reward.formula.empty() ? json(nullptr) : json(reward.formula.text())},
           {"weights", std::move(weights)}};
 }
 
 std::string standing_text(const Standing& standing) {
+  json reward = reward_json(standing.reward);
+  // As it was before there were any, so that an upgrade does not look like another configuration.
+  if (standing.reward.formula.empty()) reward.erase("expression");
   return json{{"mode", standing.mode.text()},
               {"policy", standing.policy},
-              {"reward", reward_json(standing.reward)},
+              {"reward", std::move(reward)},
               {"experiment", {{"seed", standing.plan.seed}, {"began_ns", to_ns(standing.plan.began)}}}}
       .dump();
 }
@@ -106,6 +110,9 @@ Result<Standing> parse_standing(std::string_view text, const BlockPlan& lengths)
     const json& reward = object.at("reward");
     arguments["reward"] = reward.at("preset").get<std::string>();
     arguments["load"] = reward.at("load").get<std::string>();
+    // A standing that an older version kept has none.
+    if (const auto formula = reward.find("expression"); formula != reward.end() && formula->is_string())
+      arguments["expression"] = formula->get<std::string>();
     for (const char* name : {"reference_w", "horizon_s"}) arguments[name] = reward.at(name).dump();
     for (const auto& [name, value] : reward.at("weights").items()) arguments["weight." + name] = value.dump();
     standing.plan.seed = object.at("experiment").at("seed").get<std::uint64_t>();
@@ -127,6 +134,8 @@ Result<Standing> with_changes(Standing standing, const std::map<std::string, std
       WATTLE_TRY(standing.reward.preset, placement::parse_preset(value));
     } else if (name == "load") {
       WATTLE_TRY(standing.reward.load, placement::parse_load_kind(value));
+    } else if (name == "expression") {
+      WATTLE_TRY(standing.reward.formula, placement::Formula::compile(value));
     } else if (name == "reference_w") {
       WATTLE_CHECK(read_number(name, value, 0.001, 100'000, standing.reward.reference_w));
     } else if (name == "horizon_s") {
@@ -141,6 +150,8 @@ Result<Standing> with_changes(Standing standing, const std::map<std::string, std
       WATTLE_CHECK(read_number(name, value, 0, kMaxWeight, standing.reward.weights.*found->second));
     }
   }
+  if (standing.reward.preset == placement::Preset::expression && standing.reward.formula.empty())
+    return fail(Errc::malformed, "expression", "is missing", "preset expression needs a formula");
   standing.plan.share = standing.mode.share;
   return standing;
 }

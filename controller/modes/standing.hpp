@@ -53,7 +53,8 @@ std::string standing_text(const Standing& standing);
 // Of standing_text(); block lengths are the configuration's.
 Result<Standing> parse_standing(std::string_view text, const BlockPlan& lengths);
 
-// Arguments of a change: mode, policy, reward, load, reference_w, horizon_s, weight.<name>. Others are not looked at.
+// Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, weight.<name>. Others are not looked
+// at.
 Result<Standing> with_changes(Standing standing, const std::map<std::string, std::string>& arguments);
 
 }  // namespace wattle::controller

@@ -189,14 +189,13 @@ json features_json(const LoggedDecision& entry) {
   return features;
 }
 
-// An ensemble would say how unsure it is; one network cannot.
 json terms_json(const std::optional<Contributions>& terms) {
   if (!terms) return nullptr;
   return {{"energy", number(terms->energy)},
           {"latency", number(terms->latency)},
           {"residual", number(terms->residual)},
           {"policy_value", number(terms->policy_value)},
-          {"uncertainty", nullptr}};
+          {"uncertainty", or_null(terms->uncertainty)}};
 }
 
 Result<std::string> explain(const Sources& from, const Arguments& arguments) {

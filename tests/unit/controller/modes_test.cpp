@@ -367,3 +367,53 @@ TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is 
     CHECK(rig.governor->document()["promotion"]["open"] == false);
   }
 }
+
+TEST_CASE("a ranking that harms is not promoted, and the refusal says why; force goes past it") {
+  Rig rig;
+  std::string harm = "worse than planner by 0.200 +- 0.010 reward a decision";
+  rig.governor->on_gate([&] { return harm; });
+  for (int i = 0; i < 100; ++i) rig.governor->decided(rig.governor->arm(), 0);
+  const auto refused = rig.handle("policy-promote", {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message().find(harm) != std::string::npos);
+  CHECK(rig.governor->document()["promotion"]["closed_by"] == harm);
+  CHECK(rig.governor->document()["changes"][0]["why"] == harm);
+  harm.clear();
+  CHECK(rig.governor->document()["promotion"]["open"] == true);
+  CHECK(rig.handle("policy-promote", {}));
+  CHECK(rig.governor->standing().mode.mode == Mode::canary);
+}
+
+TEST_CASE("a promotion to a mode that acts keeps the network, every rollback brings it back") {
+  Rig rig(Mode::off);
+  std::vector<bool> told;
+  rig.governor->on_network([&](bool promoted) { told.push_back(promoted); });
+  REQUIRE(rig.handle("policy-promote", {}));  // to shadow: nothing acts
+  CHECK(told.empty());
+  REQUIRE(rig.handle("policy-promote", {{"force", "yes"}, {"why", "a test"}}));
+  CHECK(told == std::vector<bool>{true});
+  REQUIRE(rig.handle("policy-rollback", {}));
+  CHECK(told == std::vector<bool>{true, false});
+  REQUIRE(rig.handle("policy-set", {{"mode", "live"}}));
+  CHECK(told.size() == 2);
+  CHECK_FALSE(rig.governor->decided(rig.governor->arm(), INFINITY));
+  CHECK(told == std::vector<bool>{true, false, false});
+}
+
+TEST_CASE("an expression is set while it runs, kept, and refused with the term that is wrong") {
+  const Folder folder;
+  Rig rig(Mode::shadow, folder.file());
+  const auto wrong = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energie"}});
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);
+  CHECK_FALSE(rig.handle("policy-set", {{"reward", "expression"}}));  // no formula
+  const auto set = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energy + 2 * latency"}});
+  if (!set) FAIL(set.error().message());
+  CHECK((*set)["reward"]["expression"] == "energy + 2 * latency");
+  CHECK((*set)["changes"][0]["what"] == "reward changed");
+  rig.open(Mode::shadow, folder.file());
+  CHECK(rig.governor->standing().reward.preset == placement::Preset::expression);
+  CHECK(rig.governor->standing().reward.formula.text() == "energy + 2 * latency");
+  CHECK_FALSE(rig.handle("policy-set", {{"expression", "energy + 2 * latency"}}).value()["changes"].empty());
+  CHECK(rig.handle("policy-set", {{"expression", "energy"}}).value()["changes"][0]["what"] == "reward changed");
+}

@@ -1,0 +1,58 @@
+#include "controller/decisions/plan_thread.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace wattle::controller {
+
+namespace {
+constexpr int kNice = 10;
+}
+
+PlanThread::PlanThread(placement::PlannerOptions options) : options_(options) {
+  thread_ = std::thread([this] { run(); });
+}
+
+PlanThread::~PlanThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void PlanThread::want(const placement::Fleet& fleet) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (busy_) return;
+    busy_ = true;
+    wanted_ = fleet;
+  }
+  wake_.notify_one();
+}
+
+std::shared_ptr<const placement::Plan> PlanThread::newest() {
+  const std::lock_guard lock(mutex_);
+  return newest_;
+}
+
+void PlanThread::run() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions go first; a refusal changes nothing
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stop_ || wanted_; });
+    if (stop_) return;
+    const placement::Fleet fleet = std::move(*wanted_);
+    wanted_.reset();
+    lock.unlock();
+    auto made = std::make_shared<const placement::Plan>(options_, fleet);
+    lock.lock();
+    newest_.swap(made);
+    busy_ = false;
+  }
+}
+
+}  // namespace wattle::controller

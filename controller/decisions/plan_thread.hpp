@@ -1,0 +1,36 @@
+// plan_thread: makes plans beside the decisions, which go on with the plan that there is.
+// Bounds   one plan at a time, of the fleet as it was when it was wanted; wants while one is made are not kept
+// Errors   none
+// Threads  want() and newest() from any; its own thread makes the plans, at low priority
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "placement/plan.hpp"
+
+namespace wattle::controller {
+
+class PlanThread final : public placement::PlanMaker {
+ public:
+  explicit PlanThread(placement::PlannerOptions options = {});
+  ~PlanThread() override;  // waits for the plan in the making
+  void want(const placement::Fleet& fleet) override;
+  std::shared_ptr<const placement::Plan> newest() override;
+
+ private:
+  void run();
+
+  const placement::PlannerOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::optional<placement::Fleet> wanted_;
+  std::shared_ptr<const placement::Plan> newest_;
+  bool busy_ = false, stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace wattle::controller

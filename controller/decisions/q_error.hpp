@@ -1,0 +1,59 @@
+// q_error: how far rewards have been from Q, as the uncertainty that a decision is told with.
+// Source   outcomes: the reward, less the Q that the node it went to had when it was decided
+// Gives    the standard deviation of the last kKept: of one node once it has kLeastOfNode, else of all once there are kLeast.
+//          It holds what the network does not know, noise of measuring, and what comes after the reward (Q counts later
+//          rewards too); it is no bound on the mean
+// Bounds   kKept for all, and for each of kMaxNodes nodes
+// Threads  single owner
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace wattle::controller {
+
+class QError {
+ public:
+  static constexpr std::size_t kKept = 200, kLeast = 20, kLeastOfNode = 10, kMaxNodes = 20'000;
+
+  void add(const std::string& node, double error) {
+    if (!std::isfinite(error)) return;
+    keep(all_, error);
+    if (const auto found = nodes_.find(node); found != nodes_.end()) {
+      keep(found->second, error);
+    } else if (nodes_.size() < kMaxNodes) {
+      keep(nodes_[node], error);
+    }
+  }
+  std::optional<double> of(const std::string& node) const {
+    const auto found = nodes_.find(node);
+    if (found != nodes_.end() && found->second.size() >= kLeastOfNode) return deviation(found->second);
+    if (all_.size() < kLeast) return std::nullopt;
+    return deviation(all_);
+  }
+  void clear() {
+    all_.clear();
+    nodes_.clear();
+  }
+
+ private:
+  static void keep(std::deque<double>& errors, double error) {
+    errors.push_back(error);
+    if (errors.size() > kKept) errors.pop_front();
+  }
+  static double deviation(const std::deque<double>& errors) {
+    double sum = 0, squares = 0;
+    for (const double error : errors) sum += error;
+    const double mean = sum / static_cast<double>(errors.size());
+    for (const double error : errors) squares += (error - mean) * (error - mean);
+    return std::sqrt(squares / static_cast<double>(errors.size() - 1));
+  }
+  std::deque<double> all_;
+  std::map<std::string, std::deque<double>> nodes_;
+};
+
+}  // namespace wattle::controller
