@@ -17,6 +17,7 @@ constexpr std::array kCommands{
     Command{"gaps", "Show samples that never came to the controller's store", declare_gaps, run_gaps},
     Command{"status", "Show what the controller does", nullptr, run_status},
     Command{"policy", "Show or change mode, policy and reward", declare_policy, run_policy},
+    Command{"model", "List, save, load or compare networks", declare_model, run_model},
     Command{"keys", "Make key pairs and say whose key may do what", declare_keys, run_keys},
     Command{"completion", "Print a completion script for a shell", declare_completion, run_completion},
 };

@@ -31,6 +31,7 @@ int run_pre(const Invocation& invocation);  // `doctor --pre`
 int run_gaps(const Invocation& invocation);
 int run_status(const Invocation& invocation);
 int run_policy(const Invocation& invocation);
+int run_model(const Invocation& invocation);
 int run_keys(const Invocation& invocation);
 int run_completion(const Invocation& invocation);
 
@@ -42,6 +43,7 @@ void declare_explain(CLI::App& command, Arguments& arguments);
 void declare_doctor(CLI::App& command, Arguments& arguments);
 void declare_gaps(CLI::App& command, Arguments& arguments);
 void declare_policy(CLI::App& command, Arguments& arguments);
+void declare_model(CLI::App& command, Arguments& arguments);
 void declare_keys(CLI::App& command, Arguments& arguments);
 void declare_completion(CLI::App& command, Arguments& arguments);
 
@@ -57,6 +59,8 @@ Result<std::string> render_doctor(const Json& document, const Style& style);
 Result<std::string> render_pre(const Json& document, const Style& style);
 Result<std::string> render_gaps(const Json& document, const Style& style);
 Result<std::string> render_policy(const Json& document, const Style& style);
+// Of `models`, or of the answer to model-eval.
+Result<std::string> render_models(const Json& document, const Style& style);
 Result<std::string> render_status(const Json& document, const Style& style);
 // Of {"status": {...}, "nodes": [...], "pods": [...]}, as `top -o json` prints it.
 Result<std::string> render_top(const Json& document, const Style& style);

@@ -32,6 +32,8 @@ std::string bash_completion() {
          "    COMPREPLY=($(compgen -W 'new list allow revoke rotate token bootstrap unpack' -- \"$word\"))\n"
          "  elif [[ $before == policy ]]; then\n"
          "    COMPREPLY=($(compgen -W 'get set promote rollback' -- \"$word\"))\n"
+         "  elif [[ $before == model ]]; then\n"
+         "    COMPREPLY=($(compgen -W 'list save load eval' -- \"$word\"))\n"
          "  elif [[ $command == keys ]]; then\n"
          "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
          "  elif [[ $before == completion ]]; then\n"

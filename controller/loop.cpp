@@ -63,13 +63,14 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       decider_(parts_.config, state_, parts_.networks, parts_.clock, learning(parts_.trainer),
                parts_.trainer != nullptr ? parts_.trainer->last_decision_id() + 1 : 1, std::move(parts_.knowledge)),
       join_(state_, decider_),
+      models_(parts_.trainer, parts_.governor),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       epoch_(feed_.epoch()),
       started_(parts_.clock.mono()),
       saved_(started_),
       allow_fingerprint_(fingerprint(parts_.config.allow_file)) {
-  decider_.take(parts_.governor.standing());
   decider_.plan_with(plans_);
+  decider_.take(parts_.governor.standing());
   decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.governor.decided(arm, residual); },
                       [this](const ArmNow& arm, double reward) { parts_.governor.judged(arm, reward); });
   parts_.governor.on_change([this](const Standing& standing) {
@@ -78,6 +79,14 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     if (judged_anew && parts_.trainer != nullptr) parts_.trainer->post(RewardNews{standing.reward});
     feed_.changed();
   });
+  parts_.governor.on_gate([this] { return decider_.rivals().harm(); });
+  parts_.governor.on_network([this](bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); });
+}
+
+Loop::~Loop() {
+  parts_.governor.on_change({});
+  parts_.governor.on_network({});
+  parts_.governor.on_gate({});
 }
 
 Endpoints Loop::endpoints() const {
@@ -119,6 +128,7 @@ void Loop::run(const std::atomic<bool>& stop) {
     behind_ = wait || receive_telemetry();
     more = (behind_ && !wait) || more;
     send_acks();
+    send_late_answers();
     feed_.drain(parts_.log, parts_.clock.mono());
     parts_.mailbox.run_all();
     receive_watch();
@@ -155,7 +165,7 @@ bool Loop::receive_asks() {
   for (int i = 0; i < kAsksAtOnce; ++i) {
     const auto incoming = ask_socket_.receive();
     if (!incoming) return false;
-    ask_socket_.send(incoming->route, wire::encode(answer(*incoming)));
+    if (const auto message = answer(*incoming)) ask_socket_.send(incoming->route, wire::encode(*message));
   }
   return true;
 }
@@ -209,7 +219,11 @@ void Loop::send_acks() {
       telemetry_socket_.send(answer->route, wire::encode(answer->message));
 }
 
-wire::Message Loop::answer(const transport::Incoming& incoming) {
+void Loop::send_late_answers() {
+  for (const ModelDesk::Done& done : models_.done()) ask_socket_.send(done.route, wire::encode(done.reply));
+}
+
+std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming) {
   using transport::Refused;
   const transport::Identity& who = incoming.identity;
   const auto message = wire::decode(incoming.bytes);
@@ -231,6 +245,10 @@ wire::Message Loop::answer(const transport::Incoming& incoming) {
     return wire::Reply{query->request_id, false, {}, error.message()};
   }
   if (const auto* ask = std::get_if<wire::Ask>(&*message)) return decider_.ask(*ask);
+  if (query->what.starts_with("model-")) {
+    models_.take(*query, who.user_id(), incoming.route);
+    return std::nullopt;
+  }
   return answer_query(*query, who.user_id());
 }
 

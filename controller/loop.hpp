@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
-#include "controller/ingest/telemetry.hpp"
 #include "controller/decisions/plan_thread.hpp"
+#include "controller/ingest/telemetry.hpp"
 #include "controller/kube/join.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/mailbox.hpp"
@@ -28,6 +29,7 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/store/file_saver.hpp"
 #include "controller/store/store.hpp"
+#include "controller/trainer/model_desk.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "controller/web/documents.hpp"
 #include "controller/web/sources.hpp"
@@ -67,7 +69,7 @@ class Loop final : private TelemetrySink {
   Endpoints endpoints() const;  // without http
   // For work in the mailbox, on the loop's thread.
   Sources sources() const;
-  ~Loop() override { parts_.governor.on_change({}); }
+  ~Loop() override;
 
  private:
   Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
@@ -83,7 +85,9 @@ class Loop final : private TelemetrySink {
   bool store_is_behind();
   void receive_watch();
   void send_acks();
-  wire::Message answer(const transport::Incoming& incoming);
+  void send_late_answers();
+  // Nothing: the answer comes later.
+  std::optional<wire::Message> answer(const transport::Incoming& incoming);
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
   wire::Message answer_query(const wire::Query& query, const std::string& who);
   wire::Snapshot snapshot(std::uint64_t request_id);
@@ -98,12 +102,13 @@ class Loop final : private TelemetrySink {
   transport::Server telemetry_socket_, ask_socket_;
   ClusterState state_;
   Telemetry telemetry_;
+  PlanThread plans_;
   Decider decider_;
   Join join_;
+  ModelDesk models_;
   Feed feed_;
   const std::uint64_t epoch_;
   const MonoTime started_;
-  PlanThread plans_;
   MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
   std::optional<MonoTime> store_full_since_;

@@ -1,8 +1,10 @@
 #include "controller/trainer/make_network.hpp"
+#include "placement/tabular.hpp"
 
 namespace wattle::controller {
 
-Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig&) {
+Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config) {
+  if (config.tabular) return placement::make_tabular_trainer();
   return fail(Errc::unsupported, "learning", "this build has no libtorch",
               "set learn.enabled: false, or build with WATTLE_TORCH=ON");
 }

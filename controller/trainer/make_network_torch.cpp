@@ -1,9 +1,11 @@
 #include "controller/trainer/make_network.hpp"
 #include "models/torch/torch_trainer.hpp"
+#include "placement/tabular.hpp"
 
 namespace wattle::controller {
 
 Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config) {
+  if (config.tabular) return placement::make_tabular_trainer();
   models::TrainerOptions options;
   options.seed = static_cast<std::uint64_t>(config.seed);
   options.learning_rate = config.learning_rate;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/frozen/frozen_network.hpp"
+#include "common/digest.hpp"
+#include "controller/trainer/tensors.hpp"
+#include "models/frozen/safetensors.hpp"
 #include "placement/features.hpp"
+#include "placement/tabular.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -17,18 +20,9 @@ constexpr Duration kIdle = milliseconds(250);
 constexpr Duration kRateWindow = std::chrono::seconds(2);
 constexpr std::size_t kRecent = 16;
 constexpr int kNice = 10;
-constexpr std::string_view kNetworkPrefix = "trainer/";
-constexpr std::string_view kLearnerPrefix = "learner/";
-
-void add_prefixed(models::Weights& into, models::Weights from, std::string_view prefix) {
-  for (auto& [name, tensor] : from) into.emplace(std::string(prefix) + name, std::move(tensor));
-}
-
-models::Weights with_prefix(const models::Weights& all, std::string_view prefix) {
-  models::Weights found;
-  for (const auto& [name, tensor] : all)
-    if (name.starts_with(prefix)) found.emplace(name.substr(prefix.size()), tensor);
-  return found;
+// Of the weights that serve; a checkpoint of the same network tells the same.
+std::string digest_of(const models::QTrainer& network) {
+  return sha256_hex(models::to_safetensors({network.weights(), {}}));
 }
 
 placement::LearnerOptions options_of(const LearnConfig& config) {
@@ -48,7 +42,7 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
 
 Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
                                             const std::deque<models::Observation>& recent) {
-  WATTLE_TRY(auto frozen, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps(), "trained network"));
+  WATTLE_TRY(auto frozen, placement::network_of(trainer.weights(), trainer.steps(), "trained network"));
   std::vector<float> out;
   for (const models::Observation& observation : recent) {
     out.assign(observation.nodes, 0.0F);
@@ -63,23 +57,26 @@ Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, dou
 }
 
 Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
-                 std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const Clock& clock, const Log& log)
+                 std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const std::string& data_dir,
+                 const Clock& clock, const Log& log)
     : config_(config),
       checkpoints_(std::move(checkpoints)),
       network_(std::move(network)),
       learner_(options_of(config), reward, *network_),
       slot_(slot),
       clock_(clock),
-      log_(log) {}
+      log_(log),
+      curves_(data_dir + "/events") {}
 
 Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                 NetworkSlot& slot, const Clock& clock, const Log& log) {
   WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
   std::unique_ptr<Trainer> trainer(
-      new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, clock, log));
+      new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, data_dir, clock, log));
   trainer->resume();
   trainer->serve();
+  trainer->list_models();
   trainer->tell();
   trainer->thread_ = std::thread([raw = trainer.get()] { raw->run(); });
   return trainer;
@@ -100,6 +97,22 @@ void Trainer::post(LearningNews news) {
     news_.push_back(std::move(news));
   }
   wake_.notify_one();
+}
+
+std::future<Result<std::string>> Trainer::order(ModelOrder order) {
+  PendingOrder pending{std::move(order), {}};
+  auto answer = pending.answer.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    orders_.push_back(std::move(pending));
+  }
+  wake_.notify_one();
+  return answer;
+}
+
+ModelList Trainer::models() const {
+  const std::lock_guard lock(mutex_);
+  return models_;
 }
 
 TrainerFigures Trainer::figures() const {
@@ -131,6 +144,8 @@ void Trainer::resume() {
   if (last != loaded->manifest.figures.end() && last->second > 0)
     last_decision_ = last_decision_at_start_ = static_cast<std::uint64_t>(last->second);
   own_.resumed_steps = network_->steps();
+  from_step_ = network_->steps();
+  serving_from_ = loaded->name;
   // Its age tells a copy that was put back from the one that the last process left.
   log_.info("learning resumed", {{"file", loaded->file},
                                  {"step", network_->steps()},
@@ -144,18 +159,22 @@ void Trainer::run() {
   next_step_ = start;
   next_save_ = start + config_.checkpoint_every;
   next_rate_ = start + kRateWindow;
+  next_curves_ = start + Curves::kEvery;
   steps_at_rate_ = network_->steps();
   for (;;) {
     std::vector<LearningNews> news;
+    std::vector<PendingOrder> orders;
     bool stop = false;
     {
       std::unique_lock lock(mutex_);
       const Duration pause = std::clamp(next_step_ - clock_.mono(), Duration{0}, kIdle);
-      if (pause > Duration{0}) wake_.wait_for(lock, pause, [&] { return stop_ || !news_.empty(); });
+      if (pause > Duration{0}) wake_.wait_for(lock, pause, [&] { return stop_ || !news_.empty() || !orders_.empty(); });
       news.swap(news_);
+      orders.swap(orders_);
       stop = stop_;
     }
     for (LearningNews& item : news) take(std::move(item));
+    for (PendingOrder& each : orders) obey(std::move(each));
     const MonoTime now = clock_.mono();
     if (!stop && now >= next_step_) step();
     if (now >= next_rate_) {
@@ -165,6 +184,7 @@ void Trainer::run() {
       steps_at_rate_ = network_->steps();
       next_rate_ = now + kRateWindow;
     }
+    if (stop || now >= next_curves_) draw_curves();
     if (unsaved_ && (stop || now >= next_save_)) save();
     tell();
     if (stop) return;
@@ -189,7 +209,12 @@ void Trainer::take(LearningNews news) {
     return;
   }
   auto& settled = std::get<SettledNews>(news);
-  if (!learner_.settled(settled.decision_id, std::move(settled.outcome))) ++own_.unmatched;
+  const auto reward = learner_.settled(settled.decision_id, std::move(settled.outcome));
+  if (reward) {
+    curves_.add(*reward);
+  } else {
+    ++own_.unmatched;
+  }
 }
 
 void Trainer::step() {
@@ -211,6 +236,7 @@ void Trainer::step() {
     return;
   }
   unsaved_ = true;
+  curves_.add(**stats);
   if (network_->steps() - frozen_at_ >= static_cast<std::uint64_t>(config_.freeze_every_steps)) serve();
 }
 
@@ -225,13 +251,11 @@ void Trainer::serve() {
   }
   ++own_.networks;
   slot_.set(std::move(*frozen));
+  serving_network_ = digest_of(*network_);
+  if (frozen_at_ != from_step_) serving_from_.clear();
 }
 
-void Trainer::save() {
-  next_save_ = clock_.mono() + config_.checkpoint_every;
-  models::Weights all;
-  add_prefixed(all, network_->checkpoint(), kNetworkPrefix);
-  add_prefixed(all, learner_.save(), kLearnerPrefix);
+models::Manifest Trainer::manifest() const {
   models::Manifest manifest;
   manifest.schema = placement::feature_schema_hash();
   manifest.step = network_->steps();
@@ -239,7 +263,16 @@ void Trainer::save() {
   manifest.figures = {{"last_decision", static_cast<double>(last_decision_)},
                       {"loss", learner_.figures().loss},
                       {"mean_reward", learner_.figures().mean_reward}};
-  if (const auto saved = checkpoints_.save(all, manifest); !saved) {
+  manifest.network = digest_of(*network_);
+  return manifest;
+}
+
+void Trainer::save() {
+  next_save_ = clock_.mono() + config_.checkpoint_every;
+  models::Weights all;
+  add_prefixed(all, network_->checkpoint(), kNetworkPrefix);
+  add_prefixed(all, learner_.save(), kLearnerPrefix);
+  if (const auto saved = checkpoints_.save(all, manifest()); !saved) {
     ++own_.failed_checkpoints;
     own_.problem = saved.error().message();
     log_.error("checkpoint not written", {{"error", saved.error()}});
@@ -247,6 +280,7 @@ void Trainer::save() {
   }
   unsaved_ = false;
   ++own_.checkpoints;
+  list_models();
 }
 
 void Trainer::tell() {
@@ -262,6 +296,8 @@ void Trainer::tell() {
   }
   const std::lock_guard lock(mutex_);
   figures_ = own_;
+  models_.serving_network = serving_network_;
+  models_.serving_from = serving_from_;
 }
 
 }  // namespace wattle::controller

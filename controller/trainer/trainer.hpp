@@ -1,14 +1,16 @@
 // trainer: the one thread that learns. It owns the learner and the trainable network.
 // Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network into
-//          the slot -> checkpoints: network, optimiser and replay together, resumed at start
+//          the slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for TensorBoard in
+//          data_dir/events. Orders about networks (model_orders) take their turn with news
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
 // Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
-// Threads  post() and figures() from any; the rest runs on its own thread
+// Threads  post(), order(), models() and figures() from any; the rest runs on its own thread
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +22,8 @@
 #include "common/log.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/news.hpp"
+#include "controller/trainer/curves.hpp"
+#include "controller/trainer/model_orders.hpp"
 #include "controller/trainer/network_slot.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
@@ -50,13 +54,17 @@ class Trainer {
                                                 NetworkSlot& slot, const Clock& clock, const Log& log);
   ~Trainer();  // ends the thread and writes a last checkpoint
   void post(LearningNews news);
+  // Answered by the trainer's own thread; unavailable when it ends first.
+  std::future<Result<std::string>> order(ModelOrder order);
+  ModelList models() const;
   TrainerFigures figures() const;
   // Greatest decision id that the checkpoint knows; new ids begin behind it.
   std::uint64_t last_decision_id() const { return last_decision_at_start_; }
 
  private:
   Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
-          std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const Clock& clock, const Log& log);
+          std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const std::string& data_dir, const Clock& clock,
+          const Log& log);
   void resume();
   void run();
   void take(LearningNews news);
@@ -64,6 +72,13 @@ class Trainer {
   void serve();
   void save();
   void tell();
+  void obey(PendingOrder pending);
+  Result<std::string> do_order(const ModelOrder& order);
+  Status load_network(const std::string& name);
+  Result<std::string> evaluate_network(const std::string& name) const;
+  models::Manifest manifest() const;
+  void list_models();
+  void draw_curves();
 
   LearnConfig config_;
   models::CheckpointDir checkpoints_;
@@ -75,14 +90,19 @@ class Trainer {
   std::deque<models::Observation> recent_;
   std::uint64_t last_decision_ = 0, last_decision_at_start_ = 0;
   std::uint64_t frozen_at_ = 0;
+  std::uint64_t from_step_ = 0;  // of the network that was loaded last
   bool unsaved_ = false;
-  MonoTime next_step_{}, next_save_{}, next_rate_{};
+  MonoTime next_step_{}, next_save_{}, next_rate_{}, next_curves_{};
   std::uint64_t steps_at_rate_ = 0;
   TrainerFigures own_;  // the thread's; figures_ is its copy for others
+  Curves curves_;
+  std::string serving_network_, serving_from_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<LearningNews> news_;
+  std::vector<PendingOrder> orders_;
+  ModelList models_;
   bool stop_ = false;
   TrainerFigures figures_;
   std::thread thread_;

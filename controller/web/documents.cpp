@@ -7,6 +7,7 @@
 #include "common/parse.hpp"
 #include "common/version.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/model_json.hpp"
 #include "placement/features.hpp"
 
 namespace wattle::controller {
@@ -362,9 +363,11 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "doctor") return doctor(from);
   if (what == "gaps") return gaps(from);
   if (what == "latency") return latency(from, arguments);
+  if (what == "models" && from.trainer != nullptr) return models_text(from.trainer->models());
+  if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
   if (what == "policy" && from.governor != nullptr) return dump(from.governor->document());
   return fail(Errc::not_found, what, "there is no such document",
-              "one of status, nodes, node, pods, decisions, explain, doctor, gaps, latency, policy");
+              "one of status, nodes, node, pods, decisions, explain, doctor, gaps, latency, models, policy");
 }
 
 }  // namespace wattle::controller

@@ -67,6 +67,8 @@ std::vector<Page> pages() {
           {"doctor", example("doctor"), render_doctor},
           {"gaps", example("gaps"), render_gaps},
           {"policy", example("policy"), render_policy},
+          {"models", example("models"), render_models},
+          {"model-eval", example("model-eval"), render_models},
           {"status", example("status"), render_status}};
 }
 

@@ -40,7 +40,7 @@ struct Rig {
     for (const std::string& uid : running) record.workloads.push_back(pod_values(uid, 800'000));
     const RecordNews told = state.apply("n1", record, clock.mono());
     for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
-    decider->record("n1", record, told.at);
+    decider->record("n1", record, told);
     state.apply("n2", record_at(seq), clock.mono());
     decider->expire();
   }

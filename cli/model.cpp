@@ -1,0 +1,103 @@
+// `wattle model list|save|load|eval`: the networks that are kept, which of them serves, and changing that.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+#include "cli/utf8.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+struct Action {
+  std::string_view name, help, query;
+};
+constexpr std::array kActions{
+    Action{"list", "Show the networks that are kept, and which of them serves", "models"},
+    Action{"save", "Keep the network as it is now, under a name", "model-save"},
+    Action{"load", "Let another network serve, and learning go on from it", "model-load"},
+    Action{"eval", "Compare a network with the one that serves, on replayed decisions", "model-eval"}};
+
+std::string shortened(const View& digest) {
+  const auto text = digest.text();
+  return text ? text->substr(0, 12) : std::string(kAbsent);
+}
+
+std::string side_text(const View& side) {
+  return "off by " + number(side["mean_abs_error"].number(), 3) + " on average, reward " +
+         number(side["mean_reward_agreed"].number(), 3) + " over the " + count(side["agreed"].number()) +
+         " that went where it would have put them, residual " + number(side["max_abs_residual"].number(), 3) +
+         " at most";
+}
+
+Result<std::string> render_eval(const View& eval, const Style& style) {
+  const std::string name = eval["name"].text_or();
+  const auto ratio = eval["same_choice_ratio"].number();
+  const std::vector<std::pair<std::string, Cell>> pairs{
+      {"decisions", count(eval["decisions"].number()) + ", " + count(eval["outcomes"].number()) + " with an outcome"},
+      {"same choice", ratio ? number(100 * *ratio, 1) + "%" : std::string(kAbsent)},
+      {"Q apart", number(eval["mean_abs_q_difference"].number(), 4) + " on average"},
+      {"serving, step " + count(eval["serving_step"].number()), side_text(eval["serving"])},
+      {name + ", step " + count(eval["step"].number()), side_text(eval["model"])}};
+  return printable_lines(pairs_text(pairs, style.colour));
+}
+
+}  // namespace
+
+Result<std::string> render_models(const Json& document, const Style& style) {
+  const View view(document);
+  if (view["eval"].present()) return render_eval(view["eval"], style);
+  WATTLE_TRY(const std::vector<View> models, view.list("models"));
+  Table table{{{"NAME"},
+               {"STEP", Align::right},
+               {"SAVED"},
+               {"SERVES"},
+               {"SIZE", Align::right},
+               {"SHA-256"},
+               {"SCHEMA"},
+               {"FAULT"}},
+              {}};
+  for (const View& model : models) {
+    const bool active = model["active"].flag() == true;
+    table.rows.push_back({model["name"].text_or(),
+                          count(model["step"].number()),
+                          utc(model["saved_wall_ns"].number()),
+                          active ? Cell{"yes", Tone::good} : Cell{"no"},
+                          bytes(model["bytes"].number()),
+                          shortened(model["sha256"]),
+                          shortened(model["schema"]),
+                          {model["fault"].text_or(""), Tone::warning}});
+  }
+  const View serving = view["serving"];
+  const std::string from = serving["loaded_from"].text() ? "loaded from " + serving["loaded_from"].text_or()
+                                                         : std::string("learned since it was loaded");
+  return to_text(table, style.colour) + "\n" +
+         printable_lines("Serving: " + shortened(serving["network_sha256"]) + ", " + from + "\n");
+}
+
+void declare_model(CLI::App& command, Arguments& arguments) {
+  command.require_subcommand(1);
+  for (const Action& action : kActions) {
+    auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
+    sub->fallthrough();
+    sub->callback([&arguments, name = action.name] { arguments.action = name; });
+    if (action.name == "list") continue;
+    sub->add_option("NAME", arguments.name, "A name, or the number of a checkpoint")->required();
+    if (action.name != "eval") sub->add_option("--why", arguments.why, "Kept with the change");
+  }
+}
+
+int run_model(const Invocation& invocation) {
+  std::map<std::string, std::string> pairs;
+  if (!invocation.arguments.name.empty()) pairs["name"] = invocation.arguments.name;
+  if (!invocation.arguments.why.empty()) pairs["why"] = invocation.arguments.why;
+  for (const Action& action : kActions)
+    if (action.name == invocation.arguments.action)
+      return show(invocation, std::string(action.query), pairs, render_models);
+  return complain(invocation, {Errc::malformed, "model", "no action is named", "see wattle model --help"}, kUsage);
+}
+
+}  // namespace wattle::cli

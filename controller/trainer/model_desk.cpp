@@ -1,0 +1,122 @@
+#include "controller/trainer/model_desk.hpp"
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "controller/web/model_json.hpp"
+
+namespace wattle::controller {
+
+namespace {
+
+using What = ModelOrder::What;
+constexpr std::size_t kMaxWhy = 500;
+constexpr std::array<std::pair<std::string_view, What>, 3> kQueries{
+    {{"model-save", What::save}, {"model-load", What::load}, {"model-eval", What::eval}}};
+
+struct Given {
+  ModelOrder order;
+  std::string why;
+};
+
+Result<Given> read(const wire::Query& query) {
+  std::optional<Given> given;
+  for (const auto& [name, what] : kQueries)
+    if (name == query.what) given = Given{{what, {}}, {}};
+  if (!given)
+    return fail(Errc::not_found, query.what, "is nothing to do to a model", "model-save, model-load, model-eval");
+  for (const auto& [name, value] : query.arguments) {
+    if (name == "name") {
+      given->order.name = value;
+    } else if (name == "why") {
+      given->why = value.substr(0, kMaxWhy);
+    } else {
+      return fail(Errc::malformed, "argument " + name, "is not known");
+    }
+  }
+  if (given->order.name.empty())
+    return fail(Errc::malformed, "argument name", "is missing", "`wattle model list` has names");
+  return *given;
+}
+
+std::string_view said(What what) {
+  switch (what) {
+    case What::save:
+      return "model saved";
+    case What::load:
+      return "model loaded";
+    case What::promoted:
+      return "promoted model kept";
+    case What::bring_back:
+      return "promoted model serves again";
+    case What::eval:
+      break;
+  }
+  return "model compared";
+}
+
+}  // namespace
+
+void ModelDesk::take(const wire::Query& query, const std::string& who, std::string route) {
+  const auto refuse = [&](const Error& why) {
+    refused_.push_back({std::move(route), wire::Reply{query.request_id, false, {}, why.message()}});
+  };
+  auto given = read(query);
+  if (!given) return refuse(given.error());
+  if (trainer_ == nullptr) return refuse({Errc::unavailable, query.what, "learning is off", "set learn.enabled: true"});
+  auto answer = trainer_->order(given->order);
+  waiting_.push_back({std::move(route), who, given->why, query.request_id, given->order, std::move(answer), true});
+}
+
+void ModelDesk::follow(What what) {
+  if (trainer_ == nullptr) return;
+  waiting_.push_back({{}, "governor", {}, 0, {what, {}}, trainer_->order({what, {}}), false});
+}
+
+std::vector<ModelDesk::Done> ModelDesk::done() {
+  std::vector<Done> ready = std::exchange(refused_, {});
+  std::vector<Waiting> still;
+  for (Waiting& each : waiting_) {
+    if (each.answer.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      still.push_back(std::move(each));
+      continue;
+    }
+    Done done = finish(each);
+    if (each.replies) ready.push_back(std::move(done));
+  }
+  waiting_ = std::move(still);
+  return ready;
+}
+
+ModelDesk::Done ModelDesk::finish(Waiting& waiting) {
+  auto answer = [&]() -> Result<std::string> {
+    try {
+      return waiting.answer.get();
+    } catch (const std::future_error&) {  // the trainer ended first
+      return fail(Errc::unavailable, "model " + waiting.order.name, "the trainer has ended", "ask again");
+    }
+  }();
+  audit(waiting, answer);
+  wire::Reply reply;
+  reply.request_id = waiting.request_id;
+  reply.ok = answer.has_value();
+  if (!answer) {
+    reply.error = answer.error().message();
+  } else {
+    reply.body = waiting.order.what == What::eval ? *answer : models_text(trainer_->models());
+  }
+  return {std::move(waiting.route), std::move(reply)};
+}
+
+void ModelDesk::audit(const Waiting& waiting, const Result<std::string>& answer) {
+  if (waiting.order.what == What::eval) return;
+  // Nothing was ever promoted: that is no news.
+  if (waiting.order.what == What::bring_back && !answer && answer.error().code == Errc::not_found) return;
+  std::string what(said(waiting.order.what));
+  what = answer ? what + ": " + *answer : "not done: " + what + ": " + answer.error().message();
+  governor_.audit(waiting.who, what, waiting.why);
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,51 @@
+// model_desk: operators' orders about networks, from the loop to the trainer's thread and back, none of them waited for.
+// Queries  model-save, model-load, model-eval (docs/api.md); audited through the governor when they are done, eval not
+// Errors   in the reply: malformed (no name, an argument that is not known), unavailable (learning is off), and the trainer's
+// Threads  single owner
+#pragma once
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/wire/messages.hpp"
+#include "controller/modes/governor.hpp"
+#include "controller/trainer/trainer.hpp"
+
+namespace wattle::controller {
+
+class ModelDesk {
+ public:
+  // `trainer` null: learning is off.
+  ModelDesk(Trainer* trainer, Governor& governor) : trainer_(trainer), governor_(governor) {}
+  // `route` is where the reply goes; it is among done() at some later time.
+  void take(const wire::Query& query, const std::string& who, std::string route);
+  struct Done {
+    std::string route;
+    wire::Reply reply;
+  };
+  std::vector<Done> done();
+  // What a promotion or a rollback does to the network; nobody is answered.
+  void keep_promoted() { follow(ModelOrder::What::promoted); }
+  void bring_back() { follow(ModelOrder::What::bring_back); }
+
+ private:
+  struct Waiting {
+    std::string route, who, why;
+    std::uint64_t request_id = 0;
+    ModelOrder order;
+    std::future<Result<std::string>> answer;
+    bool replies = true;
+  };
+  void follow(ModelOrder::What what);
+  Done finish(Waiting& waiting);
+  void audit(const Waiting& waiting, const Result<std::string>& answer);
+
+  Trainer* trainer_;
+  Governor& governor_;
+  std::vector<Waiting> waiting_;
+  std::vector<Done> refused_;
+};
+
+}  // namespace wattle::controller

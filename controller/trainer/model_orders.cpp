@@ -1,0 +1,163 @@
+// The trainer's answers to orders about networks; it runs on the trainer's thread.
+#include "controller/trainer/model_orders.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "controller/trainer/tensors.hpp"
+#include "controller/trainer/trainer.hpp"
+#include "placement/features.hpp"
+#include "placement/tabular.hpp"
+
+namespace wattle::controller {
+
+using nlohmann::json;
+
+namespace {
+
+std::string text_of(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+std::optional<std::size_t> best_row(const models::Observation& observation, const std::vector<float>& residual) {
+  std::optional<std::size_t> best;
+  const auto q = [&](std::size_t i) { return observation.prior[i] + residual[i]; };
+  for (std::size_t i = 0; i < observation.nodes; ++i)
+    if (observation.valid[i] != 0 && (!best || q(i) > q(*best))) best = i;
+  return best;
+}
+
+// One network's side of a comparison.
+struct Side {
+  double error_sum = 0, reward_sum = 0, max_abs_residual = 0;
+  std::uint64_t judged = 0, agreed = 0;  // agreed: the pod went where this network would have put it
+  void add(const placement::Experience& each, const std::vector<float>& residual, std::size_t choice) {
+    for (std::size_t i = 0; i < each.observation.nodes; ++i)
+      if (each.observation.valid[i] != 0)
+        max_abs_residual = std::max(max_abs_residual, std::abs(static_cast<double>(residual[i])));
+    if (!each.outcome) return;
+    const double q = static_cast<double>(each.observation.prior[each.action] + residual[each.action]);
+    error_sum += std::abs(q - each.reward);
+    ++judged;
+    if (choice != each.action) return;
+    reward_sum += each.reward;
+    ++agreed;
+  }
+  json told() const {
+    const auto mean = [](double sum, std::uint64_t count) {
+      return count > 0 ? json(sum / static_cast<double>(count)) : json(nullptr);
+    };
+    return {{"mean_abs_error", mean(error_sum, judged)},
+            {"agreed", agreed},
+            {"mean_reward_agreed", mean(reward_sum, agreed)},
+            {"max_abs_residual", max_abs_residual}};
+  }
+};
+
+}  // namespace
+
+void Trainer::obey(PendingOrder pending) { pending.answer.set_value(do_order(pending.order)); }
+
+Result<std::string> Trainer::do_order(const ModelOrder& order) {
+  using What = ModelOrder::What;
+  if (order.what == What::eval) return evaluate_network(order.name);
+  if (order.what == What::load || order.what == What::bring_back) {
+    const std::string name = order.what == What::load ? order.name : kPromotedModel;
+    WATTLE_CHECK(load_network(name));
+    return "step " + std::to_string(network_->steps()) + " from " + name;
+  }
+  const std::string name = order.what == What::save ? order.name : kPromotedModel;
+  if (order.what == What::save && name == kPromotedModel)
+    return fail(Errc::conflict, "model " + name, "is what the last promotion kept", "choose another name");
+  models::Weights network;
+  add_prefixed(network, network_->checkpoint(), kNetworkPrefix);
+  WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, manifest()));
+  list_models();
+  return "step " + std::to_string(network_->steps()) + " as " + name;
+}
+
+// Whatever is wrong with it, the network of before goes on.
+Status Trainer::load_network(const std::string& name) {
+  WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
+  const models::Weights before = network_->checkpoint();
+  Status taken = network_->restore(with_prefix(loaded.tensors, kNetworkPrefix));
+  if (taken) {
+    auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_);
+    if (!frozen) taken = forward_error(frozen);
+  }
+  if (!taken) {
+    if (const Status back = network_->restore(before); !back)
+      log_.error("network of before not restored", {{"error", back.error()}});
+    return fail(taken.error().code, "model " + name, taken.error().message(), "another one: `wattle model list`");
+  }
+  unsaved_ = true;
+  from_step_ = steps_at_rate_ = network_->steps();
+  serving_from_ = name;
+  serve();
+  list_models();
+  return {};
+}
+
+Result<std::string> Trainer::evaluate_network(const std::string& name) const {
+  WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
+  WATTLE_TRY(const auto other,
+             placement::network_of(with_prefix(loaded.tensors, kOnlinePrefix), loaded.manifest.step, "model " + name));
+  const auto serving = slot_.get();
+  if (!serving) return fail(Errc::unavailable, "model eval", "no network serves");
+  const auto& chain = learner_.chain();
+  if (chain.empty()) return fail(Errc::not_found, "model eval", "no decision is kept to replay", "wait for placements");
+  Side own, others;
+  std::uint64_t same = 0, decisions = 0;
+  double apart = 0;
+  std::vector<float> a, b;
+  constexpr std::size_t kMost = 2000;
+  for (std::size_t i = chain.size() - std::min(chain.size(), kMost); i < chain.size(); ++i) {
+    const placement::Experience& each = chain[i];
+    a.assign(each.observation.nodes, 0.0F);
+    b.assign(each.observation.nodes, 0.0F);
+    serving->residual(each.observation, a);
+    other->residual(each.observation, b);
+    const auto here = best_row(each.observation, a), there = best_row(each.observation, b);
+    if (!here || !there) continue;
+    ++decisions;
+    same += *here == *there ? 1 : 0;
+    apart += std::abs(static_cast<double>(a[each.action] - b[each.action]));
+    own.add(each, a, *here);
+    others.add(each, b, *there);
+  }
+  if (decisions == 0) return fail(Errc::not_found, "model eval", "no kept decision had a feasible node");
+  const auto count = static_cast<double>(decisions);
+  return text_of({{"eval",
+                   {{"name", name},
+                    {"step", loaded.manifest.step},
+                    {"serving_step", serving->step()},
+                    {"decisions", decisions},
+                    {"outcomes", own.judged},
+                    {"same_choice_ratio", static_cast<double>(same) / count},
+                    {"mean_abs_q_difference", apart / count},
+                    {"serving", own.told()},
+                    {"model", others.told()}}}});
+}
+
+void Trainer::list_models() {
+  auto listed = checkpoints_.list(placement::feature_schema_hash());
+  if (!listed) {
+    log_.error("checkpoints cannot be listed", {{"error", listed.error()}});
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  models_ = {std::move(*listed), serving_network_, serving_from_};
+}
+
+void Trainer::draw_curves() {
+  next_curves_ = clock_.mono() + Curves::kEvery;
+  models::Scalars now{{"train/epsilon", config_.epsilon},
+                      {"train/replay", static_cast<double>(learner_.figures().replay)}};
+  if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
+  if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
+    if (own_.problem != drawn.error().message()) log_.error("curves not written", {{"error", drawn.error()}});
+    own_.problem = drawn.error().message();
+  }
+}
+
+}  // namespace wattle::controller

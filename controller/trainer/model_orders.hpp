@@ -1,0 +1,44 @@
+// model_orders: what an operator, or a rollback, asks of the thread that owns the networks.
+// Text     answers are JSON (docs/api.md, models)
+// Threads  values
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/result.hpp"
+#include "models/frozen/checkpoint.hpp"
+
+namespace wattle::controller {
+
+struct ModelOrder {
+  enum class What {
+    save,        // the network as it is now, under a name
+    load,        // another one serves, and learning goes on from it
+    eval,        // compare one with the network that serves, on replayed decisions
+    promoted,    // keep what serves: a rollback brings it back
+    bring_back,  // what was kept at the last promotion serves again
+  };
+  What what = What::save;
+  std::string name;  // of save, load and eval
+};
+// Of kPromotedModel's checkpoint.
+inline constexpr const char* kPromotedModel = "promoted";
+
+// The order waits for its turn with the thread; the future is ready when it is done, or the thread ends.
+struct PendingOrder {
+  ModelOrder order;
+  std::promise<Result<std::string>> answer;
+};
+
+// What the directory of checkpoints held when it last changed.
+struct ModelList {
+  std::vector<models::ListedCheckpoint> checkpoints;
+  std::string serving_network;  // SHA-256 of it; empty: none serves
+  std::string serving_from;     // the checkpoint that it was loaded from; empty: learned since the start
+};
+
+}  // namespace wattle::controller

@@ -1,0 +1,13 @@
+// model_json: the document `models` (docs/api.md).
+// Threads  pure
+#pragma once
+
+#include <string>
+
+#include "controller/trainer/model_orders.hpp"
+
+namespace wattle::controller {
+
+std::string models_text(const ModelList& list);
+
+}  // namespace wattle::controller

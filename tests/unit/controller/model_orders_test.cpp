@@ -1,0 +1,226 @@
+// Orders about networks, on a trainer's own thread; a fake network stands behind the seam.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "controller/trainer/model_desk.hpp"
+#include "controller/trainer/tensors.hpp"
+#include "controller/web/model_json.hpp"
+#include "models/frozen/layout.hpp"
+#include "placement/features.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+// Its value head says `bias` of every node; each step adds one.
+class FakeNetwork final : public models::QTrainer {
+ public:
+  Result<models::StepStats> step(std::span<const models::Transition* const>) override {
+    ++steps_;
+    weights_.at("value.out.bias").values[0] += 1;
+    return models::StepStats{0.5, 0.25, 1, 0, steps_};
+  }
+  std::uint64_t steps() const override { return steps_; }
+  models::Weights weights() const override { return weights_; }
+  models::Weights checkpoint() const override {
+    models::Weights all;
+    add_prefixed(all, weights_, "online.");
+    all["steps"] = {{1}, {static_cast<float>(steps_)}};
+    return all;
+  }
+  Status restore(const models::Weights& saved) override {
+    if (!saved.contains("steps")) return fail(Errc::malformed, "network", "has no steps");
+    weights_ = with_prefix(saved, "online.");
+    steps_ = static_cast<std::uint64_t>(saved.at("steps").values[0]);
+    return {};
+  }
+
+ private:
+  models::Weights weights_ = models::initial_weights(1);
+  std::uint64_t steps_ = 0;
+};
+
+models::Observation two_nodes() {
+  models::Observation observation;
+  observation.nodes = 2;
+  observation.node.assign(2 * models::kNodeFeatures, 0.5F);
+  observation.prior = {0.25F, 0};
+  observation.valid = {1, 1};
+  return observation;
+}
+
+struct Rig {
+  std::string path = (std::filesystem::temp_directory_path() / "wattle-orders-XXXXXX").string();
+  SystemClock clock;
+  Log log = Log::silent();
+  LearnConfig config;
+  NetworkSlot slot;
+  std::unique_ptr<Trainer> trainer;
+
+  Rig() {
+    REQUIRE(mkdtemp(path.data()) != nullptr);
+    config.steps_per_s = 0.01;  // none in a test but those that it asks for
+    config.max_abs_residual = 50;
+    start();
+  }
+  Rig(const Rig&) = delete;
+  Rig& operator=(const Rig&) = delete;
+  ~Rig() {
+    trainer.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  void start() {
+    auto started = Trainer::start(config, {}, path, std::make_unique<FakeNetwork>(), slot, clock, log);
+    REQUIRE(started);
+    trainer = std::move(*started);
+  }
+  Result<std::string> order(ModelOrder::What what, const std::string& name = "") {
+    return trainer->order({what, name}).get();
+  }
+  json models() const { return json::parse(models_text(trainer->models())); }
+  float value() const {
+    std::vector<float> out(2);
+    slot.get()->residual(two_nodes(), out);
+    return out[0];
+  }
+  // A checkpoint of a network whose value is this, as another process would have left it.
+  void put(const std::string& name, float bias, const std::string& schema = placement::feature_schema_hash()) {
+    FakeNetwork network;
+    models::Weights all;
+    models::Weights tensors = network.checkpoint();
+    tensors.at("online.value.out.bias").values[0] = bias;
+    add_prefixed(all, tensors, kNetworkPrefix);
+    models::Manifest manifest;
+    manifest.schema = schema;
+    REQUIRE(models::CheckpointDir::open_(path + "/checkpoints")->save_as(name, all, manifest));
+  }
+};
+
+using What = ModelOrder::What;
+
+}  // namespace
+
+TEST_CASE("a network that is saved under a name is listed, and serves again when it is loaded") {
+  Rig rig;
+  CHECK(rig.value() == 0.0F);
+  REQUIRE(rig.order(What::save, "first"));
+  json models = rig.models();
+  REQUIRE(models["models"].size() == 1);
+  CHECK(models["models"][0]["name"] == "first");
+  CHECK(models["models"][0]["active"] == true);
+  CHECK(models["models"][0]["fault"] == nullptr);
+  rig.put("other", 7);
+  REQUIRE(rig.order(What::load, "other"));
+  CHECK(rig.value() == 7.0F);
+  models = rig.models();
+  CHECK(models["serving"]["loaded_from"] == "other");
+  CHECK(models["models"][0]["active"] == false);  // first
+  REQUIRE(rig.order(What::load, "first"));
+  CHECK(rig.value() == 0.0F);
+  CHECK(rig.models()["models"][0]["active"] == true);
+}
+
+TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, and the old network serves on") {
+  Rig rig;
+  rig.put("loud", 1000);
+  rig.put("old", 1, "another-schema");
+  rig.put("torn", 1);
+  std::ofstream(rig.path + "/checkpoints/torn.safetensors", std::ios::app) << "x";
+  // It is judged on recent decisions.
+  rig.trainer->post(PlacedNews{1, two_nodes(), 0, rig.clock.mono()});
+  for (const auto& [name, code] : std::vector<std::pair<std::string, Errc>>{{"loud", Errc::out_of_range},
+                                                                            {"old", Errc::unsupported},
+                                                                            {"torn", Errc::malformed},
+                                                                            {"missing", Errc::not_found}}) {
+    const auto answer = rig.order(What::load, name);
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == code);
+    CHECK(rig.value() == 0.0F);
+  }
+  CHECK(rig.order(What::load, "../x").error().code == Errc::malformed);
+}
+
+TEST_CASE("what a promotion kept is brought back, over a restart too, and its name is nobody else's") {
+  Rig rig;
+  CHECK(rig.order(What::bring_back).error().code == Errc::not_found);
+  REQUIRE(rig.order(What::promoted));
+  rig.put("other", 7);
+  REQUIRE(rig.order(What::load, "other"));
+  rig.trainer.reset();
+  rig.start();
+  CHECK(rig.value() == 7.0F);
+  REQUIRE(rig.order(What::bring_back));
+  CHECK(rig.value() == 0.0F);
+  CHECK(rig.models()["serving"]["loaded_from"] == kPromotedModel);
+  CHECK(rig.order(What::save, kPromotedModel).error().code == Errc::conflict);
+}
+
+TEST_CASE("a network is compared with the serving one on the placements that are kept") {
+  Rig rig;
+  rig.put("other", 3);
+  CHECK(rig.order(What::eval, "other").error().code == Errc::not_found);  // nothing to replay
+  for (std::uint64_t id = 1; id <= 10; ++id) {
+    rig.trainer->post(PlacedNews{id, two_nodes(), id % 2 == 0 ? 0U : 1U, rig.clock.mono()});
+    placement::RawOutcome outcome;
+    outcome.before.resize(2);
+    outcome.failed = id % 2 != 0;  // reward -1
+    rig.trainer->post(SettledNews{id, outcome});
+  }
+  const auto answer = rig.order(What::eval, "other");
+  if (!answer) FAIL(answer.error().message());
+  const json eval = json::parse(*answer)["eval"];
+  CHECK(eval["decisions"] == 10);
+  CHECK(eval["outcomes"] == 10);
+  CHECK(eval["same_choice_ratio"] == 1.0);  // a value that all nodes share changes no choice
+  CHECK(eval["mean_abs_q_difference"] == doctest::Approx(3));
+  CHECK(eval["serving"]["agreed"] == 5);
+  CHECK(eval["model"]["max_abs_residual"] == doctest::Approx(3));
+  CHECK(eval["serving"]["mean_abs_error"].get<double>() < eval["model"]["mean_abs_error"].get<double>());
+  CHECK(rig.value() == 0.0F);  // comparing changes nothing
+}
+
+TEST_CASE("the desk answers when the trainer has, audits what changed, and refuses what makes no sense") {
+  Rig rig;
+  auto governor = Governor::open_({}, "", {}, rig.clock, rig.log);
+  REQUIRE(governor);
+  ModelDesk desk(rig.trainer.get(), *governor);
+  const auto reply = [&](const std::string& what, const std::map<std::string, std::string>& arguments) {
+    desk.take({9, what, arguments}, "operator/ann", "route");
+    const MonoTime patience = rig.clock.mono() + 60s;
+    for (;;) {
+      auto done = desk.done();
+      if (!done.empty()) {
+        REQUIRE(done.size() == 1);
+        CHECK(done[0].route == "route");
+        CHECK(done[0].reply.request_id == 9);
+        return done[0].reply;
+      }
+      REQUIRE(rig.clock.mono() < patience);
+    }
+  };
+  CHECK(reply("model-save", {{"name", "mine"}, {"why", "before a trial"}}).ok);
+  CHECK(governor->document()["changes"][0]["who"] == "operator/ann");
+  CHECK(governor->document()["changes"][0]["what"] == "model saved: step 0 as mine");
+  CHECK(governor->document()["changes"][0]["why"] == "before a trial");
+  const auto listed = json::parse(reply("model-load", {{"name", "mine"}}).body);
+  CHECK(listed["models"][0]["active"] == true);
+  const auto refused = reply("model-load", {{"name", "nobody"}});
+  CHECK_FALSE(refused.ok);
+  CHECK(governor->document()["changes"][0]["what"].get<std::string>().starts_with("not done: model loaded"));
+  const std::size_t changes = governor->document()["changes"].size();
+  CHECK_FALSE(reply("model-load", {}).ok);
+  CHECK_FALSE(reply("model-load", {{"name", "mine"}, {"color", "red"}}).ok);
+  CHECK_FALSE(reply("model-delete", {{"name", "mine"}}).ok);
+  CHECK(governor->document()["changes"].size() == changes);
+  ModelDesk off(nullptr, *governor);
+  off.take({1, "model-save", {{"name", "mine"}}}, "operator/ann", "route");
+  CHECK(off.done().at(0).reply.error.find("learning is off") != std::string::npos);
+}
