@@ -95,7 +95,7 @@ def run(binaries, nodes, options, noop):
         house.start_swarm()
         plane.start_kwok()
         house.make_nodes()
-        wait_until("all agents are heard", lambda: house.query("status")["nodes_connected"] == nodes, PATIENCE)
+        wait_until("all agents are heard", lambda: house.document("status")["nodes_connected"] == nodes, PATIENCE)
         rates = {arm: [] for arm in ARMS}
         turn = 0
         for _ in range(options.rounds):

@@ -31,6 +31,11 @@ OF_KUBERNETES = {
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
 }
 
+MODULES = {
+    "etcd": ("go.etcd.io/etcd/server/v3", ETCD, "go.etcd.io/etcd/server/v3"),
+    "kwok": ("sigs.k8s.io/kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
+}
+
 
 class Missing(Exception):
     """What is needed is not to be had on this machine."""
@@ -51,7 +56,7 @@ def staging_of(version: str, cwd: pathlib.Path) -> list[str]:
     return sorted(set(re.findall(r"^\s*(k8s\.io/\S+) v0\.0\.0$", text, re.MULTILINE)))
 
 
-def build_kubernetes(version: str, programs: list[str], out: pathlib.Path) -> None:
+def build_kubernetes(version: str, programs: list[str], fresh: pathlib.Path, out: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         cwd = pathlib.Path(name)
         go("mod", "init", "wattle.test/control-plane", cwd=cwd)
@@ -60,7 +65,8 @@ def build_kubernetes(version: str, programs: list[str], out: pathlib.Path) -> No
         go("mod", "edit", f"-require=k8s.io/kubernetes@v{version}", *edits, cwd=cwd)
         stamp = f"-X k8s.io/component-base/version.gitVersion=v{version}"
         for program in programs:
-            go("build", "-trimpath", "-ldflags", f"-s -w {stamp}", "-o", str(out / program), OF_KUBERNETES[program], cwd=cwd)
+            go("build", "-trimpath", "-ldflags", f"-s -w {stamp}", "-o", str(fresh / program), OF_KUBERNETES[program], cwd=cwd)
+            (fresh / program).rename(out / program)
 
 
 def build_module(module: str, version: str, package: str, target: pathlib.Path) -> None:
@@ -78,13 +84,11 @@ def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
         fresh = pathlib.Path(name)
         of_kubernetes = [program for program in programs if program in OF_KUBERNETES]
         if of_kubernetes:
-            build_kubernetes(version, of_kubernetes, fresh)
-        if "etcd" in programs:
-            build_module("go.etcd.io/etcd/server/v3", ETCD, "go.etcd.io/etcd/server/v3", fresh / "etcd")
-        if "kwok" in programs:
-            build_module("sigs.k8s.io/kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok", fresh / "kwok")
-        for program in programs:
-            (fresh / program).rename(folder / program)
+            build_kubernetes(version, of_kubernetes, fresh, folder)
+        for program, (module, of_module, package) in MODULES.items():
+            if program in programs:
+                build_module(module, of_module, package, fresh / program)
+                (fresh / program).rename(folder / program)
 
 
 def borrowed(program: str, cache: pathlib.Path, folder: pathlib.Path) -> bool:

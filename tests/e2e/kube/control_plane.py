@@ -20,7 +20,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import house  # noqa: E402
 
-START_S = 120
+START_S = 240
 TAIL_LINES = 20
 
 
@@ -91,6 +91,8 @@ class ControlPlane:
             (self.dir / "tokens.csv").write_text(f'{self.token},admin,admin,"system:masters"\n')
         self.start("kube-apiserver", str(self.assets / "kube-apiserver"),
                    "--etcd-servers", f"http://127.0.0.1:{self.etcd_port}", "--bind-address", "127.0.0.1", "--secure-port", str(self.port),
+                   # Without these it looks for a default route, and tells others of an address that is loopback.
+                   "--advertise-address", "127.0.0.1", "--endpoint-reconciler-type", "none",
                    "--cert-dir", str(self.dir / "certs"), "--token-auth-file", str(self.dir / "tokens.csv"), "--authorization-mode", "RBAC",
                    "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", str(key),
                    "--service-account-signing-key-file", str(key), "--api-audiences", "https://kubernetes.default.svc,wattle",
@@ -150,7 +152,8 @@ class ControlPlane:
         self.call("POST", "/api/v1/nodes", {
             "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name} | (labels or {}),
                          "annotations": {"kwok.x-k8s.io/node": "fake"}},
-            "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}, "capacity": {"cpu": cpu, "memory": memory, "pods": pods}}})
+            "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "New", "message": "", "lastHeartbeatTime": None, "lastTransitionTime": None}],
+                       "allocatable": {"cpu": cpu, "memory": memory, "pods": pods}, "capacity": {"cpu": cpu, "memory": memory, "pods": pods}}})
 
     def add_pod(self, name, cpu="250m", memory="64Mi", scheduler="default-scheduler", annotations=None, owner=None, image="registry.k8s.io/pause:3.10"):
         return self.call("POST", "/api/v1/namespaces/default/pods", {
@@ -167,13 +170,13 @@ class ControlPlane:
     def nodes(self):
         return self.call("GET", "/api/v1/nodes")["items"]
 
-    def all_bound(self, count, seconds=60):
+    def all_bound(self, count, seconds=240):
         def bound():
             found = self.pods()
             return found if len(found) == count and all(pod["spec"].get("nodeName") for pod in found) else None
         return house.wait_until(f"{count} pods are bound", bound, seconds)
 
-    def nodes_ready(self, count, seconds=60):
+    def nodes_ready(self, count, seconds=240):
         def ready():
             found = [node for node in self.nodes() if any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", []))]
             return found if len(found) >= count else None

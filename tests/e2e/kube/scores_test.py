@@ -55,7 +55,7 @@ def run(binaries, version, pods, claims):
                 predicted = json.loads(ours.stdout.readline())
                 name = f"pod-{i}"
                 plane.add_pod(name, cpu=f"{milli_cpu}m" if milli_cpu else None, memory=f"{mib}Mi" if mib else None)
-                bound = wait_until(f"{name} is bound", lambda n=name: next((p["spec"].get("nodeName") for p in plane.pods() if p["metadata"]["name"] == n), None), 60)
+                bound = wait_until(f"{name} is bound", lambda n=name: next((p["spec"].get("nodeName") for p in plane.pods() if p["metadata"]["name"] == n), None), 240)
                 # A plugin that has nothing to say of a pod is left out of the log.
                 real = {node: {"fit": 0, "balanced": 0} | scores for node, scores in logged(plane, name).items()}
                 if real != predicted:
