@@ -211,8 +211,8 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   return answer;
 }
 
-void Decider::remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid, const ArmNow& arm,
-                       MonoTime now) {
+void Decider::remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid,
+                       std::optional<ArmNow> arm, MonoTime now) {
   open_rows_ += advice.node.size();
   open_.emplace(id, Open{std::move(advice.observation), std::move(advice.node), pod_uid, now, arm});
   while (open_.size() > kMaxOpen || (open_rows_ > kMaxOpenRows && open_.size() > 1)) forget(open_.begin());
