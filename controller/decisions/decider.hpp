@@ -126,8 +126,8 @@ class Decider {
 
   std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
   wire::Suggestion decide(const wire::Ask& ask, MonoTime now);
-  void remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid,
-                std::optional<ArmNow> arm, MonoTime now);
+  void remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid, std::optional<ArmNow> arm,
+                MonoTime now);
   bool place(const std::string& pod_uid, const std::string& node, Told told);
   // The decision that nobody asked for; 0: there is none to make.
   std::uint64_t observe(placement::PodSpec pod, const std::string& node, MonoTime now);

@@ -70,7 +70,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   options.epsilon = 0;
   const std::uint64_t id = next_id_++;
   placement::Advice advice = placement::decide(state_.view(pod, now), pod, observed_candidates(state_, node),
-                                                     mind(network.get()), options, figures_.decisions, random_);
+                                               mind(network.get()), options, figures_.decisions, random_);
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
