@@ -35,6 +35,9 @@ class KubeHouse(House):
         if made.returncode != 0:
             raise HouseError(f"swarm --make-keys: {made.stderr}")
 
+    def run(self, *command, timeout=PATIENCE):
+        return super().run(*command, timeout=timeout)
+
     def swarm_arguments(self):
         return ["--nodes", str(self.swarm_nodes), "--seed", str(self.seed), "--keys", str(self.dir / "swarm")]
 
@@ -45,7 +48,7 @@ class KubeHouse(House):
         def port():
             self.alive("swarm")
             return [line.rsplit(":", 1)[1] for line in self.log("swarm").splitlines() if line.startswith("swarm: ")]
-        self.swarm_http = f"http://127.0.0.1:{wait_until('the swarm says its port', port)[-1]}"
+        self.swarm_http = f"http://127.0.0.1:{wait_until('the swarm says its port', port, PATIENCE)[-1]}"
 
     def swarm(self, what):
         return json.loads(fetch(f"{self.swarm_http}/{what}")[1])
@@ -68,6 +71,10 @@ class KubeHouse(House):
 
     def set_mode(self, mode):
         self.cli("policy", "set", "--mode", mode, key="operator")
+
+    def start_shim(self):
+        self.start("shim", self.binary("wattle-shim"), "--config", str(self.dir / "shim.yaml"))
+        wait_until("the shim is ready", lambda: self.alive("shim") and fetch(f"{self.shim()}/livez")[0] == 200, PATIENCE)
 
     def document(self, what):
         """As `wattle WHAT -o json` gives it, without a process for each question; None: there is no such thing."""
