@@ -34,6 +34,22 @@ TEST_CASE("outcomes are awaited longer than any settle window") {
   CHECK(config->learn.settle_expiry == std::chrono::minutes(6));
 }
 
+TEST_CASE("an expression is read and a wrong one told with its term; a table may be trained in place of the network") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  const auto right = parse_config(keys + "reward: {preset: expression, expression: \"energy + 2 * latency\"}\n" +
+                                      "decide: {epsilon: 0.2}\nlearn: {network: tabular}\n",
+                                  "test");
+  if (!right) FAIL(right.error().message());
+  CHECK(right->decide.reward.formula.text() == "energy + 2 * latency");
+  CHECK(right->learn.tabular);
+  CHECK(right->learn.epsilon == 0.2);
+  const auto wrong = parse_config(keys + "reward: {preset: expression, expression: energie}\n", "test");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);
+  CHECK_FALSE(parse_config(keys + "reward: {preset: expression}\n", "test"));
+  CHECK_FALSE(parse_config(keys + "learn: {network: magic}\n", "test"));
+}
+
 TEST_CASE("every mistake is told at once, with its key") {
   const auto config = parse_config(R"(
 mode: sometimes
