@@ -75,16 +75,21 @@ Result<std::optional<std::vector<std::string>>> cluster_nodes(const Arguments& s
   for (const Json& node : nodes) names.push_back(View(node)["metadata"]["name"].text_or());
   return std::optional(std::move(names));
 }
+
+// What the controller and the nodes found stands without it.
+std::vector<Finding> not_judged(const Error& why) {
+  return {{"fleet", "answer", State::warn, why.subject + ": " + why.what, why.mend}};
+}
 }  // namespace
 
 int run_doctor(const Invocation& invocation) {
   if (invocation.arguments.before) return run_pre(invocation);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("doctor", {}));
-    WATTLE_TRY(const Json nodes, controller.ask("nodes", {}));
-    WATTLE_TRY(const Json status, controller.ask("status", {}));
     WATTLE_TRY(const auto expected, cluster_nodes(invocation.arguments));
-    document["fleet"] = findings_document(judge_fleet(document, nodes, status, expected));
+    const auto nodes = controller.ask("nodes", {}), status = controller.ask("status", {});
+    document["fleet"] = findings_document(nodes && status ? judge_fleet(document, *nodes, *status, expected)
+                                                          : not_judged((nodes ? status : nodes).error()));
     WATTLE_CHECK(print(invocation, document, render_doctor));
     return doctor_is_well(document) ? kOk : kProblem;
   });
