@@ -37,6 +37,13 @@ Result<std::vector<Finding>> judge_permissions(Cluster& cluster, const Installat
   if (all.empty()) all.push_back({"cluster", "permission", State::ok, "all that an installation needs", ""});
   return all;
 }
+
+// What is refused is a finding; what does not answer ends it.
+Status may_not_look(Findings& out, const std::string& name, const Error& error) {
+  if (error.code != Errc::denied) return tl::unexpected<Error>(error);
+  out.failed(name, error.what, "look as a cluster administrator");
+  return {};
+}
 }  // namespace
 
 Result<std::vector<Json>> list_nodes(Cluster& cluster) {
@@ -58,12 +65,19 @@ Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installatio
   out.take(judge_version(version, installation.scheduler_tag));
   WATTLE_TRY(auto permissions, judge_permissions(cluster, installation));
   out.take(std::move(permissions));
-  WATTLE_TRY(const auto control, cluster.find("/api/v1/namespaces/" + installation.control));
-  out.take(judge_namespace(installation.control, "restricted", control));
-  WATTLE_TRY(const auto agents, cluster.find("/api/v1/namespaces/" + installation.agents));
-  out.take(judge_namespace(installation.agents, "privileged", agents));
-  WATTLE_TRY(const auto nodes, list_nodes(cluster));
-  out.take(judge_nodes(nodes));
+  for (const auto& [name, level] :
+       {std::pair(installation.control, "restricted"), std::pair(installation.agents, "privileged")}) {
+    const auto found = cluster.find("/api/v1/namespaces/" + name);
+    if (found)
+      out.take(judge_namespace(name, level, *found));
+    else
+      WATTLE_CHECK(may_not_look(out, "namespace." + name, found.error()));
+  }
+  const auto nodes = list_nodes(cluster);
+  if (nodes)
+    out.take(judge_nodes(*nodes));
+  else
+    WATTLE_CHECK(may_not_look(out, "nodes", nodes.error()));
   return std::move(out).all();
 }
 

@@ -11,7 +11,7 @@ constexpr double kOutvoted = 300;
 // A winner has 10 and the others at most 5, ten times the weight each.
 constexpr double kPointsPerWeight = 10.0 * (10 - 5);
 constexpr double kUsualWeight = 6, kLargestWeight = 12;
-constexpr double kUsualTimeout_s = 0.2, kLongTimeout_s = 0.5, kShortTimeout_s = 0.05;
+constexpr double kLongTimeout_s = 0.5, kShortTimeout_s = 0.05;
 }  // namespace
 
 void judge_weight(Findings& out, const std::string& name, std::optional<double> weight) {

@@ -51,6 +51,13 @@ def eventually(claim, condition):
         check(claim, False, str(error))
 
 
+class Plane(ControlPlane):
+    """As clusters are: the API server itself takes no token for our audience."""
+
+    def start(self, name, *command):
+        super().start(name, *[word.removesuffix(",wattle") for word in command])
+
+
 class Server:
     """The API server as somebody sees it."""
 
@@ -279,21 +286,16 @@ def check_doctor(admin, wattle):
     check("doctor --pre has nothing to mend here", code == 0, said[-2000:] + complaint)
     names = {f["name"] for f in json.loads(said)["findings"]} if said else set()
     check("it looks at version, permissions, namespaces and nodes", {"version", "scheduler.tag", "permission", "namespace.wattle", "namespace.wattle-agent"} <= names, str(names))
-    # Whoever may list nodes and nothing else
-    reader = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "looks"},
-              "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-              "subjects": [{"kind": "ServiceAccount", "name": "wattle-controller", "namespace": "wattle"}]}
-    admin.apply(reader, False)
-    who = admin.account("wattle", "wattle-controller")
-    eventually("it names what somebody with too little may not do", lambda: "you may not create clusterroles" in doctor(who, "who.kubeconfig")[1])
-    admin("DELETE", path_of(reader))
+    code, said, complaint = doctor(admin.account("wattle", "wattle-controller"), "who.kubeconfig")
+    check("it names what somebody with too little may not do", code == 1 and "you may not create clusterroles" in said and "namespace.wattle" in said,
+          f"{code} {said[-1000:]} {complaint}")
 
 
 def run(binaries, programs):
     objects, _ = chart_test.base_objects()
     roles = [o for o in objects if o["kind"] == "Role"]
     cluster_role = next(o for o in objects if o["kind"] == "ClusterRole")
-    with ControlPlane(programs) as plane:
+    with Plane(programs) as plane:
         admin = Server(plane)
         check_applied(admin, objects)
         check_pod_security(admin, objects)
