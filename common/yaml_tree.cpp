@@ -41,6 +41,8 @@ class Reader {
   Result<Json> read(const YAML::Node& node, std::size_t depth) {
     if (depth > kMaxDepth) return fail(Errc::out_of_range, at(node), "is nested too deep");
     if (++values_ > kMaxValues) return fail(Errc::out_of_range, at(node), "has too many values");
+    // An escape may stand for half of a character.
+    if (node.IsScalar() && !parse::is_utf8(node.Scalar())) return fail(Errc::malformed, at(node), "is no UTF-8 text");
     if (node.IsScalar()) return node.Tag() == "?" || node.Tag().empty() ? plain(node.Scalar()) : Json(node.Scalar());
     if (node.IsSequence()) return list(node, depth);
     if (node.IsMap()) return map(node, depth);
@@ -64,6 +66,7 @@ class Reader {
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return fail(Errc::malformed, at(node), "has a key that is no single word");
       const std::string& key = entry.first.Scalar();
+      if (!parse::is_utf8(key)) return fail(Errc::malformed, at(entry.first), "has a key that is no UTF-8 text");
       if (out.contains(key)) return fail(Errc::malformed, at(entry.first), "has '" + key + "' twice", "remove one");
       WATTLE_TRY(Json value, read(entry.second, depth + 1));
       out[key] = std::move(value);
@@ -78,7 +81,9 @@ class Reader {
 }  // namespace
 
 Result<std::vector<Json>> parse_yaml(const std::string& text, const std::string& name) {
-  if (!parse::is_utf8(text)) return fail(Errc::malformed, name, "is no UTF-8 text");
+  // With a zero byte yaml-cpp would take it for UTF-16.
+  if (!parse::is_utf8(text) || text.find('\0') != std::string::npos)
+    return fail(Errc::malformed, name, "is no UTF-8 text");
   try {
     std::vector<Json> out;
     Reader reader(name);

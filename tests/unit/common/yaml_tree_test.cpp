@@ -43,6 +43,7 @@ TEST_CASE("what is no YAML, or too much of it, is an error that names the place"
   CHECK(parse_yaml("a: 1\na: 2\n", "it").error().subject == "it:2");
   CHECK_FALSE(parse_yaml("[a]: 1\n", "it"));
   CHECK_FALSE(parse_yaml("a: \xff\n", "it"));
+  CHECK_FALSE(parse_yaml(std::string("a\0:\0 \0b\0", 8), "it"));
   CHECK(parse_yaml(std::string(100, '['), "it").error().code != Errc::io);
   CHECK_FALSE(load_yaml("/nonexistent/file.yaml"));
 }
