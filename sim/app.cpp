@@ -17,8 +17,9 @@ constexpr std::array kSubcommands {
       Subcommand{"env", "an environment over JSON lines, for others to train against", commands::env},
       Subcommand{"eval", "judge a trained network, its initial weights and fixed rules on held-out seeds",
                  commands::eval},
-      Subcommand{"bench", "judge placement rules on measured servers and demand, by the gap to full knowledge",
+      Subcommand{"bench", "judge rules and a network on every scenario; bench x8: by the gap to full knowledge",
                  commands::bench},
+      Subcommand{"sweep", "throughput, response and watts of each server at each load", commands::sweep},
       Subcommand{"labels", "judge choices on X8 by what would have followed; what `train x8` learns from",
                  commands::labels},
 #if WATTLE_HAS_TORCH

@@ -10,7 +10,8 @@ Env::Env(EnvOptions options) : options_(std::move(options)) {}
 
 void Env::begin(std::uint64_t seed) {
   const std::uint64_t cluster_seed = options_.cluster_seed.value_or(seed);
-  WorldOptions world = make_world(options_.scenario, options_.measured, cluster_seed);
+  world_options_ = make_world(options_.scenario, options_.measured, cluster_seed);
+  WorldOptions& world = world_options_;
   world.seed = seed;
   world_ = std::make_unique<World>(world);
   arrivals_.emplace(options_.scenario, world, cluster_seed, seed);

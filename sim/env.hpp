@@ -65,6 +65,7 @@ class Env {
   std::vector<Settled> take_settled() { return world_->take_settled(); }
   std::uint64_t turned_away() const { return turned_away_; }
   World& world() { return *world_; }
+  const WorldOptions& world_options() const { return world_options_; }  // of this episode
   const EnvOptions& options() const { return options_; }
 
  private:
@@ -72,6 +73,7 @@ class Env {
   void go_on();
 
   EnvOptions options_;
+  WorldOptions world_options_;
   std::unique_ptr<World> world_;
   std::optional<Arrivals> arrivals_;
   std::optional<Arrivals::Arrival> arrival_, next_;

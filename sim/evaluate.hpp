@@ -23,12 +23,18 @@ namespace wattle::sim {
 // The extender's weight in the demo and in the manifests.
 inline constexpr std::int64_t kExtenderWeight = 6;
 
-enum class Rule { decide, kube_default, amortised };
+enum class Rule {
+  decide,        // a policy of placement/, through extender scores
+  kube_default,  // no scores of ours
+  amortised,
+  baseline,  // sim/baselines: its score alone
+  truth,     // least true added watts: a reference that sees what nobody is told
+};
 
 struct Contestant {
   std::string name;
   Rule rule = Rule::decide;
-  std::string policy = "dqn";                 // of Rule::decide, as in placement/policy
+  std::string policy = "dqn";                 // of Rule::decide, as in placement/policy; of Rule::baseline, its name
   const models::QNetwork* network = nullptr;  // of a policy that learns
 };
 
@@ -40,13 +46,38 @@ struct EpisodeFigures {
   double pressure_ratio = 0;  // share of pod-seconds spent waiting for CPU
   double awake_nodes = 0;     // mean over the episode
   double placements = 0, settled = 0, turned_away = 0, wakes = 0;
+  double energy_per_pod_j = 0, energy_per_request_j = 0;
+  double active_node_s = 0;
+  double latency_p95_ms = 0;  // of latency-bound pod time
+  double response_ms = 0, response_p95_ms = 0;
+  double imbalance_pct = 0, utilisation_pct = 0;  // means over the episode
+  double crowded_ratio = 0;                       // share of node time beyond the node's crowded_ratio
+  double stranded_ratio = 0, lost_pods = 0;
+  double deviates_ratio = 0;     // share of decisions that default scoring would not have made
+  double recover_decisions = 0;  // after a latency shift, mean; 0 without one
+  double aftermath_w = 0;        // mean watts after the last placement
 };
+
+// What happened, decision by decision; for plots and for figures that compare contestants along the way.
+struct EpisodeTrace {
+  std::vector<double> at_s;
+  std::vector<double> energy_j;                  // drawn up to then
+  std::vector<std::vector<std::uint16_t>> pods;  // of each node, after it
+  double curves_change_s = 0;                    // when they do; 0: never
+  std::vector<bool> near;                        // it went where its users are within the soft limit, or nearest
+};
+
+// The smallest k such that at least 9 of decisions k+1..k+10, counted from the first one at or after told_s, are near;
+// the number of those decisions if there is none.
+double decisions_to_recover(const EpisodeTrace& trace, double told_s, double until_s);
 
 // Where kube-scheduler would put it, given these scores of the nodes (empty: no extender).
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random);
 
 // Greedy (no exploration). Ties and chances follow the seed, the same for every contestant.
-Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed);
+// `trace` is filled if given.
+Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed,
+                                   EpisodeTrace* trace = nullptr);
 
 struct ContestantFigures {
   std::string name;

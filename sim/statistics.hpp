@@ -1,6 +1,7 @@
 // statistics: paired comparisons with intervals.
 // Source   percentile bootstrap of the mean of paired differences (Efron and Tibshirani 1993), 10,000 resamples,
 //          fixed seed; likewise of the inter-quartile mean
+//          permutation of signs; Holm 1979
 // Errors   none; the two series have the same length, at least 1
 // Threads  pure functions
 #pragma once
@@ -27,6 +28,13 @@ Interval paired_ratio(std::span<const double> a, std::span<const double> b);
 
 // Mean of the middle half; the values at its edges count in part.
 double interquartile_mean(std::span<const double> values);
+
+// Chance that the mean of differences is at least as far from 0 when signs are drawn at random (paired permutation, two-sided):
+// all 2^n signs up to 13 differences, else 10,000 draws of a fixed seed. At least 1 difference.
+double sign_flip_p(std::span<const double> differences);
+
+// Holm's step-down correction: the adjusted p of each, in their order.
+std::vector<double> holm(std::span<const double> p);
 
 // Inter-quartile mean of all values, resampled within each stratum (Agarwal et al. 2021); no stratum is empty.
 Interval iqm_interval(std::span<const std::vector<double>> strata);

@@ -20,6 +20,8 @@ constexpr std::array<WeightName, 7> kWeightNames{{{"energy", &placement::RewardW
                                                   {"contention", &placement::RewardWeights::contention},
                                                   {"failure", &placement::RewardWeights::failure}}};
 
+}  // namespace
+
 Status set_weight(placement::RewardWeights& weights, const std::string& text) {
   const auto equals = text.find('=');
   const auto value =
@@ -34,8 +36,6 @@ Status set_weight(placement::RewardWeights& weights, const std::string& text) {
   return fail(Errc::not_found, "weight " + text, "there is no such term",
               "energy, latency, balance, active_nodes, packing, contention or failure");
 }
-
-}  // namespace
 
 int report(const Error& error) {
   std::fprintf(stderr, "wattle-sim: %s\n", error.message().c_str());

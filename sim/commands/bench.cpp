@@ -40,6 +40,7 @@ Status run(BenchArguments arguments) {
 }  // namespace
 
 int bench(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "x8") return bench_suite(argc, argv);
   BenchArguments arguments;
   arguments.bench.rules = {"kube_default", "most_allocated", "round_robin", "random",
                            "greedy",       "peaks",          "amortised",   "planner"};

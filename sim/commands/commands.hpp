@@ -14,12 +14,14 @@
 namespace wattle::sim::commands {
 
 int bench(int argc, char** argv);
+int bench_suite(int argc, char** argv);  // all scenarios
 int env(int argc, char** argv);
 int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
 int labels(int argc, char** argv);
 int train(int argc, char** argv);  // in the simulated loop; `train x8`: the next
 int online(int argc, char** argv);
+int sweep(int argc, char** argv);
 int train_x8(int argc, char** argv);  // from labels
 
 // What several commands take; as typed.
@@ -33,6 +35,9 @@ struct WorldArguments {
   std::size_t placements = 0;  // likewise
 };
 Result<EnvOptions> env_options(const WorldArguments& arguments);
+
+// "energy=1"
+Status set_weight(placement::RewardWeights& weights, const std::string& text);
 
 // Prints the message; exit code 1.
 int report(const Error& error);

@@ -12,6 +12,9 @@
 
 namespace wattle::sim::commands {
 
+// Any file, as it is named on a command line.
+Result<std::string> read_whole(const std::string& file, std::size_t most_bytes);
+
 Result<models::Safetensors> read_model(const std::string& file);
 // Refuses weights of another feature schema, where the file names one.
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);

@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
+#include "common/dir.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "placement/features.hpp"
 #include "sim/commands/commands.hpp"
@@ -24,9 +26,29 @@ struct TrainArguments {
   std::size_t n_step = 10;
   double horizon_decisions = 100;
   std::size_t restarts = 1;
+  std::string curve_file;
 };
 
 constexpr std::size_t kValidationEpisodes = 10;
+
+// Episodes' rewards over decisions, one curve for each restart.
+class Curves {
+ public:
+  void add(const TrainProgress& progress) {
+    if (curves_.empty() || static_cast<double>(progress.decisions) < curves_.back().first.back())
+      curves_.emplace_back();
+    curves_.back().first.push_back(static_cast<double>(progress.decisions));
+    curves_.back().second.push_back(progress.episode_reward);
+  }
+  Status write(const std::string& file, const std::string& name, std::size_t restart) const {
+    const auto& [decisions, reward] = curves_.at(restart);
+    const nlohmann::json out = {{"name", name}, {"decisions", decisions}, {"reward", reward}};
+    return write_file_atomically(file, out.dump() + "\n");
+  }
+
+ private:
+  std::vector<std::pair<std::vector<double>, std::vector<double>>> curves_;
+};
 
 Status run(const TrainArguments& arguments) {
   TrainOptions options;
@@ -48,8 +70,10 @@ Status run(const TrainArguments& arguments) {
     trainer_options.seed += kSeedsPerRestart;
   }
   const bool terminal = isatty(STDERR_FILENO) != 0;
+  Curves curves;
   WATTLE_TRY(
       const TrainResult result, train_best(options, borrowed, kValidationEpisodes, [&](const TrainProgress& progress) {
+        curves.add(progress);
         std::fprintf(stderr, "%s%8llu/%llu decisions  %6llu steps  epsilon %.3f  reward %.4f  loss %.5f  Q %.3f%s",
                      terminal ? "\r" : "", static_cast<unsigned long long>(progress.decisions),
                      static_cast<unsigned long long>(options.decisions),
@@ -65,6 +89,9 @@ Status run(const TrainArguments& arguments) {
   model.metadata["gradient_steps"] = std::to_string(result.last.learner.steps);
   model.metadata["feature_schema"] = placement::feature_schema_hash();
   WATTLE_CHECK(write_model(arguments.out_file, model));
+  if (!arguments.curve_file.empty())
+    WATTLE_CHECK(curves.write(arguments.curve_file, arguments.world.preset + " on " + arguments.world.scenario,
+                              (result.seed - arguments.seed) / kSeedsPerRestart));
   std::printf("%s: seed %llu, validation reward %.4f, %llu decisions, %llu gradient steps\n",
               arguments.out_file.c_str(), static_cast<unsigned long long>(result.seed), result.validation_reward,
               static_cast<unsigned long long>(result.last.decisions),
@@ -79,6 +106,7 @@ int train(int argc, char** argv) {
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  app.add_option("--curve", arguments.curve_file, "writes the learning curve to this file, for bench --curve");
   app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
   app.add_option("--reward", arguments.world.preset, "reward preset")->capture_default_str();
   app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated");

@@ -40,3 +40,22 @@ TEST_CASE("the inter-quartile mean leaves out a quarter at each end, in part whe
   CHECK(same.low == doctest::Approx(1));
   CHECK(same.high == doctest::Approx(1));
 }
+
+TEST_CASE("signs that all agree are as unlikely as tossing them; mixed ones are not") {
+  CHECK(sign_flip_p(std::vector<double>{1, 1, 1, 1, 1}) == doctest::Approx(2.0 / 32));
+  CHECK(sign_flip_p(std::vector<double>{1, -1, 1, -1}) == doctest::Approx(1));
+  CHECK(sign_flip_p(std::vector<double>{0, 0, 0}) == doctest::Approx(1));
+  const std::vector<double> many(20, 0.01);
+  CHECK(sign_flip_p(many) < 0.001);
+  CHECK(sign_flip_p(many) == sign_flip_p(many));
+}
+
+TEST_CASE("Holm's correction multiplies by what is left, never falls, never passes one") {
+  const std::vector<double> adjusted = holm(std::vector<double>{0.01, 0.04, 0.03, 0.5});
+  CHECK(adjusted[0] == doctest::Approx(0.04));
+  CHECK(adjusted[2] == doctest::Approx(0.09));
+  CHECK(adjusted[1] == doctest::Approx(0.09));
+  CHECK(adjusted[3] == doctest::Approx(0.5));
+  CHECK(holm(std::vector<double>{0.9, 0.8})[0] == 1);
+  CHECK(holm(std::vector<double>{}).empty());
+}

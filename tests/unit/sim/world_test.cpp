@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 
@@ -190,4 +191,38 @@ TEST_CASE("what cannot be placed or removed is refused by name") {
   CHECK(world.place(pod("p", 2, 4), 0, 2, {}).error().subject == "p");
   CHECK(world.remove("q").error().code == Errc::not_found);
   CHECK(world.running() == std::vector<std::string>{"p"});
+}
+
+TEST_CASE("energy is the integral of the curves whatever happens: random pods, failing machines, changing curves") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    WorldOptions options = quiet({server("a", 100, 260), server("b", 50, 90), server("c", 20, 400)});
+    for (NodeSpec& node : options.nodes) node.server.watts[4] += 30;  // no straight line
+    options.nodes[2].blocked_cores = 3;
+    CurveChange change{100, 1, options.nodes[0].server.watts};
+    options.trouble.curve_changes.push_back(change);
+    options.trouble.outages.push_back({50, 130, 0});
+    World world(options);
+    // Everything happens at multiples of the step, so that watts are constant within one.
+    constexpr double kStep_s = 0.5;
+    double expected_j = 0;
+    std::uint64_t made = 0;
+    for (double now_s = 0; now_s < 240; now_s += kStep_s) {
+      if (uniform(random) < 0.1) {
+        ++made;
+        const SimPod next = pod("p" + std::to_string(made), 0.5, uniform(random, 0, 9));
+        static_cast<void>(world.place(next, pick(random, 3), made, {}));  // where it does not fit it is refused
+      }
+      const auto running = world.running();
+      if (!running.empty() && uniform(random) < 0.08) REQUIRE(world.remove(running[pick(random, running.size())]));
+      for (std::size_t n = 0; n < 3; ++n) {
+        if (!world.powered(n)) continue;
+        const ServerModel& model = world.truth(n).server;
+        expected_j += kStep_s * model.watts_at(std::min(world.wanted_cores(n), model.cores) / model.cores);
+      }
+      world.advance_to(now_s + kStep_s);
+    }
+    CHECK(world.figures().energy_j == doctest::Approx(expected_j).epsilon(1e-9));
+  }
 }

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/x8/bound.hpp"
+
 namespace wattle::sim::x8 {
 namespace {
 
@@ -122,6 +124,30 @@ TEST_CASE("annealing reaches the exact optimum of small fleets, always on and sl
     REQUIRE(feasible(problem, found));
     CHECK(placement_w(problem, found) == doctest::Approx(placement_w(problem, best)).epsilon(1e-9));
   }
+}
+
+TEST_CASE("no placement is below the linear bound, and pods as small as dust reach it") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Random random(seed);
+    FillProblem problem;
+    problem.sleep = seed % 2 == 0;
+    for (ServerModel server : draw_fleet(data().train_servers, 3, seed).value()) {
+      server.cores = 4;
+      problem.servers.push_back(server);
+      problem.slots.push_back(4);
+    }
+    for (std::size_t p = 0; p < 7; ++p) problem.demand_cores.push_back(uniform(random, 0.05, 1));
+    const double bound_w = lower_bound_w(problem);
+    CHECK(bound_w <= placement_w(problem, enumerate(problem).value()) * (1 + 1e-9));
+  }
+  FillProblem dust;
+  dust.servers = {server_of(4, 10, 20), server_of(4, 10, 50)};
+  dust.slots = {4000, 4000};
+  dust.demand_cores.assign(3000, 0.001);
+  CHECK(lower_bound_w(dust) == doctest::Approx(20 + 2.5 * 3));
+  CHECK(placement_w(dust, Placement(3000, 0)) == doctest::Approx(lower_bound_w(dust)));
+  dust.demand_cores.assign(9000, 0.001);
+  CHECK(std::isinf(lower_bound_w(dust)));
 }
 
 TEST_CASE("enumeration refuses what would take for ever and what has no room") {

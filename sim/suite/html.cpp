@@ -1,0 +1,20 @@
+// The report's page is report.html with the JSON in its place.
+#include "sim/suite/report_page.hpp"
+#include "sim/suite/suite.hpp"
+
+namespace wattle::sim::suite {
+
+std::string to_html(const std::string& json) {
+  // Inside a script element only "</" could end it early; in JSON it can only stand in a string, where \/ means the same.
+  std::string data;
+  data.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '/' && i > 0 && json[i - 1] == '<') data += '\\';
+    data += json[i];
+  }
+  const std::string_view page = report_page(), mark = "@DATA@";
+  const std::size_t at = page.find(mark);
+  return std::string(page.substr(0, at)) + data + std::string(page.substr(at + mark.size()));
+}
+
+}  // namespace wattle::sim::suite

@@ -1,0 +1,11 @@
+// report_page: report.html as it was when this was built; made by the build.
+// Errors   none;  Threads  any
+#pragma once
+
+#include <string_view>
+
+namespace wattle::sim::suite {
+
+std::string_view report_page();
+
+}  // namespace wattle::sim::suite

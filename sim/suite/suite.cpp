@@ -1,0 +1,187 @@
+#include "sim/suite/suite.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/baselines/baseline.hpp"
+#include "sim/suite/derive.hpp"
+
+namespace wattle::sim::suite {
+
+namespace {
+
+constexpr std::array<Column, 17> kColumns{{
+    {"energy_kj", "energy, kJ", &EpisodeFigures::energy_j, 1e-3, true},
+    {"energy_per_pod_j", "energy of a pod, J", &EpisodeFigures::energy_per_pod_j, 1, true},
+    {"active_node_s", "active node-seconds", &EpisodeFigures::active_node_s, 1, true},
+    {"awake_nodes", "nodes awake", &EpisodeFigures::awake_nodes, 1, true},
+    {"late_pct", "pod time beyond the soft latency, %", &EpisodeFigures::late_ratio, 100, true},
+    {"latency_p95_ms", "latency, 95th percentile, ms", &EpisodeFigures::latency_p95_ms, 1, true},
+    {"waiting_pct", "pod time waiting for CPU, %", &EpisodeFigures::pressure_ratio, 100, true},
+    {"crowded_pct", "node time crowded, %", &EpisodeFigures::crowded_ratio, 100, true},
+    {"imbalance_pct", "imbalance: sum of six standard deviations, points", &EpisodeFigures::imbalance_pct, 1, true},
+    {"utilisation_pct", "mean CPU utilisation, %", &EpisodeFigures::utilisation_pct, 1, false},
+    {"turned_away", "pods turned away", &EpisodeFigures::turned_away, 1, true},
+    {"stranded_pct", "pod time on machines that are gone, %", &EpisodeFigures::stranded_ratio, 100, true},
+    {"energy_per_request_j", "energy of a request, J", &EpisodeFigures::energy_per_request_j, 1, true},
+    {"response_ms", "response, mean, ms", &EpisodeFigures::response_ms, 1, true},
+    {"response_p95_ms", "response, 95th percentile, ms", &EpisodeFigures::response_p95_ms, 1, true},
+    {"recover_decisions", "decisions to recover", &EpisodeFigures::recover_decisions, 1, true},
+    {"aftermath_w", "watts afterwards", &EpisodeFigures::aftermath_w, 1, true},
+}};
+
+constexpr std::size_t kQuickSeeds = 3, kQuickPlacements = 90;
+
+bool wanted(const Options& options, const Trial& trial) {
+  if (!options.trials.empty())
+    return std::find(options.trials.begin(), options.trials.end(), trial.id) != options.trials.end();
+  return !options.quick || trial.quick;
+}
+
+Scenario sized(Scenario scenario, bool quick) {
+  if (quick) scenario.placements = std::min(scenario.placements, kQuickPlacements);
+  return scenario;
+}
+
+struct Run {
+  const Options& options;
+  const Progress& progress;
+  double total = 0, done = 0;
+  void step(const std::string& what) {
+    if (progress) progress(total > 0 ? done / total : 0, what);
+    done += 1;
+  }
+};
+
+// All seeds of one contestant; traces are wanted whole for what is derived from them.
+struct Played {
+  std::vector<EpisodeFigures> episodes;
+  std::vector<EpisodeTrace> traces;
+};
+Result<Played> play(Env& env, const Contestant& contestant, const std::vector<std::uint64_t>& seeds) {
+  Played played;
+  for (const std::uint64_t seed : seeds) {
+    EpisodeTrace trace;
+    WATTLE_TRY(EpisodeFigures figures, run_episode(env, contestant, seed, &trace));
+    played.episodes.push_back(figures);
+    played.traces.push_back(std::move(trace));
+  }
+  return played;
+}
+
+Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<std::uint64_t>& seeds) {
+  TrialResult result;
+  result.trial = trial;
+  result.seeds = seeds;
+  EnvOptions options;
+  WATTLE_TRY(const Scenario found, find_scenario(trial.scenario));
+  options.scenario = result.scenario = sized(found, run.options.quick);
+  options.measured = run.options.measured;
+  options.reward = run.options.reward;
+  Env env(options);
+  std::vector<std::vector<EpisodeTrace>> traces;
+  for (const Contestant& contestant : run.options.contestants) {
+    run.step(std::string(trial.id) + " " + contestant.name);
+    WATTLE_TRY(Played played, play(env, contestant, seeds));
+    Entry entry;
+    entry.name = contestant.name;
+    entry.episodes = std::move(played.episodes);
+    entry.trace = played.traces.front();
+    traces.push_back(std::move(played.traces));
+    if (!trial.control.empty()) {
+      WATTLE_TRY(const Scenario control, find_scenario(trial.control));
+      EnvOptions calm = options;
+      calm.scenario = sized(control, run.options.quick);
+      Env other(calm);
+      WATTLE_TRY(const Played spread, play(other, contestant, seeds));
+      entry.lost_to_burst = paired_iqm(ratios(entry.episodes, spread.episodes, &EpisodeFigures::aftermath_w));
+    }
+    result.entries.push_back(std::move(entry));
+  }
+  derive(result, traces);
+  return result;
+}
+
+// X8 at the sizes and settings of the page; the short run has one small fleet.
+Status run_x8(Run& run, SuiteResult& result) {
+  struct Setting {
+    const char* name;
+    bool sleep, churn;
+  };
+  constexpr std::array<Setting, 3> kSettings{{{"X8 fill, always on", false, false},
+                                              {"X8 fill, idle nodes sleep", true, false},
+                                              {"X8 churn, idle nodes sleep", true, true}}};
+  for (const Setting& setting : kSettings) {
+    run.step(setting.name);
+    x8::BenchOptions options;
+    options.episode.sleep = setting.sleep;
+    options.episode.churn = setting.churn;
+    options.first_seed = run.options.first_seed;
+    options.seeds = run.options.quick ? 2 : run.options.seeds;
+    options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30};
+    options.moves_per_pod = run.options.quick ? 100 : 1000;
+    options.rules = {"kube_default", "random", "round_robin", "most_allocated",
+                     "peaks",        "greedy", "amortised",   "planner"};
+    WATTLE_TRY(x8::BenchResult bench, x8::bench(*run.options.x8, options));
+    result.x8.push_back({setting.name, std::move(bench)});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const Column> columns() { return kColumns; }
+
+std::vector<Contestant> standard_contestants(const models::QNetwork* network) {
+  std::vector<Contestant> all;
+  if (network) all.push_back({"dqn", Rule::decide, "dqn", network});
+  all.push_back({"prior", Rule::decide, "model-greedy"});
+  all.push_back({"planner", Rule::decide, "planner"});
+  all.push_back({"amortised", Rule::decide, "amortised"});
+  all.push_back({"greedy_fitted", Rule::decide, "greedy"});
+  all.push_back({"peaks", Rule::decide, "peaks"});
+  all.push_back({"kube_default", Rule::kube_default});
+  for (const std::string_view name : baseline_names())
+    all.push_back({std::string(name), Rule::baseline, std::string(name)});
+  all.push_back({"round_robin", Rule::decide, "round-robin"});
+  all.push_back({"random", Rule::decide, "random"});
+  all.push_back({"true_greedy", Rule::truth});
+  return all;
+}
+
+Interval Entry::of(const Column& column) const {
+  std::vector<std::vector<double>> one(1);
+  for (const EpisodeFigures& each : episodes) one[0].push_back(column.scale * each.*column.what);
+  return iqm_interval(one);
+}
+
+Result<SuiteResult> run(const Options& options, const Progress& progress) {
+  for (const std::string& id : options.trials) {
+    if (id == "X8" || std::any_of(kTrials.begin(), kTrials.end(), [&](const Trial& each) { return each.id == id; }))
+      continue;
+    std::string ids = "X8";
+    for (const Trial& each : kTrials) ids += ", " + std::string(each.id);
+    return fail(Errc::not_found, "trial " + id, "is not known", "one of " + ids);
+  }
+  SuiteResult result;
+  result.quick = options.quick;
+  result.data = options.x8 ? options.x8->origin : "synthetic";
+  std::vector<std::uint64_t> seeds;
+  for (std::size_t k = 0; k < (options.quick ? std::min(kQuickSeeds, options.seeds) : options.seeds); ++k)
+    seeds.push_back(options.first_seed + k);
+  const bool with_x8 = options.x8 && (options.trials.empty() || std::find(options.trials.begin(), options.trials.end(),
+                                                                          "X8") != options.trials.end());
+  Run running{options, progress, with_x8 ? 3.0 : 0.0};
+  for (const Trial& trial : kTrials)
+    if (wanted(options, trial)) running.total += static_cast<double>(options.contestants.size());
+  for (const Trial& trial : kTrials) {
+    if (!wanted(options, trial)) continue;
+    WATTLE_TRY(TrialResult one, run_trial(running, trial, seeds));
+    result.trials.push_back(std::move(one));
+  }
+  if (with_x8) WATTLE_CHECK(run_x8(running, result));
+  if (progress) progress(1, "");
+  return result;
+}
+
+}  // namespace wattle::sim::suite

@@ -1,0 +1,117 @@
+// suite: the evaluation page as one run: every scenario, every contestant, on the same seeds.
+// Pairing  all contestants of a trial see the same clusters, pods and troubles; ties fall by the seed
+// Figures  inter-quartile means over seeds with 95 % bootstrap intervals; energy against kube-scheduler's default paired by
+//          seed, sign permutation with Holm's correction over the contestants of a trial
+// Units    in names
+// Errors   unknown scenarios, policies and baselines; those of x8
+// Threads  single owner; the same options give the same bytes
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+#include "sim/evaluate.hpp"
+#include "sim/statistics.hpp"
+#include "sim/x8/bench.hpp"
+
+namespace wattle::sim::suite {
+
+struct Column {
+  std::string_view name;  // in the JSON; with its unit
+  std::string_view title;
+  double EpisodeFigures::*what;
+  double scale;
+  bool lower_is_better;
+};
+std::span<const Column> columns();
+
+// One row of the evaluation page.
+struct Trial {
+  std::string_view id;
+  std::string_view scenario;
+  std::string_view control;                // the same pods without the trouble, if there is such a scenario
+  std::array<std::string_view, 3> merits;  // columns that count most here
+  bool quick;                              // part of the short run
+};
+inline constexpr std::array<Trial, 12> kTrials{{
+    {"X1", "thesis_test1", "", {"late_pct", "energy_kj", "latency_p95_ms"}, true},
+    {"X2", "thesis_test2", "", {"late_pct", "energy_kj", "latency_p95_ms"}, false},
+    {"X3", "latency_shift", "", {"recover_decisions", "late_pct", "energy_kj"}, true},
+    {"X4", "drs", "", {"imbalance_pct", "utilisation_pct", "waiting_pct"}, true},
+    {"X5", "closed_loop", "", {"energy_per_request_j", "response_ms", "response_p95_ms"}, true},
+    {"X6", "memory_only", "", {"turned_away", "energy_kj", "imbalance_pct"}, true},
+    {"X9", "machines_fail", "", {"stranded_pct", "energy_kj", "waiting_pct"}, false},
+    {"X10", "curve_change", "", {"energy_kj", "waiting_pct", "late_pct"}, false},
+    {"X11", "liars", "", {"energy_kj", "waiting_pct", "crowded_pct"}, false},
+    {"X12", "burst", "burst_spread", {"aftermath_w", "crowded_pct", "waiting_pct"}, false},
+    {"churn", "churn", "", {"energy_kj", "late_pct", "waiting_pct"}, false},
+    {"sleep", "churn_sleep", "", {"energy_kj", "late_pct", "waiting_pct"}, true},
+}};
+
+struct Options {
+  std::size_t seeds = 20;
+  std::uint64_t first_seed = kFirstHeldOutSeed;
+  std::vector<std::string> trials;  // ids; empty: all
+  bool quick = false;               // few seeds, short episodes, some of the trials
+  std::vector<Contestant> contestants;
+  std::vector<ServerModel> measured;
+  placement::RewardConfig reward;
+  std::optional<x8::Dataset> x8;  // plays X8 on it
+};
+
+// Random to truth, as the evaluation page lists them; a network's policy joins when one is given.
+std::vector<Contestant> standard_contestants(const models::QNetwork* network);
+
+struct Against {
+  Interval ratio;  // of the paired ratios less 1
+  double p = 1, holm_p = 1;
+};
+struct Entry {
+  std::string name;
+  std::vector<EpisodeFigures> episodes;
+  EpisodeTrace trace;                       // of the first seed
+  std::optional<Against> energy;            // against kube_default
+  std::optional<Interval> lost_to_burst;    // watts afterwards against the control's
+  std::optional<Interval> recovered_after;  // X10: decisions until within 2 % of the truth's energy
+  std::optional<double> worst_window;  // highest over windows of 200 decisions: upper bound of energy against default
+  Interval of(const Column& column) const;
+};
+struct TrialResult {
+  Trial trial;
+  Scenario scenario;
+  std::vector<std::uint64_t> seeds;
+  std::vector<Entry> entries;
+};
+struct X8Result {
+  std::string name;
+  x8::BenchResult bench;
+};
+struct SuiteResult {
+  bool quick = false;
+  std::string data;  // where servers and demand come from
+  std::vector<TrialResult> trials;
+  std::vector<X8Result> x8;
+};
+
+// `progress` is told the share that is done and what comes next.
+using Progress = std::function<void(double done, const std::string& next)>;
+Result<SuiteResult> run(const Options& options, const Progress& progress = {});
+
+// One learning curve for the report: mean reward of episodes over decisions.
+struct Curve {
+  std::string name;
+  std::vector<double> decisions, reward;
+};
+
+std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves = {});
+// One file that needs nothing else; draws what the JSON says.
+std::string to_html(const std::string& json);
+
+}  // namespace wattle::sim::suite

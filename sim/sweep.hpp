@@ -1,0 +1,46 @@
+// sweep: throughput, response and watts of every server model at every load level, under closed-loop users; one line of JSON each.
+// Source   servers; the level is the share of all cores that users would want if nobody ever waited
+// Resume   a file of earlier lines says which cells are done; a line that was cut is done anew
+// Units    in the fields' names
+// Errors   finished_cells: malformed, with the line: the file is of another sweep
+// Threads  pure functions
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/result.hpp"
+#include "sim/power.hpp"
+
+namespace wattle::sim {
+
+struct SweepOptions {
+  std::vector<ServerModel> servers;
+  std::vector<double> levels;  // 0..1.5
+  double settle_s = 60, measure_s = 300;
+  std::uint64_t seed = 1;
+};
+
+struct SweepCell {
+  std::string server;
+  double level = 0;
+  bool operator<(const SweepCell& other) const {
+    return std::pair(server, level) < std::pair(other.server, other.level);
+  }
+};
+
+std::vector<SweepCell> sweep_cells(const SweepOptions& options);
+// Its line, with the newline.
+std::string run_cell(const SweepOptions& options, const SweepCell& cell);
+
+struct Finished {
+  std::vector<SweepCell> cells;
+  std::size_t bytes = 0;  // of whole lines; what follows was cut
+};
+Result<Finished> finished_cells(std::string_view text, const SweepOptions& options);
+
+}  // namespace wattle::sim

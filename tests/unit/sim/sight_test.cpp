@@ -1,0 +1,70 @@
+// What a policy and a baseline are given cannot even name what is hidden: after their headers, the types of the world are unknown.
+#include "placement/fleet.hpp"
+#include "placement/network_rule.hpp"
+#include "placement/policy.hpp"
+#include "sim/baselines/baseline.hpp"
+
+namespace wattle::sim {
+class World;
+class Env;
+struct SimPod;
+struct ServerModel;
+struct NodeSpec;
+struct Troubles;
+namespace x8 {
+class Cluster;
+struct Episode;
+}  // namespace x8
+}  // namespace wattle::sim
+
+namespace {
+
+template <class T>
+concept Known = requires {
+  sizeof(T);
+};
+
+static_assert(!Known<wattle::sim::World>);
+static_assert(!Known<wattle::sim::Env>);
+static_assert(!Known<wattle::sim::SimPod>);
+static_assert(!Known<wattle::sim::ServerModel>);
+static_assert(!Known<wattle::sim::NodeSpec>);
+static_assert(!Known<wattle::sim::Troubles>);
+static_assert(!Known<wattle::sim::x8::Cluster>);
+static_assert(!Known<wattle::sim::x8::Episode>);
+static_assert(Known<wattle::sim::Sight> && Known<wattle::placement::Question> && Known<wattle::placement::Fleet>);
+
+}  // namespace
+
+#include <doctest/doctest.h>
+
+#include <type_traits>
+
+#include "sim/env.hpp"
+
+using namespace wattle;
+using namespace wattle::sim;
+
+TEST_CASE("nothing that a policy is given turns into the world, and it is given no way to change anything") {
+  CHECK_FALSE(std::is_convertible_v<placement::Question, World>);
+  CHECK_FALSE(std::is_constructible_v<World, placement::Question>);
+  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Sight>().view)>>);
+  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<placement::Question>().view)>>);
+  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Sight>().nodes)>::element_type>);
+}
+
+TEST_CASE("two pods that differ only in what is hidden are one and the same to who decides") {
+  SimPod one, other;
+  one.spec.uid = other.spec.uid = "p";
+  one.mean_demand_cores = 1;
+  other.mean_demand_cores = 9;
+  one.life_s = 60;
+  other.life_s = 1e6;
+  other.seed = 5;
+  other.io.net_rx = 1e9;
+  const auto text = [](const placement::PodSpec& spec) {
+    return spec.uid + spec.app + std::to_string(spec.request.cpu_cores) +
+           std::to_string(spec.demand_cores.value_or(-1));
+  };
+  CHECK(text(one.spec) == text(other.spec));
+}

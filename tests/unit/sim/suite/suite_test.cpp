@@ -1,0 +1,140 @@
+#include "sim/suite/suite.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/suite/derive.hpp"
+
+using namespace wattle;
+using namespace wattle::sim;
+
+namespace {
+
+suite::Options small() {
+  suite::Options options;
+  options.quick = true;
+  options.trials = {"X1", "X3"};
+  options.contestants = {{"kube_default", Rule::kube_default},
+                         {"again", Rule::kube_default},
+                         {"lvrb", Rule::baseline, "lvrb"},
+                         {"random", Rule::decide, "random"},
+                         {"true_greedy", Rule::truth}};
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("the same seeds give the same bytes of JSON and report; the default against itself is nothing") {
+  const suite::SuiteResult result = suite::run(small()).value();
+  const std::string json = suite::to_json(result);
+  CHECK(json == suite::to_json(suite::run(small()).value()));
+  CHECK(suite::to_html(json) == suite::to_html(suite::to_json(suite::run(small()).value())));
+  suite::Options other = small();
+  other.first_seed += 100;
+  CHECK(json != suite::to_json(suite::run(other).value()));
+  for (const suite::TrialResult& trial : result.trials) {
+    REQUIRE(trial.entries.size() == 5);
+    const auto& again = trial.entries[1];
+    CHECK(again.energy->ratio.low == 0);
+    CHECK(again.energy->ratio.high == 0);
+    CHECK(again.energy->holm_p == 1);
+    for (const suite::Entry& entry : trial.entries) CHECK(entry.episodes.size() == trial.seeds.size());
+  }
+}
+
+TEST_CASE("a contestant's figures do not depend on who else takes part") {
+  suite::Options alone = small();
+  alone.trials = {"X3"};
+  alone.contestants = {{"lvrb", Rule::baseline, "lvrb"}};
+  const auto one = suite::run(alone).value();
+  const auto all = suite::run(small()).value();
+  for (std::size_t s = 0; s < one.trials[0].seeds.size(); ++s)
+    CHECK(one.trials[0].entries[0].episodes[s].energy_j == all.trials[1].entries[2].episodes[s].energy_j);
+}
+
+TEST_CASE("progress goes from nothing to all, and an unknown trial or baseline is refused with the names") {
+  double last = -1;
+  const auto run = suite::run(small(), [&](double done, const std::string&) {
+    CHECK(done >= last);
+    last = done;
+  });
+  CHECK(run);
+  CHECK(last == 1);
+  suite::Options wrong = small();
+  wrong.trials = {"X99"};
+  CHECK(suite::run(wrong).error().mend.find("X12") != std::string::npos);
+  wrong = small();
+  wrong.contestants = {{"x", Rule::baseline, "nope"}};
+  CHECK(suite::run(wrong).error().code == Errc::not_found);
+}
+
+TEST_CASE("every trial's scenario, control and merits exist") {
+  for (const suite::Trial& trial : suite::kTrials) {
+    CHECK(find_scenario(trial.scenario));
+    if (!trial.control.empty()) CHECK(find_scenario(trial.control));
+    for (const std::string_view merit : trial.merits) {
+      bool found = false;
+      for (const suite::Column& column : suite::columns()) found = found || column.name == merit;
+      CHECK_MESSAGE(found, merit);
+    }
+  }
+}
+
+TEST_CASE("the report needs nothing else, and a name cannot end its data early") {
+  suite::SuiteResult result = suite::run(small()).value();
+  result.data = "</script><b>";
+  const std::string json = suite::to_json(result, {{"a </script> curve", {1, 2, 3}, {0.1, 0.2, 0.3}}});
+  const std::string page = suite::to_html(json);
+  for (const char* outside : {"src=", "href=", "@import", "url(", "fetch(", "@DATA@"})
+    CHECK(page.find(outside) == std::string::npos);
+  const std::string open = R"(<script id="data" type="application/json">)";
+  const std::size_t from = page.find(open) + open.size(), to = page.find("</script>", from);
+  const auto told = nlohmann::json::parse(page.substr(from, to - from));
+  CHECK(told == nlohmann::json::parse(json));
+  CHECK(told["data"] == "</script><b>");
+}
+
+TEST_CASE("decisions to recover counts to the first ten of which nine are near") {
+  EpisodeTrace trace;
+  for (int i = 0; i < 40; ++i) {
+    trace.at_s.push_back(10 * i);
+    trace.near.push_back(i >= 14 && i != 17);
+  }
+  CHECK(decisions_to_recover(trace, 100, 400) == 4);  // from decision 10 on: 10..13 are far
+  CHECK(decisions_to_recover(trace, 140, 400) == 0);
+  CHECK(decisions_to_recover(trace, 100, 200) == 10);  // never, among the ten that there are
+}
+
+TEST_CASE("recovery after hidden curves is counted in decisions against the reference on the same seed") {
+  EpisodeTrace mine, reference;
+  double a = 0, b = 0;
+  for (int i = 0; i < 200; ++i) {
+    mine.at_s.push_back(i);
+    reference.at_s.push_back(i);
+    mine.energy_j.push_back(a += i >= 50 && i < 90 ? 130 : 100);
+    reference.energy_j.push_back(b += 100);
+  }
+  const double k = suite::recovered_after(mine, reference, 50);
+  CHECK(k >= 30);
+  CHECK(k <= 40);
+  CHECK(suite::recovered_after(reference, reference, 50) == 0);
+}
+
+TEST_CASE("a random policy scores as random") {
+  EnvOptions options;
+  options.scenario = find_scenario("thesis_test2").value();
+  Env env(options);
+  constexpr int kEpisodes = 12;
+  double far = 0;
+  for (std::uint64_t seed = 1; seed <= kEpisodes; ++seed) {
+    EpisodeTrace trace;
+    REQUIRE(run_episode(env, {"random", Rule::decide, "random"}, seed, &trace));
+    double share = 0;
+    for (const bool each : trace.near) share += each ? 1.0 / static_cast<double>(trace.near.size()) : 0;
+    far += (1 - share) / kEpisodes;
+  }
+  // Two of three nodes are within the soft limit: a third of random choices is far, within four standard errors.
+  CHECK(std::abs(far - 1.0 / 3) < 4 * std::sqrt(2.0 / 9 / (kEpisodes * 120.0)) + 0.02);
+}
