@@ -1,0 +1,67 @@
+// The policies that are shipped: small, of this feature schema, finite, and each with a card that says how to make it again.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/safetensors.hpp"
+#include "placement/features.hpp"
+#include "sim/env.hpp"
+
+using namespace wattle;
+using namespace wattle::sim;
+
+namespace {
+
+const std::filesystem::path kFolder = std::filesystem::path(WATTLE_SOURCE_DIR) / "models" / "pretrained";
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("every shipped policy loads, is small, decides, and has a card with its command, seeds, scores and limits") {
+  std::size_t shipped = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    ++shipped;
+    const std::string name = entry.path().stem();
+    CAPTURE(name);
+    const std::string bytes = text_of(kFolder / (name + ".safetensors"));
+    REQUIRE_FALSE(bytes.empty());
+    CHECK(bytes.size() <= 200'000);
+    const auto model = models::parse_safetensors(bytes, name);
+    REQUIRE(model);
+    CHECK(model->metadata.at("feature_schema") == placement::feature_schema_hash());
+    CHECK(model->metadata.at("reward") == name);
+    const auto network = models::FrozenNetwork::from_weights(model->tensors, 0, name);
+    REQUIRE(network);
+
+    EnvOptions options;
+    options.scenario = find_scenario("churn_sleep").value();
+    options.scenario.placements = 5;
+    options.reward.preset = placement::parse_preset(name).value();
+    Env env(options);
+    const EnvStep step = env.reset(1);
+    std::vector<float> out(step.observation.nodes, 0.0F);
+    (*network)->residual(step.observation, out);
+    bool learned = false;
+    for (const float value : out) {
+      CHECK(std::isfinite(value));
+      learned = learned || value != 0;
+    }
+    CHECK(learned);
+
+    const std::string card = text_of(kFolder / (name + ".md"));
+    for (const char* word : {"wattle-sim train", "--seed", "held-out seeds", "[", "Limits", "synthetic"})
+      CHECK_MESSAGE(card.find(word) != std::string::npos, word);
+  }
+  CHECK(shipped > 0);
+}
