@@ -19,6 +19,7 @@ constexpr std::array kSubcommands {
                  commands::eval},
       Subcommand{"bench", "judge rules and a network on every scenario; bench x8: by the gap to full knowledge",
                  commands::bench},
+      Subcommand{"speed", "placements a second of processor time, rule by rule", commands::speed},
       Subcommand{"sweep", "throughput, response and watts of each server at each load", commands::sweep},
       Subcommand{"labels", "judge choices on X8 by what would have followed; what `train x8` learns from",
                  commands::labels},

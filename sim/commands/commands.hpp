@@ -21,6 +21,7 @@ int eval(int argc, char** argv);
 int labels(int argc, char** argv);
 int train(int argc, char** argv);  // in the simulated loop; `train x8`: the next
 int online(int argc, char** argv);
+int speed(int argc, char** argv);
 int sweep(int argc, char** argv);
 int train_x8(int argc, char** argv);  // from labels
 

@@ -131,7 +131,8 @@ TEST_CASE("no placement is below the linear bound, and pods as small as dust rea
     Random random(seed);
     FillProblem problem;
     problem.sleep = seed % 2 == 0;
-    for (ServerModel server : draw_fleet(data().train_servers, 3, seed).value()) {
+    const auto servers = draw_fleet(data().train_servers, 3, seed).value();
+    for (ServerModel server : servers) {
       server.cores = 4;
       problem.servers.push_back(server);
       problem.slots.push_back(4);
