@@ -27,7 +27,7 @@ namespace wattle::transport {
 
 // For ClientOptions::reconnect_max. A connection that nobody takes costs both sides next to nothing, and all of a fleet are back
 // soon after a controller that was away for long; what is costly, a link that is refused, has the session's own backoff.
-inline constexpr std::chrono::milliseconds kAgentReconnectMax{4'000};
+inline constexpr std::chrono::milliseconds kAgentReconnectMax{2'000};
 
 // How what has piled up is sent.
 struct Pace {
