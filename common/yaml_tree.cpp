@@ -78,6 +78,17 @@ class Reader {
   std::size_t values_ = 0;
 };
 
+// Split at their markers, for yaml-cpp's LoadAll does not end where it can make nothing of a text (",a1").
+std::vector<std::string> documents_of(std::string_view text) {
+  std::vector<std::string> out(1);
+  parse::for_each_line(text, [&](std::string_view line) {
+    const bool marker = line.starts_with("---") && (line.size() == 3 || line[3] == ' ' || line[3] == '\r');
+    if (marker) out.emplace_back();
+    out.back().append(line).append("\n");
+  });
+  return out;
+}
+
 }  // namespace
 
 Result<std::vector<Json>> parse_yaml(const std::string& text, const std::string& name) {
@@ -87,8 +98,8 @@ Result<std::vector<Json>> parse_yaml(const std::string& text, const std::string&
   try {
     std::vector<Json> out;
     Reader reader(name);
-    for (const YAML::Node& document : YAML::LoadAll(text)) {
-      WATTLE_TRY(Json value, reader.read(document, 0));
+    for (const std::string& document : documents_of(text)) {
+      WATTLE_TRY(Json value, reader.read(YAML::Load(document), 0));
       if (!value.is_null()) out.push_back(std::move(value));
     }
     return out;

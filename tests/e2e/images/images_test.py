@@ -108,7 +108,7 @@ def run_in(rootfs, folder, words, user):
             return "crun", ran.returncode, ran.stdout + ran.stderr
         print(f"     crun: {ran.stderr.strip()[:300]}")
     by = ["--userspec", user] if user else []
-    ran = subprocess.run(["chroot", *by, rootfs, *words], capture_output=True, text=True, check=False, env={"PATH": "/usr/bin"})
+    ran = subprocess.run(["/usr/sbin/chroot", *by, rootfs, *words], capture_output=True, text=True, check=False)
     return "chroot", ran.returncode, ran.stdout + ran.stderr
 
 
