@@ -30,9 +30,7 @@ constexpr unsigned enumerators() {
 // Reads the fields of one message in their order. What is wrong with the bytes as such is the reader's problem().
 class Decoder {
  public:
-  Decoder(std::string_view root, Reader& reader, const Limits& limits) : reader_(reader), limits_(limits) {
-    push({root, 0});
-  }
+  Decoder(const char* root, Reader& reader, const Limits& limits) : reader_(reader), limits_(limits) { push({root}); }
   // Where each element of the outermost array of records is.
   void note_records(std::string_view bytes, std::vector<std::string_view>& records) {
     bytes_ = bytes;
@@ -54,7 +52,7 @@ class Decoder {
   void operator()(const char* name, T& value) {
     if (error_ || left_ == 0) return;  // a shorter, older message keeps the defaults
     --left_;
-    push({name, 0});
+    push({name});
     take(value);
     pop();
   }
@@ -64,7 +62,7 @@ class Decoder {
  private:
   // Where it is, put together as a text only for an error.
   struct Step {
-    std::string_view name;  // of a field; empty: an element
+    const char* name = nullptr;  // of a field; null: an element
     std::uint32_t index = 0;
   };
   static constexpr std::size_t kMostSteps = 24;  // fields and elements that are within each other in any message
@@ -81,7 +79,7 @@ class Decoder {
   std::string path() const {
     std::string text;
     for (const Step& step : std::span(path_.data(), steps_)) {
-      if (step.name.empty()) {
+      if (step.name == nullptr) {
         text += '[' + std::to_string(step.index) + ']';
       } else {
         text += text.empty() ? "" : ".";
@@ -119,7 +117,8 @@ class Decoder {
       reader_.leave();
     } else if constexpr (std::is_same_v<T, std::string>) {
       if (found.type != ValueType::text) return refuse(Errc::malformed, "is not a text");
-      const bool body = steps_ == 2 && path_[1].name == "body" && path_[0].name == "reply";
+      const bool body =
+          steps_ == 2 && path_[1].name == std::string_view("body") && path_[0].name == std::string_view("reply");
       if (found.text.size() > (body ? limits_.body_bytes : limits_.text_bytes))
         return refuse(Errc::out_of_range, "is too long");
       if (!parse::is_utf8(found.text)) return refuse(Errc::malformed, "is not UTF-8");
@@ -164,7 +163,7 @@ class Decoder {
     values.reserve(std::min(size, kReserveAtOnce));
     for (std::uint32_t i = 0; i < size && !error_; ++i) {
       const std::size_t begin = reader_.at();
-      push({{}, i});
+      push({nullptr, i});
       take(values.emplace_back());
       pop();
       if constexpr (std::is_same_v<T, Record>)
@@ -196,7 +195,7 @@ struct Opened {
 template <class T>
 Result<Message> decode_as(const Opened& opened) {
   T value;
-  Decoder decoder(to_string(opened.kind), opened.reader, opened.limits);
+  Decoder decoder(to_string(opened.kind).data(), opened.reader, opened.limits);
   if (opened.records != nullptr) decoder.note_records(opened.bytes, *opened.records);
   decoder.walk(opened.fields, value);
   if (const auto& error = decoder.error()) return tl::unexpected<Error>(*error);
