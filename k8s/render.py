@@ -38,8 +38,9 @@ images:
 
 
 def rendered(*options):
-    """The chart's text, or a Missing."""
-    ran = subprocess.run([str(assets.helm(may_build=False)), "template", "wattle", str(HERE / "chart"), "--namespace", "kube-system", *options],
+    """The chart's text, or a Missing. A helm that is built from its module takes every cluster for one of version 1.20."""
+    ran = subprocess.run([str(assets.helm(may_build=False)), "template", "wattle", str(HERE / "chart"), "--namespace", "kube-system",
+                          "--kube-version", assets.VERSION, *options],
                          capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise ValueError(ran.stderr.strip())
