@@ -32,7 +32,7 @@ inline constexpr std::chrono::milliseconds kAgentReconnectMax{2'000};
 // How what has piled up is sent.
 struct Pace {
   // The pause before the first, at most: in proportion to what waits, as far as that is little.
-  Duration spread_per_record = std::chrono::milliseconds(250), spread_max = std::chrono::seconds(5);
+  Duration spread_per_record = std::chrono::milliseconds(100), spread_max = std::chrono::seconds(5);
   double per_s = 180;  // records; the controller holds back who sends more than 256
   double at_once = 64;
   Duration live_every =

@@ -246,6 +246,9 @@ void add_nodes(Families& families, const Sources& from) {
              if (!node.sampled_at) return std::nullopt;
              return seconds(from.clock.mono() - *node.sampled_at);
            });
+  per_node(families, from, "wattle_node_catching_up",
+           "1: older records wait with the node's agent; what is shown is ahead of what is stored.", MetricType::Gauge,
+           [](const std::string&, const Node& node) -> Found { return node.ahead.empty() ? 0.0 : 1.0; });
   per_node(families, from, "wattle_node_power_watts", "Mean over the last interval.", MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return node.power_w; });
   per_node(families, from, "wattle_node_energy_joules_total", "Since the controller first saw the node.",

@@ -191,7 +191,10 @@ def old_checkpoint_restored(cluster, report, _, __):
     shutil.copytree(old, folder(cluster))
     expected = newest_whole(cluster)
     step = json.loads(expected.read_text())["step"]
+    # The controller may have been killed while it saved: that one is no checkpoint yet, and is told as such.
+    unfinished = [str(saved.with_suffix(".json")) for saved in folder(cluster).glob("*.safetensors") if not saved.with_suffix(".json").exists()]
     resumed, skipped, _ = start_and_read(cluster)
+    skipped = [line for line in skipped if not any(name in line["error"] for name in unfinished)]
     report.check(f"an old checkpoint ({step} steps, the lost one had {newer}) is loaded and its age told",
                  resumed and not skipped and resumed["file"] == str(expected.with_suffix(".safetensors")) and resumed["step"] == step
                  and resumed.get("age_s", 0) > 0, (resumed, skipped))

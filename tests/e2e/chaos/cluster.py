@@ -154,11 +154,16 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
         return json.loads(self.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/{what}") or "{}")
 
     def ages(self):
-        ages = {name: value for name, value in self.metrics().items() if name.startswith("wattle_node_telemetry_age_seconds{")}
-        return {name.split('node="')[1].split('"')[0]: value for name, value in ages.items()}
+        """Seconds, by node; of those only whose records are with the controller up to what it shows."""
+        found = {"wattle_node_telemetry_age_seconds": {}, "wattle_node_catching_up": {}}
+        for name, value in self.metrics().items():
+            if name.split("{")[0] in found:
+                found[name.split("{")[0]][name.split('node="')[1].split('"')[0]] = value
+        return {node: age for node, age in found["wattle_node_telemetry_age_seconds"].items() if found["wattle_node_catching_up"][node] == 0}
 
     def wait_ingesting(self, agents=AGENTS, seconds=60):
-        """Until a sample of every agent that was measured after this call is with the controller; gives back how long that took."""
+        """Until a sample of every agent that was measured after this call is with the controller, and all before it; gives back how
+        long that took."""
         begun = time.monotonic()
 
         def fresh():
