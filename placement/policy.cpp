@@ -80,8 +80,11 @@ class KubeDefault final : public Policy {
  private:
   // A view may say what is no number, or absurd.
   static KubePod counted(const Resources& amount) {
-    const auto sane = [](double value) { return std::isfinite(value) ? std::clamp(value, 0.0, 1e15) : 0.0; };
-    return kube_pod({sane(amount.cpu_cores), sane(amount.memory_bytes)});
+    // Its arithmetic is in integers: a hundred times a thousandth of a core must be one.
+    const auto sane = [](double value, double most) {
+      return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0;
+    };
+    return kube_pod({sane(amount.cpu_cores, 1e12), sane(amount.memory_bytes, 1e15)});
   }
 };
 

@@ -26,11 +26,10 @@ suite::Options small() {
 
 }  // namespace
 
-TEST_CASE("the same seeds give the same bytes of JSON and report; the default against itself is nothing") {
+TEST_CASE("the same seeds give the same bytes of JSON, from which alone the report is made; the default against itself is nothing") {
   const suite::SuiteResult result = suite::run(small()).value();
   const std::string json = suite::to_json(result);
   CHECK(json == suite::to_json(suite::run(small()).value()));
-  CHECK(suite::to_html(json) == suite::to_html(suite::to_json(suite::run(small()).value())));
   suite::Options other = small();
   other.first_seed += 100;
   CHECK(json != suite::to_json(suite::run(other).value()));
