@@ -26,7 +26,9 @@ suite::Options small() {
 
 }  // namespace
 
-TEST_CASE("the same seeds give the same bytes of JSON, from which alone the report is made; the default against itself is nothing") {
+TEST_CASE(
+    "the same seeds give the same bytes of JSON, from which alone the report is made; the default against itself is "
+    "nothing") {
   const suite::SuiteResult result = suite::run(small()).value();
   const std::string json = suite::to_json(result);
   CHECK(json == suite::to_json(suite::run(small()).value()));
