@@ -33,7 +33,8 @@ inline constexpr std::chrono::milliseconds kAgentReconnectMax{2'000};
 struct Pace {
   // The pause before the first, at most: in proportion to what waits, as far as that is little.
   Duration spread_per_record = std::chrono::milliseconds(100), spread_max = std::chrono::seconds(5);
-  double per_s = 180;  // records; the controller holds back who sends more than 256
+  // Records; more than any node makes, in parts of a short tick. By credit the controller holds back who sends more than 256.
+  double per_s = 1000;
   double at_once = 64;
   Duration live_every =
       std::chrono::seconds(2);  // at least; what is new is shown this late at most, and older ones go meanwhile

@@ -59,7 +59,7 @@ class Agent {
     auto client = transport::Client::connect(world_.context, to);
     REQUIRE(client);
     session_.emplace(std::move(*client), *spool_, hello_of(node_, incarnation_), world_.clock, world_.log,
-                     incarnation_ * 100 + index_);
+                     incarnation_ * 100 + index_, transport::Pace{Duration{}, Duration{}, 1e6, 1e6});
   }
   void push(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
