@@ -8,21 +8,9 @@
 #include <type_traits>
 
 #include "common/wire/fields.hpp"
+#include "common/wire/traits.hpp"
 
 namespace wattle::wire::test {
-
-template <class T>
-struct is_optional : std::false_type {};
-template <class T>
-struct is_optional<std::optional<T>> : std::true_type {};
-template <class T>
-struct is_vector : std::false_type {};
-template <class T>
-struct is_vector<std::vector<T>> : std::true_type {};
-template <class T>
-struct is_map : std::false_type {};
-template <class T>
-struct is_map<std::map<std::string, T>> : std::true_type {};
 
 // Never change it: the bytes under tests/fixtures/wire come from it.
 class Counting {
