@@ -114,7 +114,7 @@ TEST_CASE(
   Cluster cluster(1000);
   cluster.add(2);
   cluster.add(2);
-  cluster.add(7);                                    // beyond 65 %
+  cluster.add(5.9);                                  // beyond 65 % with the pod
   cluster.add(0).telemetry_age = from_seconds(200);  // expired
   const auto before = rule->score(cluster.sight(pod));
   // CPU 2 + 0.765 of 10: 72; memory 10 + 2.1 of 100 GiB: 87.
@@ -131,6 +131,10 @@ TEST_CASE(
   const auto all_hot = make_baseline("koordinator").value()->score(hot.sight(pod));
   CHECK(all_hot[0] > all_hot[1]);
   CHECK(all_hot[1] >= 0);
+  // One that told nothing passes the filter, as in the source.
+  hot.add(0).telemetry_age.reset();
+  const auto unheard = make_baseline("koordinator").value()->score(hot.sight(pod));
+  CHECK(unheard == std::vector<double>{-1, -1, 0});
 }
 
 TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods counts pods") {
