@@ -65,7 +65,7 @@ void features(benchmark::State& state) {
   Setting setting(state, "dqn");
   std::vector<std::size_t> all(setting.names.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  const std::vector<std::string> masked(all.size());
+  const std::vector<std::string_view> masked(all.size());
   for (auto _ : state) {
     const auto predictions = predict(setting.options.reward, setting.view, all, setting.pod, 0.2);
     benchmark::DoNotOptimize(observe(setting.view, all, setting.pod, masked, predictions, setting.options.reward));

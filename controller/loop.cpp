@@ -226,7 +226,7 @@ void Loop::send_late_answers() {
 std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming) {
   using transport::Refused;
   const transport::Identity& who = incoming.identity;
-  const auto message = wire::decode(incoming.bytes);
+  auto message = wire::decode(incoming.bytes);
   if (!message)
     return refuse(who, Refused::malformed,
                   {Errc::malformed, message.error().subject, message.error().what, "find who sends it, or upgrade it"});
@@ -244,7 +244,7 @@ std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming) {
     if (query == nullptr) return refusal;
     return wire::Reply{query->request_id, false, {}, error.message()};
   }
-  if (const auto* ask = std::get_if<wire::Ask>(&*message)) return decider_.ask(*ask);
+  if (auto* ask = std::get_if<wire::Ask>(&*message)) return decider_.ask(std::move(*ask));
   if (query->what.starts_with("model-")) {
     models_.take(*query, who.user_id(), incoming.route);
     return std::nullopt;

@@ -13,7 +13,7 @@ constexpr double kBound = 1e30;  // of values: differences stay finite
 
 struct Rows {
   std::vector<std::size_t>& node;  // index into view.nodes; the advice's
-  std::vector<std::string> masked;
+  std::vector<std::string_view> masked;
   std::vector<std::size_t> feasible;  // rows
 };
 
@@ -35,7 +35,7 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
     const NodeView& node = view.nodes[found[i]];
     rows.node.push_back(found[i]);
     // A pod that is bound already is where it is.
-    rows.masked.push_back(!pod.node_name.empty() && node.name == pod.node_name ? std::string{}
+    rows.masked.push_back(!pod.node_name.empty() && node.name == pod.node_name ? std::string_view{}
                                                                                : mask_reason(node, pod, mask));
     if (rows.masked.back().empty()) rows.feasible.push_back(row);
   }
@@ -96,8 +96,8 @@ std::string reason_of(const PolicyInfo& policy, bool with_network, const Choice&
 std::string neutral_reason(const Advice& advice, const Rows& rows) {
   if (advice.candidates.empty()) return "no candidates";
   if (rows.node.empty()) return "no candidate is a known node";
-  std::string reason = "no candidate is feasible: " + rows.masked.front();
-  for (const std::string& masked : rows.masked) {
+  std::string reason = "no candidate is feasible: " + std::string(rows.masked.front());
+  for (const std::string_view masked : rows.masked) {
     if (masked != rows.masked.front()) return reason + ", and others";
   }
   return reason;
@@ -145,10 +145,10 @@ PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems)
   return copy;
 }
 
-Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates, const Mind& mind,
+Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates, const Mind& mind,
               const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
   Advice advice;
-  advice.candidates = candidates;
+  advice.candidates = std::move(candidates);
   wire::Decision& record = advice.record;
   record.pod_uid = pod.uid;
   record.pod_name = pod.name;
@@ -207,7 +207,7 @@ Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std
   advice.predictions = std::move(predictions);
   const auto top = std::find(advice.row_of.begin(), advice.row_of.end(), choice.row);
   advice.top = static_cast<std::size_t>(top - advice.row_of.begin());
-  record.advice = candidates[*advice.top];
+  record.advice = advice.candidates[*advice.top];
   record.propensity = choice.propensity;
   record.explored = choice.explored;
   return advice;

@@ -56,7 +56,7 @@ struct Advice {
 PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems);
 
 // `candidates` may name nodes that the view does not know.
-Advice decide(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates, const Mind& mind,
+Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates, const Mind& mind,
               const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
 
 // The snapshot behind RawOutcome::before and the rest that is known when the pod is placed. Limits are those that

@@ -169,7 +169,7 @@ double expected_cpu_cores(const NodeView& node) {
   return std::isfinite(expected) ? std::max(0.0, expected) : 0.0;
 }
 
-std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options) {
+std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options) {
   if (!node.ready) return "not ready";
   if (!node.telemetry_age) return "never heard of";
   if (!(seconds(*node.telemetry_age) <= options.stale_after_s)) return "stale telemetry";
@@ -192,7 +192,7 @@ std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOpti
   return {};
 }
 
-models::Observation observe(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& masked,
+models::Observation observe(const ClusterView& view, const PodSpec& pod, std::span<const std::string_view> masked,
                             const RewardConfig& reward, const PlanView* plan) {
   std::vector<std::size_t> rows(view.nodes.size());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -201,7 +201,7 @@ models::Observation observe(const ClusterView& view, const PodSpec& pod, const s
 }
 
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
-                            std::span<const std::string> masked, std::span<const Prediction> predictions,
+                            std::span<const std::string_view> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward, const PlanView* plan) {
   const bool planned = plan && !plan->nodes.empty();
   assert(!planned || plan->nodes.size() == view.nodes.size());

@@ -35,8 +35,8 @@ struct MaskOptions {
 };
 
 // Why this node cannot take this pod; empty if it can. In order: not ready, never heard of, stale, does not fit (cpu,
-// memory, pods; in-flight requests count), hard latency exceeded or unknown, in-flight cap.
-std::string mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options);
+// memory, pods; in-flight requests count), hard latency exceeded or unknown, in-flight cap. The text lives for ever.
+std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options);
 
 // Mean cores that the pod will use: as predicted, or of a pod of which nothing is known this share of its request.
 inline constexpr double kDemandOfRequest = 0.5;
@@ -47,11 +47,11 @@ double demand_cores(const PodSpec& pod);
 // With a plan (of all the view's nodes) the prior's energy term is what the plan would rather not have, so that an untrained
 // network decides as the planner does; without one the features of the plan are 0, and its flag says so. A plan without
 // nodes tells the pod's predicted demand and life alone.
-models::Observation observe(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& masked,
+models::Observation observe(const ClusterView& view, const PodSpec& pod, std::span<const std::string_view> masked,
                             const RewardConfig& reward, const PlanView* plan = nullptr);
 // The same for some of the view's nodes, in the order of `rows`; masked and predictions have one entry per row.
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
-                            std::span<const std::string> masked, std::span<const Prediction> predictions,
+                            std::span<const std::string_view> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward, const PlanView* plan = nullptr);
 
 // Judges an old observation by another reward: context weights and prior are computed anew from its features.

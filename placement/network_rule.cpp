@@ -30,7 +30,7 @@ models::Observation observe_fleet(const Fleet& fleet, const Ask& ask, const Plan
   pod.request = ask.request;
   RewardConfig reward;
   reward.horizon_s = fleet.hold_s;
-  models::Observation seen = observe(scratch, pod, std::vector<std::string>(fleet.nodes.size()), reward, &plan);
+  models::Observation seen = observe(scratch, pod, std::vector<std::string_view>(fleet.nodes.size()), reward, &plan);
   for (std::size_t i = 0; i < fleet.nodes.size(); ++i) seen.valid[i] = fits(fleet.nodes[i], ask) ? 1 : 0;
   return seen;
 }

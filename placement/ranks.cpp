@@ -11,25 +11,25 @@ namespace wattle::placement {
 namespace {
 
 constexpr std::size_t kComparedAtMost = 200;
-constexpr std::size_t kDigits = 4, kBuckets = 256;  // sign, exponent and twenty bits of the fraction
+constexpr std::size_t kDigits = 3, kDigitBits = 11, kBuckets = 1U << kDigitBits;
 
 struct Keyed {
-  std::uint64_t key = 0;
+  std::uint32_t key = 0;
   std::uint32_t index = 0;
 };
 
 // Ascends with the value; 0 and -0 are one.
-std::uint64_t key_of(double value) {
-  const auto bits = std::bit_cast<std::uint64_t>(value + 0.0);
-  constexpr std::uint64_t kSign = std::uint64_t{1} << 63U;
+std::uint32_t key_of(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value) + 0.0F);
+  constexpr std::uint32_t kSign = std::uint32_t{1} << 31U;
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
 }
 
-std::size_t digit(std::uint64_t key, std::size_t which) { return (key >> (32 + 8 * which)) & (kBuckets - 1); }
+std::size_t digit(std::uint32_t key, std::size_t which) { return (key >> (kDigitBits * which)) & (kBuckets - 1); }
 
 bool below(const Keyed& a, const Keyed& b) { return a.key < b.key; }
 
-// Least digit first; a digit that all keys share costs nothing. The few whose upper half is the same are compared.
+// Least digit first; a digit that all keys share costs nothing.
 void radix_sort(std::vector<Keyed>& items) {
   std::array<std::array<std::uint32_t, kBuckets>, kDigits> counts{};
   for (const Keyed& item : items)
@@ -46,13 +46,6 @@ void radix_sort(std::vector<Keyed>& items) {
     }
     for (const Keyed& item : items) other[place[digit(item.key, d)]++] = item;
     items.swap(other);
-  }
-  const auto upper = [](const Keyed& item) { return item.key >> 32U; };
-  for (auto first = items.begin(); first != items.end();) {
-    auto last = first + 1;
-    while (last != items.end() && upper(*last) == upper(*first)) ++last;
-    if (!std::is_sorted(first, last, below)) std::sort(first, last, below);
-    first = last;
   }
 }
 

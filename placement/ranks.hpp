@@ -1,5 +1,5 @@
 // ranks: where each of many values stands, 0 lowest to 1 highest; ties share the mean of their places, so that order means
-// nothing.
+// nothing. Values are compared as floats are.
 // Cost     a radix sort from a few hundred values on: comparing costs a thousand nodes more than their network's first layer
 // Errors   none; values are finite
 // Threads  pure

@@ -76,7 +76,7 @@ EnvStep Env::present() {
       return step;
     }
     const placement::ClusterView seen = view();
-    std::vector<std::string> masked;
+    std::vector<std::string_view> masked;
     bool any = false;
     for (const placement::NodeView& node : seen.nodes) {
       masked.push_back(placement::mask_reason(node, arrival_->pod.spec, options_.mask));
@@ -99,7 +99,7 @@ Result<EnvStep> Env::step(std::size_t action) {
     return fail(Errc::out_of_range, "action " + std::to_string(action),
                 "there are " + std::to_string(names_.size()) + " nodes");
   const placement::ClusterView seen = view();
-  const std::string reason = placement::mask_reason(seen.nodes[action], arrival_->pod.spec, options_.mask);
+  const std::string reason(placement::mask_reason(seen.nodes[action], arrival_->pod.spec, options_.mask));
   if (!reason.empty()) return fail(Errc::out_of_range, "action " + std::to_string(action), "is masked: " + reason);
   WATTLE_CHECK(bind(action, seen));
   return present();

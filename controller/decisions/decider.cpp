@@ -119,11 +119,12 @@ placement::PodSpec Decider::expected(placement::PodSpec spec) const {
   return spec;
 }
 
-wire::Suggestion Decider::ask(const wire::Ask& ask) {
+wire::Suggestion Decider::ask(wire::Ask ask) {
   const MonoTime now = clock_.mono();
   ++figures_.asks;
   wire::Suggestion answer;
   answer.policy = standing_.policy;
+  const std::uint64_t request_id = ask.request_id;
   answer.scores.assign(ask.candidates.size(), 0);
   if (standing_.mode.mode == Mode::off) {
     answer.reason = "mode is off";
@@ -135,9 +136,9 @@ wire::Suggestion Decider::ask(const wire::Ask& ask) {
     ++figures_.repeated;
     answer = std::move(*repeated);
   } else {
-    answer = decide(ask, now);
+    answer = decide(std::move(ask), now);
   }
-  answer.request_id = ask.request_id;
+  answer.request_id = request_id;
   answer.mode = to_string(standing_.mode.mode);
   return answer;
 }
@@ -160,7 +161,7 @@ std::optional<wire::Suggestion> Decider::repeat(const wire::Ask& ask, MonoTime n
   return answer;
 }
 
-wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
+wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
@@ -169,8 +170,8 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   }
   const auto network = networks_.get();
   const std::uint64_t id = next_id_++;
-  placement::Advice advice = placement::decide(state_.view(spec, now), spec, ask.candidates, mind(usable(network)),
-                                               options_, figures_.decisions, random_);
+  placement::Advice advice = placement::decide(state_.view(spec, now), spec, std::move(ask.candidates),
+                                               mind(usable(network)), options_, figures_.decisions, random_);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
@@ -189,7 +190,7 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   const bool acting = acts(arm.arm) && sound;
   answer.neutral = !acting || !advice.top;
   answer.reason = acting ? decision.reason : why_neutral(arm.arm, sound);
-  answer.scores = answer.neutral ? std::vector<std::int64_t>(ask.candidates.size(), 0) : advice.scores;
+  answer.scores = answer.neutral ? std::vector<std::int64_t>(advice.candidates.size(), 0) : advice.scores;
 
   ++figures_.decisions;
   figures_.neutral += advice.top ? 0 : 1;
@@ -199,7 +200,7 @@ wire::Suggestion Decider::decide(const wire::Ask& ask, MonoTime now) {
   entry.demand_cores = placement::demand_cores(spec);
   if (entry.winner_terms) entry.winner_terms->uncertainty = q_error_.of(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = q_error_.of(entry.runner_up);
-  if (!to_compare_ && advice.top && spec.node_name.empty()) to_compare_ = {id, spec, ask.candidates};
+  if (!to_compare_ && advice.top && spec.node_name.empty()) to_compare_ = {id, spec, advice.candidates};
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);

@@ -55,7 +55,7 @@ class Decider {
           std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
           placement::Knowledge knowledge = placement::Knowledge());
 
-  wire::Suggestion ask(const wire::Ask& ask);
+  wire::Suggestion ask(wire::Ask ask);
   // An agent saw the pod's cgroup, or an operator confirmed. False: that is no news, or the node is unknown.
   bool placed(const std::string& pod_uid, const std::string& node, bool by_operator);
   void gone(const std::string& pod_uid, const std::string& node);
@@ -125,7 +125,7 @@ class Decider {
   using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
 
   std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
-  wire::Suggestion decide(const wire::Ask& ask, MonoTime now);
+  wire::Suggestion decide(wire::Ask ask, MonoTime now);
   void remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid, std::optional<ArmNow> arm,
                 MonoTime now);
   bool place(const std::string& pod_uid, const std::string& node, Told told);

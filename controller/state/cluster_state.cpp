@@ -64,6 +64,8 @@ void ClusterState::greet(const wire::Hello& hello) {
   if (fresh) {
     node.row = free_row(now_);
     view_.nodes[node.row] = {};
+    sampled_at_.resize(view_.nodes.size());
+    sampled_at_[node.row].reset();
     view_.nodes[node.row].name = hello.node;
   }
   placement::NodeView& seen = view_of(node);
@@ -130,7 +132,7 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   }
   ++node.parts_seen;
   news.at = node.clock.map(record.mono_ns, received);
-  node.sampled_at = news.at;
+  node.sampled_at = sampled_at_[node.row] = news.at;
   node.interval_ns = record.interval_ns;
   if (record.part == 0) apply_node(node, record);
   apply_workloads(node, record, received);
@@ -324,15 +326,16 @@ void ClusterState::list_app(const Pod& pod) {
     if (pod.asked && !pod.advised) pending_.insert(pod.spec.uid);
   } else {
     pending_.erase(pod.spec.uid);
-    if (!pod.spec.app.empty()) bound_by_app_[pod.spec.app].insert(pod.spec.uid);
+    if (!pod.spec.app.empty()) ++bound_by_app_[pod.spec.app][find(pod.node)->row];
   }
 }
 
 void ClusterState::unlist_app(const Pod& pod) {
   pending_.erase(pod.spec.uid);
+  if (pod.node.empty() || pod.spec.app.empty()) return;
   const auto found = bound_by_app_.find(pod.spec.app);
-  if (found == bound_by_app_.end()) return;
-  found->second.erase(pod.spec.uid);
+  const auto there = found->second.find(find(pod.node)->row);
+  if (--there->second == 0) found->second.erase(there);
   if (found->second.empty()) bound_by_app_.erase(found);
 }
 
@@ -360,16 +363,22 @@ void ClusterState::count_pods(const Node& node) {
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, MonoTime now) {
   view_.now = now;
-  for (const auto& [name, node] : nodes_) {
-    placement::NodeView& seen = view_of(node);
-    seen.same_app_pods = 0;
-    seen.telemetry_age.reset();
-    if (node.sampled_at) seen.telemetry_age = std::max(Duration{0}, now - *node.sampled_at);
+  // Row by row: a walk over the names would cost as much as the decision.
+  for (std::size_t row = 0; row < view_.nodes.size(); ++row) {
+    const std::optional<MonoTime>& at = sampled_at_[row];
+    view_.nodes[row].telemetry_age = at ? std::optional(std::max(Duration{0}, now - *at)) : std::nullopt;
   }
+  for (const std::size_t row : same_app_) view_.nodes[row].same_app_pods = 0;
+  same_app_.clear();
   const auto same = bound_by_app_.find(asked.app);
   if (same != bound_by_app_.end()) {
-    for (const std::string& uid : same->second)
-      if (uid != asked.uid) ++view_of(nodes_.at(pods_.at(uid).node)).same_app_pods;
+    for (const auto& [row, pods] : same->second) {
+      view_.nodes[row].same_app_pods = pods;
+      same_app_.push_back(row);
+    }
+    const Pod* itself = pod(asked.uid);
+    if (itself != nullptr && !itself->node.empty() && itself->spec.app == asked.app)
+      --view_.nodes[find(itself->node)->row].same_app_pods;
   }
   view_.pending_pods = 0;
   for (const std::string& uid : pending_) {

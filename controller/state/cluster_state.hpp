@@ -156,10 +156,12 @@ class ClusterState {
   Duration in_flight_expiry_;
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
-  std::unordered_map<std::string, std::set<std::string>> bound_by_app_;  // app -> UIDs of bound pods
+  std::unordered_map<std::string, std::map<std::size_t, std::uint64_t>> bound_by_app_;  // app -> row -> pods there
   std::set<std::string> pending_;  // UIDs that asked of late and were advised nowhere
   placement::ClusterView view_;
-  std::unordered_map<std::string, MonoTime> buried_;         // UID -> since
+  std::vector<std::optional<MonoTime>> sampled_at_;   // by row of the view, as its node has it
+  std::vector<std::size_t> same_app_;                 // rows in which the view counts pods of the application asked for
+  std::unordered_map<std::string, MonoTime> buried_;  // UID -> since
   std::vector<std::pair<std::size_t, MonoTime>> free_rows_;  // of nodes that went, since
   std::uint64_t in_flight_expired_ = 0;
   MonoTime now_{};  // of the last expire()

@@ -73,6 +73,7 @@ void ClusterState::retire_nodes(MonoTime now) {
     }
     view_of(node) = {};
     view_of(node).ready = false;
+    sampled_at_[node.row].reset();
     free_rows_.emplace_back(node.row, now);
     entry = nodes_.erase(entry);
   }

@@ -59,7 +59,7 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
     RC_ASSERT(advice.record.candidates[0].masked == "unknown node");
     bool feasible = false;
     for (std::size_t i = 0; i < view.nodes.size(); ++i) {
-      const std::string reason = mask_reason(view.nodes[i], pod, options.mask);
+      const std::string_view reason = mask_reason(view.nodes[i], pod, options.mask);
       RC_ASSERT(advice.record.candidates[i + 1].masked == reason);
       if (reason.empty()) feasible = true;
       if (!reason.empty()) RC_ASSERT(advice.scores[i + 1] == 0);

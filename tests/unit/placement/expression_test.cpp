@@ -139,7 +139,7 @@ TEST_CASE("the prior is the formula of what models predict, and old observations
   squared.formula = formula("3 * energy + 0.5 * latency");
   plain.weights.energy = 3;
   plain.weights.latency = 0.5;
-  const std::vector<std::string> open(3);
+  const std::vector<std::string_view> open(3);
   models::Observation by_weights = observe(view, pod, open, plain);
   const models::Observation by_formula = observe(view, pod, open, squared);
   for (std::size_t row = 0; row < 3; ++row)

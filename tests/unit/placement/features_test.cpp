@@ -58,7 +58,7 @@ TEST_CASE("features are finite for arbitrary and missing telemetry") {
     PodSpec pod = testing::small_pod();
     if (*rc::gen::arbitrary<bool>()) pod.request.cpu_cores = odd;
     if (*rc::gen::arbitrary<bool>()) pod.latency_soft_ms = odd;
-    const models::Observation observation = observe(view, pod, std::vector<std::string>(view.nodes.size()), {});
+    const models::Observation observation = observe(view, pod, std::vector<std::string_view>(view.nodes.size()), {});
     RC_ASSERT(observation.nodes == view.nodes.size());
     RC_ASSERT(finite(observation));
     std::mt19937_64 random(1);
@@ -102,7 +102,7 @@ TEST_CASE("another reward's prior and weights are found again from the features"
   pod.latency_hard_ms = 30;
   RewardConfig other;
   other.weights = {3, 0.5, 1, 0, 2, 1, 1};
-  const std::vector<std::string> masked(view.nodes.size());
+  const std::vector<std::string_view> masked(view.nodes.size());
   models::Observation seen = observe(view, pod, masked, {});
   const models::Observation direct = observe(view, pod, masked, other);
   relabel(seen, other);

@@ -153,7 +153,7 @@ TEST_CASE("features of a plan: absent without one, finite with one, and another 
       RC_ASSERT(std::abs(asked.observation.prior[i] - 2 * before[i]) < 1e-5F);
     PodSpec pod;
     pod.request = ask.request;
-    const models::Observation bare = observe(view, pod, std::vector<std::string>(fleet.nodes.size()), {});
+    const models::Observation bare = observe(view, pod, std::vector<std::string_view>(fleet.nodes.size()), {});
     for (const std::size_t column : {6U, 12U, 16U, 31U})
       for (std::size_t i = 0; i < bare.nodes; ++i)
         RC_ASSERT(std::abs(bare.node[i * models::kNodeFeatures + column]) <= 0.0F);

@@ -15,7 +15,7 @@ namespace wattle::placement {
 namespace {
 
 models::Observation seen(const ClusterView& view) {
-  return observe(view, testing::small_pod(), std::vector<std::string>(view.nodes.size()), RewardConfig{});
+  return observe(view, testing::small_pod(), std::vector<std::string_view>(view.nodes.size()), RewardConfig{});
 }
 
 ClusterView two_nodes() {
@@ -50,7 +50,7 @@ TEST_CASE("every observation has a cell, and the pod's request moves it") {
   PodSpec large = testing::small_pod();
   large.request.cpu_cores = 8;
   const ClusterView view = two_nodes();
-  heavy = observe(view, large, std::vector<std::string>(2), RewardConfig{});
+  heavy = observe(view, large, std::vector<std::string_view>(2), RewardConfig{});
   CHECK(table_cell(heavy, 0) != table_cell(observation, 0));
 }
 
