@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """assets: the programs of a control plane (etcd, kube-apiserver, kube-scheduler, kubectl, KWOK), built from their Go modules.
 
-Usage    assets.py [--version 1.35.4] [--only PROGRAM,...]     prints the folder that holds them
+Usage    assets.py [--version V] [--only PROGRAM,...]          prints the folder that holds them; V is WATTLE_KUBE_VERSION or 1.35.4
          assets.py --only helm                                 prints the program; no part of a control plane, it renders the chart
 Source   KUBEBUILDER_ASSETS, if it is set, is taken as it is; otherwise WATTLE_KUBE_CACHE (default ~/.cache/wattle/kube), one folder
          per version. What is there already is not built again.
@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 SKIP = 77
-VERSION = "1.35.4"
+VERSION = os.environ.get("WATTLE_KUBE_VERSION", "1.35.4")
 ETCD = "v3.6.5"
 KWOK = "v0.7.0"
 HELM = "v3.19.5"
@@ -125,6 +125,11 @@ def helm(may_build: bool = True) -> pathlib.Path:
             build_module("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", folder / "helm.new")
             (folder / "helm.new").rename(program)
     return program
+
+
+def minor_of(version: str) -> tuple[int, int]:
+    major, minor = version.removeprefix("v").split(".")[:2]
+    return int(major), int(minor)
 
 
 def assets(version: str = VERSION, programs: tuple[str, ...] = PROGRAMS) -> pathlib.Path:

@@ -5,6 +5,8 @@ Ports    free ones
 Errors   HouseError with the tail of the program's log
 Ends     every process is killed and the directory removed when the `with` block ends
 """
+import contextlib
+import http.client
 import json
 import pathlib
 import secrets
@@ -13,8 +15,8 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import urllib.error
-import urllib.request
+import threading
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -33,6 +35,7 @@ class ControlPlane:
         self.url = f"https://127.0.0.1:{self.port}"
         self.token = secrets.token_hex(16)
         self.ca = self.dir / "certs" / "apiserver.crt"
+        self.kept = threading.local()  # each thread's connection
 
     def __enter__(self):
         try:
@@ -110,9 +113,9 @@ class ControlPlane:
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]}))
         return path
 
-    def start_kwok(self):
+    def start_kwok(self, lease_s=40):
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=true",
-                   "--node-lease-duration-seconds", "40")
+                   "--node-lease-duration-seconds", str(lease_s))
 
     def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), features=None, plugins=None, verbosity=0):
         port, = house.free_ports(1)
@@ -126,21 +129,36 @@ class ControlPlane:
         path.write_text(json.dumps(config))
         more = ["--feature-gates", ",".join(f"{gate}={str(on).lower()}" for gate, on in features.items())] if features else []
         self.start(name, str(self.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1",
-                   "--secure-port", str(port), "-v", str(verbosity), *more)
+                   "--secure-port", str(port), "-v", str(verbosity), *more,
+                   "--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics")
         return port
+
+    def delete_pods(self, selector):
+        self.call("DELETE", f"/api/v1/namespaces/default/pods?fieldSelector={urllib.parse.quote(selector)}", {"gracePeriodSeconds": 0})
 
     # ---- the API
 
     def raw(self, method, path, body=None, timeout=30):
-        context = ssl.create_default_context(cafile=str(self.ca))
-        request = urllib.request.Request(self.url + path, method=method, data=None if body is None else json.dumps(body).encode())
-        request.add_header("Authorization", f"Bearer {self.token}")
-        request.add_header("Content-Type", "application/merge-patch+json" if method == "PATCH" else "application/json")
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        link = getattr(self.kept, "link", None)
+        if link is not None:
+            with contextlib.suppress(OSError, http.client.HTTPException):  # of an API server that has been restarted
+                return self.exchange(link, method, path, data, headers)
+            self.kept.link = None
+        link = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=ssl.create_default_context(cafile=str(self.ca)))
         try:
-            with urllib.request.urlopen(request, timeout=timeout, context=context) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+            answer = self.exchange(link, method, path, data, headers)
+        except http.client.HTTPException as error:
+            raise OSError(f"{method} {path}: {error!r}") from error
+        self.kept.link = link
+        return answer
+
+    @staticmethod
+    def exchange(link, method, path, data, headers):
+        link.request(method, path, data, headers)
+        answer = link.getresponse()
+        return answer.status, answer.read().decode()
 
     def call(self, method, path, body=None):
         status, text = self.raw(method, path, body)

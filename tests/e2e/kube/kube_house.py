@@ -7,6 +7,7 @@ Ends        everything when the `with` block ends
 import contextlib
 import json
 import pathlib
+import resource
 import signal
 import sys
 
@@ -16,6 +17,8 @@ from control_plane import ControlPlane  # noqa: E402
 from house import House, HouseError, fetch, wait_until  # noqa: E402
 
 PATIENCE = 240  # a control plane and a fleet on two busy processors
+FDS_PER_AGENT = 4
+FDS_BESIDE = 200
 
 
 class KubeHouse(House):
@@ -41,20 +44,25 @@ class KubeHouse(House):
     def swarm_arguments(self):
         return ["--nodes", str(self.swarm_nodes), "--seed", str(self.seed), "--keys", str(self.dir / "swarm")]
 
-    def start_swarm(self):
-        self.start("swarm", self.binary("wattle-sim"), "swarm", *self.swarm_arguments(), "--server-key", str(self.dir / "controller.key.pub"),
-                   "--endpoint", f"tcp://127.0.0.1:{self.telemetry}", "--kube", self.plane.url, "--kube-token", str(self.token),
-                   "--kube-ca", str(self.plane.ca))
-        def port():
-            self.alive("swarm")
-            return [line.rsplit(":", 1)[1] for line in self.log("swarm").splitlines() if line.startswith("swarm: ")]
-        self.swarm_http = f"http://127.0.0.1:{wait_until('the swarm says its port', port, PATIENCE)[-1]}"
+    def start_swarm(self, *more):
+        """In as many processes as the limit of open files asks for; the first is "swarm"."""
+        most = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - FDS_BESIDE) // FDS_PER_AGENT
+        parts = max(1, -(-self.swarm_nodes // most))
+        self.swarm_http = [self.start_part(part, parts, *more) for part in range(1, parts + 1)]
 
-    def swarm(self, what):
-        return json.loads(fetch(f"{self.swarm_http}/{what}")[1])
+    def start_part(self, part, parts, *more):
+        name = "swarm" if part == 1 else f"swarm{part}"
+        self.start(name, self.binary("wattle-sim"), "swarm", *self.swarm_arguments(), "--part", f"{part}/{parts}", "--server-key",
+                   str(self.dir / "controller.key.pub"), "--endpoint", f"tcp://127.0.0.1:{self.telemetry}", "--kube", self.plane.url,
+                   "--kube-token", str(self.token), "--kube-ca", str(self.plane.ca), *more)
+
+        def port():
+            self.alive(name)
+            return [line.rsplit(":", 1)[1] for line in self.log(name).splitlines() if line.startswith("swarm: ")]
+        return f"http://127.0.0.1:{wait_until('the swarm says its port', port, PATIENCE)[-1]}"
 
     def servers(self):
-        return self.swarm("nodes")["nodes"]
+        return [node for part in self.swarm_http for node in json.loads(fetch(f"{part}/nodes")[1])["nodes"]]
 
     def make_nodes(self, count=None):
         """KWOK nodes as large as the swarm's."""

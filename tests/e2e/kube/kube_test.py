@@ -2,9 +2,10 @@
 """Wattle on a real control plane: etcd, kube-apiserver, kube-scheduler and KWOK nodes whose agents are a swarm that follows their bindings.
 
 Pods are placed with Wattle off, in shadow and live; decisions are joined by UID and explained by pod name; pods that nobody asked for are
-observed; hard latency limits hold; an agent enrols by a projected token; and pods are scheduled while controller, shim or API server die.
+observed; batching (1.35 and later) is off in our profile and does no harm where it is on; hard latency limits hold; an agent enrols by a
+projected token; and pods are scheduled while controller, shim or API server die.
 
-Usage    kube_test.py FOLDER-OF-BINARIES [--version 1.35.4] [--no-kwok]
+Usage    kube_test.py FOLDER-OF-BINARIES [--version V] [--no-kwok]
 Skips    (77) where the control plane's programs can neither be found nor built, with the reason
 """
 import argparse
@@ -26,7 +27,8 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d9", "uid"
 
 
 class Scenario:
-    def __init__(self, house: KubeHouse, claims: Claims):
+    def __init__(self, house: KubeHouse, claims: Claims, batches: bool):
+        self.batches = batches
         self.house, self.plane, self.claims = house, house.plane, claims
         self.made = []
 
@@ -90,6 +92,24 @@ class Scenario:
         decisions = self.joined(self.bound(self.make("plain", 4, scheduler="plain")))
         self.claims.check("pods of another scheduler are observed decisions", all(d["mode"] == "observed" for d in decisions.values()),
                           [d["mode"] for d in decisions.values()])
+        self.clear()
+
+    def batching(self):
+        """Pods that are alike, which batching would place by one result."""
+        where = self.bound(self.make("alike", 20, cpu="100m"))
+        decisions = self.joined(where)
+        self.claims.check("each of twenty pods that are alike was asked for", all(d["mode"] == "live" for d in decisions.values()),
+                          [d["mode"] for d in decisions.values()])
+        self.clear()
+        if not self.batches:
+            print("this version does not know batching", flush=True)
+            return
+        where = self.bound(self.make("batched", 20, cpu="100m", scheduler="batching"))
+        decisions = self.joined(where)
+        skipped = [name for name, d in decisions.items() if d["mode"] == "observed"]
+        self.claims.check("with batching on all of them run, and each is a decision, asked for or observed",
+                          all(d["mode"] in ("live", "observed") for d in decisions.values()), [d["mode"] for d in decisions.values()])
+        print(f"batching skipped the shim for {len(skipped)} of 20", flush=True)
         self.clear()
 
     def latency(self):
@@ -229,12 +249,16 @@ def run(binaries, version, kwok, claims):
                 plane.start_kwok()
             # One node comes later.
             house.make_nodes(house.swarm_nodes - 1)
-            plane.start_scheduler("scheduler", profile="wattle", extenders=[house.extender()])
+            batches = assets.minor_of(version) >= (1, 35)
+            plane.start_scheduler("scheduler", profile="wattle", extenders=[house.extender()],
+                                  features={"OpportunisticBatching": False} if batches else None)
+            if batches:
+                plane.start_scheduler("batching-scheduler", profile="batching", extenders=[house.extender()], features={"OpportunisticBatching": True})
             plane.start_scheduler("plain-scheduler", profile="plain")
             wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == house.swarm_nodes, PATIENCE)
-            scenario = Scenario(house, claims)
+            scenario = Scenario(house, claims, batches)
             try:
-                for part in (scenario.modes, scenario.observed, scenario.latency, scenario.enrolment, scenario.churn, scenario.nodes, scenario.deaths):
+                for part in (scenario.modes, scenario.observed, scenario.batching, scenario.latency, scenario.enrolment, scenario.churn, scenario.nodes, scenario.deaths):
                     print(f"-- {part.__name__}", flush=True)
                     part()
             except BaseException:

@@ -6,7 +6,7 @@ asks the API server can do what it does with the roles as they are; with each of
 rest goes on. The keys are made by the Job's own program; the second kube-scheduler runs with its own token and configuration, and binds a pod
 while its shim is away.
 
-Usage    rbac_test.py BIN_DIR [--version 1.35.4]
+Usage    rbac_test.py BIN_DIR [--version V]
 Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs can neither be found nor built
 """
 import argparse

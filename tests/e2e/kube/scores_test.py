@@ -2,7 +2,7 @@
 """The simulator's default-scheduler baseline is the default scheduler: pod by pod, sim/kube_scoring gives each node the scores that a real
 kube-scheduler's NodeResourcesFit and NodeResourcesBalancedAllocation log, and the node that it binds to is one of the best.
 
-Usage    scores_test.py FOLDER-OF-BINARIES [--version 1.35.4] [--pods 60]
+Usage    scores_test.py FOLDER-OF-BINARIES [--version V] [--pods 60]
 Skips    (77) where the control plane's programs can neither be found nor built, with the reason
 """
 import argparse
