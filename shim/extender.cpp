@@ -43,10 +43,32 @@ Status read_node_names(const json& list, std::vector<std::string>& names) {
 constexpr std::size_t kLargeBytes = 1 << 20;  // more than the names of any cluster
 constexpr int kMaxDepth = 64;                 // of a pod it is some 15
 constexpr std::size_t kMaxValues = 250'000;   // that are kept
+constexpr std::size_t kBytesPerScore = 48;    // of a reply, to begin with
 
 struct TooMuch {
   const char* what;
 };
+
+// Text that stands in JSON as it is.
+bool is_plain(char letter) { return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\'; }
+
+// A list of plain texts, as kube-scheduler writes names, read without a tree of values; absent: it is something else.
+std::optional<std::vector<std::string>> plain_list(std::string_view list) {
+  if (list.size() < 2 || list.front() != '[' || list.back() != ']') return std::nullopt;
+  std::vector<std::string> texts;
+  std::size_t at = 1;
+  const std::size_t end = list.size() - 1;
+  if (at == end) return texts;
+  for (;;) {
+    if (list[at] != '"') return std::nullopt;
+    const std::size_t begin = ++at;
+    while (at < end && is_plain(list[at])) ++at;
+    if (at == end || list[at] != '"') return std::nullopt;
+    texts.emplace_back(list.substr(begin, at - begin));
+    if (++at == end) return texts;
+    if (list[at] != ',' || ++at == end) return std::nullopt;
+  }
+}
 
 // Whole nodes are some 4 KB each, of which we want the name: parsed as they are, 22 MB of them would take 200 MB.
 json parse_large(std::string_view text) {
@@ -64,9 +86,7 @@ json parse_large(std::string_view text) {
   return json::parse(text.begin(), text.end(), keep);
 }
 
-}  // namespace
-
-Result<wire::Ask> parse_extender_args(std::string_view text) {
+Result<wire::Ask> parse_all(std::string_view text) {
   json args;
   try {
     args = text.size() > kLargeBytes ? parse_large(text) : json::parse(text);
@@ -91,6 +111,24 @@ Result<wire::Ask> parse_extender_args(std::string_view text) {
     WATTLE_CHECK(read_nodes(*nodes, ask.candidates));
   }
   return ask;
+}
+
+}  // namespace
+
+Result<wire::Ask> parse_extender_args(std::string_view text) {
+  // Names are most of a request, and most of what a tree of its values would cost.
+  const auto list = text.size() > kLargeBytes ? std::nullopt : raw_member(text, "NodeNames");
+  auto plain = list ? plain_list(*list) : std::nullopt;
+  if (plain && !plain->empty()) {
+    std::string rest(text.substr(0, static_cast<std::size_t>(list->data() - text.data())));
+    rest += "[]";
+    rest += text.substr(static_cast<std::size_t>(list->data() + list->size() - text.data()));
+    auto ask = parse_all(rest);
+    if (!ask) return parse_all(text);  // its error tells places in the text as it came
+    ask->candidates = std::move(*plain);
+    return ask;
+  }
+  return parse_all(text);
 }
 
 std::vector<std::string> names_of(std::string_view text) {
@@ -167,12 +205,28 @@ std::optional<std::string_view> raw_member(std::string_view text, std::string_vi
   }
 }
 
+namespace {
+
+void append(std::string& out, const json& value) { out += value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+void append_text(std::string& out, const std::string& text) {
+  if (!std::all_of(text.begin(), text.end(), is_plain)) return append(out, json(text));
+  out += '"';
+  out += text;
+  out += '"';
+}
+
+}  // namespace
+
 std::string format_filter(std::span<const std::string> passed, const std::map<std::string, std::string>& vetoed) {
-  const json names(std::vector<std::string>(passed.begin(), passed.end()));
-  const json reasons(vetoed);
-  const auto text = [](const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); };
-  return "{\"NodeNames\":" + text(names) + ",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":" + text(reasons) +
-         ",\"Error\":\"\"}";
+  std::string out = "{\"NodeNames\":[";
+  for (const std::string& name : passed) {
+    if (out.back() != '[') out += ',';
+    append_text(out, name);
+  }
+  out += "],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":";
+  append(out, json(vetoed));
+  return out + ",\"Error\":\"\"}";
 }
 
 std::string format_filter_nodes(std::string_view raw_nodes) {
@@ -182,11 +236,17 @@ std::string format_filter_nodes(std::string_view raw_nodes) {
 
 std::string format_scores(std::span<const std::string> candidates, std::span<const std::int64_t> scores) {
   std::string out = "[";
+  out.reserve(candidates.size() * kBytesPerScore);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (i > 0) out += ',';
-    out += "{\"Host\":" + json(candidates[i]).dump() + ",\"Score\":" + std::to_string(scores[i]) + '}';
+    out += "{\"Host\":";
+    append_text(out, candidates[i]);
+    out += ",\"Score\":";
+    out += std::to_string(scores[i]);
+    out += '}';
   }
-  return out + "]";
+  out += ']';
+  return out;
 }
 
 }  // namespace wattle::shim

@@ -1,9 +1,28 @@
 #include "shim/prioritizer.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 namespace wattle::shim {
+namespace {
+
+// kube-scheduler names each node once: to see that costs less than to sort out who is named twice.
+bool all_differ(const std::vector<std::string>& names) {
+  std::vector<const std::string*> slots(std::bit_ceil(2 * names.size() + 1));
+  const std::size_t mask = slots.size() - 1;
+  for (const std::string& name : names) {
+    std::size_t at = std::hash<std::string>()(name) & mask;
+    for (; slots[at] != nullptr; at = (at + 1) & mask)
+      if (*slots[at] == name) return false;
+    slots[at] = &name;
+  }
+  return true;
+}
+
+}  // namespace
 
 std::string_view to_string(Source source) {
   switch (source) {
@@ -23,20 +42,25 @@ std::string_view to_string(Source source) {
 Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const {
   wire::Ask once = ask;
   once.deadline_ms = static_cast<double>(deadline_.count());
-  once.candidates.clear();
+  const bool twins = !all_differ(ask.candidates);
   std::unordered_map<std::string_view, std::size_t> place;
-  for (const auto& node : ask.candidates)
-    if (place.emplace(node, once.candidates.size()).second) once.candidates.push_back(node);
+  if (twins) {
+    once.candidates.clear();
+    for (const auto& node : ask.candidates)
+      if (place.emplace(node, once.candidates.size()).second) once.candidates.push_back(node);
+  }
+  const std::size_t asked = once.candidates.size();
 
-  WATTLE_TRY(wire::Suggestion suggestion, asker_(once, deadline_));
+  WATTLE_TRY(wire::Suggestion suggestion, asker_(std::move(once), deadline_));
   if (suggestion.neutral) {
     suggestion.scores.assign(ask.candidates.size(), 0);
     return suggestion;
   }
-  const bool valid = suggestion.scores.size() == once.candidates.size() &&
-                     std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
-                                 [](std::int64_t score) { return score >= 0 && score <= 10; });
+  const bool valid =
+      suggestion.scores.size() == asked && std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
+                                                       [](std::int64_t score) { return score >= 0 && score <= 10; });
   if (!valid) return fail(Errc::malformed, "suggestion.scores", "are not one integer 0..10 per candidate");
+  if (!twins) return suggestion;
   std::vector<std::int64_t> scores;
   scores.reserve(ask.candidates.size());
   for (const auto& node : ask.candidates) scores.push_back(suggestion.scores[place.at(node)]);

@@ -32,7 +32,7 @@ struct Scores {
   std::string failure;  // why the controller did not answer, for the log; empty when it did or was not asked
 };
 
-using Asker = std::function<Result<wire::Suggestion>(const wire::Ask&, std::chrono::milliseconds deadline)>;
+using Asker = std::function<Result<wire::Suggestion>(wire::Ask, std::chrono::milliseconds deadline)>;
 
 class Prioritizer {
  public:

@@ -1,17 +1,31 @@
 #include "shim/recent_answers.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 namespace wattle::shim {
 namespace {
 
-const auto kByNode = [](const auto& a, const auto& b) { return a.first < b.first; };
-const auto kSameNode = [](const auto& a, const auto& b) { return a.first == b.first; };
-
-std::vector<std::string> sorted_once(std::vector<std::string> names) {
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+// Of each node what was said first; nothing when one of them was not in it, or one of the others is not asked for.
+std::optional<std::vector<std::int64_t>> in_order_of(const std::vector<std::string>& wanted,
+                                                     const std::vector<std::string>& candidates,
+                                                     const std::vector<std::int64_t>& scores) {
+  std::unordered_map<std::string_view, std::int64_t> score_of;
+  for (std::size_t i = 0; i < candidates.size(); ++i) score_of.emplace(candidates[i], scores[i]);
+  std::vector<std::int64_t> out;
+  out.reserve(wanted.size());
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& node : wanted) {
+    const auto score = score_of.find(node);
+    if (score == score_of.end()) return std::nullopt;
+    out.push_back(score->second);
+    seen.insert(node);
+  }
+  if (seen.size() != score_of.size()) return std::nullopt;
+  return out;
 }
 
 }  // namespace
@@ -27,25 +41,13 @@ std::optional<std::vector<std::int64_t>> RecentAnswers::find(const wire::Ask& as
   const auto found =
       std::find_if(answers_.rbegin(), answers_.rend(), [&](const Answer& a) { return a.pod_uid == ask.pod_uid; });
   if (found == answers_.rend()) return std::nullopt;
-  const auto names = sorted_once(ask.candidates);
-  const bool same = std::equal(names.begin(), names.end(), found->scores.begin(), found->scores.end(),
-                               [](const std::string& name, const auto& scored) { return name == scored.first; });
-  if (!same) return std::nullopt;
-  std::vector<std::int64_t> scores;
-  scores.reserve(ask.candidates.size());
-  for (const auto& node : ask.candidates)
-    scores.push_back(
-        std::lower_bound(found->scores.begin(), found->scores.end(), std::pair(node, std::int64_t{0}), kByNode)
-            ->second);
-  return scores;
+  if (found->candidates == ask.candidates) return found->scores;
+  return in_order_of(ask.candidates, found->candidates, found->scores);
 }
 
 void RecentAnswers::keep(const wire::Ask& ask, const std::vector<std::int64_t>& scores, MonoTime now) {
   if (ask.pod_uid.empty()) return;
-  Answer answer{ask.pod_uid, {}, now + kAnswerLife};
-  for (std::size_t i = 0; i < ask.candidates.size(); ++i) answer.scores.emplace_back(ask.candidates[i], scores[i]);
-  std::stable_sort(answer.scores.begin(), answer.scores.end(), kByNode);
-  answer.scores.erase(std::unique(answer.scores.begin(), answer.scores.end(), kSameNode), answer.scores.end());
+  Answer answer{ask.pod_uid, ask.candidates, scores, now + kAnswerLife};
   const std::lock_guard lock(mutex_);
   answers_.push_back(std::move(answer));
   forget_old(now);

@@ -29,7 +29,8 @@ class RecentAnswers {
  private:
   struct Answer {
     std::string pod_uid;
-    std::vector<std::pair<std::string, std::int64_t>> scores;  // sorted by node, each once
+    std::vector<std::string> candidates;  // as they were asked for: a retry most likely has them in the same order
+    std::vector<std::int64_t> scores;     // of each
     MonoTime until{};
   };
   void forget_old(MonoTime now);

@@ -29,8 +29,8 @@ struct Service::Impl {
         log(l),
         pool(context, ask, config.threads),
         prioritizer(
-            [this](const wire::Ask& one, std::chrono::milliseconds deadline) { return pool.ask(one, deadline); }, board,
-            clock, config.deadline),
+            [this](wire::Ask one, std::chrono::milliseconds deadline) { return pool.ask(std::move(one), deadline); },
+            board, clock, config.deadline),
         filter(config.filter),
         veto(
             [this](const std::string& target, std::chrono::milliseconds deadline) { return latency(target, deadline); },

@@ -1,6 +1,7 @@
 #include "shim/extender.hpp"
 
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
 #include <nlohmann/json.hpp>
 
@@ -271,4 +272,34 @@ TEST_CASE("the names of a request whose pod makes no sense can still be read") {
   CHECK(names_of(R"({"Pod":7,"NodeNames":["n1","n2"]})") == std::vector<std::string>{"n1", "n2"});
   CHECK(names_of(R"({"Pod":7,"NodeNames":["n1",2]})").empty());
   CHECK(names_of("not JSON").empty());
+}
+
+TEST_CASE("names are the same however their list is written") {
+  CHECK(rc::check([](const std::vector<std::string>& drawn) {
+    json args = json::parse(kArgs);
+    args["NodeNames"] = json::array();
+    for (const std::string& name : drawn)  // as text, whatever bytes were drawn
+      args["NodeNames"].push_back(json::parse(json(name).dump(-1, ' ', true, json::error_handler_t::replace)));
+    const auto names = args["NodeNames"].get<std::vector<std::string>>();
+    for (const std::string& text : {args.dump(), args.dump(1), args.dump(-1, ' ', true)}) {
+      const auto ask = parse_extender_args(text);
+      RC_ASSERT(ask.has_value());
+      RC_ASSERT(ask->candidates == names);
+    }
+  }));
+}
+
+TEST_CASE("a list of names that is no JSON is refused, with the place in the request as it came") {
+  const std::string before = R"({"Pod":{},"NodeNames":)";
+  for (const char* list : {R"(["a",])", R"(["a" "b"])", R"(["a"]])", "[\"a\nb\"]", R"(["a\"])", R"(["a)", R"([)"}) {
+    const auto ask = parse_extender_args(before + list + "}");
+    REQUIRE_FALSE(ask);
+    CHECK(ask.error().code == Errc::malformed);
+  }
+  const auto behind = parse_extender_args(before + R"(["a","b","c"],})");
+  REQUIRE_FALSE(behind);
+  CHECK(behind.error().what == "is no JSON, byte 37");
+  const auto last = parse_extender_args(R"({"Pod":{},"NodeNames":["a"],"NodeNames":["b","c"],"Nodes":null})");
+  REQUIRE(last);
+  CHECK(last->candidates == std::vector<std::string>{"b", "c"});
 }
