@@ -34,10 +34,7 @@ constexpr std::array<const char*, 2> kSteps{
 
 constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
 constexpr std::uint64_t kLogBytes = 8 << 20;
-constexpr std::int64_t kMaxEvents = 1000;
 constexpr std::uint64_t kTrimTablesEvery = 256;  // transactions
-constexpr std::size_t kTrimAtLeast = 64;         // records looked at
-constexpr std::uint64_t kSlackShare = 64;        // of the bound, kept free beneath it
 
 std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
@@ -162,11 +159,12 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
   const std::int64_t raw_id_before = next_raw_id_;
   StoreMarks changed, after;
   std::int64_t first_raw_id = first_raw_id_;
-  struct Added {
+  struct Counted {
     std::int64_t node, raw_id;
     const StoreItem* item;
   };
-  std::vector<Added> added;
+  std::vector<Counted> counted;
+  std::map<std::int64_t, Added> added;  // in the order of their rows
   std::vector<std::int64_t> written;
   const auto all = [&]() -> Status {
     WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
@@ -182,9 +180,11 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
       if (item.mark.seq <= mark) continue;
       mark = item.mark.seq;
       WATTLE_TRY(const auto node, node_id(item.node));
-      if (!item.bytes.empty() && !item.refused) added.push_back({node, next_raw_id_, &item});
+      if (!item.bytes.empty() && !item.refused) counted.push_back({node, next_raw_id_, &item});
+      if (!item.bytes.empty()) added[node].add(item);
       WATTLE_CHECK(add_item(node, item, now_s));
     }
+    WATTLE_CHECK(add_to_nodes(added, now_s));
     WATTLE_CHECK(set_marks(changed, after));
     WATTLE_TRY(first_raw_id, surplus(items.size(), now_s, raw_id_before));
     written = ledger_.due(now_s, options_.ledger_every_s, first_raw_id);
@@ -206,7 +206,7 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
     first_raw_id_ = first_raw_id;
     std::erase_if(clock_steps_, [&](const ClockStep& step) { return step.before_raw_id <= first_raw_id_; });
     for (const std::int64_t node : written) ledger_.forget(node);
-    for (const Added& one : added) ledger_.add(one.node, one.raw_id, one.item->record, now_s);
+    for (const Counted& one : counted) ledger_.add(one.node, one.raw_id, one.item->record, now_s);
   }
   new_nodes_.clear();
   return done;
@@ -277,24 +277,31 @@ Status StoreFile::add_item(std::int64_t node, const StoreItem& item, std::int64_
   add_raw_->bind(6, item.refused ? 1 : 0);
   add_raw_->bind(7, sqlite::record_hash(item.mark, item.bytes));
   add_raw_->bind(8, std::string_view(item.bytes));
-  WATTLE_CHECK(add_raw_->run());
-  return add_to_node(node, item, now_s);
+  return add_raw_->run();
 }
 
-Status StoreFile::add_to_node(std::int64_t node, const StoreItem& item, std::int64_t now_s) {
+void StoreFile::Added::add(const StoreItem& item) {
+  ++(item.refused ? refused : records);
+  if (item.refused || !counts(item.record)) return;
   const NodeValues& values = item.record.node;
-  const bool used = !item.refused && counts(item.record);
-  const bool estimated = values.energy_source == EnergySource::estimated;
-  const auto sum = [&](const std::optional<std::uint64_t>& value) { return used ? stored(value.value_or(0)) : 0; };
-  add_sums_->bind(1, node);
-  add_sums_->bind(2, item.refused ? 0 : 1);
-  add_sums_->bind(3, item.refused ? 1 : 0);
-  add_sums_->bind(4, estimated ? 0 : sum(values.energy_uj));
-  add_sums_->bind(5, estimated ? sum(values.energy_uj) : 0);
-  add_sums_->bind(6, sum(values.idle_energy_uj));
-  add_sums_->bind(7, sum(values.unattributed_energy_uj));
-  add_sums_->bind(8, now_s);
-  return add_sums_->run();
+  (values.energy_source == EnergySource::estimated ? estimated_uj : energy_uj) += stored(values.energy_uj.value_or(0));
+  idle_uj += stored(values.idle_energy_uj.value_or(0));
+  unattributed_uj += stored(values.unattributed_energy_uj.value_or(0));
+}
+
+Status StoreFile::add_to_nodes(const std::map<std::int64_t, Added>& added, std::int64_t now_s) {
+  for (const auto& [node, sums] : added) {
+    add_sums_->bind(1, node);
+    add_sums_->bind(2, sums.records);
+    add_sums_->bind(3, sums.refused);
+    add_sums_->bind(4, sums.energy_uj);
+    add_sums_->bind(5, sums.estimated_uj);
+    add_sums_->bind(6, sums.idle_uj);
+    add_sums_->bind(7, sums.unattributed_uj);
+    add_sums_->bind(8, now_s);
+    WATTLE_CHECK(add_sums_->run());
+  }
+  return {};
 }
 
 Status StoreFile::add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s) {
@@ -308,62 +315,6 @@ Status StoreFile::add_gap(std::int64_t node, const StoreGap& gap, std::int64_t n
   count_gap_->bind(1, node);
   count_gap_->bind(2, stored(gap.records()));
   return count_gap_->run();
-}
-
-// The oldest go while they are too old or the file is too full. Looks at no more than a few times what was added, so
-// that no transaction becomes long; a bound that was lowered is reached over some transactions. Those that were just added
-// stay: they are in no ledger yet.
-Result<std::int64_t> StoreFile::surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added) {
-  const std::uint64_t page = database_->page_bytes();
-  const std::uint64_t used = database_->pages_in_use() * page;
-  const bool full = used > options_.max_bytes;
-  const std::uint64_t goal = options_.max_bytes - options_.max_bytes / kSlackShare;
-  std::uint64_t surplus = full ? used - goal : 0;
-  std::int64_t below = first_raw_id_;
-  oldest_raw_->bind(1, stored(std::max(kTrimAtLeast, 4 * added)));
-  for (;;) {
-    WATTLE_TRY(const bool row, oldest_raw_->step());
-    if (!row || oldest_raw_->integer(0) >= first_added) break;
-    const auto bytes = loaded(oldest_raw_->integer(2)) + 48;
-    if (surplus == 0 && age_s(oldest_raw_->integer(0), oldest_raw_->integer(1), now_s) < options_.keep_s) break;
-    surplus -= std::min(surplus, bytes);
-    below = oldest_raw_->integer(0) + 1;
-  }
-  oldest_raw_->reset();
-  return below;
-}
-
-std::int64_t StoreFile::age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const {
-  std::int64_t age_s = now_s - received_s;
-  for (const ClockStep& step : clock_steps_)
-    if (raw_id < step.before_raw_id) age_s -= step.by_s;
-  return age_s;
-}
-
-Status StoreFile::trim_tables() {
-  const auto drop_oldest = [&](const char* table, std::int64_t most) {
-    return database_->run(std::string("DELETE FROM ") + table + " WHERE id <= (SELECT max(id) FROM " + table + ") - " +
-                          std::to_string(most));
-  };
-  WATTLE_CHECK(drop_oldest("gap", options_.max_gap_rows));
-  WATTLE_CHECK(drop_oldest("event", kMaxEvents));
-  WATTLE_TRY(const auto rows, database_->integer("SELECT count(*) FROM ledger WHERE name <> ''"));
-  if (rows <= options_.max_ledger_rows) return {};
-  // Those that used nothing for longest, a sixteenth of the bound more than must go.
-  const std::int64_t surplus = rows - options_.max_ledger_rows + options_.max_ledger_rows / 16;
-  WATTLE_CHECK(
-      database_->run("CREATE TEMP TABLE leaving AS SELECT node, kind, name FROM ledger WHERE name <> ''"
-                     " ORDER BY last_s, node, kind, name LIMIT " +
-                     std::to_string(surplus)));
-  WATTLE_CHECK(database_->run(
-      "INSERT INTO ledger SELECT node, kind, '', sum(records), sum(energy_uj), sum(estimated_uj), sum(cpu_us),"
-      " max(last_s) FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving) GROUP BY node, kind"
-      " ON CONFLICT(node, kind, name) DO UPDATE SET records=records+excluded.records,"
-      " energy_uj=energy_uj+excluded.energy_uj, estimated_uj=estimated_uj+excluded.estimated_uj,"
-      " cpu_us=cpu_us+excluded.cpu_us, last_s=max(last_s, excluded.last_s)"));
-  WATTLE_CHECK(database_->run(
-      "DELETE FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving); DROP TABLE leaving"));
-  return {};
 }
 
 Status StoreFile::adopt(const StoreMarks& marks) {

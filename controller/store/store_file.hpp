@@ -92,8 +92,13 @@ class StoreFile {
   Status load_ledger();
   Status prepare();
   Result<std::int64_t> node_id(const std::string& name);
+  // What a transaction adds to a node's sums.
+  struct Added {
+    std::int64_t records = 0, refused = 0, energy_uj = 0, estimated_uj = 0, idle_uj = 0, unattributed_uj = 0;
+    void add(const StoreItem& item);
+  };
   Status add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s);
-  Status add_to_node(std::int64_t node, const StoreItem& item, std::int64_t now_s);
+  Status add_to_nodes(const std::map<std::int64_t, Added>& added, std::int64_t now_s);
   Status write_ledger(const std::vector<std::int64_t>& nodes, std::int64_t next_raw_id);
   Status add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s);
   Status set_marks(const StoreMarks& changed, StoreMarks& after);

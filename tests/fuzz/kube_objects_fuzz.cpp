@@ -1,0 +1,29 @@
+// Any JSON object is a node and a pod as far as it says so: what is read is finite, not negative, and the same each time.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "common/kube/node.hpp"
+#include "common/kube/pod.hpp"
+
+namespace {
+
+bool sane(double value) { return std::isfinite(value) && value >= 0; }
+bool sane(const std::optional<double>& value) { return !value || std::isfinite(*value); }
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wattle;
+  const auto object = nlohmann::json::parse(data, data + size, nullptr, false);
+  if (object.is_discarded()) return 0;
+  const kube::Pod pod = kube::read_pod(object);
+  if (!sane(pod.cpu_request_cores) || !sane(pod.memory_request_bytes)) std::abort();
+  if (!sane(pod.latency_soft_ms) || !sane(pod.latency_hard_ms)) std::abort();
+  if (pod != kube::read_pod(object)) std::abort();
+  const kube::Node node = kube::read_node(object);
+  if (!sane(node.cpu_cores) || !sane(node.memory_bytes)) std::abort();
+  return 0;
+}
