@@ -106,6 +106,10 @@ double Fleet::power_w(std::size_t node) const {
   return nodes_[node].server.watts_at(wanted_cores(nodes_[node]) / nodes_[node].server.cores);
 }
 
+double Fleet::energy_j(std::size_t node, MonoTime now) const {
+  return nodes_[node].total_j + power_w(node) * std::max(0.0, seconds(now - nodes_[node].advanced));
+}
+
 std::vector<FleetPod> Fleet::list() const {
   std::vector<FleetPod> pods;
   for (const Node& node : nodes_)
@@ -122,7 +126,9 @@ void Fleet::advance(Node& node, MonoTime now) {
   const double share = wanted > node.server.cores ? node.server.cores / wanted : 1.0;
   for (Running& running : node.pods) running.usage_s += running.pod.demand_cores * share * dt_s;
   node.background_s += node.background_cores * share * dt_s;
-  node.energy_j += node.server.watts_at(wanted / node.server.cores) * dt_s;
+  const double used_j = node.server.watts_at(wanted / node.server.cores) * dt_s;
+  node.energy_j += used_j;
+  node.total_j += used_j;
   // Waiting begins before the cores are full, since demand is no even stream.
   node.stalled_s += std::clamp((wanted / node.server.cores - 0.7) / 0.8, 0.0, 1.0) * dt_s;
 }

@@ -61,7 +61,8 @@ class Fleet {
   std::size_t pods_on(std::size_t node) const { return nodes_[node].pods.size(); }
   // What users of that node see now, on average.
   double latency_ms(std::size_t node, MonoTime now) const;
-  double power_w(std::size_t node) const;  // true, without noise
+  double power_w(std::size_t node) const;                 // true, without noise
+  double energy_j(std::size_t node, MonoTime now) const;  // of its true watts, since the start
   std::vector<FleetPod> list() const;
 
   // The pod's cgroup appears. Binding the same pod to the same node again changes nothing and reports again.
@@ -85,8 +86,9 @@ class Fleet {
     double background_cores = 0;
     double base_latency_ms = 0;
     std::vector<Running> pods;
-    std::vector<Running> ended;  // since the last sample
-    double background_s = 0, energy_j = 0, stalled_s = 0;
+    std::vector<Running> ended;                            // since the last sample
+    double background_s = 0, energy_j = 0, stalled_s = 0;  // since the last sample
+    double total_j = 0;
     MonoTime advanced{}, sampled{};
     std::uint64_t seq = 0;
     std::deque<double> round_trips_ms;

@@ -93,6 +93,7 @@ std::string nodes_json(const Fleet& fleet, MonoTime now, std::uint64_t epoch, co
                      {"latency_ms", fleet.latency_ms(i, now)},
                      {"pods", fleet.pods_on(i)},
                      {"power_w", fleet.power_w(i)},
+                     {"energy_j", fleet.energy_j(i, now)},
                      {"watts", server.watts}});
   }
   return json{{"epoch", std::to_string(epoch)}, {"nodes", nodes}}.dump();

@@ -117,13 +117,13 @@ class ControlPlane:
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=true",
                    "--node-lease-duration-seconds", str(lease_s))
 
-    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), features=None, plugins=None, verbosity=0):
+    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), features=None, plugins=None, verbosity=0, plugin_config=None):
         port, = house.free_ports(1)
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
             "clientConnection": {"kubeconfig": str(self.kubeconfig()), "qps": 5000, "burst": 10000},
             "leaderElection": {"leaderElect": False},
-            "profiles": [{"schedulerName": profile} | ({"plugins": plugins} if plugins else {})],
+            "profiles": [{"schedulerName": profile} | ({"plugins": plugins} if plugins else {}) | ({"pluginConfig": plugin_config} if plugin_config else {})],
             "extenders": list(extenders)}
         path = self.dir / f"{name}.json"
         path.write_text(json.dumps(config))

@@ -82,6 +82,20 @@ TEST_CASE("watts follow the true curve at the load of the pods") {
   CHECK(static_cast<double>(*record.workloads[0].cpu_usage_us) == doctest::Approx(server.cores * 1e6));
 }
 
+TEST_CASE("true joules are the integral of true watts, whenever one looks and samples") {
+  auto f = fleet();
+  const std::string node = f.server(1).name;
+  const double idle_w = f.power_w(1);
+  CHECK(f.energy_j(1, at(10)) == doctest::Approx(10 * idle_w));
+  REQUIRE(f.bind(pod("u1", node, 3), at(10)));
+  const double busy_w = f.power_w(1);
+  CHECK(busy_w > idle_w);
+  (void)f.sample(1, at(14));
+  CHECK(f.energy_j(1, at(20)) == doctest::Approx(10 * idle_w + 10 * busy_w));
+  REQUIRE(f.unbind("u1", at(25)));
+  CHECK(f.energy_j(1, at(30)) == doctest::Approx(15 * idle_w + 15 * busy_w));
+}
+
 TEST_CASE("pressure is absent from an idle node and rises when it is crowded") {
   Fleet nodes = fleet();
   const double cores = nodes.server(0).cores;
