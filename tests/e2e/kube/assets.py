@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""assets: the programs of a control plane (etcd, kube-apiserver, kube-scheduler, kubectl, KWOK), built from their Go modules.
+"""assets: the programs of a control plane (etcd, kube-apiserver, kube-scheduler, kubectl, KWOK) and of a node, built from their Go modules.
 
 Usage    assets.py [--version V] [--only PROGRAM,...]          prints the folder that holds them; V is WATTLE_KUBE_VERSION or 1.35.4
          assets.py --only helm                                 prints the program; no part of a control plane, it renders the chart
@@ -25,10 +25,14 @@ KWOK = "v0.7.0"
 HELM = "v3.19.5"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kubectl", "kwok")
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-scheduler", "kwok")  # all that control_plane.py starts
+REAL_NODE = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet", "kube-proxy")  # what node_test.py runs
 OF_KUBERNETES = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
     "kubectl": "k8s.io/kubernetes/cmd/kubectl",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    "kubelet": "k8s.io/kubernetes/cmd/kubelet",
+    "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
 }
 
 MODULES = {
@@ -93,7 +97,7 @@ def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
 
 def borrowed(program: str, cache: pathlib.Path, folder: pathlib.Path) -> bool:
     """etcd and KWOK serve every version of Kubernetes, and so does one kubectl: what stands in another version's folder does here too."""
-    if program in ("kube-apiserver", "kube-scheduler"):
+    if program in OF_KUBERNETES and program != "kubectl":
         return False
     for other in sorted(cache.glob(f"*/{program}")):
         (folder / program).symlink_to(other)
