@@ -2,15 +2,15 @@
 """images_test: k8s/images/Dockerfile builds on a Debian 12 made here, and what it builds runs as the manifests run it: by its own user,
 without capabilities or new privileges, on a read-only root file system.
 
-Usage    images_test.py BIN_DIR [--compile] [--only TARGET,...]
+Usage    images_test.py BIN_DIR [--compile] [--cached] [--only TARGET,...]
          --compile: the image compiles the programs itself (half an hour); otherwise it takes those of BIN_DIR, stripped
+         --cached: with the layers that node_test keeps (images.storage); otherwise everything is built anew
 Source   apt's own configured Debian archives; no registry is asked
 Needs    root, buildah, mmdebstrap, and crun or at least chroot (scripts/setup --long)
 Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
 """
 import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -19,14 +19,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/e2e/machine"))
+sys.path.insert(0, str(ROOT / "tests/e2e/images"))
 sys.dont_write_bytecode = True
-import image as debian  # noqa: E402
+from images import TARGETS, Buildah, ImageError, context_of, missing_tools, storage  # noqa: E402
 
 SKIPPED = 77
-# target -> (programs that it holds, user that it runs as)
-TARGETS = {"shim": (("wattle-shim", "wattle"), "64460:64460"), "agent": (("wattle-agent",), ""),
-           "controller": (("wattle-controller", "wattle"), "64460:64460")}
 failures = 0
 
 
@@ -34,57 +31,6 @@ def check(claim, truth, detail=""):
     global failures
     print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"), flush=True)
     failures += 0 if truth else 1
-
-
-class Buildah:
-    """With a storage of its own, which goes when it does."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.options = ["--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", "vfs"]
-
-    def __call__(self, *arguments):
-        return debian.run("buildah", *self.options, *map(str, arguments)).strip()
-
-    def base(self):
-        """Debian as an image, with apt set up as it is here."""
-        tree = self.folder / "base.tar"
-        proxies = [line for line in debian.run("apt-config", "dump").splitlines() if re.match(r"Acquire::\S*Proxy \"", line)]
-        settings = self.folder / "99network"
-        settings.write_text("".join(f"{line}\n" for line in proxies), encoding="utf-8")
-        debian.run("mmdebstrap", "--variant=apt", *[f"--aptopt={line}" for line in proxies],
-                   f"--customize-hook=copy-in {settings} /etc/apt/apt.conf.d", "bookworm", str(tree), "-", input=debian.sources())
-        container = self("from", "scratch")
-        self("add", container, tree, "/")
-        self("commit", container, "localhost/debian:12-slim")
-        self("rm", container)
-        tree.unlink()
-        return "localhost/debian:12-slim"
-
-    def build(self, target, base, context, programs):
-        self("build", "--isolation", "chroot", "--layers", "--pull-never", "--build-arg", f"BASE={base}", "--build-arg", f"PROGRAMS={programs}",
-             "--file", ROOT / "k8s/images/Dockerfile", "--target", target, "--tag", f"wattle-{target}", context)
-
-    def config(self, target):
-        return json.loads(self("inspect", "--type", "image", f"wattle-{target}"))["OCIv1"]["config"]
-
-
-def context_of(binaries, folder, compile_it):
-    """What the build sees: the tree as it is committed or changed here, or the programs alone."""
-    context = pathlib.Path(folder) / "context"
-    if compile_it:
-        context.mkdir()
-        files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        for name in files.splitlines():
-            if (ROOT / name).is_file():
-                (context / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, context / name)
-        return context
-    there = context / "build/release/bin"
-    there.mkdir(parents=True)
-    for name in ("wattle", "wattle-agent", "wattle-controller", "wattle-shim"):
-        subprocess.run(["strip", "-o", there / name, binaries / name], check=True)
-    return context
 
 
 def bundle_config(words, user):
@@ -135,21 +81,22 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--cached", action="store_true")
     parser.add_argument("--only", default=",".join(TARGETS))
     options = parser.parse_args()
-    missing = [tool for tool in ("buildah", "mmdebstrap", "strip") if shutil.which(tool) is None]
-    if os.geteuid() != 0 or missing:
-        print("skipped: " + ("not root" if os.geteuid() != 0 else f"{', '.join(missing)} missing (scripts/setup --long installs them)"))
+    missing = missing_tools()
+    if missing:
+        print(f"skipped: {missing}")
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix="wattle-images-") as folder:
         try:
             context = context_of(options.binaries, folder, options.compile)
-            buildah = Buildah(folder)
+            buildah = Buildah(storage() if options.cached else folder)
             base = buildah.base()
             for target in options.only.split(","):
                 buildah.build(target, base, context, "compiled" if options.compile else "prebuilt")
                 check_image(buildah, target, folder)
-        except debian.ImageError as error:
+        except ImageError as error:
             check("the images are built", False, str(error))
     print("images: every claim holds" if failures == 0 else f"images: {failures} claims failed")
     return 1 if failures else 0
