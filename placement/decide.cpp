@@ -158,8 +158,14 @@ Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::stri
   const PodSpec asked = with_sane_limits(pod, record.problems);
   RowIndex own;
   const Rows rows = find_rows(view, asked, options.mask, mind.index != nullptr ? *mind.index : own, advice);
-  std::vector<Prediction> predictions = predict(options.reward, view, rows.node, asked, demand_cores(asked));
-  advice.observation = observe(view, rows.node, asked, rows.masked, predictions, options.reward);
+  // A plan speaks of energy: presets that do not weigh it have networks that were taught without one.
+  std::optional<PlanView> plan;
+  if (options.reward.preset == Preset::weighted && !rows.feasible.empty())
+    plan = mind.policy.foresee({view, asked, rows.node, rows.feasible, {}, mind.knowledge, turn});
+  std::vector<Prediction> predictions =
+      predict(options.reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
+  advice.observation =
+      observe(view, rows.node, asked, rows.masked, predictions, options.reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
   if (rows.feasible.empty()) {
     record.reason = neutral_reason(advice, rows);

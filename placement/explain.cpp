@@ -45,7 +45,7 @@ Explanation explain(const Advice& advice, const ClusterView& view, const PodSpec
     node.node = entry.node;
     node.q = entry.q;
     if (whole) {
-      node.terms = {{"energy", predictions[row].energy}, {"latency", predictions[row].latency}};
+      node.terms = {{"energy", entry.prior - predictions[row].latency}, {"latency", predictions[row].latency}};
       node.marginal_w = predictions[row].marginal_w;
       node.marginal_with_wake_w = predictions[row].marginal_with_wake_w;
       node.amortised_w = predictions[row].amortised_w;

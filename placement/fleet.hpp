@@ -57,6 +57,9 @@ struct Ask {
   double life_s = 0;        // predicted mean; infinity if it stays
 };
 
+// How long until the last of so many pods ends, each of that mean life and of no known age: life x (1 + 1/2 + ... + 1/pods).
+double last_ends_in_s(double mean_life_s, std::size_t pods);
+
 bool fits(const FleetNode& node, const Ask& ask);
 // Watts that the pod adds, waking an empty node included.
 double added_w(const Fleet& fleet, std::size_t node, const Ask& ask);

@@ -80,7 +80,8 @@ void Knowledge::add(const Running& running, double sign) {
     --known.pods;
   known.pods_cores += sign * running.expected_cores();
   known.last_cores += sign * running.last_cores;
-  if (known.pods == 0) known.pods_cores = known.last_cores = 0;  // no rounding is left behind
+  known.life_s += sign * running.predicted_life_s;
+  if (known.pods == 0) known.pods_cores = known.last_cores = known.life_s = 0;  // no rounding is left behind
 }
 
 void Knowledge::report(const Running& running) {
@@ -96,7 +97,9 @@ void Knowledge::placed(const PodSpec& pod, const std::string& node, MonoTime now
   running.request = pod.request;
   running.node = node;
   running.since = now;
-  running.predicted_cores = demand_.predict(running.app, pod.request).cores;
+  const DemandPrediction predicted = demand_.predict(running.app, pod.request);
+  running.predicted_cores = predicted.cores;
+  running.predicted_life_s = predicted.life_s;
   add(running, 1);
   pods_.emplace(pod.uid, std::move(running));
   forecast_.came(pod.request.cpu_cores);
@@ -226,6 +229,7 @@ void Knowledge::revise(const ClusterView& view, bool must) {
 
 void Knowledge::fill(const ClusterView& view) {
   bool asleep = false;
+  fleet_.now_s = seconds(view.now.time_since_epoch());
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const NodeView& node = view.nodes[i];
     FleetNode& out = fleet_.nodes[i];
@@ -234,6 +238,8 @@ void Knowledge::fill(const ClusterView& view) {
     out.used_cores = sane(known.pods_cores + known.other_cores + cores_per_request_ * node.in_flight_request.cpu_cores +
                               (known.pods == 0 ? node.unsettled_cpu_cores : 0.0),
                           kMostCores);
+    const double mean_life_s = known.pods > 0 ? std::max(0.0, known.life_s) / static_cast<double>(known.pods) : 0.0;
+    out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, known.pods);
     asleep = asleep || node.asleep;
   }
   fleet_.idle_nodes_sleep = options_.idle_nodes_sleep || asleep || fleet_.idle_nodes_sleep;

@@ -74,7 +74,7 @@ class Knowledge {
     Resources request;
     std::string node;
     MonoTime since{};
-    double predicted_cores = 0;
+    double predicted_cores = 0, predicted_life_s = 0;
     double seen_core_s = 0, seen_s = 0, last_cores = 0;
     double told_life_s = 0;
     bool reported = false;
@@ -84,6 +84,7 @@ class Knowledge {
   struct Known {
     double pods_cores = 0;  // expected of the pods that are there
     double last_cores = 0;  // what they used last
+    double life_s = 0;      // sum of what they were expected to live
     std::uint64_t pods = 0;
     double other_cores = 0;
     bool heard = false;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "placement/kube_scoring.hpp"
+#include "placement/planner.hpp"
 
 namespace wattle::placement {
 
@@ -36,12 +37,35 @@ double requested_ratio(const NodeView& node, const PodSpec& pod) {
          2;
 }
 
-class HighestQ final : public Policy {
+class HighestQ : public Policy {
  public:
   using Policy::Policy;
   void rank(const Question& question, std::span<double> values) override {
     std::copy(question.q.begin(), question.q.end(), values.begin());
   }
+};
+
+// Rows that may be chosen are the open ones of a fleet.
+void open_only(const Question& question, Fleet& fleet) {
+  for (FleetNode& node : fleet.nodes) node.open = false;
+  for (const std::size_t row : question.feasible) fleet.nodes[question.node[row]].open = true;
+}
+
+// The network, on the plan of who knows the cluster. Where nobody does (sim/train) there is no plan to be seen.
+class Learned final : public HighestQ {
+ public:
+  using HighestQ::HighestQ;
+  void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
+  void plan_with(PlanMaker* maker) override { planner_.plan_with(maker); }
+  std::optional<PlanView> foresee(const Question& question) override {
+    if (question.knowledge == nullptr) return std::nullopt;
+    Fleet& fleet = question.knowledge->fleet(question.view);
+    open_only(question, fleet);
+    return planner_.view(fleet, question.knowledge->ask(question.pod));
+  }
+
+ private:
+  Planner planner_{PlannerOptions{}};
 };
 
 class Allocated final : public Policy {
@@ -112,8 +136,7 @@ class ByRule final : public Policy {
   void rank(const Question& question, std::span<double> values) override {
     Fleet& fleet = fleet_for(question);
     const Ask ask = question.knowledge != nullptr ? question.knowledge->ask(question.pod) : ask_of(question.pod);
-    for (FleetNode& node : fleet.nodes) node.open = false;
-    for (const std::size_t row : question.feasible) fleet.nodes[question.node[row]].open = true;
+    open_only(question, fleet);
     const auto chosen = rule_->choose(fleet, ask);
     double best = -INFINITY, worst = INFINITY;
     for (const std::size_t row : question.feasible) {
@@ -165,6 +188,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::uint64_t
     WATTLE_TRY(auto rule, make_rule(info.rule, seed));
     return std::make_unique<ByRule>(info, std::move(rule));
   }
+  if (info.name == "dqn") return std::make_unique<Learned>(info);
   if (info.explores) return std::make_unique<HighestQ>(info);
   if (info.name == "kube-default") return std::make_unique<KubeDefault>(info);
   if (info.name == "least-allocated") return std::make_unique<Allocated>(info, -1.0);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "common/result.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/knowledge.hpp"
+#include "placement/plan_view.hpp"
 
 namespace wattle::placement {
 
@@ -48,6 +50,8 @@ class Policy {
   virtual void prepare(const Fleet&) {}
   // Who makes its plans, if it has any; null: whoever asks waits for them.
   virtual void plan_with(PlanMaker*) {}
+  // What it would have features and prior know of a plan; asked before rank(), when q is not there yet.
+  virtual std::optional<PlanView> foresee(const Question&) { return std::nullopt; }
   // `values` has one place per row and comes as zeros.
   virtual void rank(const Question& question, std::span<double> values) = 0;
 

@@ -20,6 +20,19 @@ double FleetNode::watts_at(double used) const {
   return within_w + (u - 1) * slope_w;
 }
 
+double last_ends_in_s(double mean_life_s, std::size_t pods) {
+  constexpr std::size_t kSummed = 128;
+  static constexpr auto kSums = [] {
+    std::array<double, kSummed + 1> sums{};
+    for (std::size_t n = 1; n <= kSummed; ++n) sums[n] = sums[n - 1] + 1 / static_cast<double>(n);
+    return sums;
+  }();
+  if (pods <= kSummed) return mean_life_s * kSums[pods];
+  constexpr double kEuler = 0.5772156649015329;
+  const auto n = static_cast<double>(pods);
+  return mean_life_s * (std::log(n) + kEuler + 1 / (2 * n));
+}
+
 bool fits(const FleetNode& node, const Ask& ask) {
   constexpr double kRounding = 1e-9;
   return node.open && node.pods < node.pod_capacity &&

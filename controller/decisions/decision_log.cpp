@@ -17,8 +17,9 @@ NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
 Contributions contributions(const placement::Advice& advice, const wire::Decision& decision, std::size_t candidate) {
   const std::size_t row = advice.row_of[candidate];
   const placement::Prediction& predicted = advice.predictions[row];
-  return {predicted.energy, predicted.latency, decision.candidates[candidate].residual, advice.values[row],
-          std::nullopt};
+  const wire::Candidate& entry = decision.candidates[candidate];
+  // Where there is a plan, it judges energy in place of the models.
+  return {entry.prior - predicted.latency, predicted.latency, entry.residual, advice.values[row], std::nullopt};
 }
 
 }  // namespace

@@ -91,13 +91,12 @@ void Cluster::tell(std::size_t i) {
 
 // True lives end when they end; predicted ones know no age, and the last of n like them ends after 1 + 1/2 + ... + 1/n.
 double Cluster::empties_at_s(const Node& node) const {
-  double last_s = 0, mean_s = 0, nth = 0, sum = 0;
+  double last_s = 0, mean_s = 0;
   for (const Running& running : node.pods) {
     last_s = std::max(last_s, running.placed_s + episode_.pods[running.pod].life_s);
     mean_s += running.predicted_life_s / static_cast<double>(node.pods.size());
-    sum += 1 / (nth += 1);
   }
-  return production() ? now_s_ + mean_s * sum : last_s;
+  return production() ? now_s_ + placement::last_ends_in_s(mean_s, node.pods.size()) : last_s;
 }
 
 // Splits the time since the last event where the node wakes or falls asleep.
