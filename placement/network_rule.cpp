@@ -1,5 +1,7 @@
 #include "placement/network_rule.hpp"
 
+#include <numeric>
+
 #include "placement/features.hpp"
 
 namespace wattle::placement {
@@ -65,11 +67,28 @@ std::optional<std::size_t> best_node(const models::Observation& observation, std
   return best;
 }
 
+void NetworkRule::compare(const Fleet& fleet, const Ask& ask) {
+  if (rows_.size() != fleet.nodes.size()) {
+    rows_.resize(fleet.nodes.size());
+    std::iota(rows_.begin(), rows_.end(), std::size_t{0});
+  }
+  PodSpec pod;
+  pod.request = ask.request;
+  RewardConfig reward;
+  reward.horizon_s = fleet.hold_s;
+  const auto figure = twins_.play({view_, fleet, rows_, pod, ask, reward, {}, *network_, options_.margin}, planner_);
+  if (figure) contest_.add(*figure);
+}
+
 std::optional<std::size_t> NetworkRule::choose(const Fleet& fleet, const Ask& ask) {
   const PlannedAsk asked =
       options_.plan ? observe_planned(planner_, fleet, ask, view_) : observe_unplanned(fleet, ask, view_);
-  q_.resize(asked.observation.nodes);
-  network_->residual(asked.observation, q_);
+  if (options_.guard && options_.plan) compare(fleet, ask);
+  q_.assign(asked.observation.nodes, 0.0F);
+  if (contest_.left_out())
+    ++left_out_;
+  else
+    network_->residual(asked.observation, q_);
   const auto chosen = best_node(asked.observation, q_, asked.plan.pick, options_.margin);
   if (chosen) ++choices_;
   if (chosen != asked.plan.pick) ++deviations_;

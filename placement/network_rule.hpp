@@ -12,8 +12,10 @@
 #include <string_view>
 
 #include "models/frozen/q_network.hpp"
+#include "placement/contest.hpp"
 #include "placement/fleet.hpp"
 #include "placement/planner.hpp"
+#include "placement/twins.hpp"
 
 namespace wattle::placement {
 
@@ -32,13 +34,17 @@ PlannedAsk observe_unplanned(const Fleet& fleet, const Ask& ask, ClusterView& sc
 struct NetworkRuleOptions {
   PlannerOptions planner;
   double margin = 0;
-  bool plan = true;  // false: features and prior without the planner, and nothing to fall back to
+  bool plan = true;                     // false: features and prior without the planner, and nothing to fall back to
+  std::optional<ContestOptions> guard;  // the planner's choices while the network is behind it; needs a plan
 };
 
 class NetworkRule final : public Rule {
  public:
   NetworkRule(std::shared_ptr<const models::QNetwork> network, NetworkRuleOptions options)
-      : network_(std::move(network)), options_(options), planner_(options.planner) {}
+      : network_(std::move(network)),
+        options_(options),
+        planner_(options.planner),
+        contest_(options.guard.value_or(ContestOptions{})) {}
   std::string_view name() const override { return "dqn"; }
   std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override;
 
@@ -46,14 +52,23 @@ class NetworkRule final : public Rule {
   // Since construction: choices, and those among them that were not the planner's.
   std::uint64_t choices() const { return choices_; }
   std::uint64_t deviations() const { return deviations_; }
+  const Contest& contest() const { return contest_; }
+  std::uint64_t left_out() const {
+    return left_out_;
+  }  // choices that were the planner's because the network was behind
 
  private:
+  void compare(const Fleet& fleet, const Ask& ask);
+
   std::shared_ptr<const models::QNetwork> network_;
   NetworkRuleOptions options_;
   Planner planner_;
+  Contest contest_;
+  Twins twins_;
   ClusterView view_;
+  std::vector<std::size_t> rows_;
   std::vector<float> q_;
-  std::uint64_t choices_ = 0, deviations_ = 0;
+  std::uint64_t choices_ = 0, deviations_ = 0, left_out_ = 0;
 };
 
 // The valid node of highest prior + residual; `keep` (if given) unless it is beaten by `margin`. residual is [nodes].

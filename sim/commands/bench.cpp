@@ -61,6 +61,9 @@ int bench(int argc, char** argv) {
   app.add_option("--margin", arguments.bench.margin, "dqn: W0 by which another node must beat the planner's")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  app.add_option("--residual-times", arguments.bench.residual_times,
+                 "dqn: its residual is multiplied by this; -1: a bad network")
+      ->check(CLI::Range(-100.0, 100.0));
   app.add_flag("!--no-plan", arguments.bench.plan, "dqn: features and prior without the planner");
   app.add_option("--moves", arguments.bench.moves_per_pod, "of annealing, per pod; 0: no reference")
       ->check(CLI::Range(0, 10'000'000))

@@ -23,6 +23,22 @@ KubeNode kube_node(const placement::FleetNode& node) {
   return out;
 }
 
+// A network that is wrong on purpose, or bolder.
+class Scaled final : public models::QNetwork {
+ public:
+  Scaled(std::shared_ptr<const models::QNetwork> network, double times)
+      : network_(std::move(network)), times_(static_cast<float>(times)) {}
+  void residual(const models::Observation& observation, std::span<float> out) const override {
+    network_->residual(observation, out);
+    for (float& value : out) value *= times_;
+  }
+  std::uint64_t step() const override { return network_->step(); }
+
+ private:
+  std::shared_ptr<const models::QNetwork> network_;
+  float times_;
+};
+
 class KubeDefault final : public placement::Rule {
  public:
   explicit KubeDefault(std::uint64_t seed) : random_(mix(seed, 0x6b756265ULL)) {}
@@ -90,12 +106,14 @@ Episode with_truth(Episode episode) {
 Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed,
                                                        const BenchOptions& options) {
   if (name == "kube_default") return std::make_unique<KubeDefault>(seed);
-  if (name == "dqn") {
-    if (!options.network) return fail(Errc::not_found, "rule dqn", "has no network", "give --model FILE");
+  if (name == "dqn" || name == "dqn_guarded") {
+    if (!options.network) return fail(Errc::not_found, "rule " + name, "has no network", "give --model FILE");
     placement::NetworkRuleOptions learned;
     learned.margin = options.margin;
     learned.plan = options.plan;
-    return std::make_unique<placement::NetworkRule>(options.network, learned);
+    if (name == "dqn_guarded") learned.guard.emplace();
+    return std::make_unique<placement::NetworkRule>(std::make_shared<Scaled>(options.network, options.residual_times),
+                                                    learned);
   }
   return placement::make_rule(name, seed);
 }
@@ -149,6 +167,10 @@ Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
       for (BenchRule& each : table.rules) {
         WATTLE_TRY(const auto rule, make_any_rule(each.name, seed, options));
         each.runs.push_back(run(episode, *rule));
+        if (const auto* learned = dynamic_cast<const placement::NetworkRule*>(rule.get());
+            learned != nullptr && learned->choices() > 0)
+          each.runs.back().left_out =
+              static_cast<double>(learned->left_out()) / static_cast<double>(learned->choices());
       }
       if (drawn.churn || options.moves_per_pod == 0) continue;
       const Placement best = reference_placement(episode, options.moves_per_pod * episode.pods.size());

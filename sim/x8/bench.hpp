@@ -22,6 +22,7 @@ namespace wattle::sim::x8 {
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, refused = 0, wake_wait_s = 0, placements = 0;
+  double left_out = 0;  // share of choices that a guarded network was left out of
   Placement placement;  // of a fill
 };
 RunFigures run(const Episode& episode, placement::Rule& rule);
@@ -40,8 +41,10 @@ struct BenchOptions {
   std::shared_ptr<const models::QNetwork> network;  // of the rule dqn
   double margin = 0;                                // likewise, placement/network_rule
   bool plan = true;                                 // likewise
+  double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
 };
-// Beyond those of placement::make_rule: "kube_default" and "dqn".
+// Beyond those of placement::make_rule: "kube_default", "dqn", and "dqn_guarded", which is the planner while the contest of the two
+// (placement/contest) says that the network is behind.
 Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed,
                                                        const BenchOptions& options);
 

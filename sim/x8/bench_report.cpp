@@ -67,7 +67,10 @@ std::string to_table(const BenchResult& result) {
              padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
              padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
-             padded(number(mean_of(rule, &RunFigures::refused), 1), 8) + "\n";
+             padded(number(mean_of(rule, &RunFigures::refused), 1), 8);
+      if (rule.name == "dqn_guarded")
+        out += "  left out " + number(100 * mean_of(rule, &RunFigures::left_out), 1) + "%";
+      out += "\n";
     }
   }
   return out;
@@ -97,6 +100,7 @@ std::string to_json(const BenchResult& result) {
                         {"wakes", each.wakes},
                         {"wake_wait_s", each.wake_wait_s},
                         {"refused", each.refused},
+                        {"left_out", each.left_out},
                         {"placements", each.placements}});
       rules.push_back({{"name", rule.name},
                        {"gap", interval_json(rule.gap)},

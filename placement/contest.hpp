@@ -1,0 +1,48 @@
+// contest: is the network behind the planner? Decided block after block, at any time, with a stated rate of false alarms.
+// Input    of each block of decisions the joules that the network's choices cost beyond the planner's, over what the block's pods
+//          cost on average: within -1..1, positive: the network costs more (placement/twins makes them)
+// Method   betting against "not behind": capital grows by log(1 + stake x difference), the stake set from earlier blocks only,
+//          never below 0 (a CUSUM of a test martingale). Whatever the differences' distribution, and however they depend on
+//          earlier ones, as long as each is 0 or less on average given the past the mean number of blocks to a false alarm is at
+//          least `run_blocks` (e-detector: Shin, Ramdas, Rinaldo 2022; Ville's inequality). Left out, the same bet the other way
+//          round lets the network back, with `back_blocks`
+// Errors   none: what is no number is not added
+// Threads  value, single owner
+#pragma once
+
+#include <cstdint>
+
+namespace wattle::placement {
+
+struct ContestOptions {
+  double run_blocks = 2000;  // with blocks of ten decisions one false alarm in 20,000 decisions
+  double back_blocks = 200;
+  double largest_stake = 0.9;
+  double memory_blocks = 50;  // that stakes are set from
+};
+
+class Contest {
+ public:
+  explicit Contest(ContestOptions options = {}) : options_(options) {}
+  // True: the verdict has changed.
+  bool add(double difference);
+  bool left_out() const { return left_out_; }
+  void begin_anew() { *this = Contest(options_); }
+
+  double evidence() const { return capital_; }  // log; of being behind, or of being ahead again while left out
+  double limit() const;                         // where the verdict changes
+  double mean() const { return mean_; }         // of late, positive: behind
+  std::uint64_t blocks() const { return blocks_; }
+  std::uint64_t changes() const { return changes_; }
+  const ContestOptions& options() const { return options_; }
+
+ private:
+  double stake(double sign) const;
+
+  ContestOptions options_;
+  bool left_out_ = false;
+  double capital_ = 0, mean_ = 0, square_ = 1;
+  std::uint64_t blocks_ = 0, changes_ = 0;
+};
+
+}  // namespace wattle::placement
