@@ -197,14 +197,26 @@ void Learner::trim() {
   figures_.replay = replay_.size();
 }
 
+std::size_t Learner::first_favoured() const {
+  if (!favoured_ || chain_.back().when >= favoured_->until) return replay_.size();
+  const auto found = std::partition_point(replay_.begin(), replay_.end(), [&](const Link& link) {
+    return chain_[static_cast<std::size_t>(link.first - first_)].when < favoured_->since;
+  });
+  return static_cast<std::size_t>(found - replay_.begin());
+}
+
 Result<std::optional<models::StepStats>> Learner::step() {
   if (replay_.empty() || replay_.size() < options_.warmup) return std::optional<models::StepStats>{};
   batch_.resize(options_.batch);
   std::vector<const models::Transition*> pointers;
   pointers.reserve(batch_.size());
+  const std::size_t newer = first_favoured();
   std::uniform_int_distribution<std::size_t> draw(0, replay_.size() - 1);
-  for (models::Transition& transition : batch_) {
-    const Link& link = replay_[draw(random_)];
+  std::uniform_int_distribution<std::size_t> draw_newer(std::min(newer, replay_.size() - 1), replay_.size() - 1);
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    models::Transition& transition = batch_[i];
+    const bool favour = newer < replay_.size() && i % 2 == 1;
+    const Link& link = replay_[favour ? draw_newer(random_) : draw(random_)];
     const Experience& from = chain_[static_cast<std::size_t>(link.first - first_)];
     transition.state = from.observation;
     transition.action = from.action;

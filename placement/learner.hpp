@@ -77,6 +77,8 @@ class Learner {
   void expire(MonoTime now);
   // One gradient step, once there is enough replay; nullopt before.
   Result<std::optional<models::StepStats>> step();
+  // The world has changed: half of each batch is drawn from what was placed from then on, until something is placed after `until`.
+  void favour(MonoTime since, MonoTime until) { favoured_ = Favoured{since, until}; }
   // All experience is judged anew.
   void set_reward(const RewardConfig& reward);
   const RewardConfig& reward() const { return reward_; }
@@ -97,6 +99,11 @@ class Learner {
   };
   enum class Growth { pending, none, made };
 
+  struct Favoured {
+    MonoTime since{}, until{};
+  };
+  // Index of the first favoured transition; the end: none is.
+  std::size_t first_favoured() const;
   void judge(Experience& experience) const;
   void grow_transitions();
   void rebuild_transitions();
@@ -115,6 +122,7 @@ class Learner {
   std::size_t grown_ = 0;         // chain_ entries before this have had their transition made
   std::size_t bytes_ = 0;         // of chain_
   std::deque<Link> replay_;
+  std::optional<Favoured> favoured_;
   std::vector<models::Transition> batch_;  // kept between steps for its memory
   LearnerFigures figures_;
 };

@@ -32,6 +32,10 @@ constexpr double kForgetSurprised = 0.05;  // the same, while readings contradic
 constexpr double kSurpriseMemory = 0.1;
 constexpr double kSurpriseLimit = 1.5;  // mean error in predicted spreads; 1/sqrt(19) of it is usual
 constexpr double kOutlier = 3.0;        // spreads beyond which one reading counts less
+// A fit is off by a spread and a half for long where its components do not reach; two readings that are wildly off, or four that
+// are off by three spreads, are another server. Independent readings with the spread that is reckoned with do it once in 10^8.
+constexpr double kShiftSlack = 1.5, kShiftCut = 6.0, kShiftLimit = 5.5;
+constexpr double kShiftForget = 0.5;  // share of the way back to the prior covariance, once
 constexpr double kMaxPowerW = 20'000;
 
 double at(const Points& points, double utilisation) {
@@ -66,6 +70,20 @@ PowerCurve PowerCurve::known(const std::array<double, kCurvePoints>& watts) {
   return curve;
 }
 
+void PowerCurve::watch(double spreads) {
+  const double cut = std::clamp(spreads, -kShiftCut, kShiftCut);
+  above_ = std::max(0.0, above_ + cut - kShiftSlack);
+  below_ = std::max(0.0, below_ - cut - kShiftSlack);
+  if (above_ <= kShiftLimit && below_ <= kShiftLimit) return;
+  above_ = below_ = 0;
+  ++shifts_;
+  for (std::size_t i = 0; i < kBasis; ++i)
+    for (std::size_t j = 0; j < kBasis; ++j) {
+      double& entry = covariance_[i * kBasis + j];
+      entry += kShiftForget * ((i == j ? 1.0 : 0.0) - entry);
+    }
+}
+
 bool PowerCurve::observe(double utilisation, double power_w) {
   const bool sane = std::isfinite(utilisation) && std::isfinite(power_w) && utilisation >= 0 && utilisation <= 1 &&
                     power_w >= 0 && power_w <= kMaxPowerW;
@@ -78,11 +96,19 @@ bool PowerCurve::observe(double utilisation, double power_w) {
     basis[i] = at(kComponents[i], utilisation);
     error -= mean_[i] * basis[i];
   }
-  double variance = kReadingVariance;
-  for (std::size_t i = 0; i < kBasis; ++i) {
-    for (std::size_t j = 0; j < kBasis; ++j) gain[i] += covariance_[i * kBasis + j] * basis[j];
-    variance += basis[i] * gain[i];
-  }
+  double variance = 0;
+  const auto weigh = [&] {
+    variance = kReadingVariance;
+    for (std::size_t i = 0; i < kBasis; ++i) {
+      gain[i] = 0;
+      for (std::size_t j = 0; j < kBasis; ++j) gain[i] += covariance_[i * kBasis + j] * basis[j];
+      variance += basis[i] * gain[i];
+    }
+  };
+  weigh();
+  const std::uint64_t before = shifts_;
+  watch(error / std::sqrt(variance));
+  if (shifts_ != before) weigh();
   const double spreads = error / std::sqrt(variance);
   surprise_ += kSurpriseMemory * (std::clamp(spreads, -kOutlier, kOutlier) - surprise_);
   if (std::abs(spreads) > kOutlier) variance *= std::abs(spreads) / kOutlier;

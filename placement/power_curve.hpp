@@ -1,7 +1,8 @@
 // power_curve: a node's watts over CPU utilisation, fitted online.
 // Model    eleven watts at 0,10,...,100% utilisation, linear between; Bayesian linear regression on four principal
 //          components of published servers; its prior mean is a typical server of that many cores, so that a node
-//          without samples already has a curve; knowledge fades, and faster when readings contradict the curve
+//          without samples already has a curve; knowledge fades, and faster when readings contradict the curve. Readings that
+//          say at once that the server is another one (a CUSUM beyond what a fit is off by) open the fit anew
 // Units    utilisation 0..1, watts
 // Errors   none; samples that are not finite, or out of 0..1 or 0..20 kW, are not taken
 // Threads  value, single owner
@@ -34,6 +35,7 @@ class PowerCurve {
   double marginal_w(double from, double by) const;
   double residual_sd_w() const;  // of readings against the fit; the prior's spread before any
   std::uint64_t samples() const { return samples_; }
+  std::uint64_t shifts() const { return shifts_; }  // times that it was opened anew, since this process began
   const std::array<double, kCurvePoints>& points() const { return points_; }
 
   void pack(PackWriter& out) const;
@@ -43,14 +45,16 @@ class PowerCurve {
   static constexpr std::size_t kBasis = 4;
   explicit PowerCurve(double scale_w);
   void refresh();
+  void watch(double spreads);
 
   std::array<double, kBasis> mean_{};
   std::array<double, kBasis * kBasis> covariance_{};
   std::array<double, kCurvePoints> points_{};
-  double scale_w_ = 0;       // watts of a typical server of that many cores at full load
-  double residual_var_ = 0;  // running mean of squared errors, in units of scale_w_ squared
-  double surprise_ = 0;      // running mean of errors in their own predicted spread: a changed curve shows here
-  std::uint64_t samples_ = 0;
+  double scale_w_ = 0;            // watts of a typical server of that many cores at full load
+  double residual_var_ = 0;       // running mean of squared errors, in units of scale_w_ squared
+  double surprise_ = 0;           // running mean of errors in their own predicted spread: a changed curve shows here
+  double above_ = 0, below_ = 0;  // sums of errors beyond what is usual
+  std::uint64_t samples_ = 0, shifts_ = 0;
   bool fixed_ = false;
 };
 

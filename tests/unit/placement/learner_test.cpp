@@ -1,6 +1,7 @@
 // learner: transitions by hand, through a trainer that only keeps what it is given.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "placement/learner.hpp"
@@ -166,6 +167,32 @@ TEST_CASE("another reward relabels what was seen") {
   REQUIRE(from(trainer, 0) != nullptr);
   CHECK(from(trainer, 0)->reward == 0);    // not the most loaded
   CHECK(from(trainer, 0)->discount == 0);  // and that ends
+}
+
+TEST_CASE("after a shift half of each batch is newer experience, and only for a while") {
+  KeepingTrainer trainer;
+  LearnerOptions few = options(1);
+  few.batch = 200;
+  Learner learner(few, lb(), trainer);
+  const auto place = [&](int i) {
+    learner.placed(static_cast<std::uint64_t>(i), marked(static_cast<float>(i)), 0, at(i));
+    REQUIRE(learner.settled(static_cast<std::uint64_t>(i), outcome(1)));
+  };
+  const auto newer_than = [&](float mark) {
+    trainer.seen.clear();
+    REQUIRE(learner.step());
+    return std::count_if(trainer.seen.begin(), trainer.seen.end(),
+                         [&](const models::Transition& each) { return each.state.pod[15] >= mark; });
+  };
+  for (int i = 1; i <= 1000; ++i) place(i);
+  learner.favour(at(1000), at(1100));  // nothing is newer yet
+  CHECK(newer_than(1000) <= 5);
+  for (int i = 1001; i <= 1020; ++i) place(i);
+  const auto favoured = newer_than(1000);
+  CHECK(favoured >= 100);
+  CHECK(favoured <= 115);
+  for (int i = 1021; i <= 1101; ++i) place(i);  // the while is over
+  CHECK(newer_than(1000) <= 40);
 }
 
 TEST_CASE("large observations are thinned and keep the action") {

@@ -1,0 +1,37 @@
+#include "placement/drift.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wattle::placement {
+
+void Drift::begin_anew() {
+  mean_ = square_ = up_ = down_ = 0;
+  seen_ = 0;
+}
+
+bool Drift::add(double error) {
+  if (!std::isfinite(error)) return false;
+  constexpr double kCut = 3;
+  const double deviation = std::sqrt(std::max(square_, 1e-12));
+  const double away = error - mean_;
+  if (seen_ >= options_.least) {
+    const double z = std::clamp(away / deviation, -kCut, kCut);
+    up_ = std::max(0.0, up_ + z - options_.slack);
+    down_ = std::max(0.0, down_ - z - options_.slack);
+    if (up_ > options_.limit || down_ > options_.limit) {
+      begin_anew();
+      ++shifts_;
+      return true;
+    }
+  }
+  ++seen_;
+  // One wild error must not widen what is usual.
+  const double taken = seen_ > options_.least ? std::clamp(away, -kCut * deviation, kCut * deviation) : away;
+  const double share = std::max(1 / options_.memory, 1 / static_cast<double>(seen_));
+  mean_ += share * taken;
+  square_ += share * ((1 - share) * taken * taken - square_);
+  return false;
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,36 @@
+// drift: do errors still look as they did? What they are compared with is learned from themselves.
+// Method   two one-sided CUSUMs on (error - mean) / deviation, cut at 3; mean and deviation are of the last `memory` errors,
+//          faded. Once `least` are known, independent normal errors that do not change alarm less than once in 20,000; a step of
+//          one deviation is noticed after 20 on average. After an alarm everything is learned anew
+// Errors   none: what is no number is not added
+// Threads  value, single owner
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wattle::placement {
+
+struct DriftOptions {
+  double slack = 0.5, limit = 10;
+  double memory = 500;
+  std::size_t least = 50;
+};
+
+class Drift {
+ public:
+  explicit Drift(DriftOptions options = {}) : options_(options) {}
+  // True: a shift.
+  bool add(double error);
+  void begin_anew();
+  std::uint64_t shifts() const { return shifts_; }
+  double level() const { return up_ > down_ ? up_ : down_; }
+
+ private:
+  DriftOptions options_;
+  double mean_ = 0, square_ = 0, up_ = 0, down_ = 0;
+  std::size_t seen_ = 0;
+  std::uint64_t shifts_ = 0;
+};
+
+}  // namespace wattle::placement
