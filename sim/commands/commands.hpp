@@ -13,6 +13,7 @@
 
 namespace wattle::sim::commands {
 
+int adapt(int argc, char** argv);
 int bench(int argc, char** argv);
 int bench_suite(int argc, char** argv);  // all scenarios
 int env(int argc, char** argv);

@@ -138,11 +138,14 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
   episode.options = options;
   episode.seed = seed;
   Random random(mix(seed, 0x7838ULL));
-  episode.servers = draw_fleet(report ? data.report_servers : data.train_servers, options.nodes, mix(seed, 1)).value();
+  episode.servers = draw_fleet(report ? data.report_servers : data.train_servers, options.nodes,
+                               mix(options.cluster_seed.value_or(seed), 1))
+                        .value();
   episode.day = &days[seed % days.size()];
   // Another day than the one that is played, where there is one.
   const PodDay& past = data.train_days[report ? data.train_days.size() - 1 : (seed + 1) % data.train_days.size()];
-  const std::vector<App> apps = make_apps(options, random);
+  Random apps_random(mix(options.cluster_seed.value_or(0), 0x61707073ULL));
+  const std::vector<App> apps = make_apps(options, options.cluster_seed ? apps_random : random);
 
   const double cores = episode.total_cores();
   double room = 0;

@@ -56,6 +56,8 @@ struct Options {
   std::size_t past_pods = 20;      // of each application, known to production
   std::size_t past_readings = 20;  // of each server's watts, known to production
   double power_noise_ratio = 0.03;
+  std::optional<std::uint64_t>
+      cluster_seed;  // servers and applications of this seed in every episode; absent: of each its own
 };
 
 inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};

@@ -158,7 +158,7 @@ Result<OnlineFigures> learn_online(const Dataset& data, const OnlineOptions& opt
     return fail(Errc::out_of_range, "online learning", "needs pods that come and go", "churn");
   Online online(options, trainer);
   for (std::size_t e = 0; e < options.episodes; ++e)
-    WATTLE_CHECK(online.play(make_episode(data, options.episode, options.first_seed + e)));
+    WATTLE_CHECK(online.play(make_episode(data, options.episode, options.first_seed + options.seed_step * e)));
   return online.figures();
 }
 

@@ -1,0 +1,112 @@
+#include "sim/x8/adapt.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/dir.hpp"
+#include "models/frozen/layout.hpp"
+#include "models/torch/torch_trainer.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/commands/progress.hpp"
+#include "sim/commands/x8_arguments.hpp"
+#include "sim/evaluate.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct AdaptArguments {
+  X8Arguments x8;
+  x8::AdaptOptions adapt;
+  models::TrainerOptions trainer;
+  std::string initial_file, json_file;
+};
+
+std::string percent(const std::optional<Interval>& interval) {
+  if (!interval) return "-";
+  std::array<char, 80> text{};
+  std::snprintf(text.data(), text.size(), "%+.2f [%+.2f, %+.2f]", 100 * interval->mean, 100 * interval->low,
+                100 * interval->high);
+  return text.data();
+}
+
+nlohmann::json to_json(const x8::AdaptResult& result) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const x8::AdaptRow& row : result.rows) rows.push_back({{"name", row.name}, {"energy_j", row.energy_j}});
+  return {{"clusters", result.clusters}, {"decisions", result.decisions}, {"rows", std::move(rows)}};
+}
+
+Status run(AdaptArguments arguments) {
+  WATTLE_CHECK(apply(arguments.x8));
+  x8::AdaptOptions& options = arguments.adapt;
+  options.online.episode = arguments.x8.options;
+  options.start = models::initial_weights(arguments.trainer.seed);
+  if (!arguments.initial_file.empty()) {
+    WATTLE_TRY(const auto network, read_network(arguments.initial_file));  // refuses another schema
+    static_cast<void>(network);
+    WATTLE_TRY(auto file, read_model(arguments.initial_file));
+    options.start = std::move(file.tensors);
+  }
+  WATTLE_TRY(const auto data, load(arguments.x8));
+  ProgressBar bar;
+  WATTLE_TRY(const x8::AdaptResult result, x8::adapt(
+                                               data, options,
+                                               [&](const std::optional<models::Weights>& initial) {
+                                                 return models::make_torch_policy_trainer(arguments.trainer, initial);
+                                               },
+                                               [&](double done, const std::string& next) { bar.show(done, next); }));
+  std::printf("%zu clusters of %zu nodes, %zu days lived (%llu decisions), %zu other days judged; IQM [95%%], %%\n",
+              result.clusters.size(), options.online.episode.nodes, options.online.episodes,
+              static_cast<unsigned long long>(result.decisions), options.judged_days);
+  std::printf("%-10s %28s %28s\n", "", "energy / planner - 1", "energy / start - 1");
+  for (const x8::AdaptRow& row : result.rows)
+    std::printf("%-10s %28s %28s\n", row.name.c_str(), percent(row.over_planner).c_str(),
+                percent(row.over_start).c_str());
+  if (!arguments.json_file.empty())
+    WATTLE_CHECK(write_file_atomically(arguments.json_file, to_json(result).dump() + "\n"));
+  return {};
+}
+
+}  // namespace
+
+int adapt(int argc, char** argv) {
+  AdaptArguments arguments;
+  x8::AdaptOptions& options = arguments.adapt;
+  options.first_cluster = kFirstHeldOutSeed;
+  options.online.episodes = 4;
+  CLI::App app{"Networks that live on a cluster for some days, judged there on others; X8 under churn",
+               "wattle-sim adapt"};
+  add_x8_options(app, arguments.x8);
+  app.add_option("--initial", arguments.initial_file,
+                 "what it starts from; default: a network that has learned nothing");
+  app.add_option("--clusters", options.clusters, "how many, from 2000000")->check(CLI::Range(1, 1000));
+  app.add_option("--nodes", arguments.x8.options.nodes, "of each")->check(CLI::Range(2, 1000));
+  app.add_option("--days", options.online.episodes, "lived")->check(CLI::Range(1, 400))->capture_default_str();
+  app.add_option("--judged-days", options.judged_days, "afterwards")->check(CLI::Range(1, 100))->capture_default_str();
+  app.add_option("--contestants", options.contestants, "planner, start, online (anchored), free, scratch, guarded")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"planner", "start", "online", "free", "scratch", "guarded"}));
+  app.add_option("--margin", options.margin, "W0 by which another node must beat the planner's when it is judged");
+  app.add_option("--epsilon", options.online.epsilon, "share of placements at random while it lives")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--horizon", options.online.horizon, "decisions")->check(CLI::Range(1.0, 1e5))->capture_default_str();
+  app.add_option("--n-step", options.online.n_step, "decisions until bootstrapping")->check(CLI::Range(1, 200));
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+      ->check(CLI::Range(1e-7, 1.0))
+      ->capture_default_str();
+  app.add_option("--seed", arguments.trainer.seed, "of initial weights");
+  app.add_option("--json", arguments.json_file, "writes joules of each cluster to this file");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Status done = run(std::move(arguments));
+  return done ? 0 : report(done.error());
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,50 @@
+// adapt: does a network that goes on learning on one cluster, from what that cluster really does, place better there?
+// Play     each cluster (servers and applications of one seed, on the reporting side) is lived in for some days, by one demand day,
+//          and then judged greedily on days of another: planner, the network as it came, the network that went on from it
+//          (anchored, and if wanted free), one that began from scratch; same pods for all
+// Errors   forwards the trainers'; out_of_range: not churn, or one demand day only
+// Threads  single owner; the same options give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "models/frozen/trainer.hpp"
+#include "sim/statistics.hpp"
+#include "sim/x8/online.hpp"
+
+namespace wattle::sim::x8 {
+
+struct AdaptOptions {
+  OnlineOptions online;  // episodes: days lived; seeds and anchor are set here
+  std::uint64_t first_cluster = 0;
+  std::size_t clusters = 10, judged_days = 2;
+  models::Weights start;
+  double margin = 0;
+  std::vector<std::string> contestants{"planner", "start", "online", "scratch"};  // and "free", "guarded"
+};
+// A trainer that goes on from weights, or begins anew.
+using MakeTrainer =
+    std::function<Result<std::unique_ptr<models::PolicyTrainer>>(const std::optional<models::Weights>&)>;
+
+struct AdaptRow {
+  std::string name;
+  std::vector<double> energy_j;                      // of each cluster, judged days together
+  std::optional<Interval> over_planner, over_start;  // energy less 1
+};
+struct AdaptResult {
+  std::vector<std::uint64_t> clusters;
+  std::vector<AdaptRow> rows;
+  std::uint64_t decisions = 0;  // lived through, by a network that learned, mean over clusters
+};
+
+using AdaptProgress = std::function<void(double done, const std::string& next)>;
+Result<AdaptResult> adapt(const Dataset& data, const AdaptOptions& options, const MakeTrainer& make,
+                          const AdaptProgress& progress = {});
+
+}  // namespace wattle::sim::x8
