@@ -1,12 +1,14 @@
 """image: a stock Debian 12 machine as two files, a kernel and an ext4 root, kept in a cache and built when absent.
 
 Usage    image.py PROGRAM [--rebuild]      PROGRAM: its shared libraries become Debian packages of the image
+Gives    what a Recipe says: AGENT is the machine of machine_test.py; others hand in their own
 Source   apt's own configured Debian archives (the indexes that `apt-get update` fetched); nothing is installed on this machine
 Cache    $WATTLE_CACHE, else $XDG_CACHE_HOME/wattle, else ~/.cache/wattle; below it machine/KEY by the recipe, made anew when the program
          needs a package that is not in it
 Errors   ImageError, says what is missing and the mend
 Time     90 s to build, 0.1 s when it is there
 """
+import dataclasses
 import fcntl
 import hashlib
 import inspect
@@ -20,8 +22,17 @@ import sys
 import tempfile
 
 KERNEL = "linux-image-cloud-amd64"  # has NVMe and ext4 built in: no initramfs is needed
-BASE = ["systemd", "systemd-sysv", "dbus", "procps", "util-linux", "python3-minimal", "libpython3-stdlib", "stress-ng", "curl"]
-IMAGE_MIB = 700
+BASE = ("systemd", "systemd-sysv", "dbus", "procps", "util-linux", "python3-minimal", "libpython3-stdlib")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    packages: tuple        # beside BASE and what a program's libraries are in
+    mib: int
+    modules: bool = False  # whether the root has the kernel's modules, for udev to load
+
+
+AGENT = Recipe(("stress-ng", "curl"), 700)
 
 # The second disk is what one run brings along; its guest.py is the run.
 MACHINE_UNIT = """\
@@ -89,6 +100,7 @@ def sources():
 
 
 def fetch_kernel(folder):
+    """Its version; `vmlinuz` and `modules/` are in the folder then."""
     depends = re.findall(r"Depends: (linux-image-\S+)", run("apt-cache", "depends", KERNEL))
     if not depends:
         raise ImageError(f"apt knows no {KERNEL} (apt-get update)")
@@ -97,18 +109,20 @@ def fetch_kernel(folder):
     run("dpkg-deb", "-x", str(package), str(folder / "kernel"))
     found = next((folder / "kernel/boot").glob("vmlinuz-*"))
     found.rename(folder / "vmlinuz")
+    (folder / "kernel/lib/modules").rename(folder / "modules")
     package.unlink()
     shutil.rmtree(folder / "kernel")
     return found.name.removeprefix("vmlinuz-")
 
 
-def build_root(folder, packages):
+def build_root(folder, packages, recipe, release):
     unit = folder / "machine.service"
     unit.write_text(MACHINE_UNIT, encoding="utf-8")
     excluded = [f"--dpkgopt=path-exclude={path}" for path in ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")]
     proxies = [f"--aptopt={line}" for line in run("apt-config", "dump").splitlines() if re.match(r"Acquire::\S*Proxy \"", line)]
+    modules = [f"--customize-hook=copy-in {folder}/modules /usr/lib", f'--customize-hook=chroot "$1" depmod {release}'] if recipe.modules else []
     tar = folder / "root.tar"
-    run("mmdebstrap", "--variant=minbase", "--include=" + ",".join(packages), *excluded, *proxies,
+    run("mmdebstrap", "--variant=minbase", "--include=" + ",".join(packages), *excluded, *proxies, *modules,
         f"--customize-hook=copy-in {unit} /etc/systemd/system",
         '--customize-hook=chroot "$1" systemctl enable machine.service',
         '--customize-hook=echo uninitialized >"$1/etc/machine-id"; echo machine >"$1/etc/hostname"; echo "127.0.0.1 localhost machine" >"$1/etc/hosts"',
@@ -117,29 +131,31 @@ def build_root(folder, packages):
     # Owners and modes come from the archive: that takes root, or something that plays it.
     as_root = [] if os.geteuid() == 0 else ["fakeroot"]
     run(*as_root, "sh", "-euc", 'mkdir root; tar -xf root.tar -C root; mke2fs -q -t ext4 -O ^has_journal -d root root.ext4 "$1"', "sh",
-        f"{IMAGE_MIB}M", cwd=folder)
+        f"{recipe.mib}M", cwd=folder)
     shutil.rmtree(folder / "root")
+    shutil.rmtree(folder / "modules")
     tar.unlink()
 
 
-def ensure(program, rebuild=False):
-    """The folder with `vmlinuz`, `root.ext4` and `made.json`."""
-    needed = set(library_packages(program))
-    key = hashlib.sha256(json.dumps([BASE, KERNEL, MACHINE_UNIT, IMAGE_MIB, inspect.getsource(build_root)]).encode()).hexdigest()[:16]
+def ensure(program=None, rebuild=False, recipe=AGENT):
+    """The folder with `vmlinuz`, `root.ext4` and `made.json`; with the libraries of `program`, if one is given."""
+    needed = set(library_packages(program)) if program else set()
+    made_by = [BASE, dataclasses.astuple(recipe), KERNEL, MACHINE_UNIT, inspect.getsource(build_root)]
+    key = hashlib.sha256(json.dumps(made_by).encode()).hexdigest()[:16]
     root = cache_root()
     root.mkdir(parents=True, exist_ok=True)
     folder = root / key
     with open(root / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        installed = set()
+        installed = None
         if (folder / "made.json").is_file():
             installed = set(json.loads((folder / "made.json").read_text(encoding="utf-8"))["installed"])
-        if needed <= installed and not rebuild:
+        if installed is not None and needed <= installed and not rebuild:
             return folder
         with tempfile.TemporaryDirectory(prefix="building-", dir=root) as made:
             made = pathlib.Path(made)
             release = fetch_kernel(made)
-            build_root(made, sorted(set(BASE) | needed))
+            build_root(made, sorted({*BASE, *recipe.packages, *needed}), recipe, release)
             installed = (made / "installed").read_text(encoding="utf-8").split()
             (made / "made.json").write_text(json.dumps({"kernel": release, "installed": installed}, indent=1) + "\n", encoding="utf-8")
             made.chmod(0o755)

@@ -26,6 +26,20 @@ def console_tail(console):
     return "console:\n" + "\n".join(text.splitlines()[-60:])
 
 
+def qemu(image, memory_mib, console, disks, append=""):
+    """The command of a machine with these disks (path, options), the first of them its root."""
+    namespaces = []
+    for number, (path, options) in enumerate(disks):
+        namespaces += ["-drive", f"file={path},if=none,id=d{number},format=raw,{options}", "-device", f"nvme-ns,drive=d{number},bus=disks"]
+    return [
+        "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory_mib),
+        "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}",
+        "-kernel", str(image / "vmlinuz"),
+        "-append", f"root=/dev/nvme0n1 rootwait rw console=ttyS0 panic=-1 quiet systemd.getty_auto=no systemd.show_status=no {append}".rstrip(),
+        "-device", "nvme,serial=disks,id=disks", *namespaces,
+    ]
+
+
 def boot(image, payload, seconds, keep_console=None):
     with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
         folder = pathlib.Path(folder)
@@ -33,16 +47,7 @@ def boot(image, payload, seconds, keep_console=None):
         run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", str(payload), str(disk), "48M")
         with open(result, "wb") as file:
             file.truncate(RESULT_MIB << 20)
-        namespaces = []
-        for number, (path, options) in enumerate(((image / "root.ext4", "snapshot=on"), (disk, "readonly=on"), (result, "cache=writeback"))):
-            namespaces += ["-drive", f"file={path},if=none,id=d{number},format=raw,{options}", "-device", f"nvme-ns,drive=d{number},bus=disks"]
-        command = [
-            "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1024",
-            "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}",
-            "-kernel", str(image / "vmlinuz"),
-            "-append", "root=/dev/nvme0n1 rootwait rw console=ttyS0 panic=-1 quiet systemd.getty_auto=no systemd.show_status=no",
-            "-device", "nvme,serial=disks,id=disks", *namespaces,
-        ]
+        command = qemu(image, 1024, console, ((image / "root.ext4", "snapshot=on"), (disk, "readonly=on"), (result, "cache=writeback")))
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         except FileNotFoundError:
