@@ -67,6 +67,16 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
         }}},
       log);
 }
+
+Result<std::uint64_t> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::Spool* spool) {
+  // Behind whatever the spool holds, even if the incarnation's file was lost and the clock set back.
+  const std::uint64_t least = spool != nullptr ? spool->last().incarnation + 1 : 0;
+  auto incarnation = next_incarnation(config.state_dir, clock.wall(), least);
+  if (incarnation || incarnation.error().code != Errc::exhausted || spool == nullptr) return incarnation;
+  // The disk is full, perhaps of the log that the process before left: then it is ours to make room.
+  WATTLE_CHECK(spool->empty_log());
+  return next_incarnation(config.state_dir, clock.wall(), least);
+}
 }  // namespace
 
 void raise_descriptor_limit() {
@@ -83,9 +93,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   WATTLE_TRY(const Fd stop, stop_signals());  // before any thread is started
   raise_descriptor_limit();
   WATTLE_TRY(auto spool, open_spool(config, clock));
-  // Behind whatever the spool holds, even if the incarnation's file was lost and the clock set back.
-  const std::uint64_t least = spool ? spool->last().incarnation + 1 : 0;
-  WATTLE_TRY(const auto incarnation, next_incarnation(config.state_dir, clock.wall(), least));
+  WATTLE_TRY(const auto incarnation, begin_incarnation(config, clock, spool.get()));
   WATTLE_TRY(auto sampler, Sampler::open_(config, clock, incarnation));
   sampler.leave_out_raw();
   WATTLE_TRY(auto prober, Prober::open_(config.probes, clock, log));  // opens sockets that need CAP_NET_RAW

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
@@ -55,7 +56,7 @@ class Twins {
   std::size_t pods_ = 0;  // of the present block
   Side network_, planner_;
   double average_j_ = 0;
-  std::vector<std::string> masked_;
+  std::vector<std::string_view> masked_;
   std::vector<float> residual_;
 };
 

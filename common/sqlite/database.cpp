@@ -169,6 +169,12 @@ Status Database::checkpoint() {
   return {};
 }
 
+Status Database::empty_log() {
+  const int code = ::sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  if (code != SQLITE_OK) return tl::unexpected<Error>(error(code));
+  return {};
+}
+
 std::uint64_t Database::pages_written() const {
   int now = 0, most = 0;
   ::sqlite3_db_status(database_.get(), SQLITE_DBSTATUS_CACHE_WRITE, &now, &most, 0);

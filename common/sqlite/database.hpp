@@ -64,6 +64,8 @@ class Database {
   Result<Statement> prepare(std::string_view sql);
   // Moves what the log holds into the file, so that the log begins anew.
   Status checkpoint();
+  // The same, and the log gives its space back to the disk.
+  Status empty_log();
   // Pages that were written to the log since the file was opened.
   std::uint64_t pages_written() const;
   std::uint64_t page_count();

@@ -278,6 +278,13 @@ void Spool::checkpoint_if_long() {
   written_bytes_ += std::min(log_pages, database.page_count()) * database.page_bytes();
 }
 
+Status Spool::empty_log() {
+  if (!table_) return {};
+  WATTLE_CHECK(table_->database().empty_log());
+  pages_at_checkpoint_ = table_->database().pages_written();
+  return {};
+}
+
 void Spool::refuse(const Error& error) {
   if (!trouble_ || trouble_->code != error.code) news_.push_back(error);
   trouble_ = error;

@@ -64,6 +64,8 @@ class Spool final : public Outbox {
   RecordMark last() const { return last_; }
   const std::vector<Gap>& gaps() const { return gaps_; }
   SpoolValues values() const;
+  // Gives the space of its log back to the disk; up to some megabytes, when the process before was killed.
+  Status empty_log();
   // What people should know and were not told yet, oldest first.
   std::vector<Error> news();
 

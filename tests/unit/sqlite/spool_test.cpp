@@ -244,3 +244,19 @@ TEST_CASE("a file of a later version is refused, not moved aside") {
   sqlite3_close(raw);
   CHECK(Spool::open_(rig.options, rig.clock).error().code == Errc::unsupported);
 }
+
+TEST_CASE("the log that a killed process left gives its space back, and every record stays") {
+  Rig rig;
+  rig.fill(1, 200, 1, 2000);
+  const test::TempDir after;  // as the disk is when the process is killed now
+  for (const char* name : {"spool.db", "spool.db-wal"})
+    std::filesystem::copy_file(rig.dir.file(name), after.file(name));
+  rig.options.path = after.file("spool.db");
+  rig.open();
+  REQUIRE(std::filesystem::file_size(after.file("spool.db-wal")) > 100'000);
+  CHECK(rig.spool->empty_log());
+  CHECK(std::filesystem::file_size(after.file("spool.db-wal")) == 0);
+  CHECK(seqs(rig.spool->peek_after({}, 1000)) == range(1, 200));
+  rig.fill(201, 210);
+  CHECK(seqs(rig.spool->peek_after({}, 1000)) == range(1, 210));
+}
