@@ -1,6 +1,8 @@
 #include "cli/fleet.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +16,8 @@ namespace wattle::cli {
 namespace {
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kNamesShown = 5;
+constexpr double kClocksNear_s = 1;        // what a record takes to arrive is well within
+constexpr double kClocksBearable_s = 300;  // beyond, tokens and certificates are too old or too new
 
 void judge_agents(Findings& out, const View& nodes, const std::optional<std::vector<std::string>>& expected) {
   std::vector<std::string> away, missing, strange;
@@ -61,6 +65,34 @@ void judge_versions(Findings& out, const View& nodes, const View& status) {
       out.failed("versions", detail + "; one version apart is what is tested", "upgrade the older");
   }
   if (others.empty() && all > 0) out.ok("versions", "all " + ours);
+}
+
+std::string seconds_text(double value_s) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f s", value_s);
+  return text;
+}
+
+// Placement goes by monotonic clocks alone; times that people read, tokens and certificates do not.
+void judge_clocks(Findings& out, const View& doctor) {
+  std::vector<std::string> off;
+  double worst_s = 0;
+  std::size_t known = 0;
+  for (const View& node : doctor["nodes"].items()) {
+    const auto ahead_s = node["clock_ahead_s"].number();
+    if (!ahead_s || node["connected"].flag() == false) continue;
+    ++known;
+    if (std::abs(*ahead_s) < kClocksNear_s) continue;
+    off.push_back(node["name"].text_or() + " " + seconds_text(*ahead_s));
+    if (std::abs(*ahead_s) > std::abs(worst_s)) worst_s = *ahead_s;
+  }
+  const std::string detail = "against the controller's, " + some_of(off, known);
+  if (std::abs(worst_s) >= kClocksBearable_s)
+    out.failed("clocks", detail, "synchronise them: timedatectl set-ntp true; tokens and certificates fail by then");
+  else if (!off.empty())
+    out.warn("clocks", detail, "synchronise them: timedatectl set-ntp true");
+  else if (known > 0)
+    out.ok("clocks", "within 1 s of the controller's");
 }
 
 // What several nodes lack, once; the table of a large fleet is read from here.
@@ -112,6 +144,7 @@ std::vector<Finding> judge_fleet(const Json& doctor, const Json& nodes, const Js
   const View list = View(nodes)["nodes"];
   judge_agents(out, list, expected_nodes);
   judge_versions(out, list, View(status));
+  judge_clocks(out, View(doctor));
   judge_sources(out, View(doctor));
   judge_energy(out, list);
   return std::move(out).all();

@@ -34,7 +34,8 @@ NodeNames sorted_out(const std::vector<Json>& nodes) {
     const View node(object), info = node["status"]["nodeInfo"];
     const std::string name = node["metadata"]["name"].text_or();
     if (!is_ready(node)) out.not_ready.push_back(name);
-    if (info["operatingSystem"].text_or("linux") != "linux") {
+    const std::string system = info["operatingSystem"].text_or("");
+    if (!system.empty() && system != "linux") {  // empty: its kubelet has not told yet
       out.not_linux.push_back(name);
       continue;
     }
@@ -76,6 +77,29 @@ std::vector<Finding> judge_version(const Json& document, const std::string& sche
     out.warn("scheduler.tag", tag + " is older than the API server, " + text, mend);
   else
     out.ok("scheduler.tag", tag);
+  return std::move(out).all();
+}
+
+std::vector<Finding> judge_storage(const std::vector<Json>& classes, const std::string& wanted) {
+  Findings out("cluster");
+  const std::string pending = ": the controller's volume stays pending unless one is made by hand";
+  std::vector<std::string> names, defaults;
+  for (const Json& object : classes) {
+    const View metadata = View(object)["metadata"];
+    names.push_back(metadata["name"].text_or());
+    if (metadata["annotations"]["storageclass.kubernetes.io/is-default-class"].text() == "true")
+      defaults.push_back(names.back());
+  }
+  const bool found = wanted.empty() ? !defaults.empty() : std::find(names.begin(), names.end(), wanted) != names.end();
+  if (found)
+    out.ok("storage", wanted.empty() ? defaults.front() + " is the default" : wanted);
+  else if (wanted.empty())
+    out.warn("storage", "no storage class is the default" + pending,
+             names.empty() ? "make a PersistentVolume, or name a claim in controller.persistence.existingClaim"
+                           : "set controller.persistence.storageClass to one of " + joined(names, ", "));
+  else
+    out.failed("storage", "there is no storage class " + wanted + pending,
+               names.empty() ? "" : "set controller.persistence.storageClass to one of " + joined(names, ", "));
   return std::move(out).all();
 }
 

@@ -15,6 +15,8 @@ namespace wattle::cli {
 
 // `scheduler_tag`: of the second kube-scheduler that is to run; empty: the chart's.
 std::vector<Finding> judge_version(const nlohmann::ordered_json& version, const std::string& scheduler_tag);
+// `wanted`: the storage class that the values name for the controller's volume; empty: the cluster's default one.
+std::vector<Finding> judge_storage(const std::vector<nlohmann::ordered_json>& classes, const std::string& wanted);
 std::vector<Finding> judge_nodes(const std::vector<nlohmann::ordered_json>& nodes);
 // `found` is absent where it does not exist yet; `level` is the Pod Security that its pods need.
 std::vector<Finding> judge_namespace(const std::string& name, const std::string& level,

@@ -38,6 +38,11 @@ Result<std::vector<Finding>> judge_permissions(Cluster& cluster, const Installat
   return all;
 }
 
+std::vector<Json> items_of(const Json& list) {
+  if (!list.contains("items") || !list["items"].is_array()) return {};
+  return {list["items"].begin(), list["items"].end()};
+}
+
 // What is refused is a finding; what does not answer ends it.
 Status may_not_look(Findings& out, const std::string& name, const Error& error) {
   if (error.code != Errc::denied) return tl::unexpected<Error>(error);
@@ -72,6 +77,13 @@ Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installatio
       out.take(judge_namespace(name, level, *found));
     else
       WATTLE_CHECK(may_not_look(out, "namespace." + name, found.error()));
+  }
+  if (installation.own_claim) {
+    const auto classes = cluster.get("/apis/storage.k8s.io/v1/storageclasses");
+    if (classes)
+      out.take(judge_storage(items_of(*classes), installation.storage_class));
+    else
+      WATTLE_CHECK(may_not_look(out, "storage", classes.error()));
   }
   const auto nodes = list_nodes(cluster);
   if (nodes)

@@ -27,7 +27,7 @@ std::string agent_program() {
 
 Result<std::vector<Finding>> examine(const Arguments& said) {
   Findings all("");
-  Installation installation{said.name_space, said.agents_namespace, ""};
+  Installation installation{said.name_space, said.agents_namespace, "", "", true};
   if (!said.values_file.empty()) {
     WATTLE_TRY(const auto documents, load_yaml(said.values_file));
     for (const Json& values : documents) {
@@ -36,6 +36,9 @@ Result<std::vector<Finding>> examine(const Arguments& said) {
       installation.control = names["control"].text_or(installation.control);
       installation.agents = names["agents"].text_or(installation.agents);
       installation.scheduler_tag = View(values)["scheduler"]["tag"].text_or("");
+      const View volume = View(values)["controller"]["persistence"];
+      installation.storage_class = volume["storageClass"].text_or("");
+      installation.own_claim = volume["existingClaim"].text_or("").empty();
     }
   }
   for (const std::string& file : said.scheduler_files) {

@@ -298,6 +298,7 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
   }
   if (samples.records.empty()) return {};
   count_in_second(session, samples.records.size());
+  clocks_.see(node, samples.records.back(), session.incarnation, clock_);
   for (std::size_t i = 0; i < samples.records.size(); ++i) {
     Record& record = samples.records[i];
     const RecordMark mark{record.incarnation, record.seq};
@@ -333,6 +334,7 @@ std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, S
   if (session.live_in_second > kMaxLivePerS)
     return refuse(from, node, "tells what is new more often than it can be", "upgrade the agent");
   History& history = history_[node];
+  if (!live.records.empty()) clocks_.see(node, live.records.back(), session.incarnation, clock_);
   for (Record& record : live.records) {
     const auto mine = history.marks.find(record.incarnation);
     const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;

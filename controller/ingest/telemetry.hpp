@@ -23,6 +23,7 @@
 #include "common/once_per.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
+#include "controller/ingest/clock_offset.hpp"
 #include "controller/store/record_store.hpp"
 
 namespace wattle::controller {
@@ -74,6 +75,7 @@ class Telemetry {
   const TelemetryFigures& figures() const { return figures_; }
   // Nodes whose key two agents use, as far as was seen of late.
   std::vector<std::string> conflicts() const;
+  const ClockOffsets& clocks() const { return clocks_; }
 
  private:
   struct Session {
@@ -128,6 +130,7 @@ class Telemetry {
   std::unordered_map<std::string, Session> sessions_;  // by node
   std::unordered_map<std::string, History> history_;   // by identity name
   TelemetryFigures figures_;
+  ClockOffsets clocks_;
   std::vector<std::string_view> record_bytes_;  // of the message that is being read
 };
 

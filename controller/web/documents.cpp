@@ -308,8 +308,12 @@ Result<std::string> doctor(const Sources& from) {
   for (const auto& [name, node] : from.state.nodes()) {
     json age_ms = nullptr;
     if (node.sampled_at) age_ms = seconds(from.clock.mono() - *node.sampled_at) * 1e3;
-    list.push_back(
-        {{"name", name}, {"connected", node.connected}, {"age_ms", age_ms}, {"findings", findings_json(node)}});
+    const auto ahead_s = from.telemetry.clocks().ahead_s(name);
+    list.push_back({{"name", name},
+                    {"connected", node.connected},
+                    {"age_ms", age_ms},
+                    {"clock_ahead_s", or_null(ahead_s)},
+                    {"findings", findings_json(node)}});
   }
   json findings = controller_findings(from);
   const bool ok = std::none_of(findings.begin(), findings.end(),

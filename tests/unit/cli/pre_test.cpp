@@ -228,6 +228,21 @@ TEST_CASE("what an agent lost is worth a warning, and what it cannot do without 
   CHECK_FALSE(examine_this_node("/nonexistent/wattle-agent"));
 }
 
+TEST_CASE("the controller's volume needs a storage class, the default one or the one that is named") {
+  const auto storage = [](const char* name, const char* is_default) {
+    return Json{
+        {"metadata", {{"name", name}, {"annotations", {{"storageclass.kubernetes.io/is-default-class", is_default}}}}}};
+  };
+  const std::vector<Json> none, plain = {storage("fast", "false")},
+                                both = {storage("fast", "false"), storage("std", "true")};
+  CHECK(judge_storage(none, "").front().state == State::warn);
+  CHECK(judge_storage(plain, "").front().state == State::warn);
+  CHECK(judge_storage(plain, "").front().mend.find("fast") != std::string::npos);
+  CHECK(judge_storage(both, "").front().state == State::ok);
+  CHECK(judge_storage(plain, "fast").front().state == State::ok);
+  CHECK(judge_storage(both, "slow").front().state == State::failed);
+}
+
 TEST_CASE("the fleet: agents that are missing or away, versions apart, sources that several lack") {
   const auto node = [](const char* name, bool connected, const char* version, const char* source) {
     return Json{{"name", name}, {"connected", connected}, {"agent_version", version}, {"energy_source", source}};
@@ -248,6 +263,23 @@ TEST_CASE("the fleet: agents that are missing or away, versions apart, sources t
   const Json lost = {{{"name", "psi"}, {"state", "lost"}, {"detail", "off"}, {"mend", "psi=1"}}};
   const Json doctor = {{"nodes", {{{"name", "a"}, {"findings", lost}}, {{"name", "b"}, {"findings", lost}}}}};
   CHECK(state_of(judge_fleet(doctor, well, status, std::nullopt), "psi") == State::warn);
+}
+
+TEST_CASE("the fleet: clocks that are off are named with how far, from the controller's own") {
+  const auto judged = [](double ahead_s, bool connected = true) {
+    const Json doctor = {{"nodes",
+                          {{{"name", "a"}, {"connected", true}, {"clock_ahead_s", 0.04}},
+                           {{"name", "b"}, {"connected", connected}, {"clock_ahead_s", ahead_s}},
+                           {{"name", "c"}, {"connected", true}, {"clock_ahead_s", nullptr}}}}};
+    return judge_fleet(doctor, {{"nodes", Json::array()}}, {{"version", "0.2.0"}}, std::nullopt);
+  };
+  CHECK(state_of(judged(-0.9), "clocks") == State::ok);
+  CHECK(state_of(judged(1.5), "clocks") == State::warn);
+  CHECK(state_of(judged(-1.5), "clocks") == State::warn);
+  CHECK(state_of(judged(-400), "clocks") == State::failed);
+  CHECK(state_of(judged(-400, false), "clocks") == State::ok);
+  for (const Finding& finding : judged(1.5))
+    if (finding.name == "clocks") CHECK(finding.detail == "against the controller's, 1 of 2 nodes: b +1.5 s");
 }
 
 TEST_CASE("doctor --pre reads what it is given, tells what must be mended, and says so by its exit code") {

@@ -214,3 +214,26 @@ TEST_CASE("validation cuts rounding and refuses nonsense, naming the field") {
   nameless.workloads.push_back(pod_values("", 1));
   CHECK(!validate(nameless));
 }
+
+TEST_CASE("a node's wall clock is told by the record that waited least") {
+  Rig rig;
+  CHECK_FALSE(rig.telemetry.clocks().ahead_s("n1"));
+  const auto say = [&](std::uint64_t seq, double ahead_s, double waited_s, std::uint64_t incarnation = 1) {
+    Record record = record_at(seq);
+    record.incarnation = incarnation;
+    record.wall_ns = to_ns(rig.clock.wall()) + static_cast<std::int64_t>((ahead_s - waited_s) * 1e9);
+    rig.samples("a", {record});
+    return rig.telemetry.clocks().ahead_s("n1").value();
+  };
+  wire::Hello hello = hello_of("n1");
+  hello.incarnation = 1;
+  only<wire::Welcome>(rig.say("a", hello));
+  CHECK(say(1, 3, 0.2) == doctest::Approx(2.8));
+  CHECK(say(2, 3, 0.05) == doctest::Approx(2.95));
+  CHECK(say(3, 3, 600) == doctest::Approx(2.95));  // from the spool
+  // It was set right: the last minute has to pass.
+  rig.clock.advance(std::chrono::seconds(31));
+  CHECK(say(4, 0, 0.05) == doctest::Approx(2.95));
+  rig.clock.advance(std::chrono::seconds(31));
+  CHECK(say(5, 0, 0.05) == doctest::Approx(-0.05));
+}
