@@ -135,7 +135,7 @@ void Loop::run(const std::atomic<bool>& stop) {
     const MonoTime now = parts_.clock.mono();
     if (now - ticked_ >= kTick) tick();
     feed_.decisions(decider_);
-    feed_.board(decider_, parts_.networks, now);
+    more = feed_.board(decider_, parts_.networks, now) || more;
   }
   save_knowledge();
   parts_.mailbox.close();

@@ -97,6 +97,7 @@ void Decider::take(const Standing& standing) {
   policy_ = std::move(*policy);
   policy_->plan_with(maker_);
   const Standing before = std::exchange(standing_, standing);
+  ++takes_;
   options_ = config_.decide;
   if (!(options_.reward == standing.reward)) q_error_.clear();
   options_.reward = standing.reward;
@@ -376,6 +377,12 @@ std::vector<wire::BoardClass> Decider::board() {
   const auto network = networks_.get();
   return placement::board_classes(state_.view({}, clock_.mono()), mind(usable(network)), options_, figures_.decisions,
                                   random_);
+}
+
+wire::BoardClass Decider::board_class(std::size_t number) {
+  const auto network = networks_.get();
+  return placement::board_class(number, state_.view({}, clock_.mono()), mind(usable(network)), options_,
+                                figures_.decisions, random_);
 }
 
 }  // namespace wattle::controller

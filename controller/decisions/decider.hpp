@@ -74,6 +74,8 @@ class Decider {
   void record(const std::string& node, const Record& record, const RecordNews& news);
   void expire();
   std::vector<wire::BoardClass> board();
+  // Of placement::kBoardClassCores, the one of that number: asks wait while it is made.
+  wire::BoardClass board_class(std::size_t number);
 
   const DecisionLog& log() const { return log_; }
   const DeciderFigures& figures() const { return figures_; }
@@ -81,6 +83,7 @@ class Decider {
   const placement::PolicyInfo& policy_info() const { return policy_->info(); }
   // Mode, policy and reward from the next decision on; a policy that there is.
   void take(const Standing& standing);
+  std::uint64_t takes() const { return takes_; }
   const Standing& standing() const { return standing_; }
   // Who makes the policies' plans from now on; it outlives this. Without one, asks wait for them.
   void plan_with(placement::PlanMaker& maker);
@@ -167,7 +170,7 @@ class Decider {
   std::unique_ptr<placement::Policy> policy_;
   DecisionLog log_;
   DeciderFigures figures_;
-  std::uint64_t next_id_;
+  std::uint64_t next_id_, takes_ = 0;
   std::map<std::string, Repeatable> repeatable_;  // by pod UID
   OpenDecisions open_;
   std::size_t open_rows_ = 0;

@@ -1,6 +1,9 @@
 #include "controller/publish/feed.hpp"
 
+#include <utility>
+
 #include "common/wire/codec.hpp"
+#include "placement/board.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -29,13 +32,22 @@ wire::NodeState state_of(const std::string& name, const Node& node, const placem
   return state;
 }
 
-wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
+namespace {
+
+wire::Board empty_board(const Decider& decider, const NetworkSlot& networks) {
   wire::Board board;
   board.ttl_ms = kBoardTtlMs;
   board.neutral = !acts(decider.arm().arm);
   board.policy = decider.policy();
   const auto network = networks.get();
   board.model_step = network ? network->step() : 0;
+  return board;
+}
+
+}  // namespace
+
+wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
+  wire::Board board = empty_board(decider, networks);
   if (!board.neutral) board.classes = decider.board();
   return board;
 }
@@ -68,15 +80,26 @@ void Feed::drain(const Log& log, MonoTime now) {
   changed_ = true;
 }
 
-void Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
-  const bool due = board_seq_ == 0 || now - board_at_ >= kBoardEvery;
-  if (!due && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return;
-  wire::Board board = board_of(decider, networks);
-  board.epoch = epoch_;
-  board.seq = ++board_seq_;
-  publisher_.publish(transport::kTopicBoard, wire::encode(board));
-  board_at_ = now;
-  changed_ = false;
+bool Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
+  // What was begun for another mode, policy or block is nobody's.
+  if (making_ && (made_for_ != decider.takes() || making_->neutral == acts(decider.arm().arm))) {
+    making_.reset();
+    changed_ = true;
+  }
+  if (!making_) {
+    const bool due = board_seq_ == 0 || now - board_at_ >= kBoardEvery;
+    if (!due && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return false;
+    making_ = empty_board(decider, networks);
+    made_for_ = decider.takes();
+    board_at_ = now;
+    changed_ = false;
+  }
+  if (!making_->neutral) making_->classes.push_back(decider.board_class(making_->classes.size()));
+  if (!making_->neutral && making_->classes.size() < placement::kBoardClassCores.size()) return true;
+  making_->epoch = epoch_;
+  making_->seq = ++board_seq_;
+  publisher_.publish(transport::kTopicBoard, wire::encode(*std::exchange(making_, std::nullopt)));
+  return false;
 }
 
 void Feed::state(const std::string& name, const ClusterState& cluster, MonoTime now) {

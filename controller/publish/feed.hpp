@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/clock.hpp"
@@ -31,7 +32,8 @@ class Feed {
   void rebind(const Log& log, MonoTime now);
   std::uint64_t rebinds() const { return rebinds_; }
   void changed() { changed_ = true; }
-  void board(Decider& decider, const NetworkSlot& networks, MonoTime now);
+  // At most one class of a board a call, since asks wait meanwhile. True: more of it is to be made.
+  bool board(Decider& decider, const NetworkSlot& networks, MonoTime now);
   void state(const std::string& name, const ClusterState& cluster, MonoTime now);
   void decisions(Decider& decider);
   std::uint64_t epoch() const { return epoch_; }
@@ -48,6 +50,8 @@ class Feed {
   std::uint64_t rebinds_ = 0;
   MonoTime rebind_at_{}, rebind_told_{};
   MonoTime board_at_{};
+  std::optional<wire::Board> making_;
+  std::uint64_t made_for_ = 0;  // Decider::takes() when it was begun
   std::map<std::string, MonoTime> state_at_;
 };
 

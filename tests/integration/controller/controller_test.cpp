@@ -7,6 +7,7 @@
 
 #include "common/http/client.hpp"
 #include "common/wire/codec.hpp"
+#include "placement/board.hpp"
 #include "tests/integration/controller/world.hpp"
 
 using namespace wattle;
@@ -201,6 +202,10 @@ TEST_CASE("subscribers get boards, states and decisions") {
     return board && state && decision && !board->classes.empty();
   }));
   CHECK(!board->neutral);
+  // It is made a class at a time, and told when it is whole.
+  REQUIRE(board->classes.size() == placement::kBoardClassCores.size());
+  for (std::size_t i = 0; i < board->classes.size(); ++i)
+    CHECK(board->classes[i].cpu_request_cores == placement::kBoardClassCores[i]);
   CHECK(state->state.power_w > 0);
   CHECK(decision->pod_uid == "p0");
 }
