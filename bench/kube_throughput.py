@@ -1,38 +1,47 @@
 #!/usr/bin/env python3
 """kube_throughput: pods a second through a real kube-scheduler, without an extender and with ours and one that does nothing, in one run.
 
-Usage    kube_throughput.py BIN_DIR [--nodes 100,1000,5000] [--pods 500] [--rounds 3] [--json FILE]
-Does     for each size: KWOK nodes with a swarm's agents streaming; then in turn, per round, each arm: pods that wait are made first, then a
-         scheduler for them is started; from its first binding to its last
-Arms     none; noop (a Go extender that answers 0); wattle (prioritize, live); wattle-filter (filter and prioritize, live)
+Usage    kube_throughput.py BIN_DIR [--nodes 100,1000,5000] [--pods 1000] [--rounds 3] [--arms A,...] [--json FILE]
+Does     for each size: KWOK nodes of which a swarm's agents stream to a controller; then in turn, per round, each arm, every other round
+         backwards: pods that wait are made first, then a scheduler for them is started, and its own count of bound pods is looked at
+         from a tenth of them to the last
+Arms     none; noop (a Go extender that answers 0 to prioritize) and noop-filter (and passes all in filter); wattle (prioritize, live) and
+         wattle-filter (and filter, of pods with a hard latency limit that all nodes keep)
 Needs    the control plane's programs (tests/e2e/kube/assets.py), and Go for the extender that does nothing
-Gives    medians of the rounds and ratios to `none`; the shim's own p50 and p99 from its histogram
+Gives    pods a second of each run, medians, their ratios to `none` and `noop`; where our answers came from; the CPU that each process had meanwhile
 """
 import argparse
+import http.client
 import json
+import os
 import pathlib
 import re
+import ssl
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/e2e/kube"), str(ROOT / "tests/e2e")]
 import assets  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
-from house import fetch, wait_until  # noqa: E402
+from house import HouseError, fetch, wait_until  # noqa: E402
 from kube_house import KubeHouse  # noqa: E402
 
-ARMS = ("none", "noop", "wattle", "wattle-filter")
+ARMS = ("none", "noop", "wattle", "noop-filter", "wattle-filter")
 PATIENCE = 600
+LOOK_EVERY_S = 0.1
+MAKERS = 4
+LEASE_S = 600  # nobody looks at leases here, and thousands of nodes that renew theirs would be what is measured
 
 
 class Noop:
     def __init__(self, folder):
         program = pathlib.Path(folder) / "noop"
-        subprocess.run(["go", "build", "-o", str(program), str(ROOT / "bench/extender_main.go")], check=True)
+        subprocess.run(["go", "build", "-o", str(program), str(ROOT / "bench/extender_noop.go")], check=True)
         self.process = subprocess.Popen([str(program)], stdout=subprocess.PIPE, text=True)
         self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
 
@@ -41,92 +50,149 @@ class Noop:
         self.process.wait()
 
 
+class Bound:
+    """How many pods a scheduler has bound, by its own metrics, over one connection."""
+
+    def __init__(self, port, profile):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it made its certificate itself
+        self.link = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+        self.line = re.compile(rf'^scheduler_schedule_attempts_total{{profile="{profile}",result="scheduled"}} (\S+)$', re.MULTILINE)
+
+    def count(self):
+        try:
+            self.link.request("GET", "/metrics")
+            answer = self.link.getresponse()
+            text = answer.read().decode()
+        except (OSError, http.client.HTTPException):
+            self.link.close()  # it does not listen yet
+            return 0
+        if answer.status != 200:
+            raise HouseError(f"kube-scheduler's metrics: HTTP {answer.status}: {text[:200]}")
+        found = self.line.search(text)
+        return int(float(found.group(1))) if found else 0
+
+
 def extenders_of(arm, house, noop):
     if arm == "none":
         return []
     extender = house.extender()
-    if arm == "noop":
+    if arm.startswith("noop"):
         extender["urlPrefix"] = noop.url
-    if arm != "wattle-filter":
+    if not arm.endswith("-filter"):
         del extender["filterVerb"]
     return [extender]
 
 
+def cpu_s(processes):
+    """Of each process so far, by its name in this run."""
+    used = {}
+    for name, process in processes.items():
+        fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(") ", 1)[1].split()
+        used[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
 def measure(plane, house, arm, noop, pods, turn):
+    """(pods a second, cores each process used meanwhile)"""
     profile = f"arm-{turn}"
     annotations = {"wattle.dev/latency-hard-ms": "1000"} if arm == "wattle-filter" else None
-    for i in range(pods):
-        plane.add_pod(f"{profile}-{i}", cpu="20m", memory="16Mi", scheduler=profile, annotations=annotations)
-    name = f"scheduler-{turn}"
-    plane.start_scheduler(name, profile=profile, extenders=extenders_of(arm, house, noop))
+    with ThreadPoolExecutor(MAKERS) as makers:
+        list(makers.map(lambda i: plane.add_pod(f"{profile}-{i}", cpu="20m", memory="16Mi", scheduler=profile, annotations=annotations), range(pods)))
+    port = plane.start_scheduler("scheduler", profile=profile, extenders=extenders_of(arm, house, noop))
+    bound = Bound(port, profile)
+    looks = []  # when, how many
+    processes = {**plane.processes, **house.processes, "noop": noop.process}
+    used = {}
 
-    def count():
-        _, page = plane.raw("GET", f"/api/v1/namespaces/default/pods?fieldSelector=spec.schedulerName%3D{profile}%2Cspec.nodeName%3D&limit=1")
-        listed = json.loads(page)
-        return pods - len(listed["items"]) - listed["metadata"].get("remainingItemCount", 0)
-    wait_until("the first pod is bound", lambda: count() > 0, PATIENCE)
-    begun, first = time.monotonic(), count()
-    wait_until("all pods are bound", lambda: count() == pods, PATIENCE)
-    rate = (pods - first) / (time.monotonic() - begun)
-    plane.kill(name)
-    for i in range(pods):
-        plane.delete_pod(f"{profile}-{i}")
+    def look():
+        at, count = time.monotonic(), bound.count()
+        if count >= pods // 10 and not looks:
+            used.update(cpu_s(processes))
+        if count >= pods // 10:
+            looks.append((at, count))
+        return count == pods
+
+    end = time.monotonic() + PATIENCE
+    while not look():
+        if plane.processes["scheduler"].poll() is not None or time.monotonic() > end:
+            raise HouseError(f"{arm}: {looks[-1:]} of {pods} pods bound:\n{plane.tail('scheduler')}")
+        time.sleep(LOOK_EVERY_S)
+    after = cpu_s(processes)
+    (begun, first), (done, last) = looks[0], looks[-2] if len(looks) > 2 else looks[-1]
+    took = looks[-1][0] - begun
+    plane.kill("scheduler")
+    plane.delete_pods(f"spec.schedulerName={profile}")
     wait_until("they are gone", lambda: not plane.pods(), PATIENCE)
-    return rate
+    wait_until("nothing is requested", lambda: house.requested_cores() < 1e-6, PATIENCE)
+    return (last - first) / (done - begun), {name: (after[name] - used[name]) / took for name in used}
 
 
-def shim_quantiles(house):
-    """Upper ends of the histogram's buckets, per verb, in milliseconds."""
+def answers(house):
+    """Of the shim so far: by source, and vetoes by reason."""
     _, page = fetch(f"{house.shim()}/metrics")
-    found = {}
-    for verb in ("prioritize", "filter"):
-        buckets = [(float(le), int(count)) for le, count in re.findall(
-            rf'wattle_shim_request_duration_seconds_bucket{{verb="{verb}",le="([0-9.e+-]+)"}} (\d+)', page)]
-        total = buckets[-1][1] if buckets else 0
-        if total:
-            found[verb] = {f"p{int(q * 100)}_ms_at_most": next((le * 1e3 for le, count in buckets if count >= q * total), None) for q in (0.5, 0.99)}
-    return found
+    return {label: int(count) for label, count in re.findall(r'^wattle_shim_(?:answers|filters)_total\{(.+)\} (\d+)$', page, re.MULTILINE)}
+
+
+def make_nodes(plane, house):
+    with ThreadPoolExecutor(MAKERS) as makers:
+        list(makers.map(house.make_one, house.servers()))
 
 
 def run(binaries, nodes, options, noop):
     with ControlPlane(assets.assets(assets.VERSION, assets.CONTROL_PLANE)) as plane, KubeHouse(binaries, plane, nodes=nodes, mode="live") as house:
         house.start_controller()
         house.start_shim()
-        house.start_swarm()
-        plane.start_kwok()
-        house.make_nodes()
+        house.start_swarm("--log-level", "error")
+        make_nodes(plane, house)
+        plane.start_kwok(LEASE_S)
         wait_until("all agents are heard", lambda: house.document("status")["nodes_connected"] == nodes, PATIENCE)
-        rates = {arm: [] for arm in ARMS}
+        wait_until("all nodes are known", lambda: all(n["kubernetes"] for n in house.nodes()), PATIENCE)
+        time.sleep(options.settle)
+        runs = {arm: [] for arm in options.arms}
+        cores = {arm: [] for arm in options.arms}
         turn = 0
-        for _ in range(options.rounds):
-            for arm in ARMS:
-                rates[arm].append(measure(plane, house, arm, noop, options.pods, turn))
-                print(f"{nodes} nodes, {arm}: {rates[arm][-1]:.0f} pods/s", flush=True)
+        for lap in range(options.rounds):
+            for arm in options.arms if lap % 2 == 0 else reversed(options.arms):
+                rate, used = measure(plane, house, arm, noop, options.pods, turn)
+                runs[arm].append(round(rate, 1))
+                cores[arm].append(used)
+                print(f"{nodes} nodes, {arm}: {rate:.0f} pods/s", flush=True)
                 turn += 1
-        medians = {arm: statistics.median(values) for arm, values in rates.items()}
-        return {"nodes": nodes, "pods": options.pods, "pods_per_s": rates, "median": medians,
-                "ratio_to_none": {arm: value / medians["none"] for arm, value in medians.items()}, "shim": shim_quantiles(house)}
+        medians = {arm: statistics.median(values) for arm, values in runs.items()}
+        status = house.document("status")
+        return {"nodes": nodes, "pods": options.pods, "pods_per_s": runs, "median": medians,
+                "ratio_to": {base: {arm: round(value / medians[base], 3) for arm, value in medians.items()}
+                             for base in ("none", "noop", "noop-filter") if base in medians},
+                "answers": answers(house), "decide_p50_us": status["decide_p50_us"], "decide_p99_us": status["decide_p99_us"],
+                "cores": {arm: {name: round(statistics.median(one[name] for one in used), 2) for name in used[0]} for arm, used in cores.items()}}
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description="Pods a second through a real kube-scheduler.")
     parser.add_argument("binaries")
     parser.add_argument("--nodes", default="100,1000,5000")
-    parser.add_argument("--pods", type=int, default=500)
+    parser.add_argument("--pods", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--arms", default=",".join(ARMS), type=lambda text: text.split(","))
+    parser.add_argument("--settle", type=float, default=10, help="seconds between the last agent and the first arm")
     parser.add_argument("--json")
     options = parser.parse_args()
+    unknown = [arm for arm in options.arms if arm not in ARMS]
+    if unknown:
+        parser.error(f"no arm {', '.join(unknown)}; there are {', '.join(ARMS)}")
+    print(f"load of the machine before: {os.getloadavg()[0]:.2f}", flush=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         noop = Noop(folder)
         try:
             for nodes in map(int, options.nodes.split(",")):
                 results.append(run(pathlib.Path(options.binaries).resolve(), nodes, options, noop))
-                print(json.dumps({key: value for key, value in results[-1].items() if key != "pods_per_s"}, indent=1), flush=True)
+                print(json.dumps(results[-1], indent=1), flush=True)
+                if options.json:
+                    pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         finally:
             noop.close()
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(results, indent=1))
     return 0
 
 
