@@ -46,6 +46,20 @@ std::string contributions(const View& decision) {
   return out;
 }
 
+// "network of step 1200, sha256 3f2a91c07d14, as loaded from promoted"; the digest is that of `wattle model list`.
+std::string network_of(const View& decision) {
+  const View model = decision["model"];
+  const auto digest = model["network_sha256"].text();
+  if (!digest) {
+    const auto step = decision["model_step"].number();
+    return step && *step > 0 ? "network of step " + count(step) : std::string("no network");
+  }
+  constexpr std::size_t kShown = 12;
+  std::string text = "network of step " + count(model["step"].number()) + ", sha256 " + digest->substr(0, kShown);
+  if (const auto name = model["loaded_from"].text()) text += ", as loaded from " + *name;
+  return text;
+}
+
 std::string why(const View& decision, const std::vector<View>& candidates) {
   const auto advice = decision["advice"].text();
   const auto winner = decision["winner"].text();
@@ -56,8 +70,7 @@ std::string why(const View& decision, const std::vector<View>& candidates) {
   else
     out += *advice + " got the top score by policy " + decision["policy"].text_or() + " (mode " +
            decision["mode"].text_or() + ", reason " + decision["reason"].text_or() + ", propensity " +
-           number(decision["propensity"].number(), 2) + ", network of step " + count(decision["model_step"].number()) +
-           ").\n";
+           number(decision["propensity"].number(), 2) + ", " + network_of(decision) + ").\n";
   if (decision["explored"].flag() == true && winner && advice && *winner != *advice)
     out += "It was explored: the network itself prefers " + *winner + ".\n";
   if (const View* best = find_candidate(candidates, winner); best != nullptr)

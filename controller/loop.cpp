@@ -79,6 +79,9 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     if (judged_anew && parts_.trainer != nullptr) parts_.trainer->post(RewardNews{standing.reward});
     feed_.changed();
   });
+  decider_.on_notice([this](const std::string& who, const std::string& what, const std::string& why) {
+    parts_.governor.audit(who, what, why);
+  });
   parts_.governor.on_gate([this] { return decider_.rivals().harm(); });
   parts_.governor.on_network([this](bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); });
 }

@@ -16,7 +16,6 @@ constexpr std::size_t kKeptTimes = 1024;
 constexpr std::size_t kKeptRewards = 100;
 constexpr std::size_t kMaxOpen = 512;          // decisions whose observation waits for a placement
 constexpr std::size_t kMaxOpenRows = 500'000;  // nodes in all of their observations
-constexpr Duration kRefreshEvery = std::chrono::seconds(1);
 constexpr Duration kForgetOpenAfter = std::chrono::minutes(5);
 
 template <class T>
@@ -99,17 +98,24 @@ void Decider::take(const Standing& standing) {
   const Standing before = std::exchange(standing_, standing);
   ++takes_;
   options_ = config_.decide;
-  if (!(options_.reward == standing.reward)) q_error_.clear();
+  if (!(options_.reward == standing.reward)) {
+    q_error_.clear();
+    drift_.begin_anew();
+  }
   options_.reward = standing.reward;
   repeatable_.clear();  // an answer of before is no answer now
   to_compare_.reset();
-  if (ranking_of(before) != ranking_of(standing)) rivals_.begin_anew();
+  drift_until_.reset();  // whatever changed, a rollback above all, is not explored against
+  if (ranking_of(before) == ranking_of(standing)) return;
+  rivals_.begin_anew();
+  begin_contest_anew("another policy or reward");
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
   maker_ = &maker;
   policy_->plan_with(maker_);
   for (const auto& rival : rival_policies_) rival->plan_with(maker_);
+  contest_planner_.plan_with(maker_);
 }
 
 placement::PodSpec Decider::expected(placement::PodSpec spec) const {
@@ -169,11 +175,15 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
     // Only the newest decision of a pod can become its placement.
     if (const auto open = open_.find(before->decision_id); open != open_.end()) forget(open);
   }
-  const auto network = networks_.get();
+  const NetworkSlot::Serving serving = networks_.serving();
+  const NetworkSlot::Network& network = serving.network;
   const std::uint64_t id = next_id_++;
+  placement::DecideOptions options = options_;
+  options.epsilon = epsilon();
   placement::Advice advice = placement::decide(state_.view(spec, now), spec, std::move(ask.candidates),
-                                               mind(usable(network)), options_, figures_.decisions, random_);
+                                               mind(usable(network)), options, figures_.decisions, random_);
   wire::Decision decision = std::move(advice.record);
+  if (contest_.left_out() && advice.top && spec.node_name.empty()) decision.reason = left_out_why_;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   const ArmNow arm = this->arm();
@@ -199,6 +209,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   keep(figures_.decided_at, now, kKeptTimes);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(spec);
+  if (learned) entry.model = serving.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = q_error_.of(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = q_error_.of(entry.runner_up);
   if (!to_compare_ && advice.top && spec.node_name.empty()) to_compare_ = {id, spec, advice.candidates};
@@ -346,7 +357,10 @@ void Decider::settle(MonoTime now) {
       changed_.insert(window.decision_id());
     }
     judge(window.decision_id(), window.node(), reward.value);
-    if (judged_ && window.arm()) judged_(*window.arm(), reward.value);
+    // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
+    const LoggedDecision* made = log_.find(window.decision_id());
+    const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
+    if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
     learn_(SettledNews{window.decision_id(), std::move(*raw)});
   }
   windows_ = std::move(running);
@@ -367,6 +381,7 @@ void Decider::refresh(MonoTime now) {
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
   knowledge_.refresh(view);
+  watch_curves(view);
   const placement::Fleet& fleet = knowledge_.fleet(view);
   policy_->prepare(fleet);
   for (const auto& rival : rival_policies_) rival->prepare(fleet);

@@ -31,8 +31,12 @@
 #include "controller/modes/rivals.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/network_slot.hpp"
+#include "placement/contest.hpp"
+#include "placement/drift.hpp"
 #include "placement/knowledge.hpp"
+#include "placement/planner.hpp"
 #include "placement/policy.hpp"
+#include "placement/twins.hpp"
 
 namespace wattle::controller {
 
@@ -50,6 +54,7 @@ struct DeciderFigures {
 
 class Decider {
  public:
+  static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of knowledge, plans and comparisons
   // `knowledge` is what a restart brought.
   Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
           std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
@@ -96,6 +101,17 @@ class Decider {
     decided_ = std::move(decided);
     judged_ = std::move(judged);
   }
+  // Told when the network is left out for the planner, when it is let back, and of shifts: who noticed, what follows, why.
+  void on_notice(std::function<void(const std::string&, const std::string&, const std::string&)> told) {
+    notice_ = std::move(told);
+  }
+  const placement::Contest& contest() const { return contest_; }
+  // Why the network is not heard; empty: it is.
+  const std::string& left_out_why() const { return left_out_why_; }
+  // Exploration of decisions that are made now: more for a while after a shift, none while the network is left out.
+  double epsilon() const;
+  bool drifting() const { return drift_until_ && clock_.mono() < *drift_until_; }
+  std::uint64_t drifts() const { return drifts_; }
   const placement::Knowledge& knowledge() const { return knowledge_; }
   // What recent decisions say of the ranking in force.
   const Rivals& rivals() const { return rivals_; }
@@ -140,10 +156,19 @@ class Decider {
   void refresh(MonoTime now);
   placement::PodSpec expected(placement::PodSpec spec) const;
   void compare(MonoTime now);
+  void contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving);
+  void begin_contest_anew(const std::string& why);
+  void notice(const char* who, const std::string& what, const std::string& why) const;
+  void watch_curves(const placement::ClusterView& view);
+  void begin_drift(const std::string& why);
   void judge(std::uint64_t id, const std::string& node, double reward);
   // The network serves the policy that it was made for.
-  const models::QNetwork* usable(const NetworkSlot::Network& network) const {
+  const models::QNetwork* fitting(const NetworkSlot::Network& network) const {
     return config_.learn.tabular == (standing_.policy == "tabular-q") ? network.get() : nullptr;
+  }
+  // It, unless it is left out: then its policy goes by the prior alone, which is the plan's choice.
+  const models::QNetwork* usable(const NetworkSlot::Network& network) const {
+    return contest_.left_out() ? nullptr : fitting(network);
   }
   placement::Mind mind(const models::QNetwork* network) { return {*policy_, network, &knowledge_, &index_}; }
 
@@ -162,6 +187,15 @@ class Decider {
   std::optional<ToCompare> to_compare_;
   MonoTime compare_after_{};
   std::mt19937_64 compare_random_;  // its draws change no decision
+  placement::Planner contest_planner_{placement::PlannerOptions{}};
+  placement::Twins twins_;
+  placement::Contest contest_;
+  std::string contest_from_, left_out_why_;
+  std::function<void(const std::string&, const std::string&, const std::string&)> notice_;
+  placement::Drift drift_;
+  std::optional<MonoTime> drift_until_;
+  std::uint64_t drifts_ = 0, curve_shifts_ = 0;
+  double recent_shifts_ = 0;
   QError q_error_;
   Standing standing_;
   placement::DecideOptions options_;

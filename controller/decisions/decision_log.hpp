@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "common/wire/messages.hpp"
+#include "controller/trainer/network_slot.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/decide.hpp"
 
@@ -40,6 +41,7 @@ struct LoggedDecision {
   std::optional<FeatureSnapshot> features;
   std::optional<Contributions> winner_terms, runner_up_terms;
   double demand_cores = 0;  // that the pod was reckoned with
+  ModelVersion model;       // that said the residuals; empty where none did
 };
 
 // The two best by the policy's values (the advised one leads unless it was explored), and their features. `decision` is the

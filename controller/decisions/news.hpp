@@ -30,6 +30,10 @@ struct LostNews {
 struct RewardNews {
   placement::RewardConfig reward;
 };
-using LearningNews = std::variant<PlacedNews, SettledNews, LostNews, RewardNews>;
+// The world has changed: newer experience counts more, for a while.
+struct DriftNews {
+  MonoTime since{}, until{};
+};
+using LearningNews = std::variant<PlacedNews, SettledNews, LostNews, RewardNews, DriftNews>;
 
 }  // namespace wattle::controller

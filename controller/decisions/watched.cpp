@@ -65,17 +65,19 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   // Where a DaemonSet's pod goes is nobody's choice.
   if (standing_.mode.mode == Mode::off || pod.daemonset) return 0;
   if (knowledge_.demand().apps() > 0) pod.demand_cores = knowledge_.predict(pod).cores;
-  const auto network = networks_.get();
+  const NetworkSlot::Serving serving = networks_.serving();
+  const models::QNetwork* network = usable(serving.network);
   placement::DecideOptions options = options_;
   options.epsilon = 0;
   const std::uint64_t id = next_id_++;
   placement::Advice advice = placement::decide(state_.view(pod, now), pod, observed_candidates(state_, node),
-                                               mind(network.get()), options, figures_.decisions, random_);
+                                               mind(network), options, figures_.decisions, random_);
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   decision.mode = "observed";
-  decision.model_step = network && policy_->info().learns ? network->step() : 0;
+  const bool learned = network != nullptr && policy_->info().learns;
+  decision.model_step = learned ? network->step() : 0;
   decision.propensity = 0;  // nobody was advised
   decision.reason = "nobody asked: its scheduler chose; we would have: " + decision.reason;
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
@@ -83,6 +85,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   state_.decided(pod.uid, id);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
+  if (learned) entry.model = serving.version;
   remember(id, advice, pod.uid, std::nullopt, now);
   log_.add(std::move(entry));
   changed_.insert(id);

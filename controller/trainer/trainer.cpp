@@ -204,6 +204,10 @@ void Trainer::take(LearningNews news) {
     learner_.set_reward(judge->reward);
     return;
   }
+  if (const auto* drift = std::get_if<DriftNews>(&news)) {
+    learner_.favour(drift->since, drift->until);
+    return;
+  }
   if (const auto* lost = std::get_if<LostNews>(&news)) {
     learner_.lost(lost->decision_id);
     return;
@@ -250,9 +254,9 @@ void Trainer::serve() {
     return;
   }
   ++own_.networks;
-  slot_.set(std::move(*frozen));
   serving_network_ = digest_of(*network_);
   if (frozen_at_ != from_step_) serving_from_.clear();
+  slot_.set(std::move(*frozen), {serving_network_, serving_from_});
 }
 
 models::Manifest Trainer::manifest() const {

@@ -62,12 +62,13 @@ Result<std::string> status(const Sources& from) {
                {"decide_p50_us", or_null(quantile(decided.decide_us, 0.5))},
                {"decide_p99_us", or_null(quantile(decided.decide_us, 0.99))},
                {"model_step", network ? network->step() : 0},
+               {"network_left_out", text_or_null(from.decider.left_out_why())},
                {"gradient_steps", learned.steps},
                {"gradient_steps_per_s", or_null(learned.steps_per_s)},
                {"replay", learned.replay},
                {"loss", or_null(learned.loss)},
                {"mean_reward", or_null(mean(decided.rewards))},
-               {"epsilon", explores ? json(from.config.decide.epsilon) : json(nullptr)},
+               {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
                {"samples", from.telemetry.figures().records},
                {"samples_refused", from.telemetry.figures().refused}});
 }
@@ -103,7 +104,15 @@ Result<std::string> pods(const Sources& from, const Arguments& arguments) {
   return dump({{"pods", std::move(list)}});
 }
 
-json decision_json(const wire::Decision& decision) {
+json model_json(const LoggedDecision& entry) {
+  if (entry.model.sha256.empty()) return nullptr;
+  return {{"network_sha256", entry.model.sha256},
+          {"step", entry.decision.model_step},
+          {"loaded_from", text_or_null(entry.model.loaded_from)}};
+}
+
+json decision_json(const LoggedDecision& entry) {
+  const wire::Decision& decision = entry.decision;
   json outcome = nullptr;
   if (decision.outcome) {
     outcome = {{"node", decision.outcome->node},
@@ -121,6 +130,7 @@ json decision_json(const wire::Decision& decision) {
           {"policy", decision.policy},
           {"mode", decision.mode},
           {"model_step", decision.model_step},
+          {"model", model_json(entry)},
           {"advice", text_or_null(decision.advice)},
           {"propensity", number(decision.propensity)},
           {"explored", decision.explored},
@@ -144,7 +154,7 @@ Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
   json list = json::array();
   const auto& entries = from.decider.log().entries();
   for (auto entry = entries.rbegin(); entry != entries.rend() && list.size() < limit; ++entry)
-    list.push_back(decision_json(entry->decision));
+    list.push_back(decision_json(*entry));
   return dump({{"decisions", std::move(list)}});
 }
 
@@ -207,7 +217,7 @@ Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   if (entry == nullptr)
     return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
                 "`wattle decisions` lists what is kept");
-  json decision = decision_json(entry->decision);
+  json decision = decision_json(*entry);
   decision["candidates"] = candidates_json(entry->decision.candidates);
   decision["winner"] = text_or_null(entry->winner);
   decision["runner_up"] = text_or_null(entry->runner_up);

@@ -196,6 +196,23 @@ void add_watch(Families& families, const Sources& from) {
        [](const Health& one, std::size_t) { return one.figures.failures; });
 }
 
+void add_contest(Families& families, const Sources& from) {
+  const placement::Contest& contest = from.decider.contest();
+  families.gauge("wattle_controller_network_left_out", "1: the planner's choices serve, for the network is behind it.",
+                 contest.left_out() ? 1.0 : 0.0);
+  families.counter("wattle_controller_contest_blocks_total", "Blocks in which network and planner were compared.",
+                   contest.blocks());
+  families.gauge("wattle_controller_contest_difference_ratio",
+                 "Predicted joules of the network's choices beyond the planner's, of late.", contest.mean());
+  families.gauge("wattle_controller_contest_evidence",
+                 "Log of the odds that the network is behind; left out: that it is ahead.", contest.evidence());
+  families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
+                   from.decider.drifts());
+  families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
+                 from.decider.drifting() ? 1.0 : 0.0);
+  families.gauge("wattle_controller_contest_limit", "Where the evidence changes who serves.", contest.limit());
+}
+
 void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_acting", "1: scores are given; 0: answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
@@ -277,6 +294,7 @@ std::string metrics_text(const Sources& from) {
   add_decisions(families, from);
   add_watch(families, from);
   add_modes(families, from);
+  add_contest(families, from);
   add_learning(families, from);
   add_nodes(families, from);
   return families.text();

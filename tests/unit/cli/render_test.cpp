@@ -189,11 +189,25 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   CHECK(has(text, "Decision 17 for pod default/web-5d9-x2x at 2024-11-21 05:20:31Z"));
   CHECK(has(text, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, marginal 4.2 W predicted."));
   CHECK(has(text, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, marginal 6.0 W predicted."));
+  CHECK(has(text, "network of step 1200, sha256 9b1f...)"));
   CHECK(has(text, "hard latency 20 ms, measured 35.0 ms"));
   CHECK(has(text, "cpu_used_ratio"));
   CHECK(has(text, "cpu_request_cores"));
   CHECK(has(text, "placed on worker-1; reward -0.310 on worker-1."));
   CHECK(has(text, "marginal_w"));
+}
+
+TEST_CASE(
+    "explain names the weights that decided: a part of their digest, and the checkpoint where they came from one") {
+  Json document = explain_example();
+  Json& model = document["decision"]["model"];
+  model = {{"network_sha256", std::string(12, 'a') + std::string(52, 'b')}, {"step", 7}, {"loaded_from", "promoted"}};
+  std::string text = render_explain(document, {}).value();
+  CHECK(has(text, "network of step 7, sha256 aaaaaaaaaaaa, as loaded from promoted)"));
+  model = nullptr;
+  document["decision"]["model_step"] = 0;
+  text = render_explain(document, {}).value();
+  CHECK(has(text, "no network)"));
 }
 
 TEST_CASE("explain says that a neutral decision advised nothing, and that an outcome is open") {

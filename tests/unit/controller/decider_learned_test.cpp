@@ -1,7 +1,9 @@
 // What the decider makes of what became of pods: lives that rewards are reckoned with, how far Q was off, what rivals would do.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "controller/decisions/decider.hpp"
 #include "controller/web/documents.hpp"
@@ -127,4 +129,69 @@ TEST_CASE("a policy that another kind of network learns for goes by the predicte
   const auto answer = rig.decider->ask(ask_for("p", {"n1", "n2"}));
   CHECK(answer.reason == "highest predicted reward: no network serves yet");
   CHECK(answer.policy == "tabular-q");
+}
+
+TEST_CASE(
+    "after a shift of curves more is explored for ten minutes, newer experience is favoured, and a change ends it") {
+  Rig rig(Mode::live);
+  rig.config.decide.epsilon = 0.05;
+  Standing standing = rig.decider->standing();
+  standing.mode = Mode::canary;
+  rig.decider->take(standing);  // takes the exploration of the configuration
+  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
+  std::vector<std::string> told;
+  rig.decider->on_notice([&](const std::string& who, const std::string&, const std::string&) { told.push_back(who); });
+  const auto shift = [&](const char* node) {
+    placement::PowerCurve curve = placement::PowerCurve::prior(8);
+    for (int i = 0; i < 50; ++i) curve.observe(0.5, 100);
+    for (int i = 0; i < 5; ++i) curve.observe(0.5, 400);
+    REQUIRE(curve.shifts() > 0);
+    rig.state.greet(hello_of(node));
+    rig.state.adopt_curve(node, curve);
+  };
+  shift("d1");
+  rig.tick({});
+  CHECK(rig.decider->drifting());
+  CHECK(rig.decider->epsilon() == doctest::Approx(0.15));
+  REQUIRE(told == std::vector<std::string>{"drift"});
+  const auto favoured = [&] {
+    return std::count_if(rig.news.begin(), rig.news.end(),
+                         [](const LearningNews& item) { return std::holds_alternative<DriftNews>(item); });
+  };
+  CHECK(favoured() == 1);
+  for (int i = 0; i < 605; ++i) rig.tick({});
+  CHECK_FALSE(rig.decider->drifting());
+  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
+  shift("d2");
+  rig.tick({});
+  CHECK(rig.decider->drifting());
+  shift("d3");  // one is under way
+  rig.tick({});
+  CHECK(told.size() == 2);
+  standing.mode = Mode::shadow;  // as the guard does when it rolls back
+  rig.decider->take(standing);
+  CHECK_FALSE(rig.decider->drifting());
+  CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
+}
+
+TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {
+  Rig rig(Mode::live);
+  std::size_t judged = 0;
+  rig.decider->on_verdict([](const ArmNow&, double) { return true; }, [&](const ArmNow&, double) { ++judged; });
+  rig.config.decide.epsilon = 1;
+  rig.config.decide.safe_margin = 1e9;
+  Standing standing = rig.decider->standing();
+  standing.reward.weights.latency = 2;
+  rig.decider->take(standing);
+  std::size_t explored = 0, outcomes = 0;
+  for (int i = 0; i < 30; ++i) {
+    rig.run_pod(5);
+    const LoggedDecision* made = rig.decider->log().newest("pod-" + std::to_string(i + 1));
+    REQUIRE(made != nullptr);
+    if (made->decision.outcome) ++outcomes;
+    if (made->decision.outcome && made->decision.explored) ++explored;
+  }
+  REQUIRE(outcomes > 0);
+  REQUIRE(explored > 0);
+  CHECK(judged == outcomes - explored);
 }

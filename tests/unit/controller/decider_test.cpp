@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "controller/web/documents.hpp"
 #include "controller/web/metrics.hpp"
@@ -384,6 +386,38 @@ TEST_CASE("documents have the shapes of docs/api.md") {
   CHECK(rig.get("node").error().code == Errc::malformed);
   CHECK(rig.get("decisions", {{"limit", "0"}}).error().code == Errc::malformed);
   CHECK(rig.get("nonsense").error().code == Errc::not_found);
+}
+
+TEST_CASE("a decision names the network that took part in it, also when another one serves since") {
+  struct Still final : models::QNetwork {
+    void residual(const models::Observation&, std::span<float> out) const override {
+      std::fill(out.begin(), out.end(), 0.0F);
+    }
+    std::uint64_t step() const override { return 9; }
+  };
+  Rig rig;
+  const auto model_of = [&](const char* pod) {
+    const auto told = rig.get("explain", {{"pod", pod}});
+    REQUIRE(told);
+    return (*told)["decision"]["model"];
+  };
+  rig.decider->ask(ask_for("before", {"n1"}));
+  CHECK(model_of("before").is_null());
+  rig.networks.set(std::make_shared<Still>(), {"abc", "promoted"});
+  rig.decider->ask(ask_for("first", {"n1"}));
+  rig.networks.set(std::make_shared<Still>(), {"def", ""});
+  rig.decider->ask(ask_for("second", {"n1"}));
+  CHECK(model_of("first") == json{{"network_sha256", "abc"}, {"step", 9}, {"loaded_from", "promoted"}});
+  CHECK(model_of("second") == json{{"network_sha256", "def"}, {"step", 9}, {"loaded_from", nullptr}});
+  const auto listed = rig.get("decisions");
+  REQUIRE(listed);
+  CHECK((*listed)["decisions"][0]["model"]["network_sha256"] == "def");
+  // A rule asks no network.
+  Standing other = rig.decider->standing();
+  other.policy = "planner";
+  rig.decider->take(other);
+  rig.decider->ask(ask_for("ruled", {"n1"}));
+  CHECK(model_of("ruled").is_null());
 }
 
 TEST_CASE("metrics are Prometheus text with one sample per node") {

@@ -116,12 +116,14 @@ TEST_CASE("a network that is saved under a name is listed, and serves again when
   REQUIRE(models["models"].size() == 1);
   CHECK(models["models"][0]["name"] == "first");
   CHECK(models["models"][0]["active"] == true);
+  CHECK(models["models"][0]["network_sha256"] == rig.slot.serving().version.sha256);
   CHECK(models["models"][0]["fault"] == nullptr);
   rig.put("other", 7);
   REQUIRE(rig.order(What::load, "other"));
   CHECK(rig.value() == 7.0F);
   models = rig.models();
   CHECK(models["serving"]["loaded_from"] == "other");
+  CHECK(rig.slot.serving().version.loaded_from == "other");
   CHECK(models["models"][0]["active"] == false);  // first
   REQUIRE(rig.order(What::load, "first"));
   CHECK(rig.value() == 0.0F);
