@@ -131,6 +131,59 @@ TEST_CASE("a policy that another kind of network learns for goes by the predicte
   CHECK(answer.policy == "tabular-q");
 }
 
+TEST_CASE("a network that wants the dearest nodes is left out for the plan's choice, which every decision then says") {
+  struct Opposite final : models::QNetwork {
+    void residual(const models::Observation& seen, std::span<float> out) const override {
+      for (std::size_t i = 0; i < seen.nodes; ++i) out[i] = 10 * seen.node[i * models::kNodeFeatures + 17];
+    }
+    std::uint64_t step() const override { return 5; }
+  };
+  Rig rig(Mode::shadow);  // nothing flies: every question finds both nodes free
+  std::vector<std::string> told;
+  rig.decider->on_notice([&](const std::string& who, const std::string& what, const std::string& why) {
+    told.push_back(who + ": " + what + ": " + why);
+  });
+  const std::vector<std::string> nodes{"dear", "cheap"};
+  for (const std::string& name : nodes) {
+    std::array<double, placement::kCurvePoints> watts{};
+    for (std::size_t k = 0; k < watts.size(); ++k)
+      watts[k] = (name == "dear" ? 4 : 1) * (50 + 20 * static_cast<double>(k));
+    rig.state.greet(hello_of(name));
+    rig.state.adopt_curve(name, placement::PowerCurve::known(watts));
+  }
+  const auto tick = [&] {
+    for (const std::string& name : nodes) rig.state.apply(name, record_at(rig.seq + 1), rig.clock.mono());
+    rig.tick({});
+  };
+  tick();
+  rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
+  rig.decider->ask(ask_for("before", nodes));
+  CHECK(rig.decider->log().newest("before")->decision.advice == "dear");
+  for (int i = 0; i < 3000 && !rig.decider->contest().left_out(); ++i) {
+    wire::Ask small = ask_for("p" + std::to_string(i), nodes);
+    small.cpu_request_cores = 0.1;
+    small.memory_request_bytes = 1e6;
+    rig.decider->ask(small);
+    tick();
+  }
+  REQUIRE(rig.decider->contest().left_out());
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].starts_with("guard: the network is left out"));
+  rig.decider->ask(ask_for("after", nodes));
+  const LoggedDecision* after = rig.decider->log().newest("after");
+  CHECK(after->decision.advice == "cheap");
+  CHECK(after->decision.reason.find("the network is left out") != std::string::npos);
+  CHECK(after->decision.model_step == 0);
+  CHECK(after->model.sha256.empty());
+  CHECK(rig.decider->epsilon() == 0);
+  // Another network is another contest.
+  rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
+  rig.decider->ask(ask_for("loaded", nodes));
+  tick();
+  CHECK_FALSE(rig.decider->contest().left_out());
+  CHECK(told.back() == "guard: the network serves again: network promoted was loaded");
+}
+
 TEST_CASE(
     "after a shift of curves more is explored for ten minutes, newer experience is favoured, and a change ends it") {
   Rig rig(Mode::live);
