@@ -14,6 +14,7 @@
 namespace wattle::transport {
 
 namespace {
+constexpr int kServerThreads = 2;    // of libzmq: that of thousands of agents, and that of who waits for an answer
 constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
 
 std::string to_z85(std::string_view raw) {
@@ -56,6 +57,7 @@ Context::Impl::~Impl() {
 
 void Context::Impl::serve(AllowList list, const Log& log_to) {
   assert(!zap_.joinable() && "serve() is called once");
+  zmq_ctx_set(zmq_, ZMQ_IO_THREADS, kServerThreads);  // they start with the first socket
   set_allow_list(std::move(list));
   log_ = &log_to;
   // Bound here, so that a Server that binds next finds it answering.
