@@ -143,6 +143,7 @@ def run(binaries, nodes, options, noop):
     with ControlPlane(assets.assets(assets.VERSION, assets.CONTROL_PLANE)) as plane, KubeHouse(binaries, plane, nodes=nodes, mode="live") as house:
         house.start_controller()
         house.start_shim()
+        house.swarm_nice = 10  # agents run on machines of their own
         house.start_swarm("--log-level", "error")
         make_nodes(plane, house)
         plane.start_kwok(LEASE_S)

@@ -31,6 +31,7 @@ class KubeHouse(House):
             {controller_extra}
             """)
         self.swarm_nodes = nodes
+        self.swarm_nice = 0
         self.seed = seed
         with open(self.dir / "shim.yaml", "a", encoding="utf-8") as shim:
             shim.write("filter: true\ndeadline: 100ms\n")
@@ -52,7 +53,7 @@ class KubeHouse(House):
 
     def start_part(self, part, parts, *more):
         name = "swarm" if part == 1 else f"swarm{part}"
-        self.start(name, self.binary("wattle-sim"), "swarm", *self.swarm_arguments(), "--part", f"{part}/{parts}", "--server-key",
+        self.start(name, "nice", "-n", str(self.swarm_nice), self.binary("wattle-sim"), "swarm", *self.swarm_arguments(), "--part", f"{part}/{parts}", "--server-key",
                    str(self.dir / "controller.key.pub"), "--endpoint", f"tcp://127.0.0.1:{self.telemetry}", "--kube", self.plane.url,
                    "--kube-token", str(self.token), "--kube-ca", str(self.plane.ca), *more)
 
