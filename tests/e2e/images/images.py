@@ -79,12 +79,13 @@ class Buildah:
         return json.loads(self("inspect", "--type", "image", f"wattle-{target}"))["OCIv1"]["config"]
 
     def commit(self, name, base, files=(), **config):
-        """An image of a few files on top of `base` (or scratch): (path here, path there); config as `buildah config` calls it."""
+        """An image of a few files on top of `base` (or scratch): (path here, path there); config as `buildah config` calls it. The same again
+        from the same files."""
         container = self("from", "--pull-never", base)
         for here, there in files:
             self("copy", "--chmod", "0755", container, here, there)
         self("config", *[f"--{key}={value}" for key, value in config.items()], container)
-        self("commit", "--rm", container, name)
+        self("commit", "--rm", "--timestamp", "0", container, name)
 
     def layout(self, names, folder):
         """The images, name here -> name there, as one OCI layout, with the layers that they share once and none compressed: for a machine

@@ -77,7 +77,7 @@ class Machine:
 
     def boot(self, kernel, root, how, payload):
         forwards = "".join(f",hostfwd=tcp:127.0.0.1:{here}-:{there}" for there, here in self.ports.items())
-        command = machine.qemu(kernel, MEMORY_MIB, self.console, ((root, how), (payload, "readonly=on")), "psi=1 net.ifnames=0")
+        command = machine.qemu(kernel, MEMORY_MIB, self.console, ((root, how), (payload, "readonly=on")), "psi=1 net.ifnames=0 mitigations=off")
         with open(self.dir / "qemu.log", "wb") as log:
             self.process = subprocess.Popen(
                 [*command, "-netdev", f"user,id=net{forwards}", "-device", "virtio-net-pci,netdev=net", "-device", "virtio-serial",
