@@ -18,6 +18,8 @@ using std::chrono::seconds;
 constexpr std::chrono::milliseconds kPatience{10'000};
 constexpr Duration kFirstPause = seconds(1);
 constexpr Duration kLongestPause = seconds(300);
+// At an installation agents are there long before the controller, whose image is larger and whose volume comes later
+constexpr Duration kLongestUnanswered = seconds(30);
 constexpr Duration kQuiet = seconds(10);  // the controller reads its list within two
 constexpr std::size_t kMaxAnswer = 64 << 10;
 
@@ -124,7 +126,8 @@ void Enroller::run() {
       log_.warn("enrol.failed", {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
     std::uniform_real_distribution<double> jitter(0.5, 1.0);
     pause(from_seconds(wattle::seconds(span) * jitter(random_)));
-    span = std::min(2 * span, kLongestPause);
+    const bool unanswered = tried.error().code == Errc::unavailable || tried.error().code == Errc::timeout;
+    span = std::min(2 * span, unanswered ? kLongestUnanswered : kLongestPause);
   }
 }
 

@@ -2,7 +2,8 @@
 // Source   docs/api.md, "Enrolment"; the token is read anew at each try, so that a projected one may be renewed
 // Gives    the controller's public keys, written to `server_key_file`
 // Errors   not_found and denied (token, authority), unavailable and timeout (nobody answers), denied and conflict (the controller refuses,
-//          with its mend); an Enroller logs them, once a minute each, and tries again: after 1 s, then up to five minutes
+//          with its mend); an Enroller logs them, once a minute each, and tries again: after 1 s, then up to half a minute
+//          where nobody answers, up to five minutes where the controller refuses
 // Threads  enrol_once() blocks for seconds at most; an Enroller has a thread of its own, its functions are one owner's
 #pragma once
 
