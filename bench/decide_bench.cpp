@@ -20,6 +20,7 @@ struct Setting {
   std::shared_ptr<const models::FrozenNetwork> network;
   std::unique_ptr<Policy> policy;
   RowIndex index;
+  Knowledge knowledge;
   std::mt19937_64 random{1};
   DecideOptions options;
 
@@ -40,8 +41,9 @@ struct Setting {
       for (float& value : values.values) value += 0.01F;
     network = *models::FrozenNetwork::from_weights(weights, 1, "bench");
     policy = std::move(*make_policy(name, 1));
+    knowledge.refresh(view);
   }
-  Mind mind() { return {*policy, network.get(), nullptr, &index}; }
+  Mind mind(bool known = false) { return {*policy, network.get(), known ? &knowledge : nullptr, &index}; }
 };
 
 void decision(benchmark::State& state, const char* policy) {
@@ -54,6 +56,19 @@ void decision(benchmark::State& state, const char* policy) {
 }
 BENCHMARK_CAPTURE(decision, dqn, "dqn")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(decision, model_greedy, "model-greedy")->Arg(1000)->Unit(benchmark::kMicrosecond);
+
+// As in the controller: on what is known of the cluster, the plan made beforehand and seen by the network.
+void known(benchmark::State& state, const char* policy) {
+  Setting setting(state, policy);
+  setting.policy->prepare(setting.knowledge.fleet(setting.view));
+  for (auto _ : state) {
+    Advice advice =
+        decide(setting.view, setting.pod, setting.names, setting.mind(true), setting.options, 0, setting.random);
+    benchmark::DoNotOptimize(advice);
+  }
+}
+BENCHMARK_CAPTURE(known, dqn, "dqn")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(known, planner, "planner")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 
 void rows(benchmark::State& state) {
   Setting setting(state, "dqn");
