@@ -7,8 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "placement/board.hpp"
-
 namespace wattle::controller {
 namespace {
 
@@ -386,18 +384,6 @@ void Decider::refresh(MonoTime now) {
   policy_->prepare(fleet);
   for (const auto& rival : rival_policies_) rival->prepare(fleet);
   if (to_compare_ && now >= compare_after_) compare(now);
-}
-
-std::vector<wire::BoardClass> Decider::board() {
-  const auto network = networks_.get();
-  return placement::board_classes(state_.view({}, clock_.mono()), mind(usable(network)), options_, figures_.decisions,
-                                  random_);
-}
-
-wire::BoardClass Decider::board_class(std::size_t number) {
-  const auto network = networks_.get();
-  return placement::board_class(number, state_.view({}, clock_.mono()), mind(usable(network)), options_,
-                                figures_.decisions, random_);
 }
 
 }  // namespace wattle::controller
