@@ -51,7 +51,10 @@ struct Watched {
 TEST_CASE_FIXTURE(Watched,
                   "nodes are what the API server says, pods have names, and one that nobody asked for is explained") {
   start();
-  REQUIRE(until([&] { return node("n0").is_object() && !node("n0")["kubernetes"].is_null(); }));
+  // What was never heard of is no candidate, and a decision without one has no features to tell.
+  REQUIRE(until([&] {
+    return node("n0").is_object() && !node("n0")["kubernetes"].is_null() && node("n0")["age_ms"].is_number();
+  }));
   CHECK(node("n0")["kubernetes"]["allocatable_cores"] == 3.5);
   CHECK(node("n0")["labels"]["zone"] == "z1");
   api.put_pod("p1", "");
