@@ -2,6 +2,7 @@
 // Figures are of this machine in this run.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <random>
 
 #include "models/frozen/frozen_network.hpp"
@@ -69,6 +70,40 @@ void known(benchmark::State& state, const char* policy) {
 }
 BENCHMARK_CAPTURE(known, dqn, "dqn")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(known, planner, "planner")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
+
+// Some of many nodes, as kube-scheduler's sample of a large cluster, with what comes between two asks: telemetry of 200 nodes, and so
+// much else that the processor's caches hold little of the cluster.
+void sample(benchmark::State& state, const char* policy) {
+  Setting setting(state, policy);
+  setting.view.edition_of.assign(setting.view.nodes.size(), ++setting.view.edition);
+  setting.knowledge.refresh(setting.view);
+  setting.policy->prepare(setting.knowledge.fleet(setting.view));
+  std::vector<std::uint8_t> else_where(8 << 20);
+  std::size_t at = 0;
+  const auto count = static_cast<std::size_t>(state.range(1));
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < 200; ++i) {
+      const std::size_t row = at++ % setting.view.nodes.size();
+      setting.view.edition_of[row] = ++setting.view.edition;
+      NodeView& node = setting.view.nodes[row];
+      node.values.cpu_used_cores = 0.5 * node.allocatable.cpu_cores;
+    }
+    for (std::size_t i = 0; i < else_where.size(); i += 64) ++else_where[i];
+    const std::size_t from = at % (setting.names.size() - count + 1);
+    const auto first = setting.names.begin() + static_cast<std::ptrdiff_t>(from);
+    const std::vector<std::string> names(first, first + static_cast<std::ptrdiff_t>(count));
+    const auto before = std::chrono::steady_clock::now();
+    Advice advice = decide(setting.view, setting.pod, names, setting.mind(true), setting.options, 0, setting.random);
+    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+    benchmark::DoNotOptimize(advice);
+  }
+}
+BENCHMARK_CAPTURE(sample, dqn, "dqn")
+    ->Args({1000, 420})
+    ->Args({5000, 100})
+    ->Args({5000, 500})
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
 
 void rows(benchmark::State& state) {
   Setting setting(state, "dqn");

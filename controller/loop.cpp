@@ -21,7 +21,7 @@ constexpr Duration kWatchEvery = std::chrono::seconds(1);
 constexpr Duration kAllowCheck = std::chrono::seconds(1);
 constexpr Duration kBehindAtMost = std::chrono::seconds(30);
 constexpr int kAsksAtOnce = 64;
-constexpr int kTelemetryAtOnce = 8;  // some 70 us each, which an ask may have to wait
+constexpr int kTelemetryAtOnce = 8;
 
 // Changes with the file; empty: there is none.
 std::string fingerprint(const std::string& path) {
@@ -149,7 +149,7 @@ void Loop::watch_energy() {
   ClusterNow now;
   for (const auto& [name, node] : state_.nodes()) {
     ++now.nodes;
-    now.requested_cores += state_.node_view(name)->requested.cpu_cores;
+    now.requested_cores += state_.view_of(node).requested.cpu_cores;
     if (!node.connected || !node.power_w) continue;
     ++now.watched;
     now.power_w += *node.power_w;
@@ -190,6 +190,7 @@ bool Loop::receive_telemetry() {
     if (!incoming) return false;
     for (const wire::Message& message : telemetry_.receive(*incoming))
       telemetry_socket_.send(incoming->route, wire::encode(message));
+    receive_asks();  // an ask waits for one of these at most, some 70 us
   }
   return true;
 }

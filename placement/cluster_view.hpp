@@ -65,6 +65,10 @@ struct ClusterView {
   MonoTime now{};
   std::vector<NodeView> nodes;
   std::uint64_t pending_pods = 0;  // waiting, this one not included
+  // Where changes are told, so that who reads the view again need not read all of it: a node that may have changed (but for
+  // its telemetry's age and same_app_pods) has a higher number than any had before. Empty: nobody tells.
+  std::vector<std::uint64_t> edition_of;
+  std::uint64_t edition = 0;
 };
 
 // The latency that counts for this pod on this node; absent: unknown.

@@ -136,9 +136,9 @@ double outlives(const PlanView& plan, const PlanView::Node& node) {
 void write_plan(models::Observation& observation, std::span<const std::size_t> rows, std::span<const double> slots,
                 const PlanView& plan) {
   double left = 0;
-  for (const std::size_t i : rows) left += plan.nodes[i].left;
+  for (const PlanView::Node& node : plan.nodes) left += node.left;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const PlanView::Node& node = plan.nodes[rows[row]];
+    const PlanView::Node& node = plan.nodes[row];
     float* out = &observation.node[row * models::kNodeFeatures];
     out[kPlanPreference] = relative(node.preference);
     out[kPlanLeft] = ratio(part(node.left, left));
@@ -204,7 +204,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
                             std::span<const std::string_view> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward, const PlanView* plan) {
   const bool planned = plan && !plan->nodes.empty();
-  assert(!planned || plan->nodes.size() == view.nodes.size());
+  assert(!planned || plan->nodes.size() == rows.size());
   const std::size_t count = rows.size();
   const double demand = plan ? plan->demand_cores : demand_cores(pod);
   const Means fleet = sum_up(view, rows, predictions);
@@ -224,7 +224,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
     slope[row] = sane(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
     slots[row] = predictions[row].slots;
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
-    const auto preference = planned ? std::optional(plan->nodes[rows[row]].preference) : std::nullopt;
+    const auto preference = planned ? std::optional(plan->nodes[row].preference) : std::nullopt;
     const double prior = prior_of(reward, predictions[row].value(), predictions[row].latency, preference);
     observation.prior[row] = static_cast<float>(sane(prior, 1e6));
     observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;

@@ -44,7 +44,7 @@ inline constexpr double kDemandOfRequest = 0.5;
 inline constexpr double kRequestWhenNone = 0.1;
 double demand_cores(const PodSpec& pod);
 
-// With a plan (of all the view's nodes) the prior's energy term is what the plan would rather not have, so that an untrained
+// With a plan (one entry per row) the prior's energy term is what the plan would rather not have, so that an untrained
 // network decides as the planner does; without one the features of the plan are 0, and its flag says so. A plan without
 // nodes tells the pod's predicted demand and life alone.
 models::Observation observe(const ClusterView& view, const PodSpec& pod, std::span<const std::string_view> masked,

@@ -49,6 +49,11 @@ struct Fleet {
   double hold_s = 86'400;               // how long a woken node is expected to stay awake
   double now_s = 0;                     // on the clock of empties_at_s
   std::uint64_t revision = 0;           // rises when curves or expectations changed enough to plan anew
+  // If any: no other node is open. So that who asks about a few of many need not look at all.
+  std::vector<std::size_t> only;
+  // As a ClusterView tells changes (of requests and pods). Empty: nobody tells.
+  std::vector<std::uint64_t> edition_of;
+  std::uint64_t edition = 0;
 };
 
 struct Ask {

@@ -57,7 +57,6 @@ void fill_node(FleetNode& out, const NodeView& node, bool has_room) {
     out.pod_capacity = out.pods;
     out.allocatable = {};
   }
-  out.open = true;
 }
 
 }  // namespace
@@ -82,6 +81,11 @@ void Knowledge::add(const Running& running, double sign) {
   known.last_cores += sign * running.last_cores;
   known.life_s += sign * running.predicted_life_s;
   if (known.pods == 0) known.pods_cores = known.last_cores = known.life_s = 0;  // no rounding is left behind
+  touch(known);
+}
+
+void Knowledge::touch(const Known& known) {
+  if (known.row != kNoRow && touched_.size() < rows_.size()) touched_.push_back(known.row);
 }
 
 void Knowledge::report(const Running& running) {
@@ -149,9 +153,15 @@ bool Knowledge::same_nodes(const ClusterView& view) const {
 }
 
 void Knowledge::list_nodes(const ClusterView& view) {
+  for (auto& [name, known] : known_) known.row = kNoRow;
   rows_.clear();
   fleet_.nodes.assign(view.nodes.size(), {});
-  for (const NodeView& node : view.nodes) rows_.push_back({node.name, &known_[node.name], false, {}, {}});
+  fleet_.only.clear();
+  for (const NodeView& node : view.nodes) {
+    Known& known = known_[node.name];
+    known.row = rows_.size();
+    rows_.push_back({node.name, &known, false, {}, {}});
+  }
 }
 
 // What nodes use beside their pods. A node whose pods nobody told of uses all of it that way.
@@ -227,36 +237,74 @@ void Knowledge::revise(const ClusterView& view, bool must) {
   ++fleet_.revision;
 }
 
-void Knowledge::fill(const ClusterView& view) {
-  bool asleep = false;
-  fleet_.now_s = seconds(view.now.time_since_epoch());
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const NodeView& node = view.nodes[i];
-    FleetNode& out = fleet_.nodes[i];
-    const Known& known = *rows_[i].known;
-    fill_node(out, node, rows_[i].usable);
-    out.used_cores = sane(known.pods_cores + known.other_cores + cores_per_request_ * node.in_flight_request.cpu_cores +
-                              (known.pods == 0 ? node.unsettled_cpu_cores : 0.0),
-                          kMostCores);
-    const double mean_life_s = known.pods > 0 ? std::max(0.0, known.life_s) / static_cast<double>(known.pods) : 0.0;
-    out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, known.pods);
-    asleep = asleep || node.asleep;
-  }
-  fleet_.idle_nodes_sleep = options_.idle_nodes_sleep || asleep || fleet_.idle_nodes_sleep;
-  for (std::size_t i = 0; fleet_.idle_nodes_sleep && i < rows_.size(); ++i) {
-    FleetNode& out = fleet_.nodes[i];
-    out.sleeps = view.nodes[i].asleep || out.pods == 0;
+void Knowledge::fill_row(const ClusterView& view, std::size_t row) {
+  const NodeView& node = view.nodes[row];
+  FleetNode& out = fleet_.nodes[row];
+  const Known& known = *rows_[row].known;
+  fill_node(out, node, rows_[row].usable);
+  out.used_cores = sane(known.pods_cores + known.other_cores + cores_per_request_ * node.in_flight_request.cpu_cores +
+                            (known.pods == 0 ? node.unsettled_cpu_cores : 0.0),
+                        kMostCores);
+  const double mean_life_s = known.pods > 0 ? std::max(0.0, known.life_s) / static_cast<double>(known.pods) : 0.0;
+  out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, known.pods);
+  if (fleet_.idle_nodes_sleep) {
+    out.sleeps = node.asleep || out.pods == 0;
     out.sleep_w = options_.sleep_w;
-    out.wake_j = sane(view.nodes[i].wake_cost_j, kMostJoules);
+    out.wake_j = sane(node.wake_cost_j, kMostJoules);
   }
+  if (!fleet_.edition_of.empty()) fleet_.edition_of[row] = ++fleet_.edition;
+}
+
+void Knowledge::fill(const ClusterView& view) {
+  fleet_.now_s = seconds(view.now.time_since_epoch());
+  fleet_.idle_nodes_sleep =
+      fleet_.idle_nodes_sleep || options_.idle_nodes_sleep ||
+      std::any_of(view.nodes.begin(), view.nodes.end(), [](const auto& node) { return node.asleep; });
+  fleet_.edition_of.resize(view.edition_of.size());
+  for (std::size_t row = 0; row < rows_.size(); ++row) fill_row(view, row);
+  touched_.clear();
+  filled_ = view.edition;
+}
+
+// As fill(), where the view tells what changed. Time goes on with the next refresh.
+void Knowledge::update(const ClusterView& view) {
+  if (view.edition_of.empty() || rows_.size() != view.nodes.size()) {
+    if (same_nodes(view))
+      fill(view);
+    else
+      refresh(view);
+    return;
+  }
+  bool all = touched_.size() >= rows_.size();  // it holds no more
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (view.edition_of[row] <= filled_) continue;
+    if (rows_[row].name != view.nodes[row].name) return refresh(view);
+    all = all || (view.nodes[row].asleep && !fleet_.idle_nodes_sleep);
+    fill_row(view, row);
+  }
+  if (all) return fill(view);
+  for (const std::size_t row : touched_) fill_row(view, row);
+  touched_.clear();
+  filled_ = view.edition;
 }
 
 Fleet& Knowledge::fleet(const ClusterView& view) {
-  if (!same_nodes(view)) {
-    refresh(view);
+  update(view);
+  if (!fleet_.only.empty())
+    for (FleetNode& node : fleet_.nodes) node.open = true;
+  fleet_.only.clear();
+  return fleet_;
+}
+
+Fleet& Knowledge::fleet(const ClusterView& view, std::vector<std::size_t> only) {
+  update(view);
+  if (fleet_.only.empty()) {
+    for (FleetNode& node : fleet_.nodes) node.open = false;
   } else {
-    fill(view);
+    for (const std::size_t row : fleet_.only) fleet_.nodes[row].open = false;
   }
+  for (const std::size_t row : only) fleet_.nodes[row].open = true;
+  fleet_.only = std::move(only);
   return fleet_;
 }
 

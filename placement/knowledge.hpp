@@ -55,8 +55,11 @@ class Knowledge {
   DemandPrediction predict(const PodSpec& pod) const;
   Ask ask(const PodSpec& pod) const;
   // Rows are the view's nodes, all of them open; requests and in-flight pods are the view's, the rest as of the last
-  // refresh. Refreshes itself when the view has other nodes. Valid until the next call of anything.
+  // refresh. Refreshes itself when the view has other nodes. Valid until the next call of anything. A view that tells its
+  // changes must be the same one for ever.
   Fleet& fleet(const ClusterView& view);
+  // The same, these rows alone open.
+  Fleet& fleet(const ClusterView& view, std::vector<std::size_t> only);
 
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
@@ -69,6 +72,7 @@ class Knowledge {
   Status restore(std::string_view bytes);
 
  private:
+  static constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
   struct Running {
     AppKey app;
     Resources request;
@@ -88,6 +92,7 @@ class Knowledge {
     std::uint64_t pods = 0;
     double other_cores = 0;
     bool heard = false;
+    std::size_t row = kNoRow;  // of the view that was refreshed last
   };
   struct Row {
     std::string name;
@@ -101,7 +106,10 @@ class Knowledge {
   void follow(const ClusterView& view, double passed_s);
   bool same_nodes(const ClusterView& view) const;
   void list_nodes(const ClusterView& view);
+  void update(const ClusterView& view);
   void fill(const ClusterView& view);
+  void fill_row(const ClusterView& view, std::size_t row);
+  void touch(const Known& known);
   void revise(const ClusterView& view, bool must);
 
   KnowledgeOptions options_;
@@ -112,8 +120,10 @@ class Knowledge {
   std::vector<Row> rows_;
   std::map<std::string, PowerCurve> kept_curves_;
   Fleet fleet_;
-  double cores_per_request_ = 0.5;  // of pods in flight
-  double request_weight_ = 0;       // of fleet_.mean_request
+  std::vector<std::size_t> touched_;  // rows of which something was learned since they were filled
+  std::uint64_t filled_ = 0;          // edition of the view
+  double cores_per_request_ = 0.5;    // of pods in flight
+  double request_weight_ = 0;         // of fleet_.mean_request
   std::optional<MonoTime> refreshed_, revised_;
 };
 

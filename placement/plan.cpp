@@ -222,6 +222,19 @@ void Plan::find_order(const PlannerOptions& options) {
   improve(options.moves);
 }
 
+void Plan::index() {
+  first_of_.assign(pods_then_.size() + 1, 0);
+  for (const PlannedBlock& block : order_) ++first_of_[block.node + 1];
+  std::partial_sum(first_of_.begin(), first_of_.end(), first_of_.begin());
+  by_node_.resize(order_.size());
+  std::vector<std::size_t> next(first_of_.begin(), first_of_.end() - 1);
+  std::size_t position = 0;
+  for (const PlannedBlock& block : order_) {
+    by_node_[next[block.node]++] = {block, position};
+    position += block.to - block.from;
+  }
+}
+
 Plan::Plan(const PlannerOptions& options, const Fleet& fleet)
     : settled_ratio_(options.settled_ratio),
       settled_ratio_open_(options.settled_ratio_open),
@@ -248,6 +261,7 @@ Plan::Plan(const PlannerOptions& options, const Fleet& fleet)
   // Demand and slopes as of the final order; its costs stay those it was chosen by.
   match(fleet);
   cost_ = {};
+  index();
 }
 
 }  // namespace wattle::placement

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "placement/allot.hpp"
@@ -41,6 +42,16 @@ class Plan {
   Plan(const PlannerOptions& options, const Fleet& fleet);
 
   const std::vector<PlannedBlock>& order() const { return order_; }
+  // One block of a node, and how many pods the plan has before it.
+  struct Placed {
+    PlannedBlock block;
+    std::size_t position = 0;
+    std::size_t end() const { return position + block.to - block.from; }
+  };
+  // In the plan's order.
+  std::span<const Placed> blocks_of(std::size_t node) const {
+    return std::span(by_node_).subspan(first_of_[node], first_of_[node + 1] - first_of_[node]);
+  }
   // Expected watts beyond those of then, summed over the pods to come (weighted by the probability that they come).
   double cost() const { return expected_w_; }
   std::size_t nodes() const { return pods_then_.size(); }
@@ -64,10 +75,13 @@ class Plan {
   void find_order(const PlannerOptions& options);
   void improve(std::size_t moves);
   double order_cost(const std::vector<PlannedBlock>& order) const;
+  void index();
   std::vector<PlannedBlock> order_for(const std::vector<std::size_t>& counts) const;
 
   std::vector<PlannedBlock> order_;
-  CostTable cost_;  // while it is made
+  std::vector<Placed> by_node_;
+  std::vector<std::size_t> first_of_;  // of each node in by_node_, and the end
+  CostTable cost_;                     // while it is made
   std::vector<double> survival_;
   std::vector<double> demand_;  // mean cores of the pods planned for each node
   std::vector<double> slope_;

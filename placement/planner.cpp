@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace wattle::placement {
 
@@ -54,32 +55,84 @@ bool Planner::ready(const Fleet& fleet) {
   return plan_ && plan_->nodes() == fleet.nodes.size();
 }
 
-Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
+// How far the plan has come. Where the fleet tells what changed, nothing else is looked at; but with pods that stay, what is
+// expected of every node depends on how many pods there are in all.
+void Planner::follow(const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
-  Open open;
-  open.done.resize(n);
-  double placed = 0;
+  const bool told = fleet.edition_of.size() == n && progress_.plan == plan_ && progress_.edition <= fleet.edition;
+  const double was_present = progress_.present;
+  progress_.plan = plan_;
+  progress_.done.resize(n);
+  progress_.expected.resize(n);
+  moved_.clear();
   for (std::size_t i = 0; i < n; ++i) {
-    open.done[i] = std::max(0.0, plan_->pods_there(fleet, i) - (plan_->pods_stay() ? plan_->pods_then(i) : 0.0));
-    placed += open.done[i];
+    if (told && fleet.edition_of[i] <= progress_.edition) continue;
+    const double done = std::max(0.0, plan_->pods_there(fleet, i) - (plan_->pods_stay() ? plan_->pods_then(i) : 0.0));
+    if (told && done == progress_.done[i]) continue;
+    progress_.done[i] = done;
+    moved_.push_back(i);
   }
-  open.present = plan_->pods_stay()
-                     ? std::max(kTail, plan_->survival(static_cast<std::size_t>(std::min(placed, kMostPods) + 0.5)))
-                     : 1.0;
-  open.places.assign(n, 0.0);
-  std::size_t position = 0;
-  for (const PlannedBlock& block : plan_->order()) {
-    position += block.to - block.from;
+  progress_.edition = fleet.edition;
+  progress_.present = 1;
+  if (plan_->pods_stay()) {
+    const double placed = std::accumulate(progress_.done.begin(), progress_.done.end(), 0.0);
+    progress_.present = std::max(kTail, plan_->survival(static_cast<std::size_t>(std::min(placed, kMostPods) + 0.5)));
+  }
+  if (told && progress_.present == was_present) {
+    for (const std::size_t i : moved_) progress_.expected[i] = still_expected(i);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) progress_.expected[i] = still_expected(i);
+  }
+}
+
+double Planner::still_expected(std::size_t node) const {
+  const double done = progress_.done[node];
+  double sum = 0;
+  for (const Plan::Placed& placed : plan_->blocks_of(node))
+    for (std::size_t c = placed.block.from; c < placed.block.to; ++c)
+      if (static_cast<double>(c) >= done)
+        sum += std::min(1.0, plan_->survival(placed.position + c - placed.block.from) / progress_.present);
+  return sum;
+}
+
+// Of nodes that may be open.
+std::vector<Plan::Placed> Planner::blocks_in_order(const Fleet& fleet) const {
+  std::vector<Plan::Placed> blocks;
+  for (const std::size_t node : fleet.only) {
+    const auto of_node = plan_->blocks_of(node);
+    blocks.insert(blocks.end(), of_node.begin(), of_node.end());
+  }
+  std::sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.position < b.position; });
+  return blocks;
+}
+
+Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
+  constexpr std::size_t kFew = 8;  // one in so many: sorting their blocks is less than walking over all
+  Open open;
+  std::vector<double> places(fleet.nodes.size(), 0.0);
+  const auto add = [&](const PlannedBlock& block, std::size_t end) {
     const double left =
-        static_cast<double>(block.to) - std::max(open.done[block.node], static_cast<double>(block.from));
-    if (left < 0.5 || !fits(fleet.nodes[block.node], ask)) continue;
-    if (!open.by_slope.empty() && plan_->survival(position - 1) < plan_->settled() * open.present) break;
-    if (open.places[block.node] == 0) open.by_slope.push_back(block.node);
-    open.places[block.node] += left;
+        static_cast<double>(block.to) - std::max(progress_.done[block.node], static_cast<double>(block.from));
+    if (left < 0.5 || !fits(fleet.nodes[block.node], ask)) return true;
+    if (!open.by_slope.empty() && plan_->survival(end - 1) < plan_->settled() * progress_.present) return false;
+    if (places[block.node] == 0) open.by_slope.push_back(block.node);
+    places[block.node] += left;
     open.total += left;
+    return true;
+  };
+  if (!fleet.only.empty() && fleet.only.size() * kFew <= fleet.nodes.size()) {
+    for (const Plan::Placed& placed : blocks_in_order(fleet))
+      if (!add(placed.block, placed.end())) break;
+  } else {
+    std::size_t position = 0;
+    for (const PlannedBlock& block : plan_->order()) {
+      position += block.to - block.from;
+      if (!add(block, position)) break;
+    }
   }
   std::stable_sort(open.by_slope.begin(), open.by_slope.end(),
                    [&](auto a, auto b) { return plan_->slope(a) < plan_->slope(b); });
+  for (const std::size_t i : open.by_slope) open.places.push_back(places[i]);
   return open;
 }
 
@@ -97,68 +150,73 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const Ask& ask, con
     return best;
   }
   double heavier = (1 - demand_quantile(fleet, ask)) * open.total;
-  for (const std::size_t i : open.by_slope) {
-    heavier -= open.places[i];
-    if (heavier < 0) return i;
+  for (std::size_t k = 0; k < open.by_slope.size(); ++k) {
+    heavier -= open.places[k];
+    if (heavier < 0) return open.by_slope[k];
   }
   return open.by_slope.back();
 }
 
 std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
-  return pick(fleet, ask, ready(fleet) ? open_places(fleet, ask) : Open{});
+  const bool planned = ready(fleet);
+  if (planned) follow(fleet);
+  return pick(fleet, ask, planned ? open_places(fleet, ask) : Open{});
 }
 
-PlanView Planner::view(const Fleet& fleet, const Ask& ask) {
+PlanView Planner::view(const Fleet& fleet, const Ask& ask, std::optional<std::span<const std::size_t>> rows) {
   const bool planned = ready(fleet);
+  if (planned) follow(fleet);
   const Open open = planned ? open_places(fleet, ask) : Open{};
   PlanView out;
   out.pick = pick(fleet, ask, open);
   out.demand_cores = ask.demand_cores;
   out.demand_quantile = demand_quantile(fleet, ask);
   out.life_s = fleet.pods_stay ? std::numeric_limits<double>::infinity() : ask.life_s;
-  if (planned) view_nodes(fleet, open, out);
-  return out;
-}
+  if (!planned) return out;
+  out.expected_pods = std::accumulate(progress_.expected.begin(), progress_.expected.end(), 0.0);
 
-void Planner::view_nodes(const Fleet& fleet, const Open& open, PlanView& out) const {
-  out.nodes.resize(fleet.nodes.size());
-  for (std::size_t i = 0; i < out.nodes.size(); ++i) {
-    PlanView::Node& node = out.nodes[i];
-    node.left = open.places[i];
-    node.preference = -(kOutOfBand + kOutOfOpen + kNotPlanned);
-    node.empties_s = fleet.nodes[i].pods == 0 ? 0.0
-                     : fleet.pods_stay        ? std::numeric_limits<double>::infinity()
-                                              : std::max(0.0, fleet.nodes[i].empties_at_s - fleet.now_s);
-  }
-  // Behind what is open: the less likely the next place is ever filled, the less the plan would have it.
-  std::vector<bool> seen(out.nodes.size(), false);
-  std::size_t position = 0;
-  for (const PlannedBlock& block : plan_->order()) {
-    const std::size_t first = position;
-    position += block.to - block.from;
-    PlanView::Node& node = out.nodes[block.node];
-    for (std::size_t c = block.from; c < block.to; ++c) {
-      const double likely = std::min(1.0, plan_->survival(first + c - block.from) / open.present);
-      if (static_cast<double>(c) < open.done[block.node]) continue;
-      node.expected += likely;
-      out.expected_pods += likely;
-    }
-    if (seen[block.node] || static_cast<double>(block.to) - open.done[block.node] < 0.5) continue;
-    seen[block.node] = true;
-    const double likely =
-        std::min(1.0, plan_->survival(position - 1) / open.present / std::max(plan_->settled(), kTail));
-    node.preference = -(kOutOfBand + kOutOfOpen + (1 - likely) * kNotPlanned);
+  const std::size_t n = fleet.nodes.size();
+  const std::size_t count = rows ? rows->size() : n;
+  std::vector<std::size_t> place(n, count);  // in `out`, of each node
+  out.nodes.reserve(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t node = rows ? (*rows)[k] : k;
+    place[node] = k;
+    out.nodes.push_back(view_node(fleet, node));
   }
   // Open: how far the pod's demand is from the node's part of the demand, flattest curves for the heaviest.
   const double at = (1 - out.demand_quantile) * open.total;
   double from = 0;
-  for (const std::size_t i : open.by_slope) {
-    const double to = from + open.places[i];
+  for (std::size_t k = 0; k < open.by_slope.size(); ++k) {
+    const double to = from + open.places[k];
     const double away = std::max({0.0, from - at, at - to}) / std::max(open.total, 1.0);
-    out.nodes[i].preference = -(kOutOfBand + away * kOutOfOpen);
     from = to;
+    if (place[open.by_slope[k]] == count) continue;
+    PlanView::Node& node = out.nodes[place[open.by_slope[k]]];
+    node.left = open.places[k];
+    node.preference = -(kOutOfBand + away * kOutOfOpen);
   }
-  if (out.pick) out.nodes[*out.pick].preference = 0;
+  if (out.pick && place[*out.pick] != count) out.nodes[place[*out.pick]].preference = 0;
+  return out;
+}
+
+// As of a node that is not open: the less likely its next place is ever filled, the less the plan would have it.
+PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
+  PlanView::Node node;
+  node.expected = progress_.expected[i];
+  node.empties_s = fleet.nodes[i].pods == 0 ? 0.0
+                   : fleet.pods_stay        ? std::numeric_limits<double>::infinity()
+                                            : std::max(0.0, fleet.nodes[i].empties_at_s - fleet.now_s);
+  const auto blocks = plan_->blocks_of(i);
+  const auto next = std::find_if(blocks.begin(), blocks.end(), [&](const Plan::Placed& placed) {
+    return static_cast<double>(placed.block.to) - progress_.done[i] >= 0.5;
+  });
+  const double likely =
+      next == blocks.end()
+          ? 0.0
+          : std::min(1.0, plan_->survival(next->end() - 1) / progress_.present / std::max(plan_->settled(), kTail));
+  node.preference = -(kOutOfBand + kOutOfOpen + (1 - likely) * kNotPlanned);
+  return node;
 }
 
 }  // namespace wattle::placement

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -35,8 +36,8 @@ class Planner final : public Rule {
   // Plans anew where it must, or wants it of the maker.
   void prepare(const Fleet& fleet) override;
   void plan_with(PlanMaker* maker) override { maker_ = maker; }
-  // The same choice, with what the plan says of every node; without a plan no nodes.
-  PlanView view(const Fleet& fleet, const Ask& ask);
+  // The same choice, with what the plan says of each of these nodes, every one by default; without a plan no nodes.
+  PlanView view(const Fleet& fleet, const Ask& ask, std::optional<std::span<const std::size_t>> rows = std::nullopt);
 
   void replan(const Fleet& fleet) { plan_ = std::make_shared<const Plan>(options_, fleet); }
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
@@ -45,22 +46,33 @@ class Planner final : public Rule {
   double plan_cost() const { return plan_->cost(); }
 
  private:
+  // Of one plan; each value has one entry per node of the fleet.
+  struct Progress {
+    std::shared_ptr<const Plan> plan;
+    std::uint64_t edition = 0;     // of the fleet
+    std::vector<double> done;      // pods of the plan that are there
+    std::vector<double> expected;  // pods that are still likely to come
+    double present = 1;            // survival where the plan stands now
+  };
   struct Open {
     std::vector<std::size_t> by_slope;  // nodes that are open, flattest first
-    std::vector<double> places;         // of each node of the fleet
-    double total = 0;                   // places
-    double present = 1;                 // survival where the plan stands now
-    std::vector<double> done;           // pods of the plan that are there, of each node
+    std::vector<double> places;         // of each of them
+    double total = 0;
   };
   bool stale(const Fleet& fleet) const;
   // A plan that this fleet's rows can be read with.
   bool ready(const Fleet& fleet);
+  void follow(const Fleet& fleet);
+  double still_expected(std::size_t node) const;
+  std::vector<Plan::Placed> blocks_in_order(const Fleet& fleet) const;
   Open open_places(const Fleet& fleet, const Ask& ask) const;
   std::optional<std::size_t> pick(const Fleet& fleet, const Ask& ask, const Open& open) const;
-  void view_nodes(const Fleet& fleet, const Open& open, PlanView& out) const;
+  PlanView::Node view_node(const Fleet& fleet, std::size_t node) const;
 
   PlannerOptions options_;
   std::shared_ptr<const Plan> plan_;
+  Progress progress_;
+  std::vector<std::size_t> moved_;  // nodes, of the last follow()
   PlanMaker* maker_ = nullptr;
 };
 

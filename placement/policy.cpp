@@ -45,10 +45,12 @@ class HighestQ : public Policy {
   }
 };
 
-// Rows that may be chosen are the open ones of a fleet.
-void open_only(const Question& question, Fleet& fleet) {
-  for (FleetNode& node : fleet.nodes) node.open = false;
-  for (const std::size_t row : question.feasible) fleet.nodes[question.node[row]].open = true;
+// The nodes that may be chosen.
+std::vector<std::size_t> feasible_nodes(const Question& question) {
+  std::vector<std::size_t> nodes;
+  nodes.reserve(question.feasible.size());
+  for (const std::size_t row : question.feasible) nodes.push_back(question.node[row]);
+  return nodes;
 }
 
 // The network, on the plan of who knows the cluster. Where nobody does (sim/train) there is no plan to be seen.
@@ -59,9 +61,8 @@ class Learned final : public HighestQ {
   void plan_with(PlanMaker* maker) override { planner_.plan_with(maker); }
   std::optional<PlanView> foresee(const Question& question) override {
     if (question.knowledge == nullptr) return std::nullopt;
-    Fleet& fleet = question.knowledge->fleet(question.view);
-    open_only(question, fleet);
-    return planner_.view(fleet, question.knowledge->ask(question.pod));
+    const Fleet& fleet = question.knowledge->fleet(question.view, feasible_nodes(question));
+    return planner_.view(fleet, question.knowledge->ask(question.pod), question.node);
   }
 
  private:
@@ -136,7 +137,6 @@ class ByRule final : public Policy {
   void rank(const Question& question, std::span<double> values) override {
     Fleet& fleet = fleet_for(question);
     const Ask ask = question.knowledge != nullptr ? question.knowledge->ask(question.pod) : ask_of(question.pod);
-    open_only(question, fleet);
     const auto chosen = rule_->choose(fleet, ask);
     double best = -INFINITY, worst = INFINITY;
     for (const std::size_t row : question.feasible) {
@@ -152,11 +152,14 @@ class ByRule final : public Policy {
 
  private:
   Fleet& fleet_for(const Question& question) {
-    if (question.knowledge != nullptr) return question.knowledge->fleet(question.view);
+    if (question.knowledge != nullptr) return question.knowledge->fleet(question.view, feasible_nodes(question));
     constexpr std::uint64_t kReviseEvery = 64;  // decisions: nobody says when the curves moved
     const std::uint64_t revision = ++asked_ / kReviseEvery + 1;
     own_ = fleet_of(question.view);
     own_.revision = revision;
+    own_.only = feasible_nodes(question);
+    for (FleetNode& node : own_.nodes) node.open = false;
+    for (const std::size_t row : own_.only) own_.nodes[row].open = true;
     return own_;
   }
 

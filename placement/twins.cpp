@@ -51,7 +51,7 @@ std::optional<std::size_t> Twins::choose(Side& side, const TwinQuestion& questio
     masked_.push_back(mask_reason(side.view.nodes[i], question.pod, question.mask));
     side.fleet.nodes[i].open = masked_.back().empty();
   }
-  const PlanView plan = planner.view(side.fleet, question.ask);
+  const PlanView plan = planner.view(side.fleet, question.ask, question.rows);
   if (plan.nodes.empty() || !plan.pick) return std::nullopt;
   if (!by_network) {
     double sum_w = 0, count = 0;

@@ -14,6 +14,7 @@ constexpr std::size_t kKeptTimes = 1024;
 constexpr std::size_t kKeptRewards = 100;
 constexpr std::size_t kMaxOpen = 512;          // decisions whose observation waits for a placement
 constexpr std::size_t kMaxOpenRows = 500'000;  // nodes in all of their observations
+constexpr Duration kExpireStateEvery = std::chrono::milliseconds(500);  // it looks at every node and pod
 constexpr Duration kForgetOpenAfter = std::chrono::minutes(5);
 
 template <class T>
@@ -178,8 +179,9 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const std::uint64_t id = next_id_++;
   placement::DecideOptions options = options_;
   options.epsilon = epsilon();
-  placement::Advice advice = placement::decide(state_.view(spec, now), spec, std::move(ask.candidates),
-                                               mind(usable(network)), options, figures_.decisions, random_);
+  const placement::ClusterView& view = state_.view(spec, index_.find(state_.raw_view(), ask.candidates), now);
+  placement::Advice advice = placement::decide(view, spec, std::move(ask.candidates), mind(usable(network)), options,
+                                               figures_.decisions, random_);
   wire::Decision decision = std::move(advice.record);
   if (contest_.left_out() && advice.top && spec.node_name.empty()) decision.reason = left_out_why_;
   decision.id = id;
@@ -366,7 +368,10 @@ void Decider::settle(MonoTime now) {
 
 void Decider::expire() {
   const MonoTime now = clock_.mono();
-  state_.expire(now);
+  if (now - state_expired_ >= kExpireStateEvery) {
+    state_expired_ = now;
+    state_.expire(now);
+  }
   settle(now);
   refresh(now);
   std::erase_if(repeatable_, [&](const auto& item) { return now - item.second.at > config_.repeat_within; });

@@ -181,7 +181,7 @@ class Decider {
   placement::Knowledge knowledge_;
   placement::RowIndex index_;
   placement::PlanMaker* maker_ = nullptr;
-  MonoTime refreshed_{};
+  MonoTime refreshed_{}, state_expired_{};
   Rivals rivals_;
   std::array<std::unique_ptr<placement::Policy>, kRivals.size()> rival_policies_;
   std::optional<ToCompare> to_compare_;

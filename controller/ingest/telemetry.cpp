@@ -386,9 +386,16 @@ std::optional<std::string> Telemetry::revoke(const std::string& node, const std:
 
 void Telemetry::expire() {
   const MonoTime now = clock_.mono();
+  if (now < nobody_is_silent_before_) return;
   std::vector<std::string> silent;
-  for (const auto& [node, session] : sessions_)
-    if (now - session.heard >= kDeadAfter) silent.push_back(node);
+  nobody_is_silent_before_ = now + kDeadAfter;
+  for (const auto& [node, session] : sessions_) {
+    if (now - session.heard >= kDeadAfter) {
+      silent.push_back(node);
+    } else {
+      nobody_is_silent_before_ = std::min(nobody_is_silent_before_, session.heard + kDeadAfter);
+    }
+  }
   for (const std::string& node : silent) {
     log_.warn("agent is silent", {{"node", node}, {"for_s", wattle::seconds(kDeadAfter)}});
     end_session(node);

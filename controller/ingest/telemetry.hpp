@@ -128,7 +128,8 @@ class Telemetry {
   OncePer told_{std::chrono::seconds(60)};
   RecordStore* store_;                                 // null: what is taken is as good as kept
   std::unordered_map<std::string, Session> sessions_;  // by node
-  std::unordered_map<std::string, History> history_;   // by identity name
+  MonoTime nobody_is_silent_before_{};
+  std::unordered_map<std::string, History> history_;  // by identity name
   TelemetryFigures figures_;
   ClockOffsets clocks_;
   std::vector<std::string_view> record_bytes_;  // of the message that is being read

@@ -65,10 +65,11 @@ void ClusterState::greet(const wire::Hello& hello) {
     node.row = free_row(now_);
     view_.nodes[node.row] = {};
     sampled_at_.resize(view_.nodes.size());
+    view_.edition_of.resize(view_.nodes.size());
     sampled_at_[node.row].reset();
     view_.nodes[node.row].name = hello.node;
   }
-  placement::NodeView& seen = view_of(node);
+  placement::NodeView& seen = change(node);
   if (seen.curve.samples() == 0 && hello.cpu_cores > 0) seen.curve = placement::PowerCurve::prior(hello.cpu_cores);
   seen.allocatable = {hello.cpu_cores, static_cast<double>(hello.memory_bytes)};
   seen.pod_capacity = hello.pod_capacity == 0 ? placement::NodeView{}.pod_capacity : hello.pod_capacity;
@@ -84,7 +85,7 @@ void ClusterState::disconnect(const std::string& name) {
 
 void ClusterState::adopt_curve(const std::string& name, const placement::PowerCurve& curve) {
   const Node* node = find(name);
-  if (node != nullptr && view_of(*node).curve.samples() == 0) view_of(*node).curve = curve;
+  if (node != nullptr && change(*node).curve.samples() == 0) change(*node).curve = curve;
 }
 
 Turn ClusterState::turn_of(Node& node, const Record& record, bool ahead, bool& again) {
@@ -157,7 +158,7 @@ void ClusterState::apply_node(Node& node, const Record& record) {
   node.idle_w = mean_w(record.node.idle_energy_uj, record.interval_ns);
   node.unattributed_w = mean_w(record.node.unattributed_energy_uj, record.interval_ns);
 
-  placement::NodeView& seen = view_of(node);
+  placement::NodeView& seen = change(node);
   seen.values = record.node;
   seen.power_w = node.power_w;
   seen.latency_ms.clear();
@@ -340,7 +341,7 @@ void ClusterState::unlist_app(const Pod& pod) {
 }
 
 void ClusterState::count_pods(const Node& node) {
-  placement::NodeView& seen = view_of(node);
+  placement::NodeView& seen = change(node);
   seen.pods = 0;
   seen.requested = {};
   for (const std::string& uid : node.pods) {
@@ -362,12 +363,28 @@ void ClusterState::count_pods(const Node& node) {
 }
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, MonoTime now) {
-  view_.now = now;
   // Row by row: a walk over the names would cost as much as the decision.
-  for (std::size_t row = 0; row < view_.nodes.size(); ++row) {
-    const std::optional<MonoTime>& at = sampled_at_[row];
-    view_.nodes[row].telemetry_age = at ? std::optional(std::max(Duration{0}, now - *at)) : std::nullopt;
-  }
+  for (std::size_t row = 0; row < view_.nodes.size(); ++row) tell_age(row, now);
+  count_what_waits(asked, now);
+  return view_;
+}
+
+const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, std::span<const std::size_t> rows,
+                                                 MonoTime now) {
+  for (const std::size_t row : rows)
+    if (row < view_.nodes.size()) tell_age(row, now);
+  count_what_waits(asked, now);
+  return view_;
+}
+
+void ClusterState::tell_age(std::size_t row, MonoTime now) {
+  const std::optional<MonoTime>& at = sampled_at_[row];
+  view_.nodes[row].telemetry_age = at ? std::optional(std::max(Duration{0}, now - *at)) : std::nullopt;
+}
+
+// What depends on the pod and on those that wait beside it.
+void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime now) {
+  view_.now = now;
   for (const std::size_t row : same_app_) view_.nodes[row].same_app_pods = 0;
   same_app_.clear();
   const auto same = bound_by_app_.find(asked.app);
@@ -385,7 +402,6 @@ const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked
     const Pod& pod = pods_.at(uid);
     if (uid != asked.uid && now - pod.asked_at < kPendingFor) ++view_.pending_pods;
   }
-  return view_;
 }
 
 }  // namespace wattle::controller

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -129,7 +130,12 @@ class ClusterState {
 
   // Ages and everything that depends on the pod are filled in for `now`; valid until the next call of anything.
   const placement::ClusterView& view(const placement::PodSpec& pod, MonoTime now);
+  // The same, with ages of these rows alone: the others' are those of an earlier call.
+  const placement::ClusterView& view(const placement::PodSpec& pod, std::span<const std::size_t> rows, MonoTime now);
+  // Nothing is filled in.
+  const placement::ClusterView& raw_view() const { return view_; }
   const placement::NodeView* node_view(const std::string& name) const;
+  const placement::NodeView& view_of(const Node& node) const { return view_.nodes[node.row]; }
   const std::map<std::string, Node>& nodes() const { return nodes_; }
   const Node* node(const std::string& name) const;
   const std::map<std::string, Pod>& pods() const { return pods_; }
@@ -138,7 +144,13 @@ class ClusterState {
 
  private:
   Node* find(const std::string& name);
-  placement::NodeView& view_of(const Node& node) { return view_.nodes[node.row]; }
+  // To change it: who reads the view is told.
+  placement::NodeView& change(const Node& node) {
+    view_.edition_of[node.row] = ++view_.edition;
+    return view_.nodes[node.row];
+  }
+  void tell_age(std::size_t row, MonoTime now);
+  void count_what_waits(const placement::PodSpec& asked, MonoTime now);
   static Turn turn_of(Node& node, const Record& record, bool ahead, bool& again);
   void add_up(Node& node, const Record& record);
   void apply_node(Node& node, const Record& record);

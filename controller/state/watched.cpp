@@ -20,7 +20,7 @@ void ClusterState::adopt(const std::string& name, std::shared_ptr<const kube::No
 }
 
 void ClusterState::judge(Node& node) {
-  placement::NodeView& seen = view_of(node);
+  placement::NodeView& seen = change(node);
   seen.ready = !node.deleted && (node.kube == nullptr || (node.kube->ready && !node.kube->cordoned));
   if (node.kube == nullptr) return;
   if (node.kube->cpu_cores > 0) seen.allocatable.cpu_cores = node.kube->cpu_cores;
@@ -71,8 +71,8 @@ void ClusterState::retire_nodes(MonoTime now) {
       ++entry;
       continue;
     }
-    view_of(node) = {};
-    view_of(node).ready = false;
+    change(node) = {};
+    change(node).ready = false;
     sampled_at_[node.row].reset();
     free_rows_.emplace_back(node.row, now);
     entry = nodes_.erase(entry);

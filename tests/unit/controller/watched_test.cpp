@@ -256,6 +256,7 @@ TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is
   rig.decider->expire();
   CHECK(rig.state.node("n2") != nullptr);  // a pod is there still
   rig.tell_gone("p1");
+  rig.clock.advance(500ms);
   rig.decider->expire();
   CHECK(rig.state.node("n2") == nullptr);
   CHECK(rig.decider->ask(ask_for("p2", {"n1", "n2"})).decision_id != 0);
