@@ -1,4 +1,8 @@
 // server: the bound sockets, Server (ROUTER) and Publisher (XPUB).
+#include <algorithm>
+#include <functional>
+#include <set>
+
 #include "common/transport/context.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/transport/watch.hpp"
@@ -113,7 +117,8 @@ struct Publisher::Impl {
   Context::Impl& context;
   ServerOptions options;
   Handle socket;
-  std::optional<Watch> watch;  // goes before the socket
+  std::optional<Watch> watch;                        // goes before the socket
+  std::set<std::string, std::less<>> subscriptions;  // prefixes of topics
 
   Status open();
 };
@@ -143,6 +148,7 @@ Status Publisher::rebind() {
 }
 
 void Publisher::close() {
+  impl_->subscriptions.clear();
   impl_->watch.reset();
   impl_->socket.close();
 }
@@ -166,8 +172,20 @@ bool Publisher::drain() {
       impl_->watch->read();
       return subscribed;
     }
-    subscribed = subscribed || frame.bytes().starts_with('\x01');
+    if (frame.bytes().empty()) continue;
+    const std::string topic(frame.bytes().substr(1));
+    if (frame.bytes().front() != '\x01') {
+      impl_->subscriptions.erase(topic);  // told when the last one leaves
+      continue;
+    }
+    impl_->subscriptions.insert(topic);
+    subscribed = true;
   }
+}
+
+bool Publisher::wanted(std::string_view topic) const {
+  return std::any_of(impl_->subscriptions.begin(), impl_->subscriptions.end(),
+                     [&](const std::string& prefix) { return topic.starts_with(prefix); });
 }
 
 const std::string& Publisher::endpoint() const { return impl_->options.endpoint; }

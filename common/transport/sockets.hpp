@@ -148,6 +148,8 @@ class Publisher final : public Socket {
   void publish(std::string_view topic, std::string_view bytes);
   // Reads subscription messages so that they do not pile up; true if somebody newly subscribed.
   bool drain();
+  // Somebody subscribes to it, as far as drain() has read: what nobody hears need not be made.
+  bool wanted(std::string_view topic) const;
   // Ends every connection and listens at the same endpoint again, so that ZAP is asked about each subscriber anew.
   // conflict: the old listener is not gone yet; nothing is published until a further call succeeds.
   Status rebind();

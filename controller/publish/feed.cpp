@@ -75,9 +75,7 @@ void Feed::drain(const Log& log, MonoTime now) {
     closed_ = false;
     log.info("feed bound again", {{"endpoint", publisher_.endpoint()}});
   }
-  if (!publisher_.drain()) return;
-  subscribed_ = true;
-  changed_ = true;
+  if (publisher_.drain()) changed_ = true;
 }
 
 bool Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
@@ -87,6 +85,7 @@ bool Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
     changed_ = true;
   }
   if (!making_) {
+    if (!publisher_.wanted(transport::kTopicBoard)) return false;
     const bool due = board_seq_ == 0 || now - board_at_ >= kBoardEvery;
     if (!due && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return false;
     making_ = empty_board(decider, networks);
@@ -103,7 +102,7 @@ bool Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
 }
 
 void Feed::state(const std::string& name, const ClusterState& cluster, MonoTime now) {
-  if (!subscribed_) return;
+  if (!publisher_.wanted(transport::kTopicState)) return;
   const Node* node = cluster.node(name);
   const auto [at, fresh] = state_at_.try_emplace(name, now);
   if (node == nullptr || (!fresh && node->connected && now - at->second < kStateAtMostEvery)) return;
@@ -113,9 +112,10 @@ void Feed::state(const std::string& name, const ClusterState& cluster, MonoTime 
 }
 
 void Feed::decisions(Decider& decider) {
+  const bool wanted = publisher_.wanted(transport::kTopicDecision);
   for (const std::uint64_t id : decider.take_changed()) {
-    const LoggedDecision* entry = decider.log().find(id);
-    if (subscribed_ && entry != nullptr) publisher_.publish(transport::kTopicDecision, wire::encode(entry->decision));
+    const LoggedDecision* entry = wanted ? decider.log().find(id) : nullptr;
+    if (entry != nullptr) publisher_.publish(transport::kTopicDecision, wire::encode(entry->decision));
   }
 }
 

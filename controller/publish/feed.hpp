@@ -1,6 +1,6 @@
 // feed: boards, node states and decisions for whoever subscribed.
 // Rules    a board every second, and at most every 250 ms when something changed; states as samples come, at most one a
-//          second per node; nothing but boards is encoded before somebody ever subscribed
+//          second per node; nothing is made that nobody subscribes to
 //          a publisher cannot drop one subscriber: rebind() ends all connections, and who still may comes back and asks
 //          for a snapshot
 // Errors   none: a subscriber with a full queue loses messages and asks for a snapshot; an endpoint that cannot be had
@@ -44,7 +44,6 @@ class Feed {
   transport::Publisher publisher_;
   std::uint64_t epoch_;
   std::uint64_t board_seq_ = 0, state_seq_ = 0;
-  bool subscribed_ = false;
   bool changed_ = true;
   bool closed_ = false;  // between rebind() and a listener of our own again
   std::uint64_t rebinds_ = 0;

@@ -260,6 +260,8 @@ TEST_CASE("a subscriber gets what its topics name") {
     return subscribed;
   }));
   CHECK_FALSE(publisher->drain());
+  CHECK(publisher->wanted(kTopicBoard));
+  CHECK_FALSE(publisher->wanted(kTopicState));
   publisher->publish(kTopicState, "not asked for");
   publisher->publish(kTopicBoard, "the board");
   const auto got = subscriber->receive(kPatience);
@@ -268,6 +270,11 @@ TEST_CASE("a subscriber gets what its topics name") {
   CHECK(got->bytes == "the board");
   CHECK_FALSE(subscriber->receive());
   CHECK(subscriber->link() == Link::up);
+  subscriber = fail(Errc::unavailable, "subscriber", "has gone");
+  CHECK(eventually([&] {
+    CHECK_FALSE(publisher->drain());
+    return !publisher->wanted(kTopicBoard);
+  }));
 }
 
 TEST_CASE("a subscriber with a key that is not allowed is told") {
