@@ -38,6 +38,7 @@ type result struct {
 	P50      float64 `json:"p50_ms"`
 	P99      float64 `json:"p99_ms"`
 	Max      float64 `json:"max_ms"`
+	Named    float64 `json:"named"` // nodes that an answer scores, mean
 }
 
 func number(text string) int {
@@ -49,11 +50,11 @@ func number(text string) int {
 	return value
 }
 
-func ask(client *http.Client, url string, body []byte, names int) (float64, bool) {
+func ask(client *http.Client, url string, body []byte, names int) (float64, int, bool) {
 	begun := time.Now()
 	answer, err := client.Post(url+"/prioritize", "application/json", bytes.NewReader(body))
 	if err != nil {
-		return 0, false
+		return 0, 0, false
 	}
 	text, err := io.ReadAll(answer.Body)
 	took := time.Since(begun).Seconds() * 1e3
@@ -62,7 +63,8 @@ func ask(client *http.Client, url string, body []byte, names int) (float64, bool
 		Host  string
 		Score int64
 	}
-	return took, err == nil && answer.StatusCode == 200 && json.Unmarshal(text, &scores) == nil && len(scores) == names
+	fine := err == nil && answer.StatusCode == 200 && json.Unmarshal(text, &scores) == nil && len(scores) <= names
+	return took, len(scores), fine
 }
 
 func main() {
@@ -80,6 +82,7 @@ func main() {
 	client := &http.Client{}
 	times := make([][]float64, len(urls))
 	failures := make([]int, len(urls))
+	named := make([]int, len(urls))
 	tick := time.NewTicker(time.Second / time.Duration(pace))
 	const warmUp = 20
 	for i := 0; i < requests+warmUp; i++ {
@@ -87,12 +90,13 @@ func main() {
 		body := []byte(`{"Pod":` + fmt.Sprintf(pod, uid[24:], uid, i) + `,"Nodes":null,"NodeNames":` + string(list) + `}`)
 		for u, url := range urls {
 			<-tick.C
-			took, fine := ask(client, url, body, count)
+			took, scored, fine := ask(client, url, body, count)
 			if i < warmUp {
 				continue
 			}
 			if fine {
 				times[u] = append(times[u], took)
+				named[u] += scored
 			} else {
 				failures[u]++
 			}
@@ -103,6 +107,7 @@ func main() {
 		out := result{URL: url, Names: count, Requests: requests, Failures: failures[u]}
 		if last := len(times[u]) - 1; last >= 0 {
 			out.P50, out.P99, out.Max = times[u][last/2], times[u][last*99/100], times[u][last]
+			out.Named = float64(named[u]) / float64(len(times[u]))
 		}
 		line, _ := json.Marshal(out)
 		fmt.Println(string(line))

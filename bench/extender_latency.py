@@ -86,7 +86,7 @@ def run(options, folder):
                     sources = {label: n - before.get(label, 0) for label, n in house.answers().items() if n > before.get(label, 0)}
                     found["answers"].append({"names": count, "wattle": ours, "noop": theirs, "sources": sources,
                                              "decide_p50_ms": status["decide_p50_us"] / 1e3, "decide_p99_ms": status["decide_p99_us"] / 1e3})
-                    print(f"{count} names: " + ", ".join(f"{who} p50 {one['p50_ms']:.2f} p99 {one['p99_ms']:.2f} max {one['max_ms']:.1f} ms, {one['failures']} failed"
+                    print(f"{count} names: " + ", ".join(f"{who} p50 {one['p50_ms']:.2f} p99 {one['p99_ms']:.2f} max {one['max_ms']:.1f} ms, {one['named']:.0f} scored, {one['failures']} failed"
                                                          for who, one in (("wattle", ours), ("noop", theirs))) +
                           f"; decision p50 {status['decide_p50_us'] / 1e3:.2f} p99 {status['decide_p99_us'] / 1e3:.2f} ms; {sources}", flush=True)
             finally:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace wattle::placement {
 namespace {
@@ -71,7 +72,18 @@ Choice choose(const std::vector<std::size_t>& feasible, const std::vector<double
   return choice;
 }
 
-// 10 for the advised row, 0..5 for the other feasible ones.
+// The value that a row must be above to be ranked; with ties at the last place none of them is.
+double above_rank(const std::vector<std::size_t>& feasible, const std::vector<double>& values) {
+  if (feasible.size() <= kRanked) return -INFINITY;
+  std::vector<double> sorted;
+  sorted.reserve(feasible.size());
+  for (const std::size_t row : feasible) sorted.push_back(values[row]);
+  const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(kRanked);
+  std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
+  return *last;
+}
+
+// 10 for the advised row, 0..5 for the other feasible ones that are among the best.
 std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>& values, std::size_t advised) {
   std::vector<std::int64_t> scores(rows.node.size(), 0);
   double best = -INFINITY, worst = INFINITY;
@@ -79,7 +91,9 @@ std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>&
     best = std::max(best, values[row]);
     worst = std::min(worst, values[row]);
   }
+  const double above = above_rank(rows.feasible, values);
   for (const std::size_t row : rows.feasible) {
+    if (row != advised && !(values[row] > above)) continue;
     const double share = best - worst > kTie ? (values[row] - worst) / (best - worst) : 1.0;
     scores[row] = row == advised ? 10 : static_cast<std::int64_t>(std::lround(5 * share));
   }

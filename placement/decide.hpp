@@ -1,7 +1,7 @@
 // decide: one pod, one view, one policy -> scores, advice and its whole explanation. The same code live and simulated.
 // Masks    come before every policy: a node that they exclude is never advised and scores 0
-// Scores   the advised node 10; other feasible nodes 0..5 by the policy's values between worst and best; masked and
-//          unknown nodes 0
+// Scores   the advised node 10; of other feasible nodes the kRanked best 0..5 by the policy's values between worst and best;
+//          the rest, masked and unknown nodes 0
 // Errors   none: with no candidates, or all masked, the advice is neutral (all 0) and says why
 // Threads  pure but for the policy, its knowledge and the generator passed in
 #pragma once
@@ -22,6 +22,9 @@
 #include "placement/row_index.hpp"
 
 namespace wattle::placement {
+
+// Who is behind so many others is not chosen for being ranked, and each score costs kube-scheduler some microseconds.
+inline constexpr std::size_t kRanked = 100;
 
 // Who decides, and from what it knows.
 struct Mind {

@@ -236,9 +236,11 @@ std::string format_filter_nodes(std::string_view raw_nodes) {
 
 std::string format_scores(std::span<const std::string> candidates, std::span<const std::int64_t> scores) {
   std::string out = "[";
-  out.reserve(candidates.size() * kBytesPerScore);
+  const auto named = scores.size() - static_cast<std::size_t>(std::count(scores.begin(), scores.end(), 0));
+  out.reserve(named * kBytesPerScore);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i > 0) out += ',';
+    if (scores[i] == 0) continue;
+    if (out.back() != '[') out += ',';
     out += "{\"Host\":";
     append_text(out, candidates[i]);
     out += ",\"Score\":";

@@ -30,7 +30,8 @@ std::vector<std::string> names_of(std::string_view json);
 // The value of a member of the outermost object as it stands in a text that is JSON; absent: there is none, or it is null.
 std::optional<std::string_view> raw_member(std::string_view json, std::string_view key);
 
-// One object per candidate, in order. Both have the same size.
+// One object per candidate whose score is not 0, in order; both have the same size. A node that is left out counts 0 for
+// kube-scheduler, which reads, boxes and draws lots for each that is named: an empty list leaves it as it is without us.
 std::string format_scores(std::span<const std::string> candidates, std::span<const std::int64_t> scores);
 
 // What passed, and why others did not. Who does not pass does not because of what preempting pods would not change.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Bad input gets a clear answer and hurts nobody: wrong configuration keys, wrong keys, garbage on every socket, garbage HTTP,
 no candidates, one, unknown ones, all masked, annotations that are no numbers. After each the house still works."""
+import collections
 import json
 import random
 import shutil
@@ -31,9 +32,10 @@ def raw(port, data, read=True):
 
 
 def scores(answer):
+    """Of each node that the answer names; who is not named counts 0."""
     status, body = answer
     assert status == 200, (status, body)
-    return {row["Host"]: row["Score"] for row in json.loads(body)}
+    return collections.Counter({row["Host"]: row["Score"] for row in json.loads(body)})
 
 
 def configuration(house):
@@ -101,9 +103,9 @@ def extender(house):
     got = scores(fetch(url, extender_args("u2", ["ghost-1", house.node, "ghost-2"])))
     check("unknown nodes get 0, the known one more", got["ghost-1"] == 0 and got["ghost-2"] == 0 and got[house.node] == 10, got)
     got = scores(fetch(url, extender_args("u3", ["ghost-1", "ghost-2"])))
-    check("all masked: neutral", set(got.values()) == {0}, got)
+    check("all masked: neutral", not got, got)
     got = scores(fetch(url, extender_args("u4", [house.node], cpu="1000")))
-    check("a pod that fits nowhere: neutral", set(got.values()) == {0}, got)
+    check("a pod that fits nowhere: neutral", not got, got)
     got = scores(fetch(url, extender_args("u5", [house.node], annotations={
         "wattle.dev/latency-soft-ms": "fast", "wattle.dev/latency-hard-ms": "1e999"})))
     check("annotations that are no numbers are ignored", got[house.node] == 10, got)

@@ -80,6 +80,30 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
   }));
 }
 
+TEST_CASE("of many candidates the best are scored, and none below one that is not") {
+  CHECK(rc::check([] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const ClusterView view = random_view(seed, *rc::gen::inRange<std::size_t>(90, 300));
+    const testing::MixtureNetwork network;
+    std::mt19937_64 random(seed);
+    const char* policies[] = {"dqn", "kube-default", "random", "planner"};
+    const Advice advice =
+        advise(view, small_pod(), names_of(view), random, policies[*rc::gen::inRange(0, 4)], {}, &network);
+    double least_scored = INFINITY, most_unscored = -INFINITY;
+    std::size_t scored = 0;
+    for (std::size_t i = 0; i < advice.scores.size(); ++i) {
+      if (!advice.record.candidates[i].masked.empty() || i == advice.top) continue;
+      const double value = advice.values[advice.row_of[i]];
+      if (advice.scores[i] > 0) ++scored;
+      (advice.scores[i] > 0 ? least_scored : most_unscored) =
+          advice.scores[i] > 0 ? std::min(least_scored, value) : std::max(most_unscored, value);
+    }
+    RC_ASSERT(scored <= kRanked);
+    RC_ASSERT(least_scored >= most_unscored);
+    RC_ASSERT(!advice.top || advice.scores[*advice.top] == 10);
+  }));
+}
+
 TEST_CASE("permuting the candidates permutes the scores") {
   CHECK(rc::check([] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();

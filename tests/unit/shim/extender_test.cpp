@@ -237,11 +237,12 @@ TEST_CASE("what would take much more memory than it has bytes is refused before 
   }
 }
 
-TEST_CASE("scores are a bare array of integers in candidate order") {
+TEST_CASE("scores are a bare array of integers in candidate order, without those that are 0") {
   const std::vector<std::string> nodes{"b", "a\"\\", "b"};
   const std::vector<std::int64_t> scores{10, 0, 10};
-  CHECK(format_scores(nodes, scores) ==
-        R"([{"Host":"b","Score":10},{"Host":"a\"\\","Score":0},{"Host":"b","Score":10}])");
+  CHECK(format_scores(nodes, scores) == R"([{"Host":"b","Score":10},{"Host":"b","Score":10}])");
+  CHECK(format_scores(nodes, std::vector<std::int64_t>{0, 3, 0}) == R"([{"Host":"a\"\\","Score":3}])");
+  CHECK(format_scores(nodes, std::vector<std::int64_t>{0, 0, 0}) == "[]");
   CHECK(format_scores({}, {}) == "[]");
 }
 
