@@ -40,13 +40,26 @@ def missing_tools():
 
 
 class Buildah:
-    """With a storage of its own in the folder: what is there already is not built again."""
+    """With a storage of its own in the folder: what is there already is not built again. As a context it leaves nothing mounted."""
 
     def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
+        self.folder = pathlib.Path(folder).resolve()
         # One overlay does not lie on another, as it would in a container
         stacked = debian.run("stat", "--file-system", "--format=%T", str(folder)).strip() == "overlayfs"
         self.options = ["--root", f"{folder}/root", "--runroot", f"{folder}/run", "--storage-driver", "vfs" if stacked else "overlay"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        mounts = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
+        for path in reversed([path for path in mounts if path.startswith(f"{self.folder}/")]):
+            debian.run("umount", path)
+
+    def stop(self):
+        """A build of several stages leaves the containers of the earlier ones mounted, and one that was cut off leaves all."""
+        self("rm", "--all")
 
     def __call__(self, *arguments):
         return debian.run("buildah", *self.options, *map(str, arguments)).strip()
@@ -74,6 +87,11 @@ class Buildah:
     def build(self, target, base, context, programs):
         self("build", "--isolation", "chroot", "--layers", "--pull-never", "--build-arg", f"BASE={base}", "--build-arg", f"PROGRAMS={programs}",
              "--file", ROOT / "k8s/images/Dockerfile", "--target", target, "--tag", f"wattle-{target}", context)
+
+    def prune(self):
+        """Drops the layers of what was built before and has no name any more."""
+        self.stop()
+        self("rmi", "--prune")
 
     def config(self, target):
         return json.loads(self("inspect", "--type", "image", f"wattle-{target}"))["OCIv1"]["config"]

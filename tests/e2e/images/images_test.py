@@ -91,11 +91,11 @@ def main():
     with tempfile.TemporaryDirectory(prefix="wattle-images-") as folder:
         try:
             context = context_of(options.binaries, folder, options.compile)
-            buildah = Buildah(storage() if options.cached else folder)
-            base = buildah.base()
-            for target in options.only.split(","):
-                buildah.build(target, base, context, "compiled" if options.compile else "prebuilt")
-                check_image(buildah, target, folder)
+            with Buildah(storage() if options.cached else folder) as buildah:
+                base = buildah.base()
+                for target in options.only.split(","):
+                    buildah.build(target, base, context, "compiled" if options.compile else "prebuilt")
+                    check_image(buildah, target, folder)
         except ImageError as error:
             check("the images are built", False, str(error))
     print("images: every claim holds" if failures == 0 else f"images: {failures} claims failed")

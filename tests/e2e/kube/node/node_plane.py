@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 from control_plane import ControlPlane  # noqa: E402
 from house import HouseError, free_ports  # noqa: E402
 
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # whatever ends us, ctest's time limit too
 HOST = "10.0.2.2"  # this machine, as QEMU's user network shows it to a guest
 FIRST_SERVICE = "10.96.0.1"
 # What ControlPlane tells its API server, and what it is told here; None: nothing
@@ -60,7 +61,7 @@ class NodePlane(ControlPlane):
     def start(self, name, *command):
         if name == "kube-apiserver":
             command = self.as_clusters_are(command)
-        super().start(name, *command)
+        super().start(name, *ENDS_WITH_US, *command)
 
     def as_clusters_are(self, command):
         pairs = zip(command, (*command[1:], ""))

@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1]), str(HERE.parents[1] / "machine"
 import image  # noqa: E402
 import machine  # noqa: E402
 from house import HouseError, free_ports, wait_until  # noqa: E402
-from node_plane import HOST  # noqa: E402
+from node_plane import ENDS_WITH_US, HOST  # noqa: E402
 
 NAME = "real-1"
 PAUSE = "registry.test/pause:1"  # what holds a pod's namespaces
@@ -80,7 +80,7 @@ class Machine:
         command = machine.qemu(kernel, MEMORY_MIB, self.console, ((root, how), (payload, "readonly=on")), "psi=1 net.ifnames=0 mitigations=off")
         with open(self.dir / "qemu.log", "wb") as log:
             self.process = subprocess.Popen(
-                [*command, "-netdev", f"user,id=net{forwards}", "-device", "virtio-net-pci,netdev=net", "-device", "virtio-serial",
+                [*ENDS_WITH_US, *command, "-netdev", f"user,id=net{forwards}", "-device", "virtio-net-pci,netdev=net", "-device", "virtio-serial",
                  "-chardev", f"socket,id=agent,path={self.dir}/agent,server=on,wait=off", "-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"],
                 stdout=log, stderr=log)
 
@@ -163,15 +163,16 @@ class RealNode(Machine):
 
 
 class GuestAgent:
-    """QEMU's, over its socket, which takes one caller at a time: so it is closed after each command."""
+    """QEMU's, over its socket, which takes one caller at a time: so it is closed after each command. An answer may be due to a caller that gave
+    up, so each begins by a mark and passes over what comes before it."""
 
     def __init__(self, node):
         self.node = node
 
     @contextlib.contextmanager
-    def asking(self):
+    def asking(self, seconds=120):
         with socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(10)
+            line.settimeout(seconds)
             line.connect(str(self.node.dir / "agent"))
             with line.makefile("rb") as answers:
                 def ask(what, **arguments):
@@ -180,14 +181,17 @@ class GuestAgent:
                     if "error" in answer:
                         raise HouseError(f"guest agent: {what}: {answer['error']}")
                     return answer["return"]
+                mark = time.monotonic_ns() & 0xFFFFFF
+                line.sendall(json.dumps({"execute": "guest-sync", "arguments": {"id": mark}}).encode() + b"\n")
+                while json.loads(answers.readline()) != {"return": mark}:
+                    pass
                 yield ask
 
     def wait_for(self, seconds):
         def there():
             self.node.alive()
-            mark = time.monotonic_ns() & 0xFFFFFF
-            with self.asking() as ask:
-                return ask("guest-sync", id=mark) == mark
+            with self.asking(10):
+                return True
         try:
             wait_until("the machine's guest agent answers", there, seconds)
         except HouseError as error:

@@ -1,6 +1,6 @@
 """wattle_there: `wattle` as its operator runs it: with the key that the Job left in a Secret, through a port that leads to the controller.
 
-Errors   HouseError with what `wattle` said
+Errors   HouseError with what `wattle` said last
 """
 import base64
 import json
@@ -9,7 +9,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from house import HouseError  # noqa: E402
+from house import HouseError, wait_until  # noqa: E402
+
+
+PATIENCE = 600  # a controller on an emulated processor may keep a caller waiting
 
 
 class WattleThere:
@@ -21,13 +24,15 @@ class WattleThere:
         self.key.chmod(0o400)
         self.server_key.write_text(plane.call("GET", "/api/v1/namespaces/wattle/configmaps/wattle-public")["data"]["controller.pub"], encoding="utf-8")
 
-    def __call__(self, *words, timeout=60):
-        ran = subprocess.run([self.wattle, "--server", self.server, "--key", self.key, "--server-key", self.server_key, "--timeout", "30s", *words],
-                             capture_output=True, text=True, timeout=timeout, check=False)
-        return ran.returncode, ran.stdout, ran.stderr
+    def __call__(self, *words):
+        """What it prints, once the controller answers."""
+        def asked():
+            ran = subprocess.run([self.wattle, "--server", self.server, "--key", self.key, "--server-key", self.server_key, "--timeout", "30s", *words],
+                                 capture_output=True, text=True, check=False)
+            if ran.returncode != 0:
+                raise HouseError(f"exit {ran.returncode}: {ran.stderr[-500:]}")
+            return ran.stdout
+        return wait_until(f"wattle {' '.join(words)} answers", asked, PATIENCE)
 
     def query(self, *words):
-        code, said, complaint = self(*words, "-o", "json")
-        if code != 0:
-            raise HouseError(f"wattle {' '.join(words)}: exit {code}: {complaint[-500:]}")
-        return json.loads(said)
+        return json.loads(self(*words, "-o", "json"))
