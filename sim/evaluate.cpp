@@ -102,7 +102,7 @@ class Chooser {
  private:
   Chooser(Env& env, const Contestant& contestant, std::uint64_t seed)
       : env_(&env), contestant_(&contestant), ties_(mix(seed, 0x74696573ULL)), exploration_(mix(seed, 0x65787021ULL)) {
-    options_.reward = env.options().reward;
+    options_.reward = contestant.reward.value_or(env.options().reward);
     options_.mask = env.options().mask;
   }
 
@@ -186,6 +186,7 @@ void read_truth(EpisodeFigures& figures, Env& env) {
   figures.latency_p95_ms = truth.latency_ms.quantile(0.95);
   figures.response_ms = 1000 * ratio(truth.response_s, truth.requests);
   figures.response_p95_ms = truth.response_ms.quantile(0.95);
+  figures.failed_ratio = ratio(truth.failed_requests, truth.requests + truth.failed_requests);
   figures.pressure_ratio = ratio(truth.pressure_pod_s, truth.pod_s);
   figures.imbalance_pct = ratio(truth.imbalance_pct_s, time_s);
   figures.utilisation_pct = 100 * ratio(truth.utilisation_s, time_s);

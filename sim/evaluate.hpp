@@ -36,6 +36,7 @@ struct Contestant {
   Rule rule = Rule::decide;
   std::string policy = "dqn";                 // of Rule::decide, as in placement/policy; of Rule::baseline, its name
   const models::QNetwork* network = nullptr;  // of a policy that learns
+  std::optional<placement::RewardConfig> reward;  // that it goes by; absent: the environment's
 };
 
 struct EpisodeFigures {
@@ -50,6 +51,7 @@ struct EpisodeFigures {
   double active_node_s = 0;
   double latency_p95_ms = 0;  // of latency-bound pod time
   double response_ms = 0, response_p95_ms = 0;
+  double failed_ratio = 0;                        // of users' requests
   double imbalance_pct = 0, utilisation_pct = 0;  // means over the episode
   double crowded_ratio = 0;                       // share of node time beyond the node's crowded_ratio
   double stranded_ratio = 0, lost_pods = 0;

@@ -1,6 +1,7 @@
 #include "sim/scenario.hpp"
 
 #include "sim/scenarios/apps.hpp"
+#include "sim/scenarios/services.hpp"
 #include "sim/scenarios/troubles.hpp"
 
 namespace wattle::sim {
@@ -16,12 +17,22 @@ placement::Resources size_of(const WorldOptions& world) {
   return sum;
 }
 
+void resize(ServerModel& server, double cores) {
+  const double times = cores / server.cores;
+  server.cores = cores;
+  server.memory_bytes *= times;
+  for (double& watts : server.watts) watts *= times;
+  server.sleep_w *= times;
+  server.wake_energy_j *= times;
+}
+
 std::vector<ServerModel> servers_of(const Scenario& scenario, const std::vector<ServerModel>& measured,
                                     std::uint64_t seed) {
   std::vector<ServerModel> fleet = synthetic_fleet(scenario.nodes, seed);
   if (!measured.empty()) fleet = draw_fleet(measured, scenario.nodes, seed).value();
-  if (!scenario.equal_nodes) return fleet;
   for (ServerModel& server : fleet) {
+    if (scenario.cores > 0) resize(server, scenario.cores);
+    if (!scenario.equal_nodes) continue;
     const std::string name = server.name;
     server = fleet.front();
     server.name = name;
@@ -68,6 +79,10 @@ WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>
     for (std::size_t i = 0; i + 1 < options.nodes.size(); ++i)
       options.nodes[i].blocked_cores = 0.5 * options.nodes[i].server.cores;
   }
+  if (scenario.apps == Apps::services) {
+    options.requests.per_s = request_rates(seed);
+    for (NodeSpec& node : options.nodes) node.latency_ms = kServiceLatency_ms;
+  }
   const double length_s =
       interval_s(scenario, profiles_of(scenario, seed), size_of(options)) * static_cast<double>(scenario.placements);
   options.trouble = draw_troubles(scenario.trouble, options.nodes, length_s, seed);
@@ -79,10 +94,21 @@ Arrivals::Arrivals(const Scenario& scenario, const WorldOptions& world, std::uin
       workload_(profiles_of(scenario, apps_seed), workload_options(scenario), seed),
       random_(mix(seed, 0x617272697665ULL)),
       interval_s_(interval_s(scenario, workload_.profiles(), size_of(world))),
-      limit_cores_(scenario.load_ratio * size_of(world).cpu_cores) {}
+      limit_cores_(scenario.load_ratio * size_of(world).cpu_cores) {
+  if (scenario.kind == Kind::scaled) replicas_ = scale(workload_.profiles(), world.requests.per_s);
+}
+
+std::optional<Arrivals::Arrival> Arrivals::next_replica() {
+  if (made_ >= replicas_.size()) return std::nullopt;
+  const Replica& replica = replicas_[made_++];
+  Arrival arrival{replica.at_s, workload_.next_of(replica.app), 0};
+  arrival.pod.life_s = replica.life_s;
+  return arrival;
+}
 
 std::optional<Arrivals::Arrival> Arrivals::next() {
   if (made_ >= scenario_.placements) return std::nullopt;
+  if (scenario_.kind == Kind::scaled) return next_replica();
   Arrival arrival;
   arrival.pod = workload_.next();
   requested_cores_ += arrival.pod.spec.request.cpu_cores;

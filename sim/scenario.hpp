@@ -24,14 +24,16 @@ enum class Kind {
   fill,    // pods stay for ever
   churn,   // pods come at random and live their time
   burst,   // pods stay; after `window` of them the rest comes within burst_s
+  scaled,  // replicas follow the rate of requests
 };
 
 enum class Apps {
-  thesis,  // one application, again and again
-  mixed,   // request sizes whose use has little to do with them
-  drs,     // CPU-, network- and disk-intensive ones in turn
-  users,   // a service that closed-loop users ask
-  memory,  // memory alone, normally distributed
+  thesis,    // one application, again and again
+  mixed,     // request sizes whose use has little to do with them
+  drs,       // CPU-, network- and disk-intensive ones in turn
+  users,     // a service that closed-loop users ask
+  memory,    // memory alone, normally distributed
+  services,  // those of one application, asked at a rate
 };
 
 // What befalls it; sim/scenarios/troubles draws it.
@@ -46,6 +48,7 @@ struct Scenario {
   std::size_t placements = 300;  // of an episode; fill: at most, it ends when load is reached
   bool idle_nodes_sleep = false;
   bool equal_nodes = false;  // all of one model
+  double cores = 0;          // of every node, watts and memory in proportion; 0: as drawn
   double load_ratio = 0.6;   // fill, churn: requested share of all cores at the end, or in the steady state
   double interval_s = 10;    // batch, window, fill, burst: between arrivals
   double life_s = 900;       // churn: mean over the applications, about
@@ -57,7 +60,7 @@ struct Scenario {
   double aftermath_s = 180;  // after the last placement: its node may have to wake, then the outcome window passes
 };
 
-inline constexpr std::array<Scenario, 15> kScenarios{{
+inline constexpr std::array<Scenario, 16> kScenarios{{
     {.name = "thesis_test1",
      .help = "create 30 pods (250m, 64 MiB, soft 20 ms, hard 30 ms), delete all, repeat",
      .kind = Kind::batch,
@@ -106,6 +109,14 @@ inline constexpr std::array<Scenario, 15> kScenarios{{
      .equal_nodes = true,
      .load_ratio = 0.7,
      .life_s = 300},
+    {.name = "provisioning",
+     .help = "replicas of 8 services follow 1,000 to 5,000 requests a second, twice up and down in an hour",
+     .kind = Kind::scaled,
+     .apps = Apps::services,
+     .nodes = 8,
+     .placements = 2000,
+     .cores = 12,
+     .load_ratio = 0.7},
     {.name = "fill",
      .help = "mixed pods that stay, until 65% is requested",
      .kind = Kind::fill,
@@ -162,6 +173,12 @@ Result<Scenario> find_scenario(std::string_view name);
 // from others.
 WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>& measured, std::uint64_t seed);
 
+// A pod of an application that is scaled, as its autoscaler makes and ends it.
+struct Replica {
+  double at_s = 0, life_s = 0;  // infinity: past the end
+  std::size_t app = 0;
+};
+
 // The pods of an episode, and when they come; the same for every policy.
 class Arrivals {
  public:
@@ -175,10 +192,13 @@ class Arrivals {
   std::optional<Arrival> next();
 
  private:
+  std::optional<Arrival> next_replica();
+
   Scenario scenario_;
   Workload workload_;
   Random random_;
   double interval_s_ = 0, limit_cores_ = 0;
+  std::vector<Replica> replicas_;  // of scaled
   double at_s_ = 0;
   double requested_cores_ = 0;
   std::size_t made_ = 0;

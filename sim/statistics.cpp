@@ -120,4 +120,24 @@ Interval iqm_interval(std::span<const std::vector<double>> strata) {
   return {interquartile_mean(all), means[kResamples / 40], means[kResamples - 1 - kResamples / 40]};
 }
 
+std::optional<Interval> iqm_ratio(std::span<const double> a, std::span<const double> b) {
+  assert(a.size() == b.size() && !a.empty());
+  const double base = interquartile_mean(b);
+  if (base == 0) return std::nullopt;
+  Random random(kBootstrapSeed);
+  std::vector<double> mine(a.size()), theirs(a.size()), ratios;
+  for (std::size_t i = 0; i < kResamples; ++i) {
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      const std::size_t at = pick(random, a.size());
+      mine[k] = a[at];
+      theirs[k] = b[at];
+    }
+    const double drawn = interquartile_mean(theirs);
+    if (drawn != 0) ratios.push_back(interquartile_mean(mine) / drawn - 1);
+  }
+  std::sort(ratios.begin(), ratios.end());
+  return Interval{interquartile_mean(a) / base - 1, ratios[ratios.size() / 40],
+                  ratios[ratios.size() - 1 - ratios.size() / 40]};
+}
+
 }  // namespace wattle::sim

@@ -6,6 +6,7 @@
 // Threads  pure functions
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,5 +39,8 @@ std::vector<double> holm(std::span<const double> p);
 
 // Inter-quartile mean of all values, resampled within each stratum (Agarwal et al. 2021); no stratum is empty.
 Interval iqm_interval(std::span<const std::vector<double>> strata);
+
+// Ratio of the inter-quartile means of a and b less 1, pairs resampled: for figures that may be 0 on some seeds. Absent: that of b is 0.
+std::optional<Interval> iqm_ratio(std::span<const double> a, std::span<const double> b);
 
 }  // namespace wattle::sim

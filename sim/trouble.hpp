@@ -60,11 +60,4 @@ struct Troubles {
   std::vector<Lie> lies;
 };
 
-// A closed loop: each user asks, waits for the answer, thinks, and asks again. Shared evenly by the pods that serve.
-struct UserOptions {
-  double count = 0;  // 0: nobody
-  double think_s = 1;
-  double work_core_s = 0.1;  // of one request on a core that nobody else wants
-};
-
 }  // namespace wattle::sim

@@ -59,7 +59,11 @@ Workload::Workload(std::vector<AppProfile> profiles, const WorkloadOptions& opti
 }
 
 SimPod Workload::next() {
-  const AppProfile& app = profiles_[options_.in_turn ? made_ % profiles_.size() : pick(random_, profiles_.size())];
+  return next_of(options_.in_turn ? made_ % profiles_.size() : pick(random_, profiles_.size()));
+}
+
+SimPod Workload::next_of(std::size_t which) {
+  const AppProfile& app = profiles_[which];
   SimPod pod;
   pod.seed = mix(seed_, made_);
   const std::string number = std::to_string(made_++);
@@ -79,6 +83,8 @@ SimPod Workload::next() {
   pod.variability = app.variability;
   pod.io = app.io;
   pod.serves_users = app.serves_users;
+  pod.request_share = app.request_share;
+  pod.work_core_s = app.work_core_s;
   return pod;
 }
 

@@ -41,6 +41,8 @@ struct AppProfile {
   double memory_spread = 0;  // relative standard deviation of the requests of its pods
   Io io;
   bool serves_users = false;
+  double request_share = 0;  // of all requests, of an open loop; of all its replicas together
+  double work_core_s = 0;    // of one of them, on a core that nobody else wants
 };
 
 // A pod with what nobody is told: its real demand and when it will end.
@@ -52,7 +54,8 @@ struct SimPod {
   double variability = 0;
   std::uint64_t seed = 0;
   Io io;
-  bool serves_users = false;  // its demand is what users ask
+  bool serves_users = false;                  // its demand is what users ask
+  double request_share = 0, work_core_s = 0;  // as its application's
 };
 
 // Use is constant within a slot of this length, counted from the start of the run.
@@ -79,6 +82,7 @@ class Workload {
  public:
   Workload(std::vector<AppProfile> profiles, const WorkloadOptions& options, std::uint64_t seed);
   SimPod next();
+  SimPod next_of(std::size_t app);  // index into profiles()
   const std::vector<AppProfile>& profiles() const { return profiles_; }
 
  private:

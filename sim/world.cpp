@@ -112,6 +112,7 @@ void World::integrate(Node& node) {
     figures_.pod_s += dt_s;
     figures_.pressure_pod_s += node.pressure_ratio * dt_s;
     if (node.power == Power::gone) figures_.stranded_pod_s += dt_s;
+    figures_.failed_requests += running.failed_per_s * dt_s;
     if (running.requests_per_s > 0) {
       figures_.requests += running.requests_per_s * dt_s;
       figures_.response_s += running.requests_per_s * running.response_s * dt_s;
@@ -190,7 +191,10 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   node.pods.push_back(serial);
   serial_of_.emplace(pod.spec.uid, serial);
   pods_.emplace(serial, Running{pod, at, now(), pod.serves_users ? 0 : demand_cores(pod, slot_), 0});
-  if (pod.serves_users) ++serving_;
+  if (pod.serves_users) {
+    ++serving_;
+    ++replicas_[pod.spec.app];
+  }
   if (std::isfinite(pod.life_s)) schedule(now() + from_seconds(pod.life_s), What::pod_end, serial);
   refresh(node);
   serving_changed(pod);
@@ -218,7 +222,10 @@ void World::drop(std::uint64_t serial) {
   serial_of_.erase(running.pod.spec.uid);
   const SimPod gone = std::move(running.pod);
   pods_.erase(found);
-  if (gone.serves_users) --serving_;
+  if (gone.serves_users) {
+    --serving_;
+    --replicas_[gone.spec.app];
+  }
   refresh(node);
   serving_changed(gone);
 }

@@ -26,6 +26,7 @@
 #include "sim/kube_scoring.hpp"
 #include "sim/power.hpp"
 #include "sim/trouble.hpp"
+#include "sim/users.hpp"
 #include "sim/workload.hpp"
 
 namespace wattle::sim {
@@ -45,6 +46,7 @@ struct WorldOptions {
   std::vector<NodeSpec> nodes;
   Troubles trouble;
   UserOptions users;
+  RequestOptions requests;
   bool idle_nodes_sleep = false;
   double sleep_after_s = 60;  // without a pod
   double telemetry_period_s = 5;
@@ -75,8 +77,9 @@ struct WorldFigures {
   double crowded_node_s = 0;     // wanted more than its crowded_ratio
   double imbalance_pct_s = 0;    // sum over CPU, memory, rx, tx, read, write of the standard deviation between nodes
   double utilisation_s = 0;      // mean used share of cores of all nodes
-  double requests = 0;           // of closed-loop users
-  double response_s = 0;         // summed over them
+  double requests = 0;           // of users, answered
+  double failed_requests = 0;    // found no room
+  double response_s = 0;         // summed over those that were answered
   std::uint64_t wakes = 0, lost_pods = 0;
   Histogram latency_ms;   // of pods with a soft latency, by pod-seconds
   Histogram response_ms;  // by requests
@@ -149,7 +152,7 @@ class World {
     MonoTime placed{};
     double wanted_cores = 0;
     double cpu_core_s = 0;  // as its cgroup counts it
-    double requests_per_s = 0, response_s = 0;
+    double asked_per_s = 0, requests_per_s = 0, failed_per_s = 0, response_s = 0;
   };
   // A placement under observation.
   struct Window {
@@ -179,7 +182,9 @@ class World {
   void lose_pods(std::size_t node);
   void integrate(Node& node);  // up to now, at the present watts
   void refresh(Node& node);    // watts, use, pressure, latency of the present pods
-  void serve(Node& node);      // what users want of its pods, as long as they wait for answers
+  void serve(Node& node);      // what users want of its pods, and how they are served
+  void serve_closed(Node& node);
+  void serve_open(Node& node);
   void serving_changed(const SimPod& pod);
   void run_slot();
   void sample();
@@ -201,7 +206,8 @@ class World {
   std::map<std::uint64_t, Window> windows_;  // by decision
   std::vector<Settled> settled_;
   std::vector<SimPod> lost_;
-  std::size_t serving_ = 0;  // pods that users may ask
+  std::size_t serving_ = 0;                      // pods that users may ask
+  std::map<std::string, std::size_t> replicas_;  // of each application, likewise
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::deque<std::vector<Told>> on_the_way_;
   std::uint64_t events_made_ = 0, pods_made_ = 0, slot_ = 0;

@@ -1,4 +1,4 @@
-// What befalls the world, who lies about it, and the users who wait for answers.
+// What befalls the world, and who lies about it.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -145,50 +145,6 @@ void World::judge_balance(const std::vector<Told>& batch) {
     pct[5].push_back(100 * told.io.disk_write / spec.disk_bytes_per_s);
   }
   for (const auto& each : pct) figures_.imbalance_pct_s += deviation(each) * options_.telemetry_period_s;
-}
-
-// A fluid model of the closed loop: a pod's users, asking again as soon as they have thought, want as much CPU as keeps
-// them waiting as long as they do. Damped iteration of that fixed point.
-void World::serve(Node& node) {
-  const ServerModel& server = node.spec.server;
-  const bool runs = node.power == Power::awake;
-  const double per_pod = options_.users.count / static_cast<double>(serving_);
-  double others = node.spec.blocked_cores, pods = 0;
-  for (const std::uint64_t serial : node.pods) {
-    const Running& running = pods_.at(serial);
-    if (running.pod.serves_users)
-      ++pods;
-    else
-      others += running.wanted_cores;
-  }
-  if (pods == 0) return;
-  constexpr int kIterations = 60;
-  double stretch = 1, rate = 0, response_s = 0;
-  for (int i = 0; i < kIterations && runs; ++i) {
-    response_s = 0.001 * node.spec.latency_ms + options_.users.work_core_s * stretch;
-    rate = per_pod / (options_.users.think_s + response_s);
-    const double wanted = others + pods * rate * options_.users.work_core_s;
-    const double crowd = (wanted / server.cores - node.spec.crowded_ratio) / (1.25 - node.spec.crowded_ratio);
-    const double now_stretch =
-        std::max(1.0, wanted / server.cores) * (1 + node.spec.latency_slope * std::clamp(crowd, 0.0, 1.0));
-    stretch += 0.3 * (now_stretch - stretch);
-  }
-  for (const std::uint64_t serial : node.pods) {
-    Running& running = pods_.at(serial);
-    if (!running.pod.serves_users) continue;
-    running.requests_per_s = rate;
-    running.response_s = response_s;
-    running.wanted_cores = rate * options_.users.work_core_s;
-  }
-}
-
-// Users move between the pods that serve: every node with such pods has another load now.
-void World::serving_changed(const SimPod& pod) {
-  if (!pod.serves_users) return;
-  for (Node& node : nodes_) {
-    integrate(node);
-    refresh(node);
-  }
 }
 
 }  // namespace wattle::sim

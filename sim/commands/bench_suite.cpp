@@ -14,7 +14,7 @@ namespace {
 
 struct SuiteArguments {
   suite::Options options;
-  std::string preset = "weighted", trace_dir, model_file, html_file, json_file;
+  std::string preset = "weighted", trace_dir, model_file, pretrained_dir, x8_model_file, html_file, json_file;
   std::vector<std::string> weights, curve_files;
   std::optional<std::uint64_t> first_seed;
 };
@@ -36,6 +36,44 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
   return curves;
 }
 
+// Networks and the policies that they decide by; the contestants borrow the networks.
+struct Learned {
+  std::vector<std::shared_ptr<const models::FrozenNetwork>> networks;
+  std::vector<Contestant> contestants;
+  void add(std::string name, std::shared_ptr<const models::FrozenNetwork> network, placement::RewardConfig reward) {
+    contestants.push_back({std::move(name), Rule::decide, "dqn", network.get(), std::move(reward)});
+    networks.push_back(std::move(network));
+  }
+};
+
+// PRESET.safetensors in that folder, each by its own reward; in the order of their names.
+Status add_pretrained(Learned& learned, const std::string& folder, const placement::RewardConfig& reward) {
+  constexpr std::string_view kEnding = ".safetensors";
+  WATTLE_TRY(const auto dir, Dir::open_(folder));
+  WATTLE_TRY(const auto entries, dir.list());
+  const std::size_t before = learned.networks.size();
+  for (const DirEntry& entry : entries) {
+    const std::string& file = entry.name;
+    if (!file.ends_with(kEnding)) continue;
+    const std::string preset = file.substr(0, file.size() - kEnding.size());
+    placement::RewardConfig own = reward;
+    WATTLE_TRY(own.preset, placement::parse_preset(preset));
+    WATTLE_TRY(auto network, read_network(folder + "/" + file));
+    learned.add("dqn_" + preset, std::move(network), own);
+  }
+  if (learned.networks.size() == before)
+    return fail(Errc::not_found, folder, "has no policy",
+                "give a folder with PRESET.safetensors, as models/pretrained");
+  return {};
+}
+
+void print_comparisons(const suite::Entry& entry) {
+  for (const suite::Comparison& each : entry.comparisons)
+    std::printf("  %s/%s %+.1f%% [%+.1f, %+.1f]%s", each.column.c_str(), each.base.c_str(),
+                100 * each.against.ratio.mean, 100 * each.against.ratio.low, 100 * each.against.ratio.high,
+                each.against.holm_p < 0.05 ? "*" : "");
+}
+
 void print_summary(const suite::SuiteResult& result) {
   for (const suite::TrialResult& trial : result.trials) {
     std::printf("%s %s, %zu seeds\n", std::string(trial.trial.id).c_str(), std::string(trial.scenario.name).c_str(),
@@ -50,6 +88,7 @@ void print_summary(const suite::SuiteResult& result) {
           const Interval figure = entry.of(column);
           std::printf("  %s %.4g [%.4g, %.4g]", std::string(column.name).c_str(), figure.mean, figure.low, figure.high);
         }
+      print_comparisons(entry);
       if (entry.recovered_after)
         std::printf("  recovered_after %.0f [%.0f, %.0f]", entry.recovered_after->mean, entry.recovered_after->low,
                     entry.recovered_after->high);
@@ -69,11 +108,17 @@ Status run(SuiteArguments arguments) {
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
   if (arguments.first_seed) options.first_seed = *arguments.first_seed;
-  std::shared_ptr<const models::FrozenNetwork> network;
+  Learned learned;
   if (!arguments.model_file.empty()) {
-    WATTLE_TRY(network, read_network(arguments.model_file));
+    WATTLE_TRY(auto network, read_network(arguments.model_file));
+    learned.add("dqn", std::move(network), options.reward);
   }
-  options.contestants = suite::standard_contestants(network.get());
+  if (!arguments.pretrained_dir.empty())
+    WATTLE_CHECK(add_pretrained(learned, arguments.pretrained_dir, options.reward));
+  if (!arguments.x8_model_file.empty()) {
+    WATTLE_TRY(options.x8_network, read_network(arguments.x8_model_file));
+  }
+  options.contestants = suite::standard_contestants(learned.contestants);
   constexpr double kDemandScale = 3;
   if (arguments.trace_dir.empty()) {
     options.x8 = x8::synthetic_dataset(kDemandScale);
@@ -104,6 +149,9 @@ int bench_suite(int argc, char** argv) {
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000, which nothing is trained or tuned on");
   app.add_option("--scenarios", arguments.options.trials, "X1,X3,...; default: all")->delimiter(',');
   app.add_option("--model", arguments.model_file, "safetensors file: the policy dqn takes part");
+  app.add_option("--pretrained", arguments.pretrained_dir,
+                 "folder with PRESET.safetensors: each takes part as dqn_PRESET, by its own reward");
+  app.add_option("--x8-model", arguments.x8_model_file, "safetensors file of train x8: X8's rule dqn takes part");
   app.add_option("--reward", arguments.preset, "preset that the priors and the network go by")->capture_default_str();
   app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
   app.add_option("--curve", arguments.curve_files, "what train --curve wrote, for the report; may be repeated");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/scenarios/services.hpp"
+
 namespace wattle::sim {
 
 namespace {
@@ -79,6 +81,8 @@ std::vector<AppProfile> profiles_of(const Scenario& scenario, std::uint64_t apps
       return {user_profile()};
     case Apps::memory:
       return {memory_profile(scenario.life_s)};
+    case Apps::services:
+      return service_profiles(scenario, apps_seed);
     case Apps::mixed:
       break;
   }

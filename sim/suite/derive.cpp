@@ -1,6 +1,7 @@
 #include "sim/suite/derive.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace wattle::sim::suite {
@@ -30,6 +31,42 @@ std::optional<double> worst_window(const std::vector<EpisodeTrace>& mine, const 
     worst = std::max(worst.value_or(-1), paired_iqm(ratio).high);
   }
   return worst;
+}
+
+const Column& column_of(std::string_view name) {
+  const auto all = columns();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Column& each) { return each.name == name; });
+  assert(found != all.end());
+  return *found;
+}
+
+// All contestants' figures in one column against one of them.
+void compare(TrialResult& result, std::string_view name, std::string_view base_name) {
+  std::size_t at = 0;
+  const Entry* base = find(result, base_name, at);
+  if (!base) return;
+  const Column& column = column_of(name);
+  const auto values = [&](const Entry& entry) {
+    std::vector<double> out;
+    for (const EpisodeFigures& each : entry.episodes) out.push_back(each.*column.what);
+    return out;
+  };
+  const std::vector<double> theirs = values(*base);
+  std::vector<double> p;
+  std::vector<Comparison*> made;
+  for (Entry& entry : result.entries) {
+    if (&entry == base) continue;
+    const std::vector<double> mine = values(entry);
+    const auto ratio = iqm_ratio(mine, theirs);
+    if (!ratio) continue;
+    std::vector<double> differences;
+    for (std::size_t s = 0; s < mine.size(); ++s) differences.push_back(mine[s] - theirs[s]);
+    p.push_back(sign_flip_p(differences));
+    entry.comparisons.push_back({std::string(name), std::string(base_name), {*ratio, p.back(), 1}});
+    made.push_back(&entry.comparisons.back());
+  }
+  const std::vector<double> corrected = holm(p);
+  for (std::size_t i = 0; i < made.size(); ++i) made[i]->against.holm_p = corrected[i];
 }
 
 }  // namespace
@@ -84,6 +121,10 @@ void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& t
   std::size_t next = 0;
   for (Entry& entry : result.entries)
     if (entry.energy && &entry != base) entry.energy->holm_p = corrected[next++];
+  for (const std::string_view merit : result.trial.merits) compare(result, merit, "kube_default");
+  // Those with users are judged by the joules of a request.
+  const bool served = result.scenario.users > 0 || result.scenario.kind == Kind::scaled;
+  compare(result, served ? "energy_per_request_j" : "energy_kj", "round_robin");
 }
 
 }  // namespace wattle::sim::suite

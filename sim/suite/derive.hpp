@@ -19,7 +19,7 @@ Interval paired_iqm(const std::vector<double>& values);
 // when that never comes.
 double recovered_after(const EpisodeTrace& trace, const EpisodeTrace& reference, double from_s);
 
-// Fills each entry's energy, recovered_after and worst_window. `traces`: of each entry, of each seed.
+// Fills each entry's energy, comparisons, recovered_after and worst_window. `traces`: of each entry, of each seed.
 void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& traces);
 
 }  // namespace wattle::sim::suite

@@ -10,7 +10,7 @@ namespace wattle::sim::suite {
 
 namespace {
 
-constexpr std::array<Column, 17> kColumns{{
+constexpr std::array<Column, 18> kColumns{{
     {"energy_kj", "energy, kJ", &EpisodeFigures::energy_j, 1e-3, true},
     {"energy_per_pod_j", "energy of a pod, J", &EpisodeFigures::energy_per_pod_j, 1, true},
     {"active_node_s", "active node-seconds", &EpisodeFigures::active_node_s, 1, true},
@@ -26,6 +26,7 @@ constexpr std::array<Column, 17> kColumns{{
     {"energy_per_request_j", "energy of a request, J", &EpisodeFigures::energy_per_request_j, 1, true},
     {"response_ms", "response, mean, ms", &EpisodeFigures::response_ms, 1, true},
     {"response_p95_ms", "response, 95th percentile, ms", &EpisodeFigures::response_p95_ms, 1, true},
+    {"failed_pct", "requests that failed, %", &EpisodeFigures::failed_ratio, 100, true},
     {"recover_decisions", "decisions to recover", &EpisodeFigures::recover_decisions, 1, true},
     {"aftermath_w", "watts afterwards", &EpisodeFigures::aftermath_w, 1, true},
 }};
@@ -102,26 +103,47 @@ Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<st
   return result;
 }
 
-// X8 at the sizes and settings of the page; the short run has one small fleet.
+// X8 at the sizes and settings of the page.
+struct X8Setting {
+  const char* name;
+  bool sleep, churn;
+  x8::Knowledge knowledge;
+  double fill_low, fill_high;
+  bool quick;
+};
+constexpr std::array<X8Setting, 7> kX8Settings{
+    {{"X8 fill, always on", false, false, x8::Knowledge::truth, 0.60, 0.68, true},
+     {"X8 fill, idle nodes sleep", true, false, x8::Knowledge::truth, 0.60, 0.68, true},
+     {"X8 churn, idle nodes sleep", true, true, x8::Knowledge::truth, 0.60, 0.68, true},
+     {"X8 fill, always on, production knowledge", false, false, x8::Knowledge::production, 0.60, 0.68, false},
+     {"X8 fill, idle nodes sleep, production knowledge", true, false, x8::Knowledge::production, 0.60, 0.68, false},
+     {"X8 churn, idle nodes sleep, production knowledge", true, true, x8::Knowledge::production, 0.60, 0.68, false},
+     {"X8 unknown fill, idle nodes sleep", true, false, x8::Knowledge::truth, 0.20, 0.90, false}}};
+constexpr double kX8Margin = 0.05;  // of the network, chosen on training fleets: docs/learning.md
+
+bool wanted(const Options& options, const X8Setting& setting) { return !options.quick || setting.quick; }
+
 Status run_x8(Run& run, SuiteResult& result) {
-  struct Setting {
-    const char* name;
-    bool sleep, churn;
-  };
-  constexpr std::array<Setting, 3> kSettings{{{"X8 fill, always on", false, false},
-                                              {"X8 fill, idle nodes sleep", true, false},
-                                              {"X8 churn, idle nodes sleep", true, true}}};
-  for (const Setting& setting : kSettings) {
+  for (const X8Setting& setting : kX8Settings) {
+    if (!wanted(run.options, setting)) continue;
     run.step(setting.name);
     x8::BenchOptions options;
     options.episode.sleep = setting.sleep;
     options.episode.churn = setting.churn;
+    options.episode.knowledge = setting.knowledge;
+    options.episode.fill_low = setting.fill_low;
+    options.episode.fill_high = setting.fill_high;
     options.first_seed = run.options.first_seed;
-    options.seeds = run.options.quick ? 2 : run.options.seeds;
-    options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30};
+    options.seeds = run.options.quick ? std::min<std::size_t>(2, run.options.seeds) : run.options.seeds;
+    options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30, 100};
     options.moves_per_pod = run.options.quick ? 100 : 1000;
     options.rules = {"kube_default", "random", "round_robin", "most_allocated",
                      "peaks",        "greedy", "amortised",   "planner"};
+    if (run.options.x8_network) {
+      options.network = run.options.x8_network;
+      options.margin = kX8Margin;
+      options.rules.emplace_back("dqn");
+    }
     WATTLE_TRY(x8::BenchResult bench, x8::bench(*run.options.x8, options));
     result.x8.push_back({setting.name, std::move(bench)});
   }
@@ -132,9 +154,8 @@ Status run_x8(Run& run, SuiteResult& result) {
 
 std::span<const Column> columns() { return kColumns; }
 
-std::vector<Contestant> standard_contestants(const models::QNetwork* network) {
-  std::vector<Contestant> all;
-  if (network) all.push_back({"dqn", Rule::decide, "dqn", network});
+std::vector<Contestant> standard_contestants(std::vector<Contestant> learned) {
+  std::vector<Contestant> all = std::move(learned);
   all.push_back({"prior", Rule::decide, "model-greedy"});
   all.push_back({"planner", Rule::decide, "planner"});
   all.push_back({"amortised", Rule::decide, "amortised"});
@@ -171,7 +192,9 @@ Result<SuiteResult> run(const Options& options, const Progress& progress) {
     seeds.push_back(options.first_seed + k);
   const bool with_x8 = options.x8 && (options.trials.empty() || std::find(options.trials.begin(), options.trials.end(),
                                                                           "X8") != options.trials.end());
-  Run running{options, progress, with_x8 ? 3.0 : 0.0};
+  Run running{options, progress};
+  if (with_x8)
+    for (const X8Setting& setting : kX8Settings) running.total += wanted(options, setting) ? 1 : 0;
   for (const Trial& trial : kTrials)
     if (wanted(options, trial)) running.total += static_cast<double>(options.contestants.size());
   for (const Trial& trial : kTrials) {

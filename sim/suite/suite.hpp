@@ -40,13 +40,14 @@ struct Trial {
   std::array<std::string_view, 3> merits;  // columns that count most here
   bool quick;                              // part of the short run
 };
-inline constexpr std::array<Trial, 12> kTrials{{
+inline constexpr std::array<Trial, 13> kTrials{{
     {"X1", "thesis_test1", "", {"late_pct", "energy_kj", "latency_p95_ms"}, true},
     {"X2", "thesis_test2", "", {"late_pct", "energy_kj", "latency_p95_ms"}, false},
     {"X3", "latency_shift", "", {"recover_decisions", "late_pct", "energy_kj"}, true},
     {"X4", "drs", "", {"imbalance_pct", "utilisation_pct", "waiting_pct"}, true},
     {"X5", "closed_loop", "", {"energy_per_request_j", "response_ms", "response_p95_ms"}, true},
     {"X6", "memory_only", "", {"turned_away", "energy_kj", "imbalance_pct"}, true},
+    {"X7", "provisioning", "", {"response_ms", "failed_pct", "response_p95_ms"}, true},
     {"X9", "machines_fail", "", {"stranded_pct", "energy_kj", "waiting_pct"}, false},
     {"X10", "curve_change", "", {"energy_kj", "waiting_pct", "late_pct"}, false},
     {"X11", "liars", "", {"energy_kj", "waiting_pct", "crowded_pct"}, false},
@@ -63,22 +64,29 @@ struct Options {
   std::vector<Contestant> contestants;
   std::vector<ServerModel> measured;
   placement::RewardConfig reward;
-  std::optional<x8::Dataset> x8;  // plays X8 on it
+  std::optional<x8::Dataset> x8;                       // plays X8 on it
+  std::shared_ptr<const models::QNetwork> x8_network;  // its rule dqn; null: it does not take part
 };
 
-// Random to truth, as the evaluation page lists them; a network's policy joins when one is given.
-std::vector<Contestant> standard_contestants(const models::QNetwork* network);
+// Random to truth, as the evaluation page lists them; behind those that are given: networks' policies.
+std::vector<Contestant> standard_contestants(std::vector<Contestant> learned);
 
 struct Against {
   Interval ratio;  // of the paired ratios less 1
   double p = 1, holm_p = 1;
 };
+// A column against another contestant's on the same seeds: the inter-quartile means' ratio less 1.
+struct Comparison {
+  std::string column, base;
+  Against against;
+};
 struct Entry {
   std::string name;
   std::vector<EpisodeFigures> episodes;
-  EpisodeTrace trace;                       // of the first seed
-  std::optional<Against> energy;            // against kube_default
-  std::optional<Interval> lost_to_burst;    // watts afterwards against the control's
+  EpisodeTrace trace;                     // of the first seed
+  std::optional<Against> energy;          // against kube_default
+  std::vector<Comparison> comparisons;    // the trial's merits against kube_default, and what round_robin is judged by
+  std::optional<Interval> lost_to_burst;  // watts afterwards against the control's
   std::optional<Interval> recovered_after;  // X10: decisions until within 2 % of the truth's energy
   std::optional<double> worst_window;  // highest over windows of 200 decisions: upper bound of energy against default
   Interval of(const Column& column) const;

@@ -57,6 +57,15 @@ json entry_json(const Entry& entry) {
     out["p"] = rounded(entry.energy->p);
     out["holm_p"] = rounded(entry.energy->holm_p);
   }
+  out["against"] = json::array();
+  for (const Comparison& each : entry.comparisons) {
+    json one = interval_json(each.against.ratio);
+    one["column"] = each.column;
+    one["base"] = each.base;
+    one["p"] = rounded(each.against.p);
+    one["holm_p"] = rounded(each.against.holm_p);
+    out["against"].push_back(one);
+  }
   if (entry.lost_to_burst) out["lost_to_burst"] = interval_json(*entry.lost_to_burst);
   if (entry.recovered_after) out["recovered_after_decisions"] = interval_json(*entry.recovered_after);
   if (entry.worst_window) out["worst_window_over_default"] = rounded(*entry.worst_window);

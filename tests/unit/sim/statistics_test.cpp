@@ -59,3 +59,16 @@ TEST_CASE("Holm's correction multiplies by what is left, never falls, never pass
   CHECK(holm(std::vector<double>{0.9, 0.8})[0] == 1);
   CHECK(holm(std::vector<double>{}).empty());
 }
+
+TEST_CASE(
+    "a ratio of inter-quartile means holds where single seeds are 0, and is absent where nothing is compared with") {
+  const std::vector<double> a{0, 9, 18, 27, 36, 45}, b{0, 10, 20, 30, 40, 50};
+  const Interval ratio = iqm_ratio(a, b).value();
+  CHECK(ratio.mean == doctest::Approx(-0.1));
+  CHECK(ratio.low == doctest::Approx(-0.1));
+  CHECK(ratio.high == doctest::Approx(-0.1));
+  CHECK_FALSE(iqm_ratio(a, std::vector<double>(6, 0.0)));
+  const std::vector<double> noisy{30, 1, 22, 14, 60, 38};
+  CHECK(iqm_ratio(noisy, b)->low < iqm_ratio(noisy, b)->mean);
+  CHECK(iqm_ratio(noisy, b)->high > iqm_ratio(noisy, b)->mean);
+}

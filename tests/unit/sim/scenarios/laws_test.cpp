@@ -7,6 +7,7 @@
 
 #include "sim/evaluate.hpp"
 #include "sim/scenarios/apps.hpp"
+#include "sim/scenarios/services.hpp"
 #include "sim/scenarios/troubles.hpp"
 
 using namespace wattle;
@@ -152,6 +153,71 @@ TEST_CASE("memory_only: pods ask for memory around two gibibytes and for nothing
   CHECK(n == 300);
   CHECK(sum / n == doctest::Approx(2).epsilon(0.06));
   CHECK(std::sqrt(squares / n - sum / n * sum / n) / 2 == doctest::Approx(0.35).epsilon(0.15));
+}
+
+TEST_CASE("provisioning: rates stay within 1,000 and 5,000 and reach both, twice, and no request is lost count of") {
+  Env env(named("provisioning"));
+  std::map<std::string, std::size_t> services;
+  play(env, 3, [&](Env& each) { ++services[each.waiting().spec.app]; });
+  const std::vector<double>& rates = env.world_options().requests.per_s;
+  CHECK(services.size() == 8);
+  CHECK(rates[0] == 0);
+  double peaks[2] = {0, 0}, least = 1e9, asked = 0;
+  for (std::size_t slot = 1; slot < rates.size(); ++slot) {
+    CHECK(rates[slot] >= kLeastRequests_per_s);
+    CHECK(rates[slot] <= kMostRequests_per_s);
+    least = std::min(least, rates[slot]);
+    double& peak = peaks[slot > rates.size() / 2 ? 1 : 0];
+    peak = std::max(peak, rates[slot]);
+  }
+  CHECK(least < 1.1 * kLeastRequests_per_s);
+  CHECK(std::min(peaks[0], peaks[1]) > 0.95 * kMostRequests_per_s);
+  const double end_s = env.world().now_s();
+  for (double from_s = 0; from_s < end_s; from_s += kDemandSlot_s)
+    asked += env.world_options().requests.rate(static_cast<std::size_t>(from_s / kDemandSlot_s)) *
+             std::min(kDemandSlot_s, end_s - from_s);
+  const WorldFigures figures = env.world().figures();
+  CHECK(figures.requests + figures.failed_requests == doctest::Approx(asked).epsilon(1e-6));
+  CHECK(figures.failed_requests > 0);
+  CHECK(1000 * figures.response_s / figures.requests > kServiceLatency_ms);
+  for (std::size_t n = 0; n < env.world().size(); ++n) {
+    CHECK(env.world().truth(n).server.cores == 12);
+    CHECK(env.world_options().nodes[n].latency_ms == kServiceLatency_ms);
+  }
+}
+
+TEST_CASE(
+    "provisioning: replicas are what the rate of the slot before wants within a tenth, and fall after five minutes") {
+  const Scenario scenario = find_scenario("provisioning").value();
+  const auto services = service_profiles(scenario, 5);
+  double shares = 0, most_cores = 0;
+  for (const AppProfile& each : services) {
+    shares += each.request_share;
+    most_cores += kMostRequests_per_s * each.request_share * each.work_core_s;
+  }
+  CHECK(shares == doctest::Approx(1));
+  CHECK(most_cores == doctest::Approx(0.7 * 8 * 12));
+  std::vector<double> steps(10, 1000.0);
+  steps.insert(steps.end(), 5, 5000.0);
+  steps.insert(steps.end(), 30, 1000.0);
+  const auto replicas = scale(services, steps);
+  const auto running = [&](double at_s) {
+    std::size_t n = 0;
+    for (const Replica& each : replicas) n += each.at_s <= at_s && at_s < each.at_s + each.life_s;
+    return n;
+  };
+  const auto wanted = [&](double per_s) {
+    double n = 0;
+    for (const AppProfile& each : services)
+      n += std::ceil(per_s * each.request_share * each.work_core_s / kReplicaTarget_cores);
+    return n;
+  };
+  CHECK(running(299) == wanted(1000));
+  CHECK(running(329) == wanted(1000));  // the rate rose at 300 s, which is answered a slot later
+  CHECK(running(359) == wanted(5000));
+  CHECK(running(450 + 9 * kDemandSlot_s - 1) == wanted(5000));
+  CHECK(running(450 + 11 * kDemandSlot_s) == wanted(1000));
+  for (std::size_t i = 1; i < replicas.size(); ++i) CHECK(replicas[i].at_s >= replicas[i - 1].at_s);
 }
 
 TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40 s, and its pods are made anew") {
