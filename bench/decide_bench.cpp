@@ -42,6 +42,7 @@ struct Setting {
       for (float& value : values.values) value += 0.01F;
     network = *models::FrozenNetwork::from_weights(weights, 1, "bench");
     policy = std::move(*make_policy(name, 1));
+    view.edition_of.assign(view.nodes.size(), ++view.edition);
     knowledge.refresh(view);
   }
   Mind mind(bool known = false) { return {*policy, network.get(), known ? &knowledge : nullptr, &index}; }
@@ -75,8 +76,6 @@ BENCHMARK_CAPTURE(known, planner, "planner")->Arg(100)->Arg(1000)->Arg(5000)->Un
 // much else that the processor's caches hold little of the cluster.
 void sample(benchmark::State& state, const char* policy) {
   Setting setting(state, policy);
-  setting.view.edition_of.assign(setting.view.nodes.size(), ++setting.view.edition);
-  setting.knowledge.refresh(setting.view);
   setting.policy->prepare(setting.knowledge.fleet(setting.view));
   std::vector<std::uint8_t> else_where(8 << 20);
   std::size_t at = 0;
