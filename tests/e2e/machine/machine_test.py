@@ -191,11 +191,10 @@ def check_disks(seen, records):
     if None in (*inner, *outer):
         check("block requests of the node: readings around the records", False)
         return
-    least, most = totals(inner[1])[0] - totals(inner[0])[0], totals(outer[1])[0] - totals(outer[0])[0]
+    (least, least_ms), (most, most_ms) = ([end - begin for begin, end in zip(*map(totals, pair))] for pair in (inner, outer))
     check(f"node: block requests by BPF: {ios}, by /proc/diskstats {least} to {most}", 0 < ios and least * 0.9 <= ios <= most * 1.1)
-    kernel_us = 1000 * (totals(outer[1])[1] - totals(outer[0])[1]) / max(most, 1)
-    check(f"node: a block request takes {spent_us / max(ios, 1):.0f} us, by /proc/diskstats {kernel_us:.0f} us",
-          0.5 * kernel_us <= spent_us / max(ios, 1) <= 1.1 * kernel_us)
+    # No mean is compared: on a busy machine the windows differ by a second's requests, and those may be the slow ones
+    check(f"node: block requests took {spent_us / 1000:.0f} ms, by /proc/diskstats {least_ms} to {most_ms} ms", 0.5 * least_ms <= spent_us / 1000 <= 1.1 * most_ms)
 
 
 def check_round_trips(seen, records):
