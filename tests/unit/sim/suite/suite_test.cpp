@@ -8,6 +8,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/layout.hpp"
 #include "sim/suite/derive.hpp"
 
 using namespace wattle;
@@ -84,6 +86,26 @@ TEST_CASE("every trial's scenario, control and merits exist") {
       CHECK_MESSAGE(found, merit);
     }
   }
+}
+
+TEST_CASE("X8 is part of the run: three settings in the short one, the data named, a network where one is given") {
+  suite::Options options = small();
+  options.trials = {"X8"};
+  options.seeds = 1;
+  options.x8 = x8::synthetic_dataset(3);
+  const auto told = [&] { return nlohmann::json::parse(suite::to_json(suite::run(options).value())); };
+  const auto without = told();
+  CHECK(without["data"] == "synthetic");
+  CHECK(without["trials"].empty());
+  REQUIRE(without["x8"].size() == 3);
+  const auto rules = [](const nlohmann::json& report) { return report["x8"][2]["bench"]["tables"][0]["rules"]; };
+  CHECK(without["x8"][0]["bench"]["what"].get<std::string>().find("data: synthetic") != std::string::npos);
+  CHECK(rules(without).back()["name"] == "planner");
+  options.x8_network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial").value();
+  const auto with = told();
+  CHECK(rules(with).back()["name"] == "dqn");
+  // A network that has learned nothing is the planner.
+  CHECK(rules(with).back()["energy_over_planner"]["high"] == 0);
 }
 
 TEST_CASE("the report needs nothing else, and a name cannot end its data early") {
