@@ -1,0 +1,65 @@
+// Runs a report's script on a DOM of the few calls that it makes: every plot and every choice of its lists must be drawn, in numbers, with
+// axes and intervals. node report_page.js FILE
+"use strict";
+const fs = require("fs");
+const html = fs.readFileSync(process.argv[2], "utf8");
+const scripts = [...html.matchAll(/<script[^>]*>([\s\S]*?)<\/script>/g)].map(match => match[1]);
+
+class Element {
+  constructor(tag, text = "") { this.tag = tag; this.text = text; this.attributes = {}; this.childNodes = []; this.style = {}; }
+  setAttribute(name, value) { this.attributes[name] = String(value); }
+  append(...kids) {
+    for (const kid of kids) {
+      const node = kid instanceof Element ? kid : new Element("#text", String(kid));
+      node.parent = this;
+      this.childNodes.push(node);
+    }
+  }
+  remove() { this.parent.childNodes = this.parent.childNodes.filter(each => each !== this); }
+  get lastChild() { return this.childNodes[this.childNodes.length - 1]; }
+  set textContent(text) { this.childNodes = []; this.append(text); }
+  get textContent() { return this.text + this.childNodes.map(each => each.textContent).join(""); }
+  get value() { return this.attributes.value; }
+  all(tag) { return this.childNodes.flatMap(each => (each.tag === tag ? [each] : []).concat(each.all(tag))); }
+}
+
+const main = new Element("main"), data = new Element("script");
+data.textContent = scripts[0];
+global.document = {
+  getElementById: id => (id === "main" ? main : data),
+  createElement: tag => new Element(tag),
+  createElementNS: (space, tag) => new Element(tag),
+};
+new Function(scripts[1])();
+
+const told = JSON.parse(scripts[0]);
+const wrong = [];
+function look(when) {
+  for (const plot of main.all("svg")) {
+    const parts = ["line", "circle", "rect", "polyline", "polygon", "text"].flatMap(tag => plot.all(tag));
+    const said = parts.map(each => Object.values(each.attributes).join(" ") + " " + each.textContent).join("\n");
+    if (/NaN|Infinity|undefined/.test(said)) wrong.push(`${when}: a plot has what is no number`);
+    const grid = plot.all("line").filter(each => each.attributes.stroke === "var(--grid)").length;
+    if (grid < 1 || plot.all("text").length < 3) wrong.push(`${when}: a plot has no axis`);
+  }
+}
+look("as it opens");
+let choices = 0;
+for (const list of main.all("select"))
+  for (const option of list.all("option")) {
+    list.setAttribute("value", option.attributes.value);
+    list.onchange();
+    look(option.attributes.value);
+    ++choices;
+  }
+const text = main.textContent;
+for (const trial of told.trials)
+  if (!text.includes(trial.id + trial.scenario.replaceAll("_", " "))) wrong.push(`${trial.id} has no section`);
+for (const setting of told.x8) if (!text.includes(setting.name)) wrong.push(`${setting.name} is not drawn`);
+const whiskers = main.all("line").filter(each => each.attributes["stroke-width"] === "2.4").length;
+if (whiskers < 10 * told.trials.length) wrong.push(`only ${whiskers} intervals are drawn`);
+if (main.all("div").filter(each => each.attributes.class === "legend").length < told.trials.length) wrong.push("nodes have no legend");
+if (choices < 100) wrong.push(`only ${choices} choices`);
+for (const each of new Set(wrong)) console.error(each);
+console.log(`${main.all("svg").length} plots, ${choices} choices, ${whiskers} intervals`);
+process.exit(wrong.length ? 1 : 0);
