@@ -6,7 +6,8 @@ Does     for each size: KWOK nodes of which a swarm's agents stream to a control
          backwards: pods that wait are made first, then a scheduler for them is started, and its own count of bound pods is looked at
          from a tenth of them to the last
 Arms     none; noop (a Go extender that answers 0 to prioritize) and noop-filter (and passes all in filter); wattle (prioritize, live) and
-         wattle-filter (and filter, of pods with a hard latency limit that all nodes keep)
+         wattle-filter (and filter, of pods with a hard latency limit that all nodes keep); wattle-shadow (prioritize in the default mode:
+         decides, says nothing) and wattle-off (is asked and decides nothing: what the way to the controller and back costs)
 Favour   N above 0: the controller, the shim and the extender that does nothing alike run N nice levels above the control plane, its KWOK
          and its store, as if they had a processor of their own; their work is still done on the same ones
 Needs    the control plane's programs (tests/e2e/kube/assets.py), and Go for the extender that does nothing
@@ -33,7 +34,8 @@ from control_plane import ControlPlane  # noqa: E402
 from house import HouseError, fetch, wait_until  # noqa: E402
 from kube_house import KubeHouse  # noqa: E402
 
-ARMS = ("none", "noop", "wattle", "noop-filter", "wattle-filter")
+ARMS = ("none", "noop", "wattle", "noop-filter", "wattle-filter", "wattle-shadow", "wattle-off")
+MODES = {"wattle-shadow": "shadow", "wattle-off": "off"}
 PATIENCE = 600
 LOOK_EVERY_S = 0.1
 MAKERS = 4
@@ -106,6 +108,7 @@ def cpu_s(processes):
 def measure(plane, house, arm, noop, pods, turn):
     """(pods a second, cores each process used meanwhile)"""
     profile = f"arm-{turn}"
+    house.set_mode(MODES.get(arm, "live"))
     annotations = {"wattle.dev/latency-hard-ms": "1000"} if arm == "wattle-filter" else None
     with ThreadPoolExecutor(MAKERS) as makers:
         list(makers.map(lambda i: plane.add_pod(f"{profile}-{i}", cpu="20m", memory="16Mi", scheduler=profile, annotations=annotations), range(pods)))
@@ -186,7 +189,7 @@ def main():
     parser.add_argument("--nodes", default="100,1000,5000")
     parser.add_argument("--pods", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--arms", default=",".join(ARMS), type=lambda text: text.split(","))
+    parser.add_argument("--arms", default=",".join(ARMS[:5]), type=lambda text: text.split(","))
     parser.add_argument("--favour", type=int, default=0, help="nice levels")
     parser.add_argument("--settle", type=float, default=10, help="seconds between the last agent and the first arm")
     parser.add_argument("--json")
