@@ -253,7 +253,7 @@ def readings(node, there, names, folders):
     used, began, told = usage_us(node, folders["busy"]), time.monotonic(), []
     while len(told) < READINGS:
         time.sleep(1)
-        pods = {p["name"]: p for p in there.query("pods")["pods"]}
+        pods = wait_until("`wattle pods` shows everything of both", lambda: measured(there), PATIENCE)
         told.append({name: pods[names[name]] for name in WORKLOADS})
     cores = (usage_us(node, folders["busy"]) - used) / 1e6 / (time.monotonic() - began)
     held = int(node.run("cat", f"{folders['idle']}/memory.current"))
