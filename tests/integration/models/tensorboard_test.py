@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""tensorboard_test.py EVENT_FILES FOLDER: makes a virtual environment in FOLDER with tensorboard from the package index, and has its
+reader read what EVENT_FILES wrote. Exit code 77, with the reason: skipped, where the index or venv is out of reach."""
+import pathlib
+import shutil
+import subprocess
+import sys
+import venv
+
+SKIPPED = 77
+# One version each, so that the test says the same thing each time; setuptools has pkg_resources, which it imports.
+WANTED = ["tensorboard==2.20.0", "setuptools<81"]
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(SKIPPED)
+
+
+writer, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+python, events = folder / "bin" / "python", folder / "events"
+has_it = [str(python), "-c", "import tensorboard.backend.event_processing.directory_watcher"]
+if not python.exists() or subprocess.run(has_it, capture_output=True, check=False).returncode != 0:
+    try:
+        venv.create(folder, with_pip=True, clear=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        skip(f"no virtual environment can be made here: {error}")
+    try:
+        got = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--retries", "1", *WANTED],
+                             capture_output=True, text=True, timeout=400, check=False)
+    except subprocess.TimeoutExpired:
+        skip("the package index did not answer in time")
+    if got.returncode != 0:
+        skip("pip cannot install tensorboard: " + got.stderr.strip().splitlines()[-1] if got.stderr.strip() else "pip failed")
+shutil.rmtree(events, ignore_errors=True)
+subprocess.run([str(writer), str(events)], check=True)
+check = pathlib.Path(__file__).with_name("tensorboard_check.py")
+done = subprocess.run([str(python), str(check), str(events)], env={"PATH": "/usr/bin:/bin"}, check=False)
+sys.exit(done.returncode)
