@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "controller/modes/contest_file.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
 
@@ -56,9 +57,10 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
   WATTLE_CHECK(start_store(clock, log));
   placement::Knowledge knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
-  WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                                watch_.get(), *governor_, std::move(knowledge), mode_reason, clock, log},
-                               key));
+  WATTLE_TRY(loop_,
+             Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
+                         watch_.get(), *governor_, std::move(knowledge), kept_contest(log), mode_reason, clock, log},
+                        key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
   WATTLE_CHECK(start_http(log));
@@ -160,6 +162,18 @@ placement::Knowledge Controller::start_knowledge(const Log& log) {
     log.info("knowledge restored", {{"applications", static_cast<std::uint64_t>(knowledge.demand().apps())}});
   }
   return knowledge;
+}
+
+std::string Controller::kept_contest(const Log& log) const {
+  constexpr std::size_t kMostBytes = 64 * 1024;
+  const auto dir = Dir::open_(config_.data_dir);
+  if (!dir) return {};  // told by start_knowledge()
+  const auto file = dir->open_file(std::string(kContestFile));
+  const auto bytes = file ? file->read_all(kMostBytes) : Result<std::string>(tl::unexpected(file.error()));
+  if (bytes) return *bytes;
+  if (bytes.error().code != Errc::not_found)
+    log.error("contest of network and planner begins anew", {{"error", bytes.error()}});
+  return {};
 }
 
 Status Controller::start_watch(const Log& log) {

@@ -36,6 +36,7 @@ class Controller {
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
   placement::Knowledge start_knowledge(const Log& log);
+  std::string kept_contest(const Log& log) const;
   Status start_watch(const Log& log);
   Status start_governor(const Clock& clock, const Log& log);
   Status start_http(const Log& log);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "common/wire/codec.hpp"
+#include "controller/modes/contest_file.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -81,7 +82,11 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
   });
   decider_.on_notice([this](const std::string& who, const std::string& what, const std::string& why) {
     parts_.governor.audit(who, what, why);
+    if (who == "guard") save_contest();
   });
+  if (!parts_.contest.empty())
+    if (const Status restored = decider_.restore_contest(parts_.contest); !restored)
+      parts_.log.error("contest of network and planner begins anew", {{"error", restored.error()}});
   parts_.governor.on_gate([this] { return decider_.rivals().harm(); });
   parts_.governor.on_network([this](bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); });
 }
@@ -161,6 +166,12 @@ void Loop::save_knowledge() {
   saved_ = parts_.clock.mono();
   if (parts_.saver != nullptr)
     parts_.saver->post(parts_.config.data_dir + "/" + std::string(kKnowledgeFile), decider_.save_knowledge());
+  save_contest();
+}
+
+void Loop::save_contest() {
+  if (parts_.saver != nullptr)
+    parts_.saver->post(parts_.config.data_dir + "/" + std::string(kContestFile), decider_.save_contest());
 }
 
 // True: there may be more.

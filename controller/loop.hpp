@@ -57,6 +57,7 @@ struct LoopParts {
   Watch* watch = nullptr;      // null: no API server is followed
   Governor& governor;
   placement::Knowledge knowledge;
+  std::string contest;  // as kept by the process before; empty: nothing
   std::string mode_reason;
   const Clock& clock;
   const Log& log;
@@ -94,6 +95,7 @@ class Loop final : private TelemetrySink {
   Result<std::string> confirm(const Arguments& arguments);
   void tick();
   void save_knowledge();
+  void save_contest();
   void watch_energy();
   void reload_allow_list();
   void cut(const std::vector<transport::Revoked>& revoked);

@@ -13,6 +13,20 @@ double Contest::stake(double sign) const {
 
 double Contest::limit() const { return std::log(left_out_ ? options_.back_blocks : options_.run_blocks); }
 
+bool Contest::restore(const ContestState& state) {
+  const double most = std::log(state.left_out ? options_.back_blocks : options_.run_blocks);
+  const bool holds = state.evidence >= 0 && state.evidence < most && std::abs(state.mean) <= 1 &&
+                     state.mean_square >= 0 && state.mean_square <= 1;
+  if (!holds) return false;
+  left_out_ = state.left_out;
+  capital_ = state.evidence;
+  mean_ = state.mean;
+  square_ = state.mean_square;
+  blocks_ = state.blocks;
+  changes_ = state.changes;
+  return true;
+}
+
 bool Contest::add(double difference) {
   if (!std::isfinite(difference)) return false;
   difference = std::clamp(difference, -1.0, 1.0);

@@ -21,6 +21,13 @@ struct ContestOptions {
   double memory_blocks = 50;  // that stakes are set from
 };
 
+// What a restart must not forget.
+struct ContestState {
+  bool left_out = false;
+  double evidence = 0, mean = 0, mean_square = 1;
+  std::uint64_t blocks = 0, changes = 0;
+};
+
 class Contest {
  public:
   explicit Contest(ContestOptions options = {}) : options_(options) {}
@@ -28,6 +35,9 @@ class Contest {
   bool add(double difference);
   bool left_out() const { return left_out_; }
   void begin_anew() { *this = Contest(options_); }
+  ContestState state() const { return {left_out_, capital_, mean_, square_, blocks_, changes_}; }
+  // False: it is no state that a contest can be in, and nothing changes.
+  bool restore(const ContestState& state);
 
   double evidence() const { return capital_; }  // log; of being behind, or of being ahead again while left out
   double limit() const;                         // where the verdict changes

@@ -76,7 +76,8 @@ void NetworkRule::compare(const Fleet& fleet, const Ask& ask) {
   pod.request = ask.request;
   RewardConfig reward;
   reward.horizon_s = fleet.hold_s;
-  const auto figure = twins_.play({view_, fleet, rows_, pod, ask, reward, {}, *network_, options_.margin}, planner_);
+  const auto figure = twins_.play(
+      {view_, fleet, rows_, pod, ask, reward, {}, *network_, options_.margin, pod_, options_.lives_known}, planner_);
   if (figure) contest_.add(*figure);
 }
 
@@ -91,6 +92,7 @@ std::optional<std::size_t> NetworkRule::choose(const Fleet& fleet, const Ask& as
     network_->residual(asked.observation, q_);
   const auto chosen = best_node(asked.observation, q_, asked.plan.pick, options_.margin);
   if (chosen) ++choices_;
+  if (chosen && options_.guard && options_.plan) twins_.placed(pod_, *chosen, ask, fleet.now_s);
   if (chosen != asked.plan.pick) ++deviations_;
   return chosen;
 }

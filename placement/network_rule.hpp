@@ -34,8 +34,11 @@ PlannedAsk observe_unplanned(const Fleet& fleet, const Ask& ask, ClusterView& sc
 struct NetworkRuleOptions {
   PlannerOptions planner;
   double margin = 0;
-  bool plan = true;                     // false: features and prior without the planner, and nothing to fall back to
-  std::optional<ContestOptions> guard;  // the planner's choices while the network is behind it; needs a plan
+  bool plan = true;  // false: features and prior without the planner, and nothing to fall back to
+  std::optional<ContestOptions>
+      guard;                 // the planner's choices while the network is behind it; needs a plan, and to be told
+                             // which pod comes and which have ended
+  bool lives_known = false;  // an Ask's life is when it will end
 };
 
 class NetworkRule final : public Rule {
@@ -47,6 +50,12 @@ class NetworkRule final : public Rule {
         contest_(options.guard.value_or(ContestOptions{})) {}
   std::string_view name() const override { return "dqn"; }
   std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override;
+
+  // Of a guarded rule: the pod that choose() is asked about next, and when one has ended.
+  void next_pod(std::uint64_t key) { pod_ = key; }
+  void ended(std::uint64_t key, double now_s) { twins_.ended(key, now_s); }
+  // One that was there before the first choice.
+  void ended_there(std::size_t node, const Ask& ask, double now_s) { twins_.ended_there(node, ask, now_s); }
 
   void set_network(std::shared_ptr<const models::QNetwork> network) { network_ = std::move(network); }
   // Since construction: choices, and those among them that were not the planner's.
@@ -60,6 +69,7 @@ class NetworkRule final : public Rule {
  private:
   void compare(const Fleet& fleet, const Ask& ask);
 
+  std::uint64_t pod_ = 0;
   std::shared_ptr<const models::QNetwork> network_;
   NetworkRuleOptions options_;
   Planner planner_;

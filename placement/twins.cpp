@@ -18,30 +18,122 @@ double life_of(const Fleet& fleet, const Ask& ask) {
 
 }  // namespace
 
-void Twins::Side::put(std::size_t i, const Ask& ask) {
-  FleetNode& node = fleet.nodes[i];
-  const double life_s = life_of(fleet, ask);
-  joules += (node.watts_at(node.used_cores + ask.demand_cores) - node.watts_at(node.used_cores)) * life_s;
-  if (fleet.idle_nodes_sleep) {
-    if (node.sleeps) joules += node.wake_j;
-    double awake_s = node.pods == 0 ? 0.0 : fleet.pods_stay ? life_s : std::max(0.0, node.empties_at_s - fleet.now_s);
-    if (!std::isfinite(awake_s)) awake_s = life_s;
-    const double later_s =
-        fleet.pods_stay ? std::max(awake_s, life_s) : awake_s + life_s - awake_s * life_s / (awake_s + life_s);
-    joules += (node.idle_w() - node.sleep_w) * (later_s - awake_s);
-    node.empties_at_s = fleet.now_s + later_s;
+double Twins::node_w(const Side& side, std::size_t i) {
+  const FleetNode& node = side.fleet.nodes[i];
+  if (side.fleet.idle_nodes_sleep && side.loads[i].pods == 0) return node.sleep_w;
+  return node.watts_at(side.loads[i].used_cores);
+}
+
+// The copy's nodes as they are now, but for what its own pods make of them.
+void Twins::show(Side& side, const TwinQuestion& question) {
+  side.view = question.view;
+  side.fleet = question.fleet;
+  side.fleet.only.clear();
+  side.fleet.edition_of.clear();  // of the cluster, not of the copy
+  side.power_w = 0;
+  for (std::size_t i = 0; i < side.loads.size(); ++i) {
+    const Load& load = side.loads[i];
+    FleetNode& node = side.fleet.nodes[i];
+    NodeView& seen = side.view.nodes[i];
+    const double other_cores = load.used_cores - node.used_cores;
+    node.pods = seen.pods = load.pods;
+    node.requested = seen.requested = load.requested;
+    node.used_cores = load.used_cores;
+    node.sleeps = seen.asleep = side.fleet.idle_nodes_sleep && load.pods == 0;
+    node.empties_at_s = load.empties_at_s;
+    seen.in_flight = seen.unsettled = 0;
+    seen.in_flight_request = {};
+    seen.unsettled_cpu_cores = 0;
+    if (seen.values.cpu_used_cores)
+      seen.values.cpu_used_cores = std::max(0.0, *seen.values.cpu_used_cores + other_cores);
+    side.power_w += node_w(side, i);
   }
-  node.sleeps = false;
-  ++node.pods;
-  node.requested.cpu_cores += ask.request.cpu_cores;
-  node.requested.memory_bytes += ask.request.memory_bytes;
-  node.used_cores += ask.demand_cores;
-  NodeView& seen = view.nodes[i];
-  seen.asleep = false;
-  ++seen.pods;
-  seen.requested.cpu_cores += ask.request.cpu_cores;
-  seen.requested.memory_bytes += ask.request.memory_bytes;
-  if (seen.values.cpu_used_cores) *seen.values.cpu_used_cores += ask.demand_cores;
+}
+
+void Twins::begin(const TwinQuestion& question) {
+  begun_ = true;
+  asked_ = 0;
+  pods_.clear();
+  lives_known_ = question.lives_known;
+  now_s_ = swept_s_ = question.fleet.now_s;
+  network_.joules = 0;
+  network_.loads.clear();
+  for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
+    const FleetNode& node = question.fleet.nodes[i];
+    const NodeView& seen = question.view.nodes[i];  // without pods in flight, which will be told when they run
+    Load load{seen.requested, seen.pods, node.used_cores, 0, node.empties_at_s};
+    // The mean life that would make it empty then, so that it can go on from there.
+    const double one_s = last_ends_in_s(1, load.pods);
+    const double left_s = node.empties_at_s - now_s_;
+    if (one_s > 0 && std::isfinite(left_s) && left_s > 0) load.life_s = left_s / one_s * static_cast<double>(load.pods);
+    network_.loads.push_back(load);
+  }
+  planner_.loads = network_.loads;
+  planner_.joules = 0;
+}
+
+void Twins::advance(double now_s) {
+  if (!(now_s > now_s_)) return;
+  network_.joules += network_.power_w * (now_s - now_s_);
+  planner_.joules += planner_.power_w * (now_s - now_s_);
+  now_s_ = now_s;
+}
+
+void Twins::change(Side& side, std::size_t i, const Ask& ask, bool comes) {
+  Load& load = side.loads[i];
+  const double before_w = node_w(side, i), life_s = life_of(side.fleet, ask), sign = comes ? 1 : -1;
+  if (comes && load.pods == 0 && side.fleet.idle_nodes_sleep) side.joules += side.fleet.nodes[i].wake_j;
+  load.pods = comes ? load.pods + 1 : load.pods - std::min<std::uint64_t>(load.pods, 1);
+  const auto moved = [&](double sum, double by) { return load.pods == 0 ? 0.0 : std::max(0.0, sum + sign * by); };
+  load.requested.cpu_cores = std::max(0.0, load.requested.cpu_cores + sign * ask.request.cpu_cores);
+  load.requested.memory_bytes = std::max(0.0, load.requested.memory_bytes + sign * ask.request.memory_bytes);
+  load.used_cores = std::max(0.0, load.used_cores + sign * ask.demand_cores);
+  load.life_s = moved(load.life_s, life_s);
+  if (load.pods == 0)
+    load.empties_at_s = now_s_;
+  else if (!lives_known_)
+    load.empties_at_s = now_s_ + last_ends_in_s(load.life_s / static_cast<double>(load.pods), load.pods);
+  else if (comes)
+    load.empties_at_s = std::max(load.empties_at_s, now_s_ + ask.life_s);
+  side.power_w += node_w(side, i) - before_w;
+}
+
+void Twins::placed(std::uint64_t key, std::size_t node, const Ask& ask, double now_s) {
+  if (!begun_ || node >= network_.loads.size()) return;
+  if (const auto known = pods_.find(key); known != pods_.end()) {
+    known->second.seen = true;
+    return;
+  }
+  advance(now_s);
+  change(network_, node, ask, true);
+  change(planner_, node, ask, true);
+  pods_[key] = {node, node, ask, now_s, true};
+}
+
+bool Twins::ended(std::uint64_t key, double now_s) {
+  const auto known = pods_.find(key);
+  if (!begun_ || known == pods_.end()) return false;
+  advance(now_s);
+  change(network_, known->second.by_network, known->second.ask, false);
+  change(planner_, known->second.by_planner, known->second.ask, false);
+  pods_.erase(known);
+  return true;
+}
+
+void Twins::ended_there(std::size_t node, const Ask& ask, double now_s) {
+  if (!begun_ || node >= network_.loads.size()) return;
+  advance(now_s);
+  change(network_, node, ask, false);
+  change(planner_, node, ask, false);
+}
+
+void Twins::forget_unseen(double now_s) {
+  if (now_s < swept_s_ + options_.unseen_s / 4) return;
+  swept_s_ = now_s;
+  std::vector<std::uint64_t> unseen;
+  for (const auto& [key, pod] : pods_)
+    if (!pod.seen && now_s > pod.since_s + options_.unseen_s) unseen.push_back(key);
+  for (const std::uint64_t key : unseen) ended(key, now_s);
 }
 
 std::optional<std::size_t> Twins::choose(Side& side, const TwinQuestion& question, Planner& planner, bool by_network) {
@@ -53,16 +145,7 @@ std::optional<std::size_t> Twins::choose(Side& side, const TwinQuestion& questio
   }
   const PlanView plan = planner.view(side.fleet, question.ask, question.rows);
   if (plan.nodes.empty() || !plan.pick) return std::nullopt;
-  if (!by_network) {
-    double sum_w = 0, count = 0;
-    for (const std::size_t i : question.rows) {
-      if (!side.fleet.nodes[i].open) continue;
-      sum_w += amortised_w(side.fleet.nodes[i], question.ask);
-      count += 1;
-    }
-    average_j_ += sum_w / std::max(count, 1.0) * life_of(side.fleet, question.ask);
-    return plan.pick;
-  }
+  if (!by_network) return plan.pick;
   const auto predictions = predict(question.reward, side.view, question.rows, question.pod, plan.demand_cores);
   const models::Observation seen =
       observe(side.view, question.rows, question.pod, masked_, predictions, question.reward, &plan);
@@ -74,24 +157,27 @@ std::optional<std::size_t> Twins::choose(Side& side, const TwinQuestion& questio
 }
 
 std::optional<double> Twins::play(const TwinQuestion& question, Planner& planner) {
-  if (pods_ == 0 || network_.view.nodes.size() != question.view.nodes.size()) {
-    network_ = {question.view, question.fleet, 0};
-    planner_ = network_;
-    average_j_ = 0;
-    pods_ = 0;
-  }
+  const bool others = begun_ && network_.loads.size() != question.fleet.nodes.size();
+  if (!begun_ || others || pods_.size() >= options_.max_pods) begin(question);
+  advance(question.fleet.now_s);
+  // It may be asked for again, or run by now: the copies choose as if it were nowhere.
+  std::optional<Pod> before;
+  if (const auto known = pods_.find(question.key); known != pods_.end()) before = known->second;
+  ended(question.key, now_s_);
+  forget_unseen(now_s_);
+  show(network_, question);
+  show(planner_, question);
   const auto theirs = choose(planner_, question, planner, false);
   const auto own = theirs ? choose(network_, question, planner, true) : std::nullopt;
-  if (!own) {
-    pods_ = 0;
-    return std::nullopt;
-  }
-  planner_.put(*theirs, question.ask);
-  network_.put(*own, question.ask);
-  if (++pods_ < block_) return std::nullopt;
-  pods_ = 0;
-  if (!(average_j_ > 0)) return std::nullopt;
-  const double difference = (network_.joules - planner_.joules) / average_j_;
+  if (!own && !before) return std::nullopt;
+  const Pod now = own ? Pod{*own, *theirs, question.ask, now_s_, before && before->seen} : *before;
+  change(network_, now.by_network, now.ask, true);
+  change(planner_, now.by_planner, now.ask, true);
+  pods_[question.key] = now;
+  if (!own || ++asked_ < options_.block || !(planner_.joules > 0)) return std::nullopt;
+  const double difference = (network_.joules - planner_.joules) / planner_.joules;
+  asked_ = 0;
+  network_.joules = planner_.joules = 0;
   return std::isfinite(difference) ? std::optional(std::clamp(difference, -1.0, 1.0)) : std::nullopt;
 }
 

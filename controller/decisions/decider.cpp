@@ -263,12 +263,12 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
   const bool asked = id != 0;
   if (before != nullptr && !before->node.empty()) {  // it runs elsewhere now
     end_windows(pod_uid, before->node);
-    knowledge_.gone(pod_uid, now);
+    left(pod_uid, now);
   }
   std::optional<placement::RawOutcome> begun;
   if (asked) begun = placement::begin_outcome(state_.view(spec, now), spec, row, options_.reward);
   state_.bind(pod_uid, node, by_operator, now);
-  if (!spec.uid.empty()) knowledge_.placed(spec, node, now);
+  came(spec, node, row, now);
   ++figures_.placements;
   figures_.placements_unasked += unasked ? 1 : 0;
   if (!asked) return true;
@@ -299,9 +299,10 @@ void Decider::gone(const std::string& pod_uid, const std::string& node) {
                 node);  // its containers may come again; the node is its own until the API server says that it went
     return;
   }
-  if (!state_.unbind(pod_uid, node)) return;
+  if (const Pod* pod = state_.pod(pod_uid); pod == nullptr || pod->node != node) return;
+  left(pod_uid, clock_.mono());
   end_windows(pod_uid, node);
-  knowledge_.gone(pod_uid, clock_.mono());
+  state_.unbind(pod_uid, node);
 }
 
 void Decider::greeted(const wire::Hello& hello) {

@@ -18,6 +18,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,9 @@ class Decider {
   const placement::Contest& contest() const { return contest_; }
   // Why the network is not heard; empty: it is.
   const std::string& left_out_why() const { return left_out_why_; }
+  // Over a restart: of another policy or reward it is not taken, and the contest begins anew.
+  std::string save_contest() const;
+  Status restore_contest(std::string_view text);
   // Exploration of decisions that are made now: more for a while after a shift, none while the network is left out.
   double epsilon() const;
   bool drifting() const { return drift_until_ && clock_.mono() < *drift_until_; }
@@ -158,6 +162,9 @@ class Decider {
   void compare(MonoTime now);
   void contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving);
   void begin_contest_anew(const std::string& why);
+  // The pod runs there, or no more: knowledge and the twins are told.
+  void came(const placement::PodSpec& spec, const std::string& node, std::size_t row, MonoTime now);
+  void left(const std::string& pod_uid, MonoTime now);
   void notice(const char* who, const std::string& what, const std::string& why) const;
   void watch_curves(const placement::ClusterView& view);
   void begin_drift(const std::string& why);

@@ -1,9 +1,12 @@
 // What the decider makes of decisions afterwards: would a rival have chosen better, how far was the reward from Q.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
+#include "controller/modes/contest_file.hpp"
 
 namespace wattle::controller {
 
@@ -13,6 +16,11 @@ constexpr double kDriftExplores = 3, kMostEpsilon = 0.2;
 constexpr double kShiftMemory_s = 600,
                  kShiftedNodes = 0.05;     // a shift of the cluster: so many nodes' curves within that time
 constexpr std::int64_t kPartOfTime = 500;  // asks wait while it compares: one part in so many
+
+std::uint64_t key_of(const std::string& pod_uid) { return std::hash<std::string>()(pod_uid); }
+
+// What a contest is about.
+std::string contest_of(const Standing& standing) { return standing.policy + " " + reward_json(standing.reward).dump(); }
 
 // "7%", "0.3%"
 std::string percent(double ratio) {
@@ -68,9 +76,9 @@ void Decider::contend(const ToCompare& what, const placement::ClusterView& view,
     if (row != placement::RowIndex::kNoRow) rows.push_back(row);
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  const auto figure = twins_.play(
-      {view, knowledge_.fleet(view), rows, what.spec, knowledge_.ask(what.spec), reward, options_.mask, *network},
-      contest_planner_);
+  const auto figure = twins_.play({view, knowledge_.fleet(view), rows, what.spec, knowledge_.ask(what.spec), reward,
+                                   options_.mask, *network, 0, key_of(what.spec.uid), false},
+                                  contest_planner_);
   const double behind = contest_.mean();
   if (!figure || !contest_.add(*figure)) return;
   repeatable_.clear();
@@ -91,6 +99,33 @@ void Decider::begin_contest_anew(const std::string& why) {
   twins_.begin_anew();
   left_out_why_.clear();
   if (was_left_out) notice("guard", "the network serves again", why);
+}
+
+void Decider::came(const placement::PodSpec& spec, const std::string& node, std::size_t row, MonoTime now) {
+  if (spec.uid.empty()) return;
+  knowledge_.placed(spec, node, now);
+  if (!spec.daemonset) twins_.placed(key_of(spec.uid), row, knowledge_.ask(spec), seconds(now.time_since_epoch()));
+}
+
+void Decider::left(const std::string& pod_uid, MonoTime now) {
+  const double now_s = seconds(now.time_since_epoch());
+  const Pod* pod = state_.pod(pod_uid);
+  if (!twins_.ended(key_of(pod_uid), now_s) && pod != nullptr && !pod->spec.daemonset)
+    if (const Node* node = state_.node(pod->node)) twins_.ended_there(node->row, knowledge_.ask(pod->spec), now_s);
+  knowledge_.gone(pod_uid, now);
+}
+
+std::string Decider::save_contest() const {
+  return contest_text({contest_of(standing_), contest_from_, left_out_why_, contest_.state()});
+}
+
+Status Decider::restore_contest(std::string_view text) {
+  WATTLE_TRY(const ContestKept kept, parse_contest(text));
+  if (kept.of != contest_of(standing_) || !contest_.restore(kept.state)) return {};
+  contest_from_ = kept.network;
+  left_out_why_ = kept.state.left_out ? kept.why : std::string();
+  repeatable_.clear();
+  return {};
 }
 
 void Decider::notice(const char* who, const std::string& what, const std::string& why) const {

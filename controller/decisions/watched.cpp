@@ -53,8 +53,8 @@ void Decider::elsewhere(const std::string& pod_uid) {
   if (!pod->node.empty()) {
     const std::string node = pod->node;
     end_windows(pod_uid, node);
+    left(pod_uid, clock_.mono());
     state_.unbind(pod_uid, node);
-    knowledge_.gone(pod_uid, clock_.mono());
     return;
   }
   if (const auto open = open_.find(pod->decision_id); open != open_.end()) forget(open);

@@ -112,6 +112,7 @@ Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, 
     learned.margin = options.margin;
     learned.plan = options.plan;
     if (name == "dqn_guarded") learned.guard.emplace();
+    learned.lives_known = options.episode.knowledge == Knowledge::truth;
     return std::make_unique<placement::NetworkRule>(std::make_shared<Scaled>(options.network, options.residual_times),
                                                     learned);
   }
@@ -119,7 +120,14 @@ Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, 
 }
 
 RunFigures run(const Episode& episode, placement::Rule& rule) {
-  return play(episode, [&](Cluster& cluster, std::size_t p) { return rule.choose(cluster.fleet(), cluster.ask(p)); });
+  auto* const learned = dynamic_cast<placement::NetworkRule*>(&rule);
+  return play(episode, [&](Cluster& cluster, std::size_t p) {
+    if (learned != nullptr) {
+      for (const Cluster::Ended& each : cluster.take_ended()) learned->ended(each.pod, each.at_s);
+      learned->next_pod(p);
+    }
+    return rule.choose(cluster.fleet(), cluster.ask(p));
+  });
 }
 
 RunFigures hold(const Episode& episode, const Placement& placement) {

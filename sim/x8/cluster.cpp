@@ -10,11 +10,25 @@ namespace {
 constexpr std::uint32_t kSamplesPerHour = 12;
 constexpr double kPriorSamples = 12;  // what a prediction weighs against the pod's own samples
 constexpr std::size_t kExpectations = 50;
+
+double half_load_w_per_core(const ServerModel& server) { return server.watts_at(0.5) / server.cores; }
+
+// True watts over told ones, of each server.
+std::vector<double> watts_times(const Episode& episode) {
+  std::vector<double> told, times(episode.servers.size(), 1.0);
+  for (const ServerModel& server : episode.servers) told.push_back(half_load_w_per_core(server));
+  std::nth_element(told.begin(), told.begin() + static_cast<std::ptrdiff_t>(told.size() / 2), told.end());
+  const double median = told[told.size() / 2], odd = episode.options.shift.odd_watts;
+  for (std::size_t i = 0; i < times.size(); ++i)
+    times[i] = half_load_w_per_core(episode.servers[i]) < median ? odd : 1 / odd;
+  return times;
+}
 }  // namespace
 
 Cluster::Cluster(const Episode& episode)
     : episode_(episode), node_of_(episode.pods.size(), kNowhere), noise_(mix(episode.seed, 0x6e6f697365ULL)) {
   const Options& options = episode.options;
+  const std::vector<double> times = watts_times(episode);
   fleet_.idle_nodes_sleep = options.sleep;
   fleet_.pods_stay = !options.churn;
   fleet_.expected_cores = episode.expected_cores;
@@ -24,6 +38,7 @@ Cluster::Cluster(const Episode& episode)
     const ServerModel& server = episode.servers[i];
     Node node;
     node.empty_since_s = -kSleepAfter_s;
+    node.watts_times = times[i];
     node.curve = placement::PowerCurve::prior(server.cores);
     nodes_.push_back(std::move(node));
     placement::FleetNode told;
@@ -32,6 +47,7 @@ Cluster::Cluster(const Episode& episode)
     told.sleep_w = server.sleep_w;
     told.wake_j = server.wake_energy_j;
     told.watts = server.watts;
+    for (double& each : told.watts) each *= options.shift.told ? times[i] : 1;
     fleet_.nodes.push_back(told);
   }
   if (production()) {
@@ -75,7 +91,9 @@ void Cluster::refresh(std::size_t i) {
   node.used_cores = 0;
   for (const Running& running : node.pods)
     node.used_cores += static_cast<double>(episode_.day->cores[episode_.pods[running.pod].machine][sample]);
-  node.power_w = episode_.servers[i].watts_at(node.used_cores / episode_.servers[i].cores);
+  const double cores = episode_.servers[i].cores;
+  node.used_cores *= 1 + episode_.options.shift.interference * node.used_cores / cores;
+  node.power_w = node.watts_times * episode_.servers[i].watts_at(node.used_cores / cores);
 }
 
 void Cluster::tell(std::size_t i) {
@@ -169,6 +187,7 @@ void Cluster::end_pod(std::size_t p) {
     demand_.observe_life(app_key(episode_.pods[p].app), now_s_ - found->placed_s, true);
   }
   node.pods.erase(found);
+  ended_.push_back({p, now_s_});
   node_of_[p] = kNowhere;
   if (node.pods.empty()) node.empty_since_s = now_s_;
   refresh(i);

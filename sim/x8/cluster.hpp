@@ -1,7 +1,8 @@
 // cluster: the true world of an X8 episode, and what is told of it.
 // Truth    pods use the cores of their machine's day, watts follow the measured curve; both are constant between events,
 //          so that energy_j() is the exact integral. A node that wakes draws its wake energy over its wake time, and its
-//          pods run afterwards; an empty node sleeps after sleep_after_s
+//          pods run afterwards; an empty node sleeps after sleep_after_s;
+//          what a Shift changes is true here and told to nobody
 // Told     fleet() and ask(): with true knowledge the real curves and the pod's mean over the whole day; in production
 //          curves fitted from noisy watts, one reading of each awake node in 5 minutes, and demand learned per application
 // Units    in names; seconds from the start of the run
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "placement/demand.hpp"
@@ -32,6 +34,12 @@ class Cluster {
   placement::Ask ask(std::size_t pod) const;
   void place(std::size_t pod, std::size_t node);
   void refuse() { ++refused_; }
+  // Pods that have ended since the last call, in order.
+  struct Ended {
+    std::size_t pod = 0;
+    double at_s = 0;
+  };
+  std::vector<Ended> take_ended() { return std::exchange(ended_, {}); }
   // Measures from here on.
   void start_measuring();
 
@@ -61,6 +69,7 @@ class Cluster {
     double energy_j = 0, awake_s = 0;
     double empty_since_s = 0;  // of a node without pods
     double woken_s = 0;        // awake from here on
+    double watts_times = 1;    // true over told
     placement::PowerCurve curve;
   };
   struct End {
@@ -85,6 +94,7 @@ class Cluster {
   placement::DemandModel demand_;
   Random noise_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::vector<Ended> ended_;
   double now_s_ = 0;
   std::size_t samples_ = 0;  // begun
   std::uint64_t wakes_ = 0, refused_ = 0;

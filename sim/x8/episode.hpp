@@ -38,6 +38,15 @@ struct Dataset {
 enum class Side { train, report };
 enum class Knowledge { truth, production };
 
+// How the true world differs from what rules and networks are told; by default it does not.
+struct Shift {
+  double odd_watts =
+      1;  // servers told to be thriftier than the fleet's median draw that many times as much, the others as
+          // many times less
+  double interference = 0;  // a pod uses 1 + interference x (used share of its node) times its demand
+  bool told = false;        // the watts are told after all
+};
+
 struct Options {
   std::size_t nodes = 10;
   bool sleep = false;
@@ -56,6 +65,7 @@ struct Options {
   std::size_t past_pods = 20;      // of each application, known to production
   std::size_t past_readings = 20;  // of each server's watts, known to production
   double power_noise_ratio = 0.03;
+  Shift shift;
   std::optional<std::uint64_t>
       cluster_seed;  // servers and applications of this seed in every episode; absent: of each its own
 };

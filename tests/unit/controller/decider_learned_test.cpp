@@ -138,7 +138,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     }
     std::uint64_t step() const override { return 5; }
   };
-  Rig rig(Mode::shadow);  // nothing flies: every question finds both nodes free
+  Rig rig(Mode::shadow);
   std::vector<std::string> told;
   rig.decider->on_notice([&](const std::string& who, const std::string& what, const std::string& why) {
     told.push_back(who + ": " + what + ": " + why);
@@ -165,6 +165,9 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     small.memory_request_bytes = 1e6;
     rig.decider->ask(small);
     tick();
+    // As advised, and for a minute.
+    rig.decider->placed("p" + std::to_string(i), "dear", false);
+    if (i >= 60) rig.decider->gone("p" + std::to_string(i - 60), "dear");
   }
   REQUIRE(rig.decider->contest().left_out());
   REQUIRE(told.size() == 1);
@@ -176,6 +179,35 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   CHECK(after->decision.model_step == 0);
   CHECK(after->model.sha256.empty());
   CHECK(rig.decider->epsilon() == 0);
+  // A restart does not let it back: the next process reads what this one kept.
+  const std::string kept = rig.decider->save_contest();
+  Decider next(
+      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  REQUIRE(next.restore_contest(kept));
+  CHECK(next.contest().left_out());
+  CHECK(next.left_out_why() == rig.decider->left_out_why());
+  CHECK(next.contest().blocks() == rig.decider->contest().blocks());
+  next.ask(ask_for("restarted", nodes));
+  CHECK(next.log().newest("restarted")->decision.advice == "cheap");
+  CHECK(next.save_contest() == kept);
+  // Of another reward it says nothing.
+  Decider changed(
+      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  Standing standing = changed.standing();
+  standing.reward.weights.energy = 2;
+  changed.take(standing);
+  REQUIRE(changed.restore_contest(kept));
+  CHECK_FALSE(changed.contest().left_out());
+  // What is cut off or damaged is refused, and changes nothing.
+  for (std::size_t length = 0; length + 2 < kept.size(); ++length) {
+    const auto refused = changed.restore_contest(std::string_view(kept).substr(0, length));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::malformed);
+  }
+  nlohmann::json wrong = nlohmann::json::parse(kept);
+  wrong["evidence"] = 1e9;
+  CHECK(changed.restore_contest(wrong.dump()).error().message().find("no contest can be in") != std::string::npos);
+  CHECK_FALSE(changed.contest().left_out());
   // Another network is another contest.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
   rig.decider->ask(ask_for("loaded", nodes));
