@@ -25,6 +25,8 @@ constexpr std::array kSubcommands {
                  commands::labels},
 #if WATTLE_HAS_TORCH
       Subcommand{"train", "train a network online in the simulated loop; train x8: from labels", commands::train},
+      Subcommand{"ablate", "what each part of learning is worth, one left out at a time; ablate x8: of imitation",
+                 commands::ablate},
       Subcommand{"adapt", "what learning online on X8 gains, cluster by cluster, over the network it starts from",
                  commands::adapt},
       Subcommand{"online", "go on learning on X8 from outcomes alone", commands::online},

@@ -26,6 +26,8 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
     const auto told = nlohmann::json::parse(text, nullptr, false);
     try {
       curves.push_back({told.at("name"), told.at("decisions"), told.at("reward")});
+      curves.back().x = told.value("x", curves.back().x);
+      curves.back().y = told.value("y", curves.back().y);
     } catch (const nlohmann::json::exception& error) {
       return fail(Errc::malformed, file, error.what(), "give what wattle-sim train --curve wrote");
     }

@@ -17,6 +17,7 @@ int adapt(int argc, char** argv);
 int bench(int argc, char** argv);
 int bench_suite(int argc, char** argv);  // all scenarios
 int env(int argc, char** argv);
+int ablate(int argc, char** argv);  // settings of online learning; `ablate x8`: of imitation
 int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
 int labels(int argc, char** argv);

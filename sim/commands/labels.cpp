@@ -50,6 +50,12 @@ int labels(int argc, char** argv) {
   app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 200));
   app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 200));
   app.add_option("--explore", arguments.labels.explore, "share of placements elsewhere")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--horizon", arguments.labels.horizon_lives, "mean lives that a choice is followed for, under churn")
+      ->check(CLI::Range(0.1, 10.0))
+      ->capture_default_str();
+  app.add_option("--unplanned", arguments.labels.unplanned, "share of the labels kept as they look without a plan")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--seed", arguments.labels.first_seed, "of the first fleet, on the training side")
       ->check(CLI::Range(1, 900'000))
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
+#include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "placement/features.hpp"
 #include "sim/commands/commands.hpp"
@@ -82,6 +83,7 @@ Status run(const TrainArguments& arguments) {
       }));
   if (terminal) std::fputc('\n', stderr);
   models::Safetensors model{result.weights, {}};
+  model.metadata["network_sha256"] = models::network_digest(model.tensors);
   model.metadata["scenario"] = arguments.world.scenario;
   model.metadata["reward"] = arguments.world.preset;
   model.metadata["seed"] = std::to_string(result.seed);

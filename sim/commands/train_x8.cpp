@@ -1,6 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <deque>
+#include <nlohmann/json.hpp>
 
+#include "common/dir.hpp"
+#include "models/frozen/layout.hpp"
+#include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "placement/features.hpp"
 #include "sim/commands/commands.hpp"
@@ -12,25 +17,32 @@ namespace wattle::sim::commands {
 namespace {
 
 struct TrainX8Arguments {
-  std::string scenario, out_file, initial_file;
+  std::string scenario, out_file, initial_file, curve_file;
   std::vector<std::string> label_files, held_out_files;
   x8::ImitateOptions imitate;
   models::TrainerOptions trainer;
   std::size_t restarts = 3;
 };
 
-Result<std::vector<x8::Label>> read_labels(const std::vector<std::string>& files) {
-  std::vector<x8::Label> all;
-  for (const std::string& file : files) {
-    WATTLE_TRY(const auto model, read_model(file));
-    const auto schema = model.metadata.find("feature_schema");
-    if (schema == model.metadata.end() || schema->second != placement::feature_schema_hash())
-      return fail(Errc::conflict, file, "has labels of other features", "make them anew: wattle-sim labels");
-    WATTLE_TRY(auto labels, x8::parse_labels(model.tensors, file));
-    std::move(labels.begin(), labels.end(), std::back_inserter(all));
+// Regret of the network's choices on held-out labels, pass after pass.
+struct Curve {
+  std::vector<double> judged, regret;
+  Status add(const models::PolicyTrainer& trainer, std::span<const x8::Label> labels,
+             std::span<const x8::Label> held_out) {
+    WATTLE_TRY(const auto network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+    judged.push_back(static_cast<double>(labels.size() * (judged.size() + 1)));
+    regret.push_back(x8::mean_regret(held_out, network.get()));
+    return {};
   }
-  return all;
-}
+  Status write(const std::string& file) const {
+    const nlohmann::json out = {{"name", "imitation on X8, held-out labels"},
+                                {"decisions", judged},
+                                {"reward", regret},
+                                {"x", "labels learned from"},
+                                {"y", "regret, W0 a placement"}};
+    return write_file_atomically(file, out.dump() + "\n");
+  }
+};
 
 Status run(TrainX8Arguments arguments) {
   WATTLE_TRY(const auto labels, read_labels(arguments.label_files));
@@ -50,12 +62,21 @@ Status run(TrainX8Arguments arguments) {
   std::vector<std::shared_ptr<const models::FrozenNetwork>> trained;
   std::vector<const models::QNetwork*> candidates;
   std::vector<models::Weights> weights;
+  std::deque<Curve> curves;
   for (std::size_t k = 0; k < arguments.restarts; ++k) {
     models::TrainerOptions options = arguments.trainer;
     arguments.imitate.seed = options.seed += k;
-    WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(options, initial));
+    const bool gated = !initial && x8::all_planned(labels);
+    auto first = initial.value_or(models::initial_weights(options.seed));
+    if (gated) x8::reserve_gate(first);
+    WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(options, first));
+    Curve& curve = curves.emplace_back();
+    if (!arguments.curve_file.empty())
+      arguments.imitate.on_pass = [&] { return curve.add(*trainer, labels, held_out); };
     WATTLE_TRY(const x8::ImitateFigures figures, x8::imitate(labels, arguments.imitate, *trainer));
     weights.push_back(trainer->weights());
+    if (!initial) x8::silence_constant_inputs(weights.back(), labels);
+    if (gated) x8::close_without_plan(weights.back());
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights.back(), trainer->steps()));
     std::printf("seed %llu: %llu steps, loss %.4f, agreement %.3f, regret %.4f | %.4f\n",
                 static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(figures.steps),
@@ -74,11 +95,14 @@ Status run(TrainX8Arguments arguments) {
                 "more labels, or stay with what there is");
   const std::uint64_t best_seed = arguments.trainer.seed + *promotion.candidate;
   models::Safetensors model{std::move(weights[*promotion.candidate]), {}};
+  model.metadata["network_sha256"] = models::network_digest(model.tensors);
   model.metadata["scenario"] = "x8";
+  model.metadata["reward"] = "weighted";
   model.metadata["seed"] = std::to_string(best_seed);
   model.metadata["labels"] = std::to_string(labels.size());
   model.metadata["feature_schema"] = placement::feature_schema_hash();
   WATTLE_CHECK(write_model(arguments.out_file, model));
+  if (!arguments.curve_file.empty()) WATTLE_CHECK(curves[*promotion.candidate].write(arguments.curve_file));
   std::printf("%s: seed %llu\n", arguments.out_file.c_str(), static_cast<unsigned long long>(best_seed));
   return {};
 }
@@ -95,6 +119,8 @@ int train_x8(int argc, char** argv) {
       ->delimiter(',')
       ->required();
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  app.add_option("--curve", arguments.curve_file,
+                 "writes regret on held-out labels by pass to this file, for bench --curve");
   app.add_option("--initial", arguments.initial_file, "go on from these weights, anchored to them");
   app.add_option("--anchor", arguments.imitate.anchor_share, "share of the start's own choice in every target")
       ->check(CLI::Range(0.0, 0.99))

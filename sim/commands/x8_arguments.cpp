@@ -14,8 +14,9 @@ void add_x8_options(CLI::App& app, X8Arguments& arguments) {
   app.add_flag("--churn", options.churn, "pods come and go; default: they come and stay");
   app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
       ->capture_default_str();
-  app.add_option("--knowledge", arguments.knowledge, "true: real curves and mean demand; production: learned")
-      ->check(CLI::IsMember({"true", "production"}))
+  app.add_option("--knowledge", arguments.knowledge,
+                 "true: real curves and mean demand; production: learned; pods: real curves, demand and lives learned")
+      ->check(CLI::IsMember({"true", "production", "pods"}))
       ->capture_default_str();
   app.add_option("--readings", options.past_readings, "of watts, of each server, that production begins with")
       ->check(CLI::Range(0, 100'000))
@@ -39,7 +40,8 @@ Status apply(X8Arguments& arguments) {
     return fail(Errc::malformed, "--fill " + arguments.fill, "is not LOW-HIGH in percent, e.g. 60-68");
   options.fill_low = low / 100;
   options.fill_high = high / 100;
-  options.knowledge = arguments.knowledge == "true" ? x8::Knowledge::truth : x8::Knowledge::production;
+  for (const auto each : {x8::Knowledge::truth, x8::Knowledge::production, x8::Knowledge::pods})
+    if (arguments.knowledge == x8::to_string(each)) options.knowledge = each;
   return {};
 }
 

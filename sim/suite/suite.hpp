@@ -112,10 +112,11 @@ struct SuiteResult {
 using Progress = std::function<void(double done, const std::string& next)>;
 Result<SuiteResult> run(const Options& options, const Progress& progress = {});
 
-// One learning curve for the report: mean reward of episodes over decisions.
+// One learning curve for the report: mean reward of episodes over decisions, or what its axes say.
 struct Curve {
   std::string name;
   std::vector<double> decisions, reward;
+  std::string x = "decisions", y = "mean reward";
 };
 
 std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves = {});

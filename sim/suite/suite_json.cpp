@@ -106,7 +106,8 @@ std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves)
     out["x8"].push_back({{"name", each.name}, {"bench", json::parse(x8::to_json(each.bench))}});
   out["curves"] = json::array();
   for (const Curve& each : curves)
-    out["curves"].push_back({{"name", each.name}, {"decisions", each.decisions}, {"reward", each.reward}});
+    out["curves"].push_back(
+        {{"name", each.name}, {"decisions", each.decisions}, {"reward", each.reward}, {"x", each.x}, {"y", each.y}});
   return out.dump() + "\n";
 }
 

@@ -37,7 +37,7 @@ std::string describe(const BenchResult& result) {
   const Options& options = result.options.episode;
   std::string text = std::string("X8 ") + (options.churn ? "churn" : "fill") +
                      (options.sleep ? ", idle nodes sleep" : ", always on") + ", " +
-                     (options.knowledge == Knowledge::truth ? "true" : "production") + " knowledge";
+                     std::string(to_string(options.knowledge)) + " knowledge";
   if (!options.churn)
     text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested" +
             (options.fill_told ? ", told" : "");
@@ -82,7 +82,7 @@ std::string to_json(const BenchResult& result) {
   out["what"] = describe(result);
   out["options"] = {{"sleep", options.sleep},
                     {"churn", options.churn},
-                    {"knowledge", options.knowledge == Knowledge::truth ? "true" : "production"},
+                    {"knowledge", to_string(options.knowledge)},
                     {"side", options.side == Side::report ? "report" : "train"},
                     {"fill_low", options.fill_low},
                     {"fill_high", options.fill_high},

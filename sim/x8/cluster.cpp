@@ -50,23 +50,25 @@ Cluster::Cluster(const Episode& episode)
     for (double& each : told.watts) each *= options.shift.told ? times[i] : 1;
     fleet_.nodes.push_back(told);
   }
-  if (production()) {
-    for (const PastReading& reading : episode.past_readings)
-      nodes_[reading.node].curve.observe(reading.utilisation, reading.power_w);
+  if (predicts_pods()) {
     for (const PastPod& past : episode.past_pods) {
       demand_.observe(app_key(past.app), kPodRequest, past.mean_cores, 3600);
       demand_.observe_life(app_key(past.app), past.life_s, true);
     }
-    for (std::size_t i = 0; i < nodes_.size(); ++i) fleet_.nodes[i].watts = nodes_[i].curve.points();
     fleet_.expected_demand = demand_.expected_demand(kExpectations);
   } else {
     fleet_.expected_demand = episode.expected_demand;
+  }
+  if (fits_curves()) {
+    for (const PastReading& reading : episode.past_readings)
+      nodes_[reading.node].curve.observe(reading.utilisation, reading.power_w);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) fleet_.nodes[i].watts = nodes_[i].curve.points();
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) refresh(i);
 }
 
 double Cluster::expected_cores(const Running& running) const {
-  if (!production()) return running.predicted_cores;
+  if (!predicts_pods()) return running.predicted_cores;
   return (kPriorSamples * running.predicted_cores + running.seen_cores) / (kPriorSamples + running.samples);
 }
 
@@ -74,7 +76,7 @@ placement::Ask Cluster::ask(std::size_t p) const {
   const Pod& pod = episode_.pods[p];
   placement::Ask ask;
   ask.request = kPodRequest;
-  if (!production()) {
+  if (!predicts_pods()) {
     ask.demand_cores = episode_.day->mean_cores[pod.machine];
     ask.life_s = pod.life_s;
     return ask;
@@ -114,7 +116,7 @@ double Cluster::empties_at_s(const Node& node) const {
     last_s = std::max(last_s, running.placed_s + episode_.pods[running.pod].life_s);
     mean_s += running.predicted_life_s / static_cast<double>(node.pods.size());
   }
-  return production() ? now_s_ + placement::last_ends_in_s(mean_s, node.pods.size()) : last_s;
+  return predicts_pods() ? now_s_ + placement::last_ends_in_s(mean_s, node.pods.size()) : last_s;
 }
 
 // Splits the time since the last event where the node wakes or falls asleep.
@@ -145,7 +147,7 @@ void Cluster::report(const Running& running) {
 
 void Cluster::tick(std::size_t sample) {
   // What the last five minutes told.
-  if (production() && sample > 0) {
+  if (predicts_pods() && sample > 0) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       for (Running& running : node.pods) {
@@ -158,13 +160,17 @@ void Cluster::tick(std::size_t sample) {
           running.reported = running.samples;
         }
       }
+      if (!fits_curves()) {
+        tell(i);
+        continue;
+      }
       const double noise = 1 + episode_.options.power_noise_ratio * normal(noise_);
       if (node.pods.empty() && episode_.options.sleep) continue;
       node.curve.observe(std::min(1.0, node.used_cores / episode_.servers[i].cores), node.power_w * noise);
       fleet_.nodes[i].watts = node.curve.points();
       tell(i);
     }
-    if (sample % kSamplesPerHour == 0) {
+    if (fits_curves() && sample % kSamplesPerHour == 0) {
       fleet_.expected_demand = demand_.expected_demand(kExpectations);
       ++fleet_.revision;
     }
@@ -182,7 +188,7 @@ void Cluster::end_pod(std::size_t p) {
   const auto found =
       std::find_if(node.pods.begin(), node.pods.end(), [&](const Running& each) { return each.pod == p; });
   assert(found != node.pods.end());
-  if (production()) {
+  if (predicts_pods()) {
     if (found->reported == 0) report(*found);
     demand_.observe_life(app_key(episode_.pods[p].app), now_s_ - found->placed_s, true);
   }

@@ -4,7 +4,8 @@
 //          pods run afterwards; an empty node sleeps after sleep_after_s;
 //          what a Shift changes is true here and told to nobody
 // Told     fleet() and ask(): with true knowledge the real curves and the pod's mean over the whole day; in production
-//          curves fitted from noisy watts, one reading of each awake node in 5 minutes, and demand learned per application
+//          curves fitted from noisy watts, one reading of each awake node in 5 minutes, and demand learned per application; with
+//          knowledge of pods alone the real curves and demand learned per application
 // Units    in names; seconds from the start of the run
 // Errors   none; placing where it does not fit is our bug
 // Threads  single owner; the same episode and calls give the same bytes
@@ -77,7 +78,8 @@ class Cluster {
     std::size_t pod = 0;
     bool operator>(const End& other) const { return at_s != other.at_s ? at_s > other.at_s : pod > other.pod; }
   };
-  bool production() const { return episode_.options.knowledge == Knowledge::production; }
+  bool fits_curves() const { return episode_.options.knowledge == Knowledge::production; }
+  bool predicts_pods() const { return episode_.options.knowledge != Knowledge::truth; }
   void integrate(std::size_t node, double to_s);
   void refresh(std::size_t node);
   void tick(std::size_t sample);

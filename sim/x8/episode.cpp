@@ -95,6 +95,18 @@ std::vector<double> steady_state(double cores) {
 
 }  // namespace
 
+std::string_view to_string(Knowledge knowledge) {
+  switch (knowledge) {
+    case Knowledge::truth:
+      return "true";
+    case Knowledge::production:
+      return "production";
+    case Knowledge::pods:
+      break;
+  }
+  return "pods";
+}
+
 double Episode::total_cores() const {
   double cores = 0;
   for (const ServerModel& server : servers) cores += server.cores;

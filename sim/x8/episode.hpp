@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "placement/cluster_view.hpp"
@@ -36,7 +37,10 @@ struct Dataset {
 };
 
 enum class Side { train, report };
-enum class Knowledge { truth, production };
+// truth: real curves, each pod's own mean and life. production: curves fitted from noisy readings, pods by their application. pods: real
+// curves, pods by their application: nothing is fitted or planned anew, so that labels cost about as much as with truth.
+enum class Knowledge { truth, production, pods };
+std::string_view to_string(Knowledge knowledge);
 
 // How the true world differs from what rules and networks are told; by default it does not.
 struct Shift {

@@ -1,9 +1,12 @@
 #include "sim/x8/imitate.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 
+#include "models/frozen/layout.hpp"
+#include "placement/features.hpp"
 #include "placement/network_rule.hpp"
 #include "sim/random.hpp"
 
@@ -76,6 +79,7 @@ Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptio
       figures.agreement += part * stats.agreement;
       figures.steps = stats.step;
     }
+    if (options.on_pass) WATTLE_CHECK(options.on_pass());
   }
   return figures;
 }
@@ -114,6 +118,70 @@ Promotion promote(std::span<const Label> held_out, const models::QNetwork* prese
   out.against_present = paired_difference(regrets_of(held_out, candidates[best]), regrets_of(held_out, present));
   if (out.against_present.below_zero()) out.candidate = best;
   return out;
+}
+
+namespace {
+
+// Rows of `values`, one behind the other; the inputs that never differ lose their row of `weight`.
+void silence(std::span<const float> values, std::size_t width, models::Tensor& weight, models::Tensor& bias) {
+  const std::size_t outputs = bias.values.size();
+  for (std::size_t input = 0; input < width; ++input) {
+    bool constant = true;
+    for (std::size_t at = input; at < values.size() && constant; at += width) constant = values[at] == values[input];
+    if (!constant) continue;
+    for (std::size_t k = 0; k < outputs; ++k) {
+      float& each = weight.values[input * outputs + k];
+      bias.values[k] += values[input] * each;
+      each = 0;
+    }
+  }
+}
+
+}  // namespace
+
+void silence_constant_inputs(models::Weights& weights, std::span<const Label> labels) {
+  if (labels.empty()) return;
+  std::vector<float> nodes, asks;
+  for (const Label& label : labels) {
+    nodes.insert(nodes.end(), label.state.node.begin(), label.state.node.end());
+    asks.insert(asks.end(), label.state.pod.begin(), label.state.pod.end());
+    asks.insert(asks.end(), label.state.context.begin(), label.state.context.end());
+  }
+  silence(nodes, models::kNodeFeatures, weights.at("node.0.weight"), weights.at("node.0.bias"));
+  silence(asks, models::kAskFeatures, weights.at("ask.weight"), weights.at("ask.bias"));
+}
+
+namespace {
+
+constexpr std::size_t kPlanKnown = 10;  // of the pod features
+constexpr float kShut = -1e4F;
+constexpr std::size_t kGate = 0;  // the unit
+
+// The gate's row where the ask's embedding enters a head.
+std::span<float> gate_row(models::Weights& weights, const char* name) {
+  return std::span(weights.at(name).values).subspan((2 * models::kHidden + kGate) * models::kHidden, models::kHidden);
+}
+
+}  // namespace
+
+void reserve_gate(models::Weights& initial) {
+  auto& weight = initial.at("ask.weight").values;
+  for (std::size_t input = 0; input < models::kAskFeatures; ++input) weight[input * models::kHidden + kGate] = 0;
+  initial.at("ask.bias").values[kGate] = 0;  // relu gives 0 there, and no gradient
+}
+
+void close_without_plan(models::Weights& taught) {
+  assert(placement::kPodFeatureSpecs[kPlanKnown].name == "plan_known");
+  taught.at("ask.weight").values[kPlanKnown * models::kHidden + kGate] = -1;
+  taught.at("ask.bias").values[kGate] = 1;
+  for (const char* head : {"advantage.shared.weight", "value.weight"}) {
+    const auto row = gate_row(taught, head);
+    std::fill(row.begin(), row.end(), kShut);
+  }
+}
+
+bool all_planned(std::span<const Label> labels) {
+  return std::all_of(labels.begin(), labels.end(), [](const Label& label) { return label.state.pod[kPlanKnown] > 0; });
 }
 
 models::Weights to_tensors(std::span<const Label> labels) {

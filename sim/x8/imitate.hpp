@@ -26,6 +26,7 @@ struct ImitateOptions {
   // Share of the anchor's own choice in every target: a KL anchor of anchor_share / (1 - anchor_share).
   double anchor_share = 0;
   std::shared_ptr<const models::QNetwork> anchor;  // none: the prior
+  std::function<Status()> on_pass;                 // after each pass over the labels
 };
 
 // Targets of a label; nodes that were not tried take no part.
@@ -51,6 +52,17 @@ struct Promotion {
 };
 Promotion promote(std::span<const Label> held_out, const models::QNetwork* present,
                   std::span<const models::QNetwork* const> candidates);
+
+// An input that is the same in all labels has taught nothing: its weight becomes 0, and what it said there part of the bias. So the
+// network says the same of these labels, and whatever that input holds elsewhere does not speak.
+void silence_constant_inputs(models::Weights& weights, std::span<const Label> labels);
+
+// What was taught with a plan alone says nothing without one: the first unit of the ask encoder is kept free while it is taught
+// (reserve), and afterwards says whether there is no plan, and shuts every hidden unit of both heads (close). So the residual is exactly
+// 0 there, and learning goes on only from decisions that have a plan.
+void reserve_gate(models::Weights& initial);
+void close_without_plan(models::Weights& taught);
+bool all_planned(std::span<const Label> labels);
 
 // As tensors, for a file between two runs.
 models::Weights to_tensors(std::span<const Label> labels);

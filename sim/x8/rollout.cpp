@@ -128,7 +128,7 @@ Label label_of(models::Observation state, std::span<const std::size_t> candidate
 
 void collect_episode(const Dataset& data, const LabelOptions& options, std::uint64_t seed,
                      const std::shared_ptr<const models::QNetwork>& network, std::vector<Label>& out) {
-  Random random(mix(seed, 0x6c6162656cULL));
+  Random random(mix(seed, 0x6c6162656cULL)), sight(mix(seed, 0x7369676874ULL));
   Options drawn = options.episode;
   drawn.side = Side::train;
   drawn.fill_longest = true;
@@ -162,6 +162,9 @@ void collect_episode(const Dataset& data, const LabelOptions& options, std::uint
           return std::make_unique<placement::Planner>(planner);
         };
         const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s);
+        // Drawn from a random source of its own: how many are kept so changes nothing else.
+        if (options.unplanned > 0 && uniform(sight) < options.unplanned)
+          asked = placement::observe_unplanned(cluster.fleet(), ask, scratch);
         out.push_back(label_of(std::move(asked.observation), candidates, regrets_w));
       }
     }

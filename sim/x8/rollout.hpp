@@ -42,6 +42,7 @@ struct LabelOptions {
   std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
   double explore = 0.1;                // share of placements on another candidate than the rule's
   double horizon_lives = 3;
+  double unplanned = 0;  // share of the judged decisions that are kept as they look without a plan
 };
 // Plays training episodes by `network` (by the planner where there is none) and judges some of its decisions.
 std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& options,

@@ -9,8 +9,10 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "placement/features.hpp"
 #include "placement/planner.hpp"
 #include "sim/random.hpp"
+#include "sim/x8/ablate.hpp"
 #include "sim/x8/bench.hpp"
 
 namespace wattle::sim::x8 {
@@ -94,7 +96,7 @@ TEST_CASE("labels are of training fleets, finite, the same for the same seed, an
   options.max_nodes = 6;
   options.episode.sleep = true;
   for (const bool churn : {false, true}) {
-    for (const Knowledge knowledge : {Knowledge::truth, Knowledge::production}) {
+    for (const Knowledge knowledge : {Knowledge::truth, Knowledge::production, Knowledge::pods}) {
       options.episode.churn = churn;
       options.episode.knowledge = knowledge;
       options.episode.warm_s = 3600;
@@ -121,6 +123,157 @@ TEST_CASE("labels are of training fleets, finite, the same for the same seed, an
       }
     }
   }
+}
+
+TEST_CASE("labels kept as they look without a plan are the same decisions, and how many they are changes no other") {
+  LabelOptions options;
+  options.episodes = 1;
+  options.per_episode = 12;
+  options.min_nodes = options.max_nodes = 5;
+  options.episode.sleep = options.episode.churn = true;
+  options.episode.warm_s = 3600;
+  options.episode.measure_s = 8 * 3600;
+  const auto planned = collect_labels(data(), options, nullptr);
+  options.unplanned = 0.5;
+  const auto mixed = collect_labels(data(), options, nullptr);
+  REQUIRE(mixed.size() == planned.size());
+  constexpr std::size_t kPlanKnown = 10;
+  std::size_t without = 0;
+  for (std::size_t k = 0; k < mixed.size(); ++k) {
+    CHECK(planned[k].state.pod[kPlanKnown] == 1.0F);
+    for (std::size_t i = 0; i < mixed[k].state.nodes; ++i)
+      CHECK(std::isnan(mixed[k].regret[i]) == std::isnan(planned[k].regret[i]));
+    if (mixed[k].state.pod[kPlanKnown] == 0.0F)
+      ++without;
+    else
+      CHECK(mixed[k].state.node == planned[k].state.node);
+  }
+  CHECK(without > 0);
+  CHECK(without < mixed.size());
+}
+
+// Labels in which node feature 3 is always 0.5, pod feature 0 always 0.25, and the others vary.
+std::vector<Label> varied_labels(std::size_t count) {
+  Random random(5);
+  std::vector<Label> labels(count);
+  for (Label& label : labels) {
+    label.state.nodes = 4;
+    for (std::size_t i = 0; i < 4 * models::kNodeFeatures; ++i)
+      label.state.node.push_back(i % models::kNodeFeatures == 3 ? 0.5F : static_cast<float>(uniform(random)));
+    for (float& value : label.state.pod) value = static_cast<float>(uniform(random));
+    for (float& value : label.state.context) value = static_cast<float>(uniform(random));
+    label.state.pod[0] = 0.25F;
+    label.state.prior.assign(4, 0.0F);
+    label.state.valid.assign(4, 1);
+    label.regret.assign(4, 0.0F);
+  }
+  return labels;
+}
+
+models::Weights random_weights() {
+  models::Weights weights = models::initial_weights(2);
+  Random random(6);
+  for (const char* name : {"advantage.out.weight", "value.out.weight"})
+    for (float& value : weights.at(name).values) value = static_cast<float>(uniform(random) - 0.5);
+  return weights;
+}
+
+TEST_CASE("an input that never varied in labels is not heard afterwards, and of the labels the network says the same") {
+  const std::vector<Label> labels = varied_labels(20);
+  const models::Weights before = random_weights();
+  models::Weights after = before;
+  silence_constant_inputs(after, labels);
+  const auto loud = models::FrozenNetwork::from_weights(before, 0, "before").value();
+  const auto quiet = models::FrozenNetwork::from_weights(after, 0, "after").value();
+  std::vector<float> a(4), b(4), c(4);
+  for (const Label& label : labels) {
+    loud->residual(label.state, a);
+    quiet->residual(label.state, b);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+    models::Observation elsewhere = label.state;
+    elsewhere.node[models::kNodeFeatures + 3] = 3;
+    elsewhere.pod[0] = -2;
+    quiet->residual(elsewhere, c);
+    CHECK(c == b);
+    elsewhere.node[models::kNodeFeatures + 4] += 3;  // one that varied is heard
+    quiet->residual(elsewhere, c);
+    CHECK(c != b);
+  }
+}
+
+TEST_CASE("what was taught with a plan says the same with one, and nothing without") {
+  std::vector<Label> labels = varied_labels(20);
+  constexpr std::size_t kPlanKnown = 10;
+  for (Label& label : labels) label.state.pod[kPlanKnown] = 1;
+  CHECK(all_planned(labels));
+  models::Weights open = random_weights();
+  reserve_gate(open);
+  models::Weights closed = open;
+  silence_constant_inputs(closed, labels);
+  close_without_plan(closed);
+  const auto before = models::FrozenNetwork::from_weights(open, 0, "open").value();
+  const auto after = models::FrozenNetwork::from_weights(closed, 0, "closed").value();
+  std::vector<float> a(4), b(4);
+  for (Label& label : labels) {
+    before->residual(label.state, a);
+    after->residual(label.state, b);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+    CHECK(b != std::vector<float>(4, 0.0F));
+    label.state.pod[kPlanKnown] = 0;
+    after->residual(label.state, b);
+    CHECK(b == std::vector<float>(4, 0.0F));
+  }
+  CHECK_FALSE(all_planned(labels));
+}
+
+TEST_CASE("a variant of the ablation leaves out what it says and nothing else") {
+  const std::vector<Label> labels = varied_labels(3);
+  for (const Variant& variant : variants()) {
+    CAPTURE(variant.name);
+    const std::vector<Label> without = apply(variant, labels);
+    REQUIRE(without.size() == labels.size());
+    const auto silent = [&](std::string_view name) {
+      return std::find(variant.silent.begin(), variant.silent.end(), name) != variant.silent.end();
+    };
+    std::size_t found = 0;
+    for (std::size_t f = 0; f < models::kNodeFeatures; ++f) {
+      const bool off = silent(placement::kNodeFeatureSpecs[f].name);
+      found += off ? 1 : 0;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::size_t at = i * models::kNodeFeatures + f;
+        CHECK(without[1].state.node[at] == (off ? 0.0F : labels[1].state.node[at]));
+      }
+    }
+    for (std::size_t f = 0; f < models::kPodFeatures; ++f) {
+      const bool off = silent(placement::kPodFeatureSpecs[f].name);
+      found += off ? 1 : 0;
+      CHECK(without[1].state.pod[f] == (off ? 0.0F : labels[1].state.pod[f]));
+    }
+    CHECK(found == variant.silent.size());
+  }
+}
+
+TEST_CASE("ablation: who teaches nothing scores as the prior, and differences are to the first variant") {
+  std::vector<Label> labels = varied_labels(60);
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    labels[k].state.prior = {0.3F, 0.2F, 0.1F, 0};
+    labels[k].regret = {k % 2 == 0 ? 0.5F : 0.0F, 0.25F, 0, 1};
+  }
+  const auto nothing = [](Pupil, std::span<const Label>, std::size_t,
+                          std::uint64_t) -> Result<std::shared_ptr<const models::QNetwork>> {
+    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "untrained"));
+    return std::shared_ptr<const models::QNetwork>(std::move(network));
+  };
+  AblateOptions options;
+  options.seeds = 2;
+  const auto rows = ablate(labels, labels, options, nothing);
+  REQUIRE(rows);
+  REQUIRE(rows->size() == variants().size());
+  CHECK((*rows)[0].regret == doctest::Approx(0.25));
+  CHECK((*rows)[0].over_prior.mean == 0);
+  for (const AblationRow& row : *rows)
+    CHECK(row.over_whole.mean == doctest::Approx(row.regret - (*rows)[0].regret).epsilon(0.2));
+  CHECK_FALSE(ablate({}, labels, options, nothing));
 }
 
 TEST_CASE("a damaged file of labels is refused") {

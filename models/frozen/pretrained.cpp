@@ -1,0 +1,49 @@
+#include "models/frozen/pretrained.hpp"
+
+#include <filesystem>
+
+#include "common/digest.hpp"
+#include "common/dir.hpp"
+#include "models/frozen/layout.hpp"
+#include "models/frozen/safetensors.hpp"
+
+namespace wattle::models {
+
+namespace {
+constexpr std::size_t kMaxBytes = std::size_t{16} << 20;
+constexpr const char* kAnew = "put the file of this version in its place, or train one: wattle-sim train";
+}  // namespace
+
+std::string network_digest(const Weights& weights) { return sha256_hex(to_safetensors({weights, {}})); }
+
+Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& file, const std::string& schema,
+                                    const std::string& reward) {
+  WATTLE_TRY(Safetensors model, parse_safetensors(bytes, file));
+  const auto told = [&](const char* key) {
+    const auto found = model.metadata.find(key);
+    return found == model.metadata.end() ? std::string() : found->second;
+  };
+  for (const char* key : {"feature_schema", "reward", "network_sha256"})
+    if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not tell its ") + key, kAnew);
+  if (told("feature_schema") != schema)
+    return fail(Errc::conflict, file,
+                "was trained on other features (schema " + told("feature_schema") + ", here " + schema + ")", kAnew);
+  if (told("reward") != reward)
+    return fail(Errc::conflict, file, "was trained for the reward preset " + told("reward") + ", not " + reward,
+                "name another file, or none");
+  WATTLE_CHECK(flatten(model.tensors, file));
+  Pretrained out{std::move(model.tensors), file, told("network_sha256")};
+  if (network_digest(out.weights) != out.network_sha256)
+    return fail(Errc::malformed, file, "is damaged: its weights are not those of its network_sha256", kAnew);
+  return out;
+}
+
+Result<Pretrained> read_pretrained(const std::string& file, const std::string& schema, const std::string& reward) {
+  const std::filesystem::path path(file);
+  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  WATTLE_TRY(const Dir dir, Dir::open_(folder));
+  WATTLE_TRY(const std::string bytes, dir.read_file(path.filename().string(), kMaxBytes));
+  return parse_pretrained(bytes, file, schema, reward);
+}
+
+}  // namespace wattle::models

@@ -1,0 +1,27 @@
+// pretrained: a network that comes with the programs, one file for each reward preset (models/pretrained/README.md).
+// Source   safetensors; metadata feature_schema, reward (the preset it was trained for) and network_sha256
+// Errors   not_found, denied, io: the file; malformed: damaged, or it vouches for none of this; conflict: of other features, or
+//          trained for another preset; each names the file
+// Threads  pure but for reading the file
+#pragma once
+
+#include <string>
+
+#include "common/result.hpp"
+#include "models/frozen/q_network.hpp"
+
+namespace wattle::models {
+
+// SHA-256 of the weights that serve, the same whatever file they lie in.
+std::string network_digest(const Weights& weights);
+
+struct Pretrained {
+  Weights weights;
+  std::string file;
+  std::string network_sha256;
+};
+Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& file, const std::string& schema,
+                                    const std::string& reward);
+Result<Pretrained> read_pretrained(const std::string& file, const std::string& schema, const std::string& reward);
+
+}  // namespace wattle::models

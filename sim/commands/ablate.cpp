@@ -1,0 +1,136 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "models/torch/flat_policy.hpp"
+#include "models/torch/torch_trainer.hpp"
+#include "sim/ablate.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/x8/ablate.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct AblateArguments {
+  WorldArguments world;
+  AblateLoopOptions loop;
+  x8::AblateOptions x8;
+  x8::ImitateOptions imitate;
+  models::TrainerOptions trainer;
+  std::vector<std::string> label_files, held_out_files;
+  std::string initial_file;
+};
+
+void tell(std::string_view done) { std::fprintf(stderr, "%.*s\n", static_cast<int>(done.size()), done.data()); }
+
+void head(const char* figure, const char* other) {
+  std::printf("%-24s %8s %18s  %26s  %26s\n", "variant", figure, "of training seeds", "less the whole [95%]", other);
+}
+
+void row(std::string_view name, double value, double least, double most, const Interval& whole, const Interval& other) {
+  std::printf("%-24.*s %8.4f %8.4f..%8.4f  %+8.4f [%+.4f, %+.4f]  %+8.4f [%+.4f, %+.4f]\n",
+              static_cast<int>(name.size()), name.data(), value, least, most, whole.mean, whole.low, whole.high,
+              other.mean, other.low, other.high);
+}
+
+Status run_x8(const AblateArguments& arguments) {
+  WATTLE_TRY(const auto labels, read_labels(arguments.label_files));
+  WATTLE_TRY(const auto held_out, read_labels(arguments.held_out_files));
+  const auto teach = [&](x8::Pupil pupil, std::span<const x8::Label> taught, std::size_t most_nodes,
+                         std::uint64_t seed) -> Result<std::shared_ptr<const models::QNetwork>> {
+    models::TrainerOptions trainer_options = arguments.trainer;
+    x8::ImitateOptions imitate = arguments.imitate;
+    imitate.seed = trainer_options.seed = seed;
+    if (pupil == x8::Pupil::flat) {
+      WATTLE_TRY(const auto trainer, models::make_flat_policy(trainer_options, most_nodes));
+      WATTLE_CHECK(x8::imitate(taught, imitate, *trainer));
+      return trainer->network();
+    }
+    WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(trainer_options));
+    WATTLE_CHECK(x8::imitate(taught, imitate, *trainer));
+    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(trainer->weights(), trainer->steps()));
+    return std::shared_ptr<const models::QNetwork>(std::move(network));
+  };
+  WATTLE_TRY(const auto rows, x8::ablate(labels, held_out, arguments.x8, teach, tell));
+  std::printf("%zu labels, %zu held out, %zu training seeds from %llu, %zu passes; regret in W0 a placement\n",
+              labels.size(), held_out.size(), arguments.x8.seeds,
+              static_cast<unsigned long long>(arguments.x8.first_seed), arguments.imitate.epochs);
+  head("regret", "less the planner [95%]");
+  for (const auto& each : rows) row(each.name, each.regret, each.least, each.most, each.over_whole, each.over_prior);
+  return {};
+}
+
+Status run_loop(AblateArguments arguments) {
+  WATTLE_TRY(arguments.loop.env, env_options(arguments.world));
+  if (!arguments.initial_file.empty()) {
+    WATTLE_TRY(auto file, read_model(arguments.initial_file));
+    arguments.loop.initial = std::move(file.tensors);
+  }
+  const auto make = [&](std::uint64_t seed, const std::optional<models::Weights>& initial) {
+    models::TrainerOptions trainer_options = arguments.trainer;
+    trainer_options.seed = seed;
+    return models::make_torch_trainer(trainer_options, initial);
+  };
+  WATTLE_TRY(const auto rows, ablate(arguments.loop, make, tell));
+  std::printf("%s, %llu decisions, %zu training seeds from %llu, judged greedily on %zu held-out seeds; mean reward\n",
+              arguments.world.scenario.c_str(), static_cast<unsigned long long>(arguments.loop.decisions),
+              arguments.loop.seeds, static_cast<unsigned long long>(arguments.loop.first_seed),
+              arguments.loop.judged_on);
+  head("reward", "less untrained [95%]");
+  for (const auto& each : rows) row(each.name, each.reward, each.least, each.most, each.over_whole, each.over_initial);
+  return {};
+}
+
+}  // namespace
+
+int ablate(int argc, char** argv) {
+  const bool x8 = argc > 1 && std::string_view(argv[1]) == "x8";
+  AblateArguments arguments;
+  arguments.imitate.epochs = 8;
+  arguments.world.weights = {"contention=4"};
+  arguments.world.cluster_seed = 1;
+  if (x8) arguments.trainer.learning_rate = 1e-3;
+  if (!x8) arguments.trainer.huber_delta = 2;
+  CLI::App app{x8 ? "What each part of imitation is worth, by regret on labels of other fleets"
+                  : "What each setting of online learning is worth, one changed at a time; ablate x8: of imitation",
+               x8 ? "wattle-sim ablate x8" : "wattle-sim ablate"};
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+      ->check(CLI::Range(1e-7, 1.0))
+      ->capture_default_str();
+  if (x8) {
+    app.add_option("--labels", arguments.label_files, "files of labels")->delimiter(',')->required();
+    app.add_option("--held-out", arguments.held_out_files, "labels of other fleets")->delimiter(',')->required();
+    app.add_option("--seeds", arguments.x8.seeds, "training seeds")->check(CLI::Range(1, 100))->capture_default_str();
+    app.add_option("--first-seed", arguments.x8.first_seed, "of training")->capture_default_str();
+    app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")
+        ->check(CLI::Range(1, 10'000))
+        ->capture_default_str();
+  } else {
+    app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
+    app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated")
+        ->capture_default_str();
+    app.add_option("--cluster-seed", arguments.world.cluster_seed, "one cluster for all episodes")
+        ->capture_default_str();
+    app.add_option("--steps", arguments.loop.decisions, "decisions to learn from")
+        ->check(CLI::Range(600, 10'000'000))
+        ->capture_default_str();
+    app.add_option("--seeds", arguments.loop.seeds, "training seeds")->check(CLI::Range(1, 100))->capture_default_str();
+    app.add_option("--first-seed", arguments.loop.first_seed, "of training; the others 1000 apart")
+        ->check(CLI::Range(1, 900'000))
+        ->capture_default_str();
+    app.add_option("--judged-on", arguments.loop.judged_on, "held-out seeds")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    app.add_option("--initial", arguments.initial_file, "adds the variant that starts from this network");
+  }
+  try {
+    app.parse(x8 ? argc - 1 : argc, x8 ? argv + 1 : argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const Status done = x8 ? run_x8(arguments) : run_loop(std::move(arguments));
+  return done ? 0 : report(done.error());
+}
+
+}  // namespace wattle::sim::commands
