@@ -36,7 +36,9 @@ Result<std::string> render_status(const Json& document, const Style& style) {
       {"learning", integer("gradient_steps") + " gradient steps, " +
                        number(status["gradient_steps_per_s"].number(), 1) + "/s, " + integer("replay") +
                        " in replay, loss " + number(status["loss"].number(), 4)},
-      {"serving", "network of step " + integer("model_step") + ", epsilon " + number(status["epsilon"].number(), 3)},
+      {"serving", "network of step " + integer("model_step") +
+                      (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
+                      ", epsilon " + number(status["epsilon"].number(), 3)},
       {"samples", integer("samples") + ", " + integer("samples_refused") + " refused"}};
   return pairs_text(pairs, style.colour);
 }

@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 
+#include "common/dir.hpp"
 #include "common/stop_signal.hpp"
 #include "common/version.hpp"
 #include "controller/controller.hpp"
@@ -40,6 +42,15 @@ int serve(const ControllerConfig& config) {
   return 0;
 }
 
+// Programs are in PREFIX/bin, networks in PREFIX/share/wattle/models. Empty where the kernel does not tell.
+std::string models_beside_program() {
+  const auto self = Dir::open_("/proc/self");
+  if (!self) return {};
+  const auto program = self->read_link("exe");
+  if (!program) return {};
+  return (std::filesystem::path(*program).parent_path().parent_path() / "share" / "wattle" / "models").string();
+}
+
 }  // namespace
 
 int run_app(int argc, char** argv) {
@@ -54,11 +65,12 @@ int run_app(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  const auto config = load_config(path);
+  auto config = load_config(path);
   if (!config) {
     std::cerr << config.error().message() << '\n';
     return 1;
   }
+  config->models_dir = models_beside_program();
   if (!check) return serve(*config);
   std::cout << path << ": fine\n";
   return 0;

@@ -77,6 +77,8 @@ void read_learn(config::Section learn, LearnConfig& out) {
   if (network != "tabular" && network != "deepsets")
     learn.mistake("network", "'" + network + "' is not known", "one of deepsets, tabular");
   out.tabular = network == "tabular";
+  learn.read("pretrained", out.pretrained);
+  if (out.pretrained.empty()) learn.mistake("pretrained", "is empty", "auto, none, or a safetensors file");
   learn.read("steps_per_s", out.steps_per_s, {.min = 0.01, .max = 100'000});
   learn.read("duty_ratio", out.duty_ratio, {.min = 0.001, .max = 1});
   learn.read("freeze_every_steps", out.freeze_every_steps, {.min = 1, .max = 1'000'000});

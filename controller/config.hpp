@@ -36,7 +36,9 @@ struct LearnConfig {
   double reward_scale = 1.0;
   Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
   double learning_rate = 5e-4;
-  double epsilon = 0;    // decide.epsilon, for the curves
+  double epsilon = 0;  // decide.epsilon, for the curves
+  // What begins where there is no checkpoint: auto (the file of the preset in models_dir), none, or a file.
+  std::string pretrained = "auto";
   bool tabular = false;  // learn.network: a table of Q, for policy tabular-q, in place of the network of dqn
   std::int64_t seed = 1;
 };
@@ -80,6 +82,8 @@ struct ControllerConfig {
   Duration settle_window = std::chrono::seconds(10);
   int decision_ring = 1000;  // decisions that are kept to be looked at
   LearnConfig learn;
+  std::string
+      models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown
   StoreConfig store;
   EnrolConfig enrol;
   KubeConfig kube;

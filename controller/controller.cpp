@@ -8,6 +8,7 @@
 
 #include "common/dir.hpp"
 #include "controller/modes/contest_file.hpp"
+#include "controller/trainer/first_network.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
 
@@ -70,10 +71,12 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
 
 Status Controller::start_learning(const Clock& clock, const Log& log, std::string& reason) {
   if (config_.learn.enabled) {  // whichever policy decides: it may be another tomorrow
-    auto network = make_network(config_.learn);
+    const FirstNetwork first = find_first_network(config_.learn, config_.decide.reward, config_.models_dir);
+    auto network = make_network(config_.learn, first.weights());
     if (network) {
       WATTLE_TRY(trainer_, Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network),
-                                          networks_, clock, log));
+                                          networks_, clock, log, first.name));
+      tell_first_network(first, trainer_->models().serving_from, trainer_->figures().resumed, *governor_, log);
       return {};
     }
     if (network.error().code != Errc::unsupported) return forward_error(network);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "common/result.hpp"
 #include "controller/config.hpp"
@@ -11,6 +12,8 @@
 
 namespace wattle::controller {
 
-Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config);
+// A table has no use for weights of a network.
+Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config,
+                                                       const std::optional<models::Weights>& initial = std::nullopt);
 
 }  // namespace wattle::controller

@@ -3,7 +3,8 @@
 
 namespace wattle::controller {
 
-Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config) {
+Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config,
+                                                       const std::optional<models::Weights>&) {
   if (config.tabular) return placement::make_tabular_trainer();
   return fail(Errc::unsupported, "learning", "this build has no libtorch",
               "set learn.enabled: false, or build with WATTLE_TORCH=ON");

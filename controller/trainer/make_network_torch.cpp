@@ -4,12 +4,13 @@
 
 namespace wattle::controller {
 
-Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config) {
+Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config,
+                                                       const std::optional<models::Weights>& initial) {
   if (config.tabular) return placement::make_tabular_trainer();
   models::TrainerOptions options;
   options.seed = static_cast<std::uint64_t>(config.seed);
   options.learning_rate = config.learning_rate;
-  return models::make_torch_trainer(options);
+  return models::make_torch_trainer(options, initial);
 }
 
 }  // namespace wattle::controller

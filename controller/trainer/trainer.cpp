@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/digest.hpp"
 #include "controller/trainer/tensors.hpp"
-#include "models/frozen/safetensors.hpp"
+#include "models/frozen/pretrained.hpp"
 #include "placement/features.hpp"
 #include "placement/tabular.hpp"
 
@@ -20,10 +19,8 @@ constexpr Duration kIdle = milliseconds(250);
 constexpr Duration kRateWindow = std::chrono::seconds(2);
 constexpr std::size_t kRecent = 16;
 constexpr int kNice = 10;
-// Of the weights that serve; a checkpoint of the same network tells the same.
-std::string digest_of(const models::QTrainer& network) {
-  return sha256_hex(models::to_safetensors({network.weights(), {}}));
-}
+// A checkpoint of the same network tells the same.
+std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
 placement::LearnerOptions options_of(const LearnConfig& config) {
   placement::LearnerOptions options;
@@ -70,10 +67,12 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
 
 Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
-                                                NetworkSlot& slot, const Clock& clock, const Log& log) {
+                                                NetworkSlot& slot, const Clock& clock, const Log& log,
+                                                const std::string& network_from) {
   WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
   std::unique_ptr<Trainer> trainer(
       new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, data_dir, clock, log));
+  trainer->serving_from_ = network_from;
   trainer->resume();
   trainer->serve();
   trainer->list_models();
@@ -144,6 +143,7 @@ void Trainer::resume() {
   if (last != loaded->manifest.figures.end() && last->second > 0)
     last_decision_ = last_decision_at_start_ = static_cast<std::uint64_t>(last->second);
   own_.resumed_steps = network_->steps();
+  own_.resumed = true;
   from_step_ = network_->steps();
   serving_from_ = loaded->name;
   // Its age tells a copy that was put back from the one that the last process left.

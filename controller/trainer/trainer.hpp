@@ -34,6 +34,7 @@ namespace wattle::controller {
 struct TrainerFigures {
   std::uint64_t steps = 0;
   std::uint64_t resumed_steps = 0;  // that the checkpoint brought
+  bool resumed = false;             // from a checkpoint, whatever steps it had
   std::optional<double> steps_per_s, loss, mean_q;
   std::size_t replay = 0;
   std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
@@ -49,9 +50,11 @@ Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, dou
 
 class Trainer {
  public:
+  // `network_from`: where the weights of `network` are from, in force until a checkpoint or a step replaces them.
   static Result<std::unique_ptr<Trainer>> start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
-                                                NetworkSlot& slot, const Clock& clock, const Log& log);
+                                                NetworkSlot& slot, const Clock& clock, const Log& log,
+                                                const std::string& network_from = {});
   ~Trainer();  // ends the thread and writes a last checkpoint
   void post(LearningNews news);
   // Answered by the trainer's own thread; unavailable when it ends first.

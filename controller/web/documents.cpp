@@ -42,7 +42,7 @@ Result<std::string> status(const Sources& from) {
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
                                     [&](MonoTime at) { return now - at < kRateWindow; });
   const bool explores = from.decider.policy_info().explores;
-  const auto network = from.networks.get();
+  const NetworkSlot::Serving serving = from.networks.serving();
   return dump({{"version", kVersion},
                {"epoch", from.epoch},
                {"uptime_s", uptime_s},
@@ -61,7 +61,8 @@ Result<std::string> status(const Sources& from) {
                {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kRateWindow))},
                {"decide_p50_us", or_null(quantile(decided.decide_us, 0.5))},
                {"decide_p99_us", or_null(quantile(decided.decide_us, 0.99))},
-               {"model_step", network ? network->step() : 0},
+               {"model_step", serving.network ? serving.network->step() : 0},
+               {"model_from", text_or_null(serving.version.loaded_from)},
                {"network_left_out", text_or_null(from.decider.left_out_why())},
                {"gradient_steps", learned.steps},
                {"gradient_steps_per_s", or_null(learned.steps_per_s)},

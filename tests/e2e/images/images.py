@@ -129,7 +129,7 @@ class Buildah:
 
 
 def context_of(binaries, folder, compile_it):
-    """What the build sees: the tree as it is committed or changed here, or the programs alone."""
+    """What the build sees: the tree as it is committed or changed here, or the programs and the networks that come with them."""
     context = pathlib.Path(folder) / "context"
     if compile_it:
         context.mkdir()
@@ -143,4 +143,5 @@ def context_of(binaries, folder, compile_it):
     there.mkdir(parents=True)
     for name in ("wattle", "wattle-agent", "wattle-controller", "wattle-shim"):
         subprocess.run(["strip", "-o", there / name, binaries / name], check=True)
+    shutil.copytree(ROOT / "models/pretrained", context / "models/pretrained")
     return context

@@ -73,6 +73,10 @@ def check_image(buildah, target, folder):
     if "wattle" in programs:
         how, code, said = run_in(rootfs, folder, ["/usr/bin/wattle", "keys", "new", "/controller.key"], user)
         check(f"{target}: nothing can be written to its root ({how})", code != 0 and "wattle:" in said, f"{code}: {said[-300:]}")
+    if target == "controller":
+        shipped = {path.name: path.read_bytes() for path in (ROOT / "models/pretrained").glob("*.safetensors")}
+        there = {path.name: path.read_bytes() for path in (rootfs / "usr/share/wattle/models").glob("*")}
+        check(f"{target}: the networks that it begins with are those of models/pretrained", bool(shipped) and there == shipped, str(sorted(there)))
     size_mib = sum(path.lstat().st_size for path in rootfs.rglob("*") if path.is_file() and not path.is_symlink()) / 2**20
     check(f"{target}: no compiler, sources or tests are left in it ({size_mib:.0f} MiB)",
           not any((rootfs / name).exists() for name in ("usr/bin/g++", "usr/bin/cmake", "src", "programs")))

@@ -43,6 +43,9 @@ TEST_CASE("an expression is read and a wrong one told with its term; a table may
   CHECK(right->decide.reward.formula.text() == "energy + 2 * latency");
   CHECK(right->learn.tabular);
   CHECK(right->learn.epsilon == 0.2);
+  CHECK(right->learn.pretrained == "auto");
+  CHECK(parse_config(keys + "learn: {pretrained: none}\n", "test")->learn.pretrained == "none");
+  CHECK_FALSE(parse_config(keys + "learn: {pretrained: \"\"}\n", "test"));
   const auto wrong = parse_config(keys + "reward: {preset: expression, expression: energie}\n", "test");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "models/frozen/frozen_network.hpp"
+#include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
 #include "placement/features.hpp"
 #include "sim/env.hpp"
@@ -41,6 +42,7 @@ TEST_CASE("every shipped policy loads, is small, decides, and has a card with it
     REQUIRE(model);
     CHECK(model->metadata.at("feature_schema") == placement::feature_schema_hash());
     CHECK(model->metadata.at("reward") == name);
+    CHECK(models::parse_pretrained(bytes, name, placement::feature_schema_hash(), name));  // as a controller reads it
     const auto network = models::FrozenNetwork::from_weights(model->tensors, 0, name);
     REQUIRE(network);
 

@@ -1,0 +1,64 @@
+#include "controller/trainer/first_network.hpp"
+
+#include <filesystem>
+
+#include "placement/features.hpp"
+
+namespace wattle::controller {
+
+std::optional<models::Weights> FirstNetwork::weights() const {
+  return network ? std::optional(network->weights) : std::nullopt;
+}
+
+FirstNetwork find_first_network(const LearnConfig& learn, const placement::RewardConfig& reward,
+                                const std::string& models_dir) {
+  FirstNetwork first;
+  const std::string preset(placement::to_string(reward.preset));
+  if (learn.tabular || learn.pretrained == "none") {
+    first.none = learn.tabular ? "learn.network is tabular" : "learn.pretrained is none";
+    return first;
+  }
+  const bool automatic = learn.pretrained == "auto";
+  const std::string file = automatic ? models_dir + "/" + preset + ".safetensors" : learn.pretrained;
+  if (automatic && models_dir.empty()) {
+    first.none = "no folder of networks is known";
+    return first;
+  }
+  auto read = models::read_pretrained(file, placement::feature_schema_hash(), preset);
+  if (read) {
+    first.network = std::move(*read);
+    first.name = automatic ? "shipped:" + preset : file;
+    return first;
+  }
+  std::error_code ignored;
+  if (automatic && read.error().code == Errc::not_found && std::filesystem::is_directory(models_dir, ignored)) {
+    first.none = "none is shipped for the reward preset " + preset + " (" + models_dir + ")";
+    return first;
+  }
+  first.fault = read.error();
+  if (read.error().code == Errc::not_found)
+    first.fault->mend = "install share/wattle/models beside the programs, or set learn.pretrained to a file or none";
+  return first;
+}
+
+void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed, Governor& governor,
+                        const Log& log) {
+  if (resumed) return;
+  if (first.fault) {
+    log.error("network to begin with not loaded, an untrained one begins", {{"error", *first.fault}});
+    governor.audit("start", "not done: network to begin with loaded: " + first.fault->message(), {});
+    return;
+  }
+  if (!first.network) {
+    log.info("an untrained network begins", {{"why", first.none}});
+    return;
+  }
+  if (serving_from != first.name) return;  // it was refused, which the trainer has told
+  log.info("a pretrained network begins",
+           {{"file", first.network->file}, {"network_sha256", first.network->network_sha256}});
+  governor.audit("start",
+                 "pretrained network begins: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
+                 first.network->file);
+}
+
+}  // namespace wattle::controller

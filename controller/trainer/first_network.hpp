@@ -1,0 +1,36 @@
+// first_network: what a controller begins with that has no checkpoint of its own: the network that comes with the programs
+// for the reward in force, another file, or none.
+// Source   learn.pretrained: auto (MODELS/PRESET.safetensors), none, or a file; docs/operations.md
+// Errors   a file that is missing, damaged or of another schema or preset is told, and learning begins with nothing
+// Threads  single owner, at start
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/log.hpp"
+#include "controller/config.hpp"
+#include "controller/modes/governor.hpp"
+#include "models/frozen/pretrained.hpp"
+#include "placement/reward.hpp"
+
+namespace wattle::controller {
+
+struct FirstNetwork {
+  std::optional<models::Pretrained> network;
+  std::string name;            // as `wattle model list` tells where the serving network is from: "shipped:weighted"
+  std::optional<Error> fault;  // of a file that should have been there
+  std::string none;            // why there is none, where nothing is wrong
+
+  std::optional<models::Weights> weights() const;
+};
+
+// `models_dir` is where files are looked for by auto.
+FirstNetwork find_first_network(const LearnConfig& learn, const placement::RewardConfig& reward,
+                                const std::string& models_dir);
+
+// Log and audit, once it is known what serves; `serving_from` as ModelVersion has it. A network of one's own: nothing is said.
+void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed, Governor& governor,
+                        const Log& log);
+
+}  // namespace wattle::controller

@@ -1,0 +1,155 @@
+// What a controller begins with, in a whole controller: the network that comes with the programs, its own checkpoint, or none.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "controller/trainer/make_network.hpp"
+#include "models/frozen/pretrained.hpp"
+#include "models/frozen/safetensors.hpp"
+#include "placement/features.hpp"
+#include "tests/integration/controller/world.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kShipped = std::string(WATTLE_SOURCE_DIR) + "/models/pretrained";
+
+bool cannot_learn() {
+  if (make_network(LearnConfig{})) return false;
+  MESSAGE("skipped: built without libtorch");
+  return true;
+}
+
+json query(transport::AskClient& client, const std::string& what,
+           const std::map<std::string, std::string>& arguments = {}) {
+  const auto body = client.query(what, arguments, 60s);
+  if (!body) FAIL(body.error().message());
+  return json::parse(*body);
+}
+
+// Of the newest change that a start brought; empty: none did.
+std::string audited_at_start(transport::AskClient& client) {
+  const json policy = query(client, "policy");
+  for (const json& change : policy["changes"])
+    if (change["who"] == "start") return change["what"];
+  return {};
+}
+
+std::string shipped_digest(const std::string& preset) {
+  const auto read =
+      models::read_pretrained(kShipped + "/" + preset + ".safetensors", placement::feature_schema_hash(), preset);
+  if (!read) FAIL(read.error().message());
+  return read->network_sha256;
+}
+
+// A network that says nothing, of any controller that learned nothing and was given nothing.
+std::string untrained_digest() { return models::network_digest(make_network(LearnConfig{}).value()->weights()); }
+
+}  // namespace
+
+TEST_CASE("a controller without a checkpoint begins with the shipped network of its reward preset, in mode shadow") {
+  if (cannot_learn()) return;
+  for (const char* preset : {"weighted", "ee"}) {
+    CAPTURE(preset);
+    World world(1);
+    world.config.mode = ControllerConfig{}.mode;
+    world.config.models_dir = kShipped;
+    world.config.decide.reward.preset = placement::parse_preset(preset).value();
+    world.start();
+    auto client = world.ask_client(world.operator_key);
+    const json models = query(client, "models");
+    CHECK(models["serving"]["network_sha256"] == shipped_digest(preset));
+    CHECK(models["serving"]["loaded_from"] == "shipped:" + std::string(preset));
+    const json status = query(client, "status");
+    CHECK(status["mode"] == "shadow");
+    CHECK(status["model_step"] == 0);
+    CHECK(status["model_from"] == "shipped:" + std::string(preset));
+    CHECK(audited_at_start(client).starts_with("pretrained network begins: shipped:" + std::string(preset)));
+  }
+}
+
+TEST_CASE("a checkpoint of one's own serves after a restart, whatever is shipped") {
+  if (cannot_learn()) return;
+  World world(1);
+  world.start();
+  {
+    auto client = world.ask_client(world.operator_key);
+    CHECK(query(client, "models")["serving"]["network_sha256"] == untrained_digest());
+    CHECK(audited_at_start(client).empty());
+    query(client, "model-save", {{"name", "mine"}});
+    query(client, "model-load", {{"name", "mine"}});  // so that there is something to save at the end
+  }
+  world.controller.reset();
+  world.config.models_dir = kShipped;
+  world.start();
+  auto client = world.ask_client(world.operator_key);
+  const json models = query(client, "models");
+  CHECK(models["serving"]["network_sha256"] == untrained_digest());
+  CHECK(models["serving"]["loaded_from"] == "1");
+  CHECK(audited_at_start(client).empty());
+}
+
+TEST_CASE("a network that is damaged, of other features or missing is said and not loaded; none is no fault") {
+  if (cannot_learn()) return;
+  std::ifstream in(kShipped + "/weighted.safetensors", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  REQUIRE_FALSE(bytes.empty());
+  std::string damaged = bytes;
+  damaged[damaged.size() - 3] ^= 1;
+  auto model = models::parse_safetensors(bytes, "weighted").value();
+  model.metadata["feature_schema"] = "another";
+  struct Case {
+    std::string bytes, pretrained, said;
+  };
+  const std::vector<Case> cases{{damaged, "auto", "is damaged"},
+                                {models::to_safetensors(model), "auto", "schema another"},
+                                {bytes, "", "/not-there.safetensors"},
+                                {bytes, "none", ""}};
+  for (const Case& each : cases) {
+    CAPTURE(each.said);
+    World world(1);
+    REQUIRE(std::filesystem::create_directory(world.dir / "models"));
+    REQUIRE(write_file_atomically(world.dir / "models/weighted.safetensors", each.bytes));
+    world.config.models_dir = world.dir / "models";
+    world.config.learn.pretrained = each.pretrained.empty() ? world.dir / "not-there.safetensors" : each.pretrained;
+    world.start();
+    auto client = world.ask_client(world.operator_key);
+    const json models = query(client, "models");
+    CHECK(models["serving"]["network_sha256"] == untrained_digest());
+    CHECK(models["serving"]["loaded_from"] == nullptr);
+    const std::string audited = audited_at_start(client);
+    if (each.said.empty()) {
+      CHECK(audited.empty());
+    } else {
+      CHECK(audited.starts_with("not done: network to begin with loaded: "));
+      CHECK(audited.find(each.said) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE(
+    "a file that is named serves in place of the shipped one, and a preset that none is shipped for is no fault") {
+  if (cannot_learn()) return;
+  World world(1);
+  world.config.models_dir = "/nowhere";
+  world.config.learn.pretrained = kShipped + "/weighted.safetensors";
+  world.start();
+  {
+    auto client = world.ask_client(world.operator_key);
+    const json models = query(client, "models");
+    CHECK(models["serving"]["network_sha256"] == shipped_digest("weighted"));
+    CHECK(models["serving"]["loaded_from"] == world.config.learn.pretrained);
+  }
+  World other(1);
+  other.config.models_dir = kShipped;
+  other.config.decide.reward.preset = placement::Preset::lc;
+  other.start();
+  auto client = other.ask_client(other.operator_key);
+  CHECK(query(client, "models")["serving"]["network_sha256"] == untrained_digest());
+  CHECK(audited_at_start(client).empty());
+}
