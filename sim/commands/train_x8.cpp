@@ -10,6 +10,7 @@
 #include "placement/features.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/x8/ablate.hpp"
 #include "sim/x8/imitate.hpp"
 
 namespace wattle::sim::commands {
@@ -17,7 +18,7 @@ namespace wattle::sim::commands {
 namespace {
 
 struct TrainX8Arguments {
-  std::string scenario, out_file, initial_file, curve_file;
+  std::string scenario, out_file, initial_file, curve_file, variant;
   std::vector<std::string> label_files, held_out_files;
   x8::ImitateOptions imitate;
   models::TrainerOptions trainer;
@@ -45,8 +46,13 @@ struct Curve {
 };
 
 Status run(TrainX8Arguments arguments) {
-  WATTLE_TRY(const auto labels, read_labels(arguments.label_files));
-  WATTLE_TRY(const auto held_out, read_labels(arguments.held_out_files));
+  WATTLE_TRY(auto labels, read_labels(arguments.label_files));
+  WATTLE_TRY(auto held_out, read_labels(arguments.held_out_files));
+  for (const x8::Variant& each : x8::variants()) {
+    if (each.name != arguments.variant || each.silent.empty()) continue;
+    labels = x8::without(each, labels);
+    held_out = x8::without(each, held_out);
+  }
   std::optional<models::Weights> initial;
   if (!arguments.initial_file.empty()) {
     WATTLE_TRY(auto file, read_model(arguments.initial_file));
@@ -119,6 +125,11 @@ int train_x8(int argc, char** argv) {
       ->delimiter(',')
       ->required();
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  std::vector<std::string> names;
+  for (const x8::Variant& each : x8::variants())
+    if (!each.silent.empty()) names.emplace_back(each.name);
+  app.add_option("--variant", arguments.variant, "of wattle-sim ablate x8: its features are not heard")
+      ->check(CLI::IsMember(names));
   app.add_option("--curve", arguments.curve_file,
                  "writes regret on held-out labels by pass to this file, for bench --curve");
   app.add_option("--initial", arguments.initial_file, "go on from these weights, anchored to them");

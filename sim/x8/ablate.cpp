@@ -57,7 +57,7 @@ std::size_t most_nodes(std::span<const Label> a, std::span<const Label> b) {
 
 std::span<const Variant> variants() { return kVariants; }
 
-std::vector<Label> apply(const Variant& variant, std::span<const Label> labels) {
+std::vector<Label> without(const Variant& variant, std::span<const Label> labels) {
   std::vector<Label> out(labels.begin(), labels.end());
   for (Label& label : out) {
     for (const std::string_view name : variant.silent) {
@@ -81,7 +81,7 @@ Result<std::vector<AblationRow>> ablate(std::span<const Label> labels, std::span
   for (const Variant& variant : kVariants) {
     const auto part = labels.first(
         std::max<std::size_t>(1, static_cast<std::size_t>(variant.labels * static_cast<double>(labels.size()))));
-    const std::vector<Label> taught = apply(variant, part), judged = apply(variant, held_out);
+    const std::vector<Label> taught = without(variant, part), judged = without(variant, held_out);
     std::vector<double> sum(prior.size(), 0.0), of_seed;
     for (std::size_t s = 0; s < options.seeds; ++s) {
       WATTLE_TRY(const auto network,

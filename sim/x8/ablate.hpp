@@ -32,7 +32,7 @@ struct Variant {
 std::span<const Variant> variants();
 
 // Without what the variant leaves out.
-std::vector<Label> apply(const Variant& variant, std::span<const Label> labels);
+std::vector<Label> without(const Variant& variant, std::span<const Label> labels);
 
 struct AblationRow {
   std::string_view name, what;

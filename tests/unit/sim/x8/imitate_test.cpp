@@ -230,8 +230,8 @@ TEST_CASE("a variant of the ablation leaves out what it says and nothing else") 
   const std::vector<Label> labels = varied_labels(3);
   for (const Variant& variant : variants()) {
     CAPTURE(variant.name);
-    const std::vector<Label> without = apply(variant, labels);
-    REQUIRE(without.size() == labels.size());
+    const std::vector<Label> rest = without(variant, labels);
+    REQUIRE(rest.size() == labels.size());
     const auto silent = [&](std::string_view name) {
       return std::find(variant.silent.begin(), variant.silent.end(), name) != variant.silent.end();
     };
@@ -241,13 +241,13 @@ TEST_CASE("a variant of the ablation leaves out what it says and nothing else") 
       found += off ? 1 : 0;
       for (std::size_t i = 0; i < 4; ++i) {
         const std::size_t at = i * models::kNodeFeatures + f;
-        CHECK(without[1].state.node[at] == (off ? 0.0F : labels[1].state.node[at]));
+        CHECK(rest[1].state.node[at] == (off ? 0.0F : labels[1].state.node[at]));
       }
     }
     for (std::size_t f = 0; f < models::kPodFeatures; ++f) {
       const bool off = silent(placement::kPodFeatureSpecs[f].name);
       found += off ? 1 : 0;
-      CHECK(without[1].state.pod[f] == (off ? 0.0F : labels[1].state.pod[f]));
+      CHECK(rest[1].state.pod[f] == (off ? 0.0F : labels[1].state.pod[f]));
     }
     CHECK(found == variant.silent.size());
   }
