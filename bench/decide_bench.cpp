@@ -3,53 +3,17 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
-#include <random>
 
-#include "models/frozen/frozen_network.hpp"
-#include "models/frozen/layout.hpp"
-#include "placement/decide.hpp"
-#include "tests/unit/placement/views.hpp"
+#include "bench/decide_setting.hpp"
 
 namespace wattle::placement {
 
 namespace {
 
-struct Setting {
-  ClusterView view;
-  std::vector<std::string> names;
-  PodSpec pod = testing::small_pod();
-  std::shared_ptr<const models::FrozenNetwork> network;
-  std::unique_ptr<Policy> policy;
-  RowIndex index;
-  Knowledge knowledge;
-  std::mt19937_64 random{1};
-  DecideOptions options;
-
-  Setting(const benchmark::State& state, const char* name) {
-    std::mt19937_64 draw(3);
-    std::uniform_real_distribution<double> unit(0, 1);
-    for (std::int64_t i = 0; i < state.range(0); ++i) {
-      NodeView node = testing::healthy_node("node-" + std::to_string(i), 8 + 8 * static_cast<double>(i % 8));
-      node.values.cpu_used_cores = unit(draw) * node.allocatable.cpu_cores;
-      node.requested.cpu_cores = unit(draw) * 0.8 * node.allocatable.cpu_cores;
-      node.pods = static_cast<std::uint64_t>(unit(draw) * 40);
-      node.latency_ms["default"] = 10 * unit(draw);
-      view.nodes.push_back(node);
-      names.push_back(node.name);
-    }
-    models::Weights weights = models::initial_weights(1);
-    for (auto& [tensor, values] : weights)
-      for (float& value : values.values) value += 0.01F;
-    network = *models::FrozenNetwork::from_weights(weights, 1, "bench");
-    policy = std::move(*make_policy(name, 1));
-    view.edition_of.assign(view.nodes.size(), ++view.edition);
-    knowledge.refresh(view);
-  }
-  Mind mind(bool known = false) { return {*policy, network.get(), known ? &knowledge : nullptr, &index}; }
-};
+using bench::Setting;
 
 void decision(benchmark::State& state, const char* policy) {
-  Setting setting(state, policy);
+  Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   for (auto _ : state) {
     Advice advice =
         decide(setting.view, setting.pod, setting.names, setting.mind(), setting.options, 0, setting.random);
@@ -61,7 +25,7 @@ BENCHMARK_CAPTURE(decision, model_greedy, "model-greedy")->Arg(1000)->Unit(bench
 
 // As in the controller: on what is known of the cluster, the plan made beforehand and seen by the network.
 void known(benchmark::State& state, const char* policy) {
-  Setting setting(state, policy);
+  Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   setting.policy->prepare(setting.knowledge.fleet(setting.view));
   for (auto _ : state) {
     Advice advice =
@@ -75,7 +39,7 @@ BENCHMARK_CAPTURE(known, planner, "planner")->Arg(100)->Arg(1000)->Arg(5000)->Un
 // Some of many nodes, as kube-scheduler's sample of a large cluster, with what comes between two asks: telemetry of 200 nodes, and so
 // much else that the processor's caches hold little of the cluster.
 void sample(benchmark::State& state, const char* policy) {
-  Setting setting(state, policy);
+  Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   setting.policy->prepare(setting.knowledge.fleet(setting.view));
   std::vector<std::uint8_t> else_where(8 << 20);
   std::size_t at = 0;
@@ -105,13 +69,13 @@ BENCHMARK_CAPTURE(sample, dqn, "dqn")
     ->Unit(benchmark::kMicrosecond);
 
 void rows(benchmark::State& state) {
-  Setting setting(state, "dqn");
+  Setting setting(static_cast<std::size_t>(state.range(0)), "dqn");
   for (auto _ : state) benchmark::DoNotOptimize(setting.index.find(setting.view, setting.names));
 }
 BENCHMARK(rows)->Arg(1000)->Unit(benchmark::kMicrosecond);
 
 void features(benchmark::State& state) {
-  Setting setting(state, "dqn");
+  Setting setting(static_cast<std::size_t>(state.range(0)), "dqn");
   std::vector<std::size_t> all(setting.names.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   const std::vector<std::string_view> masked(all.size());
@@ -123,7 +87,7 @@ void features(benchmark::State& state) {
 BENCHMARK(features)->Arg(1000)->Unit(benchmark::kMicrosecond);
 
 void prediction(benchmark::State& state) {
-  Setting setting(state, "dqn");
+  Setting setting(static_cast<std::size_t>(state.range(0)), "dqn");
   std::vector<std::size_t> all(setting.names.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
   for (auto _ : state) benchmark::DoNotOptimize(predict(setting.options.reward, setting.view, all, setting.pod, 0.2));
