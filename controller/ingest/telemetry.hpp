@@ -78,6 +78,12 @@ class Telemetry {
   const ClockOffsets& clocks() const { return clocks_; }
 
  private:
+  static constexpr std::uint64_t kCredit = 256;  // of a session, at most
+  // Of a node: what it was given, and as much of its last session.
+  static constexpr std::size_t kMaxPending = 2 * kCredit;
+  // Incarnations and numbers: a store holds them signed.
+  static constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 62;
+
   struct Session {
     std::string route;
     std::uint64_t incarnation = 0;

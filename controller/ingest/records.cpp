@@ -1,0 +1,148 @@
+// What a session brings: records and gaps in their turn, into the state and the store, and live ones ahead of it.
+#include <algorithm>
+#include <utility>
+
+#include "controller/ingest/telemetry.hpp"
+#include "controller/ingest/validate.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::seconds;
+constexpr std::uint64_t kMaxLivePerS = 256;  // records: ten intervals of a second, of 25 parts each
+constexpr const char* kBeforeContact = "before the first contact";  // nobody knows what was there
+
+}  // namespace
+
+// Records that were left out before this one.
+std::optional<StoreGap> Telemetry::gap_before(const std::string& node, const History& history,
+                                              const RecordMark& mark) const {
+  const auto mine = history.marks.find(mark.incarnation);
+  const std::uint64_t last = mine == history.marks.end() ? 0 : mine->second.taken;
+  if (mark.seq <= last + 1) return std::nullopt;
+  return StoreGap{node, mark.incarnation, last + 1, mark.seq - 1,
+                  history.marks.empty() ? kBeforeContact : "never came"};
+}
+
+void Telemetry::set_taken(History& history, const RecordMark& mark) const {
+  Seqs& seqs = history.marks[mark.incarnation];
+  seqs.taken = mark.seq;
+  if (store_ == nullptr) seqs.committed = mark.seq;
+  while (history.marks.size() > kMarksPerNode) history.marks.erase(history.marks.begin());
+}
+
+// What the agent says is lost, as far as later numbers have not told.
+Telemetry::Taken Telemetry::take_gap(const std::string& node, History& history, const RecordGap& gap) {
+  const auto mine = history.marks.find(gap.incarnation);
+  const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
+  const bool over = mine == history.marks.end() && history.marks.size() >= kMarksPerNode &&
+                    gap.incarnation < history.marks.begin()->first;
+  if (over || gap.last_seq <= taken) return Taken::no;
+  if (store_ != nullptr && store_->full()) return Taken::full;
+  const auto skipped = gap_before(node, history, {gap.incarnation, gap.first_seq});
+  const auto keep = [&](StoreGap lost) {
+    if (lost.why != kBeforeContact) figures_.missing += lost.records();
+    const RecordMark end{gap.incarnation, lost.last_seq};
+    set_taken(history, end);
+    if (store_ == nullptr) return;
+    store_->add({node, end, false, {}, {}, std::move(lost)});
+    ++history.pending;
+  };
+  if (skipped) keep(*skipped);
+  keep({node, gap.incarnation, std::max(gap.first_seq, taken + 1), gap.last_seq, "lost by the agent"});
+  return Taken::yes;
+}
+
+Telemetry::Taken Telemetry::take(const std::string& node, History& history, Record& record, std::string_view bytes) {
+  const RecordMark mark{record.incarnation, record.seq};
+  const auto mine = history.marks.find(mark.incarnation);
+  const bool over = mine == history.marks.end() && history.marks.size() >= kMarksPerNode &&
+                    mark.incarnation < history.marks.begin()->first;
+  if (over || (mine != history.marks.end() && mark.seq <= mine->second.taken)) {
+    ++figures_.duplicates;
+    return Taken::no;
+  }
+  if (store_ != nullptr && store_->full()) return Taken::full;
+  StoreItem item{node, mark, false, {}, {}, gap_before(node, history, mark)};
+  if (item.gap && item.gap->why != kBeforeContact) figures_.missing += item.gap->records();
+  set_taken(history, mark);
+  const auto valid = validate(record);
+  if (valid) {
+    ++figures_.records;
+    sink_.on_record(node, record);
+  } else {
+    ++figures_.refused;
+    if (!std::exchange(history.refused_told, true))
+      log_.warn("record refused, and more of this node's may be", {{"node", node}, {"error", valid.error()}});
+  }
+  if (store_ == nullptr) return Taken::yes;
+  item.refused = !valid;
+  item.bytes = bytes;
+  item.record = std::move(record);
+  store_->add(std::move(item));
+  ++history.pending;
+  return Taken::yes;
+}
+
+std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from, Session& session,
+                                                 wire::Samples& samples) {
+  const std::string& node = from.identity.name;
+  History& history = history_[node];
+  for (const RecordGap& gap : samples.gaps) {
+    const bool sensible = gap.first_seq > 0 && gap.first_seq <= gap.last_seq && gap.last_seq <= kMaxNumber &&
+                          gap.incarnation < session.incarnation;
+    if (!sensible) return refuse(from, node, "tells of gaps that cannot be", "upgrade the agent");
+    if (take_gap(node, history, gap) == Taken::full)
+      return refuse(from, node, "its records cannot be kept fast enough", "it will be welcome again in a moment");
+  }
+  if (samples.records.empty()) return {};
+  count_in_second(session, samples.records.size());
+  clocks_.see(node, samples.records.back(), session.incarnation, clock_);
+  for (std::size_t i = 0; i < samples.records.size(); ++i) {
+    Record& record = samples.records[i];
+    const RecordMark mark{record.incarnation, record.seq};
+    if (record.incarnation > session.incarnation || record.seq == 0 || record.seq > kMaxNumber) {
+      ++figures_.refused;
+      continue;
+    }
+    if (history.pending >= kMaxPending)
+      return refuse(from, node, "sends more records than it was given credit for", "upgrade the agent");
+    if (take(node, history, record, record_bytes_[i]) == Taken::full)
+      return refuse(from, node, "its records cannot be kept fast enough", "it will be welcome again in a moment");
+    session.received = std::max(session.received, mark);
+  }
+  // Else the store's next commit of this node's records says so.
+  if (history.pending > 0 || session.received == RecordMark{}) return {};
+  return {wire::Ack{session.received.incarnation, session.received.seq, credit(session)}};
+}
+
+void Telemetry::count_in_second(Session& session, std::size_t records) const {
+  const MonoTime now = clock_.mono();
+  if (now - session.second_began >= seconds(1)) {
+    session.second_began = now;
+    session.in_second = session.live_in_second = 0;
+  }
+  session.in_second += records;
+}
+
+// For those who look now: the mark and the store know nothing of it.
+std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, Session& session, wire::Live& live) {
+  const std::string& node = from.identity.name;
+  count_in_second(session, 0);
+  session.live_in_second += std::max<std::size_t>(1, live.records.size());
+  if (session.live_in_second > kMaxLivePerS)
+    return refuse(from, node, "tells what is new more often than it can be", "upgrade the agent");
+  History& history = history_[node];
+  if (!live.records.empty()) clocks_.see(node, live.records.back(), session.incarnation, clock_);
+  for (Record& record : live.records) {
+    const auto mine = history.marks.find(record.incarnation);
+    const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
+    if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) continue;
+    if (!validate(record)) continue;  // it is counted and told when it comes in its turn
+    ++figures_.live;
+    sink_.on_live(node, record);
+  }
+  return {};
+}
+
+}  // namespace wattle::controller

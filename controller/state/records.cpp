@@ -1,0 +1,186 @@
+// What records of a node tell of it, its workloads and its pods.
+#include <algorithm>
+#include <utility>
+
+#include "controller/state/cluster_state.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::seconds;
+constexpr std::uint64_t kMissedRecords = 3;     // a workload that is missing so often has gone
+constexpr Duration kUnseenAfter = seconds(15);  // a bound pod that no record names for that long has gone
+constexpr std::size_t kMostAhead = 4096;        // of a node: over an hour's of outage
+
+std::optional<double> mean_w(std::optional<std::uint64_t> energy_uj, std::int64_t interval_ns) {
+  if (!energy_uj || interval_ns <= 0) return std::nullopt;
+  return static_cast<double>(*energy_uj) * 1e3 / static_cast<double>(interval_ns);
+}
+
+void add_joules(std::optional<double>& sum_j, std::optional<std::uint64_t> energy_uj) {
+  if (energy_uj) sum_j = sum_j.value_or(0.0) + static_cast<double>(*energy_uj) * 1e-6;
+}
+
+template <class T>
+void add(std::optional<T>& sum, const std::optional<T>& more) {
+  if (more) sum = sum.value_or(T{}) + *more;
+}
+
+// A pod may have a root cgroup per container: it is one workload.
+void merge(WorkloadValues& into, const WorkloadValues& more) {
+  into.ended = into.ended && more.ended;
+  add(into.cpu_usage_us, more.cpu_usage_us);
+  add(into.energy_uj, more.energy_uj);
+  add(into.memory_bytes, more.memory_bytes);
+  add(into.io_read_bytes, more.io_read_bytes);
+  add(into.io_write_bytes, more.io_write_bytes);
+  add(into.pids, more.pids);
+}
+
+}  // namespace
+
+Turn ClusterState::turn_of(Node& node, const Record& record, bool ahead, bool& again) {
+  const RecordMark mark{record.incarnation, record.seq};
+  const bool late = !node.ahead.empty() && mark <= node.ahead.back();
+  if (ahead) {
+    if (!late) node.ahead.push_back(mark);
+    if (node.ahead.size() > kMostAhead) node.ahead.pop_front();
+    again = late;
+    return late ? Turn::late : Turn::ahead;
+  }
+  again = late && mark.incarnation != node.record_incarnation;
+  while (!node.ahead.empty() && node.ahead.front() <= mark) {
+    again = again || node.ahead.front() == mark;
+    node.ahead.pop_front();
+  }
+  return late ? Turn::late : Turn::its_own;
+}
+
+// Energy of a workload that has gone meanwhile is in the store's ledger.
+void ClusterState::add_up(Node& node, const Record& record) {
+  if (record.part == 0) add_joules(node.energy_j, record.node.energy_uj);
+  for (const WorkloadValues& values : record.workloads) {
+    const auto known = node.workloads.find(values.name);
+    if (known != node.workloads.end()) add_joules(known->second.energy_j, values.energy_uj);
+  }
+}
+
+RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received, bool ahead) {
+  RecordNews news;
+  Node& node = *find(name);
+  news.turn = turn_of(node, record, ahead, news.again);
+  if (news.turn == Turn::late) {
+    news.at = node.clock.map(record.mono_ns, received);
+    if (!ahead) add_up(node, record);
+    return news;
+  }
+  const std::uint64_t first_seq = record.seq - std::min(record.part, record.seq);
+  // Another incarnation may be another boot, whose clock began anew.
+  const bool reborn = std::exchange(node.record_incarnation, record.incarnation) != record.incarnation;
+  if (reborn) node.clock.reset();
+  if (std::exchange(node.interval_seq, first_seq) != first_seq || reborn) {
+    ++node.samples;
+    node.parts_seen = 0;
+  }
+  ++node.parts_seen;
+  news.at = node.clock.map(record.mono_ns, received);
+  node.sampled_at = sampled_at_[node.row] = news.at;
+  node.interval_ns = record.interval_ns;
+  if (record.part == 0) apply_node(node, record);
+  apply_workloads(node, record, received);
+  if (node.parts_seen == record.parts) finish_interval(node, record);
+  std::erase_if(node.workloads, [&](const auto& item) {
+    const Workload& workload = item.second;
+    const bool long_since = first_seq < workload.last_seq || first_seq - workload.last_seq >= kMissedRecords;
+    return workload.values.ended || (workload.missing && long_since);
+  });
+  find_news(name, node, record, received, news);
+  count_pods(node);
+  if (!ahead) add_up(node, record);
+  return news;
+}
+
+void ClusterState::apply_node(Node& node, const Record& record) {
+  node.values = record.node;
+  node.probes = record.probes;
+  const bool gap = std::any_of(record.node.domains.begin(), record.node.domains.end(),
+                               [](const EnergyDomain& domain) { return domain.gap; });
+  node.power_w = gap ? std::nullopt : mean_w(record.node.energy_uj, record.interval_ns);
+  node.idle_w = mean_w(record.node.idle_energy_uj, record.interval_ns);
+  node.unattributed_w = mean_w(record.node.unattributed_energy_uj, record.interval_ns);
+
+  placement::NodeView& seen = change(node);
+  seen.values = record.node;
+  seen.power_w = node.power_w;
+  seen.latency_ms.clear();
+  for (const ProbeValues& probe : record.probes)
+    if (probe.p50_ms) seen.latency_ms[probe.target] = *probe.p50_ms;
+  const auto utilisation = placement::cpu_utilisation(seen);
+  if (utilisation && node.power_w) seen.curve.observe(*utilisation, *node.power_w);
+}
+
+void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received) {
+  for (const WorkloadValues& told : record.workloads) {
+    const auto [entry, fresh] = node.workloads.try_emplace(told.name);
+    Workload& workload = entry->second;
+    const bool another_root = workload.listed == node.samples;  // of one name they are in one record
+    if (another_root)
+      merge(workload.values, told);
+    else
+      workload.values = told;
+    const WorkloadValues& values = workload.values;
+    if (fresh) workload.first_seen = received;
+    workload.last_seq = node.interval_seq;
+    workload.listed = node.samples;
+    workload.missing = false;
+    workload.cpu_cores.reset();
+    if (values.cpu_usage_us && record.interval_ns > 0) {
+      workload.cpu_cores = static_cast<double>(*values.cpu_usage_us) * 1e3 / static_cast<double>(record.interval_ns);
+      node.unsettled.erase(told.name);
+    }
+    workload.power_w = mean_w(values.energy_uj, record.interval_ns);
+  }
+}
+
+void ClusterState::finish_interval(Node& node, const Record& record) {
+  for (auto& [name, workload] : node.workloads) {
+    if (workload.listed == node.samples) continue;
+    if (!record.partial || workload.missing) {
+      workload.missing = true;
+      workload.cpu_cores.reset();
+      workload.power_w.reset();
+      continue;
+    }
+    workload.last_seq = node.interval_seq;
+    workload.values = at_rest(std::move(workload.values));
+    if (workload.cpu_cores) workload.cpu_cores = 0;
+    if (workload.power_w) workload.power_w = 0;
+  }
+}
+
+void ClusterState::find_news(const std::string& name, const Node& node, const Record& record, MonoTime now,
+                             RecordNews& news) {
+  for (const auto& [uid, workload] : node.workloads) {
+    if (workload.values.kind != WorkloadKind::pod || workload.last_seq != node.interval_seq) continue;
+    const auto found = pods_.find(uid);
+    if (found == pods_.end() || found->second.node != name) {
+      news.appeared.push_back(uid);
+      continue;
+    }
+    found->second.seen_at = now;
+    found->second.by_operator = false;
+  }
+  for (const std::string& uid : node.pods) {
+    const Pod& pod = pods_.at(uid);
+    if (!pod.by_operator && !pod.watched && !node.workloads.contains(uid) && now - pod.seen_at >= kUnseenAfter)
+      news.gone.push_back(uid);
+  }
+  for (const WorkloadValues& values : record.workloads) {
+    if (values.ended && node.pods.contains(values.name) && !node.workloads.contains(values.name))
+      news.gone.push_back(values.name);
+  }
+  std::sort(news.gone.begin(), news.gone.end());
+  news.gone.erase(std::unique(news.gone.begin(), news.gone.end()), news.gone.end());
+}
+
+}  // namespace wattle::controller
