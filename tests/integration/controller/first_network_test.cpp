@@ -54,7 +54,7 @@ std::string untrained_digest() { return models::network_digest(make_network(Lear
 
 TEST_CASE("a controller without a checkpoint begins with the shipped network of its reward preset, in mode shadow") {
   if (cannot_learn()) return;
-  for (const char* preset : {"weighted", "ee"}) {
+  for (const char* preset : {"lb", "ee"}) {
     CAPTURE(preset);
     World world(1);
     world.config.mode = ControllerConfig{}.mode;
@@ -96,12 +96,12 @@ TEST_CASE("a checkpoint of one's own serves after a restart, whatever is shipped
 
 TEST_CASE("a network that is damaged, of other features or missing is said and not loaded; none is no fault") {
   if (cannot_learn()) return;
-  std::ifstream in(kShipped + "/weighted.safetensors", std::ios::binary);
+  std::ifstream in(kShipped + "/ee.safetensors", std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), {});
   REQUIRE_FALSE(bytes.empty());
   std::string damaged = bytes;
   damaged[damaged.size() - 3] ^= 1;
-  auto model = models::parse_safetensors(bytes, "weighted").value();
+  auto model = models::parse_safetensors(bytes, "ee").value();
   model.metadata["feature_schema"] = "another";
   struct Case {
     std::string bytes, pretrained, said;
@@ -114,8 +114,9 @@ TEST_CASE("a network that is damaged, of other features or missing is said and n
     CAPTURE(each.said);
     World world(1);
     REQUIRE(std::filesystem::create_directory(world.dir / "models"));
-    REQUIRE(write_file_atomically(world.dir / "models/weighted.safetensors", each.bytes));
+    REQUIRE(write_file_atomically(world.dir / "models/ee.safetensors", each.bytes));
     world.config.models_dir = world.dir / "models";
+    world.config.decide.reward.preset = placement::Preset::ee;
     world.config.learn.pretrained = each.pretrained.empty() ? world.dir / "not-there.safetensors" : each.pretrained;
     world.start();
     auto client = world.ask_client(world.operator_key);
@@ -137,12 +138,13 @@ TEST_CASE(
   if (cannot_learn()) return;
   World world(1);
   world.config.models_dir = "/nowhere";
-  world.config.learn.pretrained = kShipped + "/weighted.safetensors";
+  world.config.decide.reward.preset = placement::Preset::ee;
+  world.config.learn.pretrained = kShipped + "/ee.safetensors";
   world.start();
   {
     auto client = world.ask_client(world.operator_key);
     const json models = query(client, "models");
-    CHECK(models["serving"]["network_sha256"] == shipped_digest("weighted"));
+    CHECK(models["serving"]["network_sha256"] == shipped_digest("ee"));
     CHECK(models["serving"]["loaded_from"] == world.config.learn.pretrained);
   }
   World other(1);
