@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "controller/decisions/decider.hpp"
 #include "controller/web/documents.hpp"
-#include "tests/unit/controller/helpers.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -16,34 +15,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Rig {
-  ControllerConfig config;
-  ManualClock clock{mono_from_ns(100 * kSecondNs)};
-  ClusterState state{30s};
-  NetworkSlot networks;
-  std::vector<LearningNews> news;
-  std::optional<Decider> decider;
-  std::uint64_t seq = 0, pods = 0;
+struct Rig : DeciderRig {
+  std::uint64_t pods = 0;
 
-  explicit Rig(ModeSetting mode = Mode::live) {
-    config.mode = mode;
-    config.settle_window = 3s;
-    config.decide.epsilon = 0;
-    decider.emplace(
-        config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
-    state.greet(hello_of("n1"));
-    state.greet(hello_of("n2"));
-    tick({});
-  }
+  explicit Rig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
   void tick(const std::vector<std::string>& running) {
-    clock.advance(1s);
-    ++seq;
-    Record record = record_at(seq);
-    for (const std::string& uid : running) record.workloads.push_back(pod_values(uid, 800'000));
-    const RecordNews told = state.apply("n1", record, clock.mono());
-    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
-    decider->record("n1", record, told);
-    state.apply("n2", record_at(seq), clock.mono());
+    DeciderRig::tick(running);
     decider->expire();
   }
   // A pod is asked for, runs on n1 for `seconds`, and goes.

@@ -10,7 +10,7 @@
 
 #include "controller/web/documents.hpp"
 #include "controller/web/metrics.hpp"
-#include "tests/unit/controller/helpers.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -28,39 +28,12 @@ struct NoSink final : TelemetrySink {
   void on_lost(const std::string&) override {}
 };
 
-struct Rig {
-  ControllerConfig config;
-  ManualClock clock{mono_from_ns(100 * kSecondNs)};
-  ClusterState state{30s};
-  NetworkSlot networks;
-  std::vector<LearningNews> news;
-  std::optional<Decider> decider;
+struct Rig : DeciderRig {
   NoSink sink;
   Log log = Log::silent();
   Telemetry telemetry{clock, log, sink};
-  std::uint64_t seq = 0;
 
-  explicit Rig(ModeSetting mode = Mode::live) {
-    config.mode = mode;
-    config.settle_window = 3s;
-    config.decide.epsilon = 0;
-    decider.emplace(
-        config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
-    state.greet(hello_of("n1"));
-    state.greet(hello_of("n2"));
-    tick({});
-  }
-  // A second passes; n1 runs these pods with 0.8 cores each.
-  void tick(const std::vector<std::string>& pods) {
-    clock.advance(1s);
-    ++seq;
-    Record record = record_at(seq);
-    for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
-    const RecordNews told = state.apply("n1", record, clock.mono());
-    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
-    decider->record("n1", record, told);
-    state.apply("n2", record_at(seq), clock.mono());
-  }
+  explicit Rig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
   Result<json> get(const std::string& what, const Arguments& arguments = {}) {
     const Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
     auto body = document(sources, what, arguments);

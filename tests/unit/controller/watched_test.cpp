@@ -5,7 +5,7 @@
 #include <set>
 
 #include "controller/kube/join.hpp"
-#include "tests/unit/controller/helpers.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -14,22 +14,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Rig {
-  ControllerConfig config;
-  ManualClock clock{mono_from_ns(100 * kSecondNs)};
-  ClusterState state{30s};
-  NetworkSlot networks;
-  std::vector<LearningNews> news;
-  std::optional<Decider> decider;
+struct Rig : DeciderRig {
   std::optional<Join> join;
-  std::uint64_t seq = 0;
 
-  explicit Rig(ModeSetting mode = Mode::shadow) {
-    config.mode = mode;
-    config.settle_window = 3s;
-    config.decide.epsilon = 0;
-    decider.emplace(
-        config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
+  explicit Rig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
     join.emplace(state, *decider);
     greet("n1");
     greet("n2");

@@ -8,37 +8,10 @@
 #include <limits>
 
 #include "sim/x8/bound.hpp"
+#include "tests/unit/sim/x8/world.hpp"
 
 namespace wattle::sim::x8 {
 namespace {
-
-const Dataset& data() {
-  static const Dataset made = synthetic_dataset(3);
-  return made;
-}
-
-ServerModel server_of(double cores, double idle_w, double full_w) {
-  ServerModel server;
-  server.cores = cores;
-  for (std::size_t i = 0; i < kWattPoints; ++i)
-    server.watts[i] = idle_w + (full_w - idle_w) * static_cast<double>(i) / static_cast<double>(kWattPoints - 1);
-  server.sleep_w = 2;
-  server.wake_time_s = 30;
-  server.wake_energy_j = 3000;
-  return server;
-}
-
-// Pods that use half a core and a whole one, all day.
-PodDay steady_day() {
-  PodDay day;
-  day.name = "steady";
-  for (const float cores : {0.5F, 1.0F}) {
-    day.cores.emplace_back().fill(cores);
-    day.mean_cores.push_back(static_cast<double>(cores));
-    day.by_mean.push_back(day.by_mean.size());
-  }
-  return day;
-}
 
 Episode empty_episode(const PodDay& day, bool sleep, bool churn) {
   Episode episode;
@@ -52,7 +25,7 @@ Episode empty_episode(const PodDay& day, bool sleep, bool churn) {
 }
 
 TEST_CASE("energy is the integral of the curves: idle, a pod, sleep and waking, by hand") {
-  const PodDay day = steady_day();
+  const PodDay day = steady_day({0.5F, 1.0F});
   Episode episode = empty_episode(day, true, true);
   episode.pods = {{0, 1, 100, 1000}};  // one core from 100 s to 1100 s
   Cluster cluster(episode);
@@ -73,7 +46,7 @@ TEST_CASE("energy is the integral of the curves: idle, a pod, sleep and waking, 
 }
 
 TEST_CASE("energy of a changing day is the sum over its samples of the curve at the cores used") {
-  PodDay day = steady_day();
+  PodDay day = steady_day({0.5F, 1.0F});
   for (std::size_t i = 0; i < kDaySamples; ++i) day.cores[0][i] = static_cast<float>(i % 5) / 4;
   Episode episode = empty_episode(day, false, false);
   const double forever_s = std::numeric_limits<double>::infinity();
@@ -92,7 +65,7 @@ TEST_CASE("energy of a changing day is the sum over its samples of the curve at 
 }
 
 TEST_CASE("a held placement draws what its watts at mean demand say when curves are straight") {
-  const PodDay day = steady_day();
+  const PodDay day = steady_day({0.5F, 1.0F});
   Episode episode = empty_episode(day, true, false);
   const double forever_s = std::numeric_limits<double>::infinity();
   for (std::size_t p = 0; p < 6; ++p) episode.pods.push_back({0, p % 2, 60.0 * static_cast<double>(p), forever_s});

@@ -14,37 +14,13 @@
 #include "sim/random.hpp"
 #include "sim/x8/ablate.hpp"
 #include "sim/x8/bench.hpp"
+#include "tests/unit/sim/x8/world.hpp"
 
 namespace wattle::sim::x8 {
 namespace {
 
-ServerModel server_of(double cores, double idle_w, double full_w) {
-  ServerModel server;
-  server.cores = cores;
-  for (std::size_t i = 0; i < kWattPoints; ++i)
-    server.watts[i] = idle_w + (full_w - idle_w) * static_cast<double>(i) / static_cast<double>(kWattPoints - 1);
-  server.sleep_w = 2;
-  server.wake_time_s = 30;
-  server.wake_energy_j = 3000;
-  return server;
-}
-
-PodDay steady_day() {
-  PodDay day;
-  day.name = "steady";
-  day.cores.emplace_back().fill(0.5F);
-  day.mean_cores = {0.5};
-  day.by_mean = {0};
-  return day;
-}
-
-const Dataset& data() {
-  static const Dataset made = synthetic_dataset(3);
-  return made;
-}
-
 TEST_CASE("under churn the regret of a choice is the energy it adds until the horizon, by hand") {
-  const PodDay day = steady_day();
+  const PodDay day = steady_day({0.5F});
   Episode episode;
   episode.options.sleep = true;
   episode.options.churn = true;
@@ -68,7 +44,7 @@ TEST_CASE("under churn the regret of a choice is the energy it adds until the ho
 }
 
 TEST_CASE("of a fill the regret is the watts it adds, over the numbers of pods that may come") {
-  const PodDay day = steady_day();
+  const PodDay day = steady_day({0.5F});
   Episode episode;
   episode.options.sleep = true;
   episode.servers = {server_of(2, 100, 200), server_of(2, 50, 150)};

@@ -7,14 +7,10 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "tests/unit/sim/x8/world.hpp"
 
 namespace wattle::sim::x8 {
 namespace {
-
-const Dataset& data() {
-  static const Dataset made = synthetic_dataset(3);
-  return made;
-}
 
 // Learns nothing, checks what it is shown.
 class Watcher final : public models::PolicyTrainer {

@@ -1,0 +1,53 @@
+// decider_rig: a decider on a state of its own, with two nodes, a clock that is moved by hand, and what it would have the trainer learn.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/decisions/decider.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+namespace wattle::controller::test {
+
+struct DeciderRig {
+  ControllerConfig config;
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  ClusterState state{std::chrono::seconds(30)};
+  NetworkSlot networks;
+  std::vector<LearningNews> news;
+  std::optional<Decider> decider;
+  std::uint64_t seq = 0;
+
+  // No node yet.
+  explicit DeciderRig(ModeSetting mode) {
+    config.mode = mode;
+    config.settle_window = std::chrono::seconds(3);
+    config.decide.epsilon = 0;
+    decider.emplace(
+        config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
+  }
+  DeciderRig(const DeciderRig&) = delete;
+  DeciderRig& operator=(const DeciderRig&) = delete;
+
+  // n1 and n2, which have told of a second each.
+  void begin() {
+    state.greet(hello_of("n1"));
+    state.greet(hello_of("n2"));
+    tick({});
+  }
+  // A second passes; n1 runs these pods with 0.8 cores each.
+  void tick(const std::vector<std::string>& pods) {
+    clock.advance(std::chrono::seconds(1));
+    ++seq;
+    Record record = record_at(seq);
+    for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
+    const RecordNews told = state.apply("n1", record, clock.mono());
+    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
+    decider->record("n1", record, told);
+    state.apply("n2", record_at(seq), clock.mono());
+  }
+};
+
+}  // namespace wattle::controller::test
