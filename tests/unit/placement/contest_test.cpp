@@ -280,7 +280,7 @@ TEST_CASE(
     "that "
     "is empty or badly filled, and stays with one that is the planner") {
   const auto same = models::FrozenNetwork::from_weights(models::initial_weights(3), 0).value();
-  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
     CAPTURE(seed);
     CHECK(decisions_until_out(std::make_shared<Dearest>(), seed, 1500, 0) <= 1500);
     CHECK(decisions_until_out(std::make_shared<Dearest>(), seed, 1500, 60) <= 1500);
