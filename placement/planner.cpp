@@ -55,11 +55,13 @@ bool Planner::ready(const Fleet& fleet) {
   return plan_ && plan_->nodes() == fleet.nodes.size();
 }
 
-// How far the plan has come. Where the fleet tells what changed, nothing else is looked at; but with pods that stay, what is
-// expected of every node depends on how many pods there are in all.
+// How far the plan has come. Where the fleet tells what changed, nothing else is looked at; where it does not, all nodes are, and
+// only those that moved are reckoned anew. But with pods that stay, what is expected of every node depends on how many pods there
+// are in all.
 void Planner::follow(const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
-  const bool told = fleet.edition_of.size() == n && progress_.plan == plan_ && progress_.edition <= fleet.edition;
+  const bool followed = progress_.plan == plan_ && progress_.done.size() == n;
+  const bool told = followed && fleet.edition_of.size() == n && progress_.edition <= fleet.edition;
   const double was_present = progress_.present;
   progress_.plan = plan_;
   progress_.done.resize(n);
@@ -68,7 +70,7 @@ void Planner::follow(const Fleet& fleet) {
   for (std::size_t i = 0; i < n; ++i) {
     if (told && fleet.edition_of[i] <= progress_.edition) continue;
     const double done = std::max(0.0, plan_->pods_there(fleet, i) - (plan_->pods_stay() ? plan_->pods_then(i) : 0.0));
-    if (told && done == progress_.done[i]) continue;
+    if (followed && done == progress_.done[i]) continue;
     progress_.done[i] = done;
     moved_.push_back(i);
   }
@@ -78,7 +80,7 @@ void Planner::follow(const Fleet& fleet) {
     const double placed = std::accumulate(progress_.done.begin(), progress_.done.end(), 0.0);
     progress_.present = std::max(kTail, plan_->survival(static_cast<std::size_t>(std::min(placed, kMostPods) + 0.5)));
   }
-  if (told && progress_.present == was_present) {
+  if (followed && progress_.present == was_present) {
     for (const std::size_t i : moved_) progress_.expected[i] = still_expected(i);
   } else {
     for (std::size_t i = 0; i < n; ++i) progress_.expected[i] = still_expected(i);

@@ -47,8 +47,8 @@ int labels(int argc, char** argv) {
   app.add_option("--model", arguments.model_file, "played by this network; default: by the planner");
   app.add_option("--episodes", arguments.labels.episodes, "how many fleets")->check(CLI::Range(1, 100'000));
   app.add_option("--per-episode", arguments.labels.per_episode, "decisions judged")->check(CLI::Range(1, 10'000));
-  app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 200));
-  app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 200));
+  app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
+  app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
   app.add_option("--explore", arguments.labels.explore, "share of placements elsewhere")->check(CLI::Range(0.0, 1.0));
   app.add_option("--horizon", arguments.labels.horizon_lives, "mean lives that a choice is followed for, under churn")
       ->check(CLI::Range(0.1, 10.0))

@@ -125,6 +125,20 @@ struct Both {
   }
 };
 
+// Gives one plan to a planner that has seen nothing before.
+struct Given final : PlanMaker {
+  std::shared_ptr<const Plan> plan;
+  void want(const Fleet&) override {}
+  std::shared_ptr<const Plan> newest() override { return plan; }
+};
+
+void same(const PlanView::Node& one, const PlanView::Node& other) {
+  RC_ASSERT(one.left == other.left);
+  RC_ASSERT(one.expected == other.expected);
+  RC_ASSERT(one.preference == other.preference);
+  RC_ASSERT(one.empties_s == other.empties_s);
+}
+
 void same(const Fleet& a, const Fleet& b) {
   RC_ASSERT(a.nodes.size() == b.nodes.size());
   RC_ASSERT(a.idle_nodes_sleep == b.idle_nodes_sleep);
@@ -158,7 +172,7 @@ TEST_CASE("a fleet of a view that tells its changes is the fleet of one that doe
   }));
 }
 
-TEST_CASE("what a plan says of some nodes is what it says of all of them, whoever tells") {
+TEST_CASE("what a plan says of some nodes is what it says of all of them, whoever tells and whatever was seen before") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Both life(seed);
     for (int step = 0; step < 40; ++step) {
@@ -173,13 +187,15 @@ TEST_CASE("what a plan says of some nodes is what it says of all of them, whoeve
       RC_ASSERT(part.pick == all.pick);
       RC_ASSERT(part.expected_pods == all.expected_pods);
       RC_ASSERT(part.nodes.size() == only.size());
-      for (std::size_t k = 0; k < only.size(); ++k) {
-        const PlanView::Node& other = all.nodes[only[k]];
-        RC_ASSERT(part.nodes[k].left == other.left);
-        RC_ASSERT(part.nodes[k].expected == other.expected);
-        RC_ASSERT(part.nodes[k].preference == other.preference);
-        RC_ASSERT(part.nodes[k].empties_s == other.empties_s);
-      }
+      for (std::size_t k = 0; k < only.size(); ++k) same(part.nodes[k], all.nodes[only[k]]);
+      Given given;
+      given.plan = life.by_untold.plan();
+      Planner anew{{}};
+      anew.plan_with(&given);
+      const PlanView fresh = anew.view(whole, ask);
+      RC_ASSERT(fresh.pick == all.pick);
+      RC_ASSERT(fresh.expected_pods == all.expected_pods);
+      for (std::size_t i = 0; i < whole.nodes.size(); ++i) same(fresh.nodes[i], all.nodes[i]);
     }
   }));
 }
