@@ -1,8 +1,9 @@
 # bench_quick.cmake: -D SIM=wattle-sim -D FOLDER=scratch
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
+file(WRITE "${FOLDER}/curve.json" [[{"name":"taught here","decisions":[0,100,200],"reward":[-0.3,-0.2,-0.1],"x":"labels seen","y":"regret, W0"}]])
 foreach(run IN ITEMS one two)
-  execute_process(COMMAND "${SIM}" bench --quick --json ${run}.json --html ${run}.html WORKING_DIRECTORY "${FOLDER}"
+  execute_process(COMMAND "${SIM}" bench --quick --curve curve.json --json ${run}.json --html ${run}.html WORKING_DIRECTORY "${FOLDER}"
     RESULT_VARIABLE code OUTPUT_VARIABLE told ERROR_VARIABLE wrong)
   if(NOT code EQUAL 0)
     message(FATAL_ERROR "bench --quick ended with ${code}: ${wrong}")

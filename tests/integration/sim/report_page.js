@@ -1,5 +1,5 @@
 // Runs a report's script on a DOM of the few calls that it makes: every plot and every choice of its lists must be drawn, in numbers, with
-// axes and intervals. node report_page.js FILE
+// axes and intervals; learning curves and regret where there are data of them. node report_page.js FILE
 "use strict";
 const fs = require("fs");
 const html = fs.readFileSync(process.argv[2], "utf8");
@@ -56,6 +56,16 @@ const text = main.textContent;
 for (const trial of told.trials)
   if (!text.includes(trial.id + trial.scenario.replaceAll("_", " "))) wrong.push(`${trial.id} has no section`);
 for (const setting of told.x8) if (!text.includes(setting.name)) wrong.push(`${setting.name} is not drawn`);
+// Plots under a heading that begins so, and has these words at its axes.
+function plots(heading, axes) {
+  const under = main.all("div").filter(each => each.childNodes.some(kid => kid.tag === "h3" && kid.textContent.startsWith(heading)));
+  return under.flatMap(each => each.all("svg")).filter(plot => axes.every(axis => plot.textContent.includes(axis))).length;
+}
+const judged = told.trials.filter(trial => trial.entries.some(entry => entry.name === "true_greedy")).length;
+const decided = plots("regret over decisions", ["decisions", "kJ beyond true greedy"]), whole = plots("regret: energy", ["joules / true greedy's - 1"]);
+if (judged < 1 || decided !== judged || whole !== judged) wrong.push(`${decided} plots of regret over decisions and ${whole} of whole episodes, not ${judged}`);
+for (const curve of told.curves) if (plots(curve.name, [curve.x, curve.y]) !== 1) wrong.push(`the learning curve ${curve.name} is not drawn with its axes`);
+if (told.curves.length < 1) wrong.push("there is no learning curve to look at");
 const whiskers = main.all("line").filter(each => each.attributes["stroke-width"] === "2.4").length;
 if (whiskers < 10 * told.trials.length) wrong.push(`only ${whiskers} intervals are drawn`);
 if (main.all("div").filter(each => each.attributes.class === "legend").length < told.trials.length) wrong.push("nodes have no legend");
