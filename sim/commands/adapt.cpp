@@ -22,8 +22,18 @@ struct AdaptArguments {
   X8Arguments x8;
   x8::AdaptOptions adapt;
   models::TrainerOptions trainer;
-  std::string initial_file, json_file;
+  std::string initial_file, json_file, side = "report";
 };
+
+// What is true on the cluster, and not what planner and network are told.
+void add_shift_options(CLI::App& app, x8::Shift& shift) {
+  app.add_option("--odd-watts", shift.odd_watts, "servers told to be thrifty draw so many times as much, others less")
+      ->check(CLI::Range(0.1, 10.0))
+      ->capture_default_str();
+  app.add_option("--interference", shift.interference, "a pod uses 1 + this x used share of its node times its demand")
+      ->check(CLI::Range(0.0, 20.0))
+      ->capture_default_str();
+}
 
 std::string percent(const std::optional<Interval>& interval) {
   if (!interval) return "-";
@@ -35,7 +45,8 @@ std::string percent(const std::optional<Interval>& interval) {
 
 nlohmann::json to_json(const x8::AdaptResult& result) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const x8::AdaptRow& row : result.rows) rows.push_back({{"name", row.name}, {"energy_j", row.energy_j}});
+  for (const x8::AdaptRow& row : result.rows)
+    rows.push_back({{"name", row.name}, {"energy_j", row.energy_j}, {"serves", row.serves}});
   return {{"clusters", result.clusters}, {"decisions", result.decisions}, {"rows", std::move(rows)}};
 }
 
@@ -43,6 +54,7 @@ Status run(AdaptArguments arguments) {
   WATTLE_CHECK(apply(arguments.x8));
   x8::AdaptOptions& options = arguments.adapt;
   options.online.episode = arguments.x8.options;
+  options.side = arguments.side == "train" ? x8::Side::train : x8::Side::report;
   options.start = models::initial_weights(arguments.trainer.seed);
   if (!arguments.initial_file.empty()) {
     WATTLE_TRY(const auto network, read_network(arguments.initial_file));  // refuses another schema
@@ -62,9 +74,13 @@ Status run(AdaptArguments arguments) {
               result.clusters.size(), options.online.episode.nodes, options.online.episodes,
               static_cast<unsigned long long>(result.decisions), options.judged_days);
   std::printf("%-10s %28s %28s\n", "", "energy / planner - 1", "energy / start - 1");
-  for (const x8::AdaptRow& row : result.rows)
-    std::printf("%-10s %28s %28s\n", row.name.c_str(), percent(row.over_planner).c_str(),
+  for (const x8::AdaptRow& row : result.rows) {
+    std::printf("%-10s %28s %28s", row.name.c_str(), percent(row.over_planner).c_str(),
                 percent(row.over_start).c_str());
+    if (row.name == "gated")
+      std::printf("   planner, start, learned serve on %zu, %zu, %zu", row.serves[0], row.serves[1], row.serves[2]);
+    std::printf("\n");
+  }
   if (!arguments.json_file.empty())
     WATTLE_CHECK(write_file_atomically(arguments.json_file, to_json(result).dump() + "\n"));
   return {};
@@ -77,6 +93,9 @@ int adapt(int argc, char** argv) {
   x8::AdaptOptions& options = arguments.adapt;
   options.first_cluster = kFirstHeldOutSeed;
   options.online.episodes = 4;
+  options.hindsight.labels.per_episode = 200;
+  options.hindsight.imitate.epochs = 12;
+  options.hindsight.imitate.anchor_share = 0.2;
   CLI::App app{"Networks that live on a cluster for some days, judged there on others; X8 under churn",
                "wattle-sim adapt"};
   add_x8_options(app, arguments.x8);
@@ -86,14 +105,32 @@ int adapt(int argc, char** argv) {
   app.add_option("--nodes", arguments.x8.options.nodes, "of each")->check(CLI::Range(2, 1000));
   app.add_option("--days", options.online.episodes, "lived")->check(CLI::Range(1, 400))->capture_default_str();
   app.add_option("--judged-days", options.judged_days, "afterwards")->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option("--contestants", options.contestants, "planner, start, online (anchored), free, scratch, guarded")
+  app.add_option("--contestants", options.contestants,
+                 "planner, informed, start, online (anchored), free, scratch, guarded, hindsight, gated")
       ->delimiter(',')
-      ->check(CLI::IsMember({"planner", "start", "online", "free", "scratch", "guarded"}));
+      ->check(CLI::IsMember(
+          {"planner", "informed", "start", "online", "free", "scratch", "guarded", "hindsight", "gated"}));
+  app.add_option("--labels", options.hindsight.labels.per_episode, "decisions of a recorded day that are judged")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  app.add_option("--hindsight-anchor", options.hindsight.imitate.anchor_share, "share of the start's own choice")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  app.add_option("--epochs", options.hindsight.imitate.epochs, "passes over the judged decisions")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  app.add_option("--side", arguments.side, "of servers and days: report, or train (to choose options on)")
+      ->check(CLI::IsMember({"report", "train"}));
+  app.add_option("--first-cluster", options.first_cluster, "seed of the first cluster")->capture_default_str();
+  add_shift_options(app, arguments.x8.options.shift);
   app.add_option("--margin", options.margin, "W0 by which another node must beat the planner's when it is judged");
   app.add_option("--epsilon", options.online.epsilon, "share of placements at random while it lives")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--horizon", options.online.horizon, "decisions")->check(CLI::Range(1.0, 1e5))->capture_default_str();
+  app.add_option("--anchor-every", options.online.anchor_every, "steps of learning to one of holding to the start")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   app.add_option("--n-step", options.online.n_step, "decisions until bootstrapping")->check(CLI::Range(1, 200));
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
       ->check(CLI::Range(1e-7, 1.0))

@@ -14,6 +14,12 @@ void add_x8_options(CLI::App& app, X8Arguments& arguments) {
   app.add_flag("--churn", options.churn, "pods come and go; default: they come and stay");
   app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
       ->capture_default_str();
+  app.add_option("--life", options.life_s, "seconds, mean; under churn")
+      ->check(CLI::Range(60.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--churn-fill", options.churn_fill, "requested share of all cores on average, under churn")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
   app.add_option("--knowledge", arguments.knowledge,
                  "true: real curves and mean demand; production: learned; pods: real curves, demand and lives learned")
       ->check(CLI::IsMember({"true", "production", "pods"}))

@@ -19,23 +19,19 @@ class Adapt {
       : data_(data), options_(options), make_(make) {}
 
   // Joules of a contestant over the cluster's judged days.
-  Result<double> judge(const std::string& name, std::uint64_t cluster) {
+  Result<double> judge(AdaptRow& row, std::uint64_t cluster) {
     std::shared_ptr<const models::QNetwork> network;
-    if (name != "planner") {
-      WATTLE_TRY(network, grown(name, cluster));
+    if (row.name == "hindsight" || row.name == "gated") {
+      WATTLE_TRY(network, grown_by_hindsight(row, cluster));
+    } else if (row.name != "planner" && row.name != "informed") {
+      WATTLE_TRY(network, grown(row.name, cluster));
     }
     double energy_j = 0;
     for (std::size_t day = 0; day < options_.judged_days; ++day) {
-      const Episode episode = make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 1 + 2 * day);
-      std::unique_ptr<placement::Rule> rule;
-      if (network) {
-        placement::NetworkRuleOptions learned;
-        learned.margin = options_.margin;
-        if (name == "guarded") learned.guard.emplace();
-        rule = std::make_unique<placement::NetworkRule>(network, learned);
-      } else {
-        WATTLE_TRY(rule, placement::make_rule("planner", cluster));
-      }
+      Options drawn = episode_of(cluster);
+      drawn.shift.told = row.name == "informed";
+      const Episode episode = make_episode(data_, drawn, cluster * kDaysOfCluster + 1 + 2 * day);
+      WATTLE_TRY(const auto rule, rule_of(network, row.name == "guarded" || row.name == "gated"));
       energy_j += run(episode, *rule).energy_j;
     }
     return energy_j;
@@ -43,9 +39,42 @@ class Adapt {
   std::uint64_t decisions() const { return decisions_; }
 
  private:
+  Result<std::unique_ptr<placement::Rule>> rule_of(const std::shared_ptr<const models::QNetwork>& network,
+                                                   bool guarded) const {
+    if (!network) return placement::make_rule("planner", 0);
+    placement::NetworkRuleOptions learned;
+    learned.margin = options_.margin;
+    if (guarded) learned.guard.emplace();
+    learned.lives_known = options_.online.episode.knowledge == Knowledge::truth;
+    return std::make_unique<placement::NetworkRule>(network, learned);
+  }
+  // None: the planner serves.
+  Result<std::shared_ptr<const models::QNetwork>> grown_by_hindsight(AdaptRow& row, std::uint64_t cluster) {
+    WATTLE_TRY(const auto start, frozen(options_.start));
+    if (hindsight_cluster_ != cluster) {
+      std::vector<Episode> lived;
+      for (std::size_t day = 0; day < options_.online.episodes; ++day)
+        lived.push_back(make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * day));
+      WATTLE_TRY(const auto trainer, make_(options_.start));
+      WATTLE_TRY(hindsight_, learn_by_hindsight(lived, start, options_.hindsight, *trainer));
+      hindsight_cluster_ = cluster;
+      decisions_ = 0;
+      for (const Episode& day : lived) decisions_ += day.pods.size();
+    }
+    if (row.name == "gated") {
+      ++row.serves.at(static_cast<std::size_t>(hindsight_.serves));
+      if (hindsight_.serves == Serves::planner) return std::shared_ptr<const models::QNetwork>();
+      if (hindsight_.serves == Serves::start) return start;
+    }
+    return frozen(hindsight_.weights);
+  }
+  static Result<std::shared_ptr<const models::QNetwork>> frozen(const models::Weights& weights) {
+    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights, 0));
+    return std::shared_ptr<const models::QNetwork>(std::move(network));
+  }
   Options episode_of(std::uint64_t cluster) const {
     Options episode = options_.online.episode;
-    episode.side = Side::report;
+    episode.side = options_.side;
     episode.cluster_seed = cluster;
     return episode;
   }
@@ -59,7 +88,7 @@ class Adapt {
       online.episode = episode_of(cluster);
       online.first_seed = cluster * kDaysOfCluster;
       online.seed_step = 2;
-      if (name == "online" || name == "guarded") online.anchor = anchor;
+      if (name != "free" && name != "scratch") online.anchor = anchor;
       const bool begins = name == "scratch";
       WATTLE_TRY(const auto trainer, make_(begins ? std::nullopt : std::optional(options_.start)));
       WATTLE_TRY(const OnlineFigures figures, learn_online(data_, online, *trainer));
@@ -70,8 +99,7 @@ class Adapt {
         online_cluster_ = cluster;
       }
     }
-    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights, 0));
-    return std::shared_ptr<const models::QNetwork>(std::move(network));
+    return frozen(weights);
   }
 
   const Dataset& data_;
@@ -80,16 +108,18 @@ class Adapt {
   std::uint64_t decisions_ = 0;
   models::Weights online_weights_;
   std::optional<std::uint64_t> online_cluster_;
+  Hindsight hindsight_;
+  std::optional<std::uint64_t> hindsight_cluster_;
 };
 
 }  // namespace
 
 Result<AdaptResult> adapt(const Dataset& data, const AdaptOptions& options, const MakeTrainer& make,
                           const AdaptProgress& progress) {
-  if (data.report_days.size() < 2)
-    return fail(Errc::out_of_range, "adapt", "needs two demand days for reporting", "a --trace with four days");
+  if ((options.side == Side::report ? data.report_days : data.train_days).size() < 2)
+    return fail(Errc::out_of_range, "adapt", "needs two demand days of its side", "a --trace with four days");
   AdaptResult result;
-  for (const std::string& name : options.contestants) result.rows.push_back({name, {}, {}, {}});
+  for (const std::string& name : options.contestants) result.rows.push_back({name, {}, {}, {}, {}});
   Adapt play(data, options, make);
   const double whole = static_cast<double>(options.clusters * options.contestants.size());
   double done = 0;
@@ -98,7 +128,7 @@ Result<AdaptResult> adapt(const Dataset& data, const AdaptOptions& options, cons
     result.clusters.push_back(cluster);
     for (AdaptRow& row : result.rows) {
       if (progress) progress(done / whole, "cluster " + std::to_string(cluster) + ", " + row.name);
-      WATTLE_TRY(const double energy_j, play.judge(row.name, cluster));
+      WATTLE_TRY(const double energy_j, play.judge(row, cluster));
       row.energy_j.push_back(energy_j);
       done += 1;
     }

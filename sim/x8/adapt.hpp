@@ -2,10 +2,13 @@
 // Play     each cluster (servers and applications of one seed, on the reporting side) is lived in for some days, by one demand day,
 //          and then judged greedily on days of another: planner, the network as it came, the network that went on from it
 //          (anchored, and if wanted free), one that began from scratch; same pods for all
+// Informed the planner that is told the watts which a Shift keeps from the others
+// Hindsight what a network learns of recorded days (sim/x8/hindsight); gated: what its gate lets serve, guarded by the contest
 // Errors   forwards the trainers'; out_of_range: not churn, or one demand day only
 // Threads  single owner; the same options give the same bytes
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +19,7 @@
 #include "common/result.hpp"
 #include "models/frozen/trainer.hpp"
 #include "sim/statistics.hpp"
+#include "sim/x8/hindsight.hpp"
 #include "sim/x8/online.hpp"
 
 namespace wattle::sim::x8 {
@@ -24,9 +28,12 @@ struct AdaptOptions {
   OnlineOptions online;  // episodes: days lived; seeds and anchor are set here
   std::uint64_t first_cluster = 0;
   std::size_t clusters = 10, judged_days = 2;
+  HindsightOptions hindsight;
+  Side side = Side::report;
   models::Weights start;
   double margin = 0;
-  std::vector<std::string> contestants{"planner", "start", "online", "scratch"};  // and "free", "guarded"
+  std::vector<std::string> contestants{"planner", "start", "online",
+                                       "scratch"};  // and "free", "guarded", "informed", "hindsight", "gated"
 };
 // A trainer that goes on from weights, or begins anew.
 using MakeTrainer =
@@ -36,6 +43,7 @@ struct AdaptRow {
   std::string name;
   std::vector<double> energy_j;                      // of each cluster, judged days together
   std::optional<Interval> over_planner, over_start;  // energy less 1
+  std::array<std::size_t, 3> serves{};               // of "gated": clusters in which planner, start, learned served
 };
 struct AdaptResult {
   std::vector<std::uint64_t> clusters;

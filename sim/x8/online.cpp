@@ -115,7 +115,8 @@ class Online {
     figures_.steps = stats.step;
     figures_.loss += 0.01 * (stats.loss - figures_.loss);
     figures_.mean_q += 0.01 * (stats.mean_q - figures_.mean_q);
-    return options_.anchor ? hold_to_anchor(batch) : Status{};
+    const bool held = options_.anchor && figures_.decisions % options_.anchor_every == 0;
+    return held ? hold_to_anchor(batch) : Status{};
   }
 
   Status hold_to_anchor(const std::vector<models::Transition>& batch) {

@@ -1,7 +1,7 @@
 // online: Double DQN from what one cluster really does under churn, decision after decision: no clones, no look at the future.
 // Reward   of a decision: (mean watts so far - mean watts until the next decision) / (W0 x pods that run), so that the sum
 //          over a pod's life is the energy it saved in W0; n steps, discount 1 - 1 / horizon
-// Anchor   every step is followed by one that draws the policy on the same states to the anchor's
+// Anchor   every anchor_every-th step is followed by one that draws the policy on the same states to the anchor's
 // Errors   forwards the trainer's; out_of_range: not churn
 // Threads  single owner; the same options give the same weights
 #pragma once
@@ -26,6 +26,7 @@ struct OnlineOptions {
   double horizon = 200;                            // decisions
   std::shared_ptr<const models::QNetwork> anchor;  // none: no anchor
   double temperature = 0.15;
+  std::uint64_t anchor_every = 1;  // steps
 };
 
 struct OnlineFigures {

@@ -126,14 +126,10 @@ Label label_of(models::Observation state, std::span<const std::size_t> candidate
   return label;
 }
 
-void collect_episode(const Dataset& data, const LabelOptions& options, std::uint64_t seed,
-                     const std::shared_ptr<const models::QNetwork>& network, std::vector<Label>& out) {
-  Random random(mix(seed, 0x6c6162656cULL)), sight(mix(seed, 0x7369676874ULL));
-  Options drawn = options.episode;
-  drawn.side = Side::train;
-  drawn.fill_longest = true;
-  drawn.nodes = options.min_nodes + pick(random, options.max_nodes - options.min_nodes + 1);
-  const Episode episode = make_episode(data, drawn, seed);
+void judge_some(const Episode& episode, const LabelOptions& options, Random& random,
+                const std::shared_ptr<const models::QNetwork>& network, std::vector<Label>& out) {
+  const Options& drawn = episode.options;
+  Random sight(mix(episode.seed, 0x7369676874ULL));
   const double horizon_s = options.horizon_lives * drawn.life_s;
   Cluster cluster(episode);
   placement::Planner planner({}), watcher({});
@@ -204,11 +200,26 @@ std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now
   return cost_w;
 }
 
+std::vector<Label> judge_episode(const Episode& episode, const LabelOptions& options,
+                                 const std::shared_ptr<const models::QNetwork>& network) {
+  std::vector<Label> labels;
+  Random random(mix(episode.seed, 0x6c6162656cULL));
+  judge_some(episode, options, random, network, labels);
+  return labels;
+}
+
 std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& options,
                                   const std::shared_ptr<const models::QNetwork>& network) {
   std::vector<Label> labels;
-  for (std::size_t e = 0; e < options.episodes; ++e)
-    collect_episode(data, options, options.first_seed + e, network, labels);
+  for (std::size_t e = 0; e < options.episodes; ++e) {
+    const std::uint64_t seed = options.first_seed + e;
+    Random random(mix(seed, 0x6c6162656cULL));
+    Options drawn = options.episode;
+    drawn.side = Side::train;
+    drawn.fill_longest = true;
+    drawn.nodes = options.min_nodes + pick(random, options.max_nodes - options.min_nodes + 1);
+    judge_some(make_episode(data, drawn, seed), options, random, network, labels);
+  }
   return labels;
 }
 

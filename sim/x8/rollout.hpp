@@ -44,6 +44,9 @@ struct LabelOptions {
   double horizon_lives = 3;
   double unplanned = 0;  // share of the judged decisions that are kept as they look without a plan
 };
+// Plays the episode and judges some of its decisions; of the options the episode, its nodes and its seed are not looked at.
+std::vector<Label> judge_episode(const Episode& episode, const LabelOptions& options,
+                                 const std::shared_ptr<const models::QNetwork>& network);
 // Plays training episodes by `network` (by the planner where there is none) and judges some of its decisions.
 std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& options,
                                   const std::shared_ptr<const models::QNetwork>& network);

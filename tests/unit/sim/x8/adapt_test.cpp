@@ -1,0 +1,176 @@
+// adapt, hindsight: clusters that are lived in and judged, a world that is not as told, and what recorded days say of it.
+#include "sim/x8/adapt.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/layout.hpp"
+#include "placement/planner.hpp"
+#include "sim/evaluate.hpp"
+#include "sim/x8/bench.hpp"
+
+namespace wattle::sim::x8 {
+namespace {
+
+const Dataset& data() {
+  static const Dataset made = synthetic_dataset(3);
+  return made;
+}
+
+// Learns nothing: its weights are what it was given, or, beginning anew, those of another seed.
+class Still final : public models::PolicyTrainer {
+ public:
+  explicit Still(models::Weights weights) : weights_(std::move(weights)) {}
+  Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
+    CHECK_FALSE(batch.empty());
+    models::StepStats stats;
+    stats.step = ++steps_;
+    return stats;
+  }
+  Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const> batch, double) override {
+    CHECK_FALSE(batch.empty());
+    ++imitated;
+    return models::PolicyStats{};
+  }
+  std::uint64_t steps() const override { return steps_; }
+  models::Weights weights() const override { return weights_; }
+  models::Weights checkpoint() const override { return weights_; }
+  Status restore(const models::Weights&) override { return {}; }
+
+  std::size_t imitated = 0;
+
+ private:
+  models::Weights weights_;
+  std::uint64_t steps_ = 0;
+};
+
+Options day_of(std::size_t nodes) {
+  Options options;
+  options.nodes = nodes;
+  options.churn = options.sleep = true;
+  options.life_s = 1800;
+  options.warm_s = 1800;
+  options.measure_s = 2.5 * 3600;
+  return options;
+}
+
+AdaptOptions small() {
+  AdaptOptions options;
+  options.online.episode = day_of(3);
+  options.online.episodes = 2;
+  options.online.warmup = 20;
+  options.online.batch = 4;
+  options.first_cluster = kFirstHeldOutSeed;
+  options.clusters = 2;
+  options.judged_days = 1;
+  options.start = models::initial_weights(1);
+  options.hindsight.labels.per_episode = 6;
+  options.hindsight.imitate.epochs = 1;
+  options.contestants = {"planner", "informed", "start", "online", "free", "guarded", "hindsight", "gated"};
+  return options;
+}
+
+Result<std::unique_ptr<models::PolicyTrainer>> still(const std::optional<models::Weights>& initial) {
+  return std::make_unique<Still>(initial.value_or(models::initial_weights(9)));
+}
+
+const AdaptRow& row(const AdaptResult& result, const std::string& name) {
+  for (const AdaptRow& each : result.rows)
+    if (each.name == name) return each;
+  FAIL("no row " << name);
+  return result.rows.front();
+}
+
+TEST_CASE(
+    "who has learned nothing is the planner on every cluster, whatever path it took, and the same options give the "
+    "same") {
+  const AdaptOptions options = small();
+  const auto result = adapt(data(), options, still);
+  REQUIRE(result);
+  REQUIRE(result->clusters == std::vector<std::uint64_t>{kFirstHeldOutSeed, kFirstHeldOutSeed + 1});
+  CHECK(result->decisions > 0);
+  const auto& planner = row(*result, "planner");
+  REQUIRE(planner.energy_j.size() == 2);
+  CHECK(planner.energy_j[0] != planner.energy_j[1]);
+  for (const AdaptRow& each : result->rows) {
+    CAPTURE(each.name);
+    CHECK(each.energy_j == planner.energy_j);
+    REQUIRE(each.over_start);
+    CHECK(each.over_start->mean == doctest::Approx(0));
+  }
+  // The gate lets nothing serve that is not surely better than what it could have used.
+  CHECK(row(*result, "gated").serves == std::array<std::size_t, 3>{2, 0, 0});
+  const auto again = adapt(data(), options, still);
+  REQUIRE(again);
+  for (std::size_t i = 0; i < result->rows.size(); ++i) CHECK(again->rows[i].energy_j == result->rows[i].energy_j);
+}
+
+TEST_CASE("in a world whose watts are not as told the planner that is told them is another, and does better") {
+  AdaptOptions options = small();
+  options.clusters = 4;
+  options.online.episode.nodes = 6;
+  options.online.episode.shift.odd_watts = 2.5;
+  options.contestants = {"planner", "informed"};
+  const auto result = adapt(data(), options, still);
+  REQUIRE(result);
+  REQUIRE(row(*result, "informed").over_planner);
+  CHECK(row(*result, "informed").over_planner->mean < 0);
+}
+
+TEST_CASE("a shift is true of the cluster and told to nobody") {
+  Options drawn = day_of(5);
+  const Episode plain = make_episode(data(), drawn, 3);
+  drawn.shift.odd_watts = 2;
+  drawn.shift.interference = 3;
+  const Episode shifted = make_episode(data(), drawn, 3);
+  Cluster a(plain), b(shifted);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(a.fleet().nodes[i].watts == b.fleet().nodes[i].watts);
+  for (std::size_t p = 0; p < 40; ++p) {
+    for (Cluster* each : {&a, &b}) each->advance_to(plain.pods[p].arrives_s);
+    CHECK(a.ask(p).demand_cores == b.ask(p).demand_cores);
+    for (Cluster* each : {&a, &b}) each->place(p, p % 5);
+  }
+  for (std::size_t i = 0; i < 5; ++i) CHECK(a.fleet().nodes[i].used_cores == b.fleet().nodes[i].used_cores);
+  CHECK(a.energy_j() != b.energy_j());
+  // Interference alone can only cost.
+  drawn.shift.odd_watts = 1;
+  const Episode crowded = make_episode(data(), drawn, 3);
+  placement::Planner one({}), two({});
+  CHECK(run(crowded, one).energy_j > run(plain, two).energy_j);
+}
+
+TEST_CASE("what is recorded of a day has no shift, and under production knowledge the curves that were fitted") {
+  Options drawn = day_of(4);
+  drawn.shift.odd_watts = 2;
+  const Episode lived = make_episode(data(), drawn, 5);
+  const Episode record = recorded(lived);
+  CHECK(record.options.shift.odd_watts == 1);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(record.servers[i].watts == lived.servers[i].watts);
+  drawn.knowledge = Knowledge::production;
+  const Episode measured = recorded(make_episode(data(), drawn, 5));
+  for (std::size_t i = 0; i < 4; ++i) CHECK(measured.servers[i].watts != lived.servers[i].watts);
+}
+
+TEST_CASE("hindsight needs a day to learn from and one to judge by, and is the same for the same days") {
+  const auto start = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
+  HindsightOptions options;
+  options.labels.per_episode = 5;
+  options.imitate.epochs = 2;
+  options.imitate.batch = 2;
+  std::vector<Episode> days{make_episode(data(), day_of(3), 2)};
+  Still trainer(models::initial_weights(1));
+  const auto refused = learn_by_hindsight(days, start, options, trainer);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Errc::out_of_range);
+  days.push_back(make_episode(data(), day_of(3), 4));
+  const auto learned = learn_by_hindsight(days, start, options, trainer);
+  REQUIRE(learned);
+  CHECK(learned->labels == 5);
+  CHECK(trainer.imitated == 2 * 3);  // two passes of five decisions by two
+  CHECK(learned->serves == Serves::planner);
+}
+
+}  // namespace
+}  // namespace wattle::sim::x8
