@@ -43,10 +43,21 @@ std::string percent(const std::optional<Interval>& interval) {
   return text.data();
 }
 
+nlohmann::json gate_json(const x8::AdaptRow& row) {
+  constexpr std::array<const char*, 3> kNames{"learned_over_start", "learned_over_planner", "start_over_planner"};
+  nlohmann::json clusters = nlohmann::json::array();
+  for (const auto& seen : row.gate) {
+    nlohmann::json cluster;
+    for (std::size_t i = 0; i < kNames.size(); ++i) cluster[kNames[i]] = {seen[i].mean, seen[i].low, seen[i].high};
+    clusters.push_back(std::move(cluster));
+  }
+  return clusters;
+}
+
 nlohmann::json to_json(const x8::AdaptResult& result) {
   nlohmann::json rows = nlohmann::json::array();
   for (const x8::AdaptRow& row : result.rows)
-    rows.push_back({{"name", row.name}, {"energy_j", row.energy_j}, {"serves", row.serves}});
+    rows.push_back({{"name", row.name}, {"energy_j", row.energy_j}, {"serves", row.serves}, {"gate", gate_json(row)}});
   return {{"clusters", result.clusters}, {"decisions", result.decisions}, {"rows", std::move(rows)}};
 }
 
@@ -115,6 +126,9 @@ int adapt(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--hindsight-anchor", options.hindsight.imitate.anchor_share, "share of the start's own choice")
       ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  app.add_option("--orders", options.hindsight.orders, "of its pods in which each day of the gate is played")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--epochs", options.hindsight.imitate.epochs, "passes over the judged decisions")
       ->check(CLI::Range(1, 10'000))

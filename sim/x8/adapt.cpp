@@ -56,13 +56,17 @@ class Adapt {
       for (std::size_t day = 0; day < options_.online.episodes; ++day)
         lived.push_back(make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * day));
       WATTLE_TRY(const auto trainer, make_(options_.start));
-      WATTLE_TRY(hindsight_, learn_by_hindsight(lived, start, options_.hindsight, *trainer));
+      HindsightOptions hindsight = options_.hindsight;
+      hindsight.margin = options_.margin;
+      WATTLE_TRY(hindsight_, learn_by_hindsight(lived, start, hindsight, *trainer));
       hindsight_cluster_ = cluster;
       decisions_ = 0;
       for (const Episode& day : lived) decisions_ += day.pods.size();
     }
     if (row.name == "gated") {
       ++row.serves.at(static_cast<std::size_t>(hindsight_.serves));
+      row.gate.push_back(
+          {hindsight_.learned_over_start, hindsight_.learned_over_planner, hindsight_.start_over_planner});
       if (hindsight_.serves == Serves::planner) return std::shared_ptr<const models::QNetwork>();
       if (hindsight_.serves == Serves::start) return start;
     }
@@ -119,7 +123,7 @@ Result<AdaptResult> adapt(const Dataset& data, const AdaptOptions& options, cons
   if ((options.side == Side::report ? data.report_days : data.train_days).size() < 2)
     return fail(Errc::out_of_range, "adapt", "needs two demand days of its side", "a --trace with four days");
   AdaptResult result;
-  for (const std::string& name : options.contestants) result.rows.push_back({name, {}, {}, {}, {}});
+  for (const std::string& name : options.contestants) result.rows.push_back({name, {}, {}, {}, {}, {}});
   Adapt play(data, options, make);
   const double whole = static_cast<double>(options.clusters * options.contestants.size());
   double done = 0;

@@ -44,6 +44,8 @@ struct AdaptRow {
   std::vector<double> energy_j;                      // of each cluster, judged days together
   std::optional<Interval> over_planner, over_start;  // energy less 1
   std::array<std::size_t, 3> serves{};               // of "gated": clusters in which planner, start, learned served
+  // Of "gated", of each cluster: what its gate saw of learned over start, learned over planner, start over planner.
+  std::vector<std::array<Interval, 3>> gate;
 };
 struct AdaptResult {
   std::vector<std::uint64_t> clusters;

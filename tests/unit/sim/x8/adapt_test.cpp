@@ -3,7 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <tuple>
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
@@ -45,6 +46,14 @@ class Still final : public models::PolicyTrainer {
   models::Weights weights_;
   std::uint64_t steps_ = 0;
 };
+
+// Wants other nodes than the planner does, for no reason.
+models::Weights contrary() {
+  models::Weights weights = models::initial_weights(5);
+  std::vector<float>& out = weights.at("advantage.out.weight").values;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = i % 2 == 0 ? 30.0F : -30.0F;
+  return weights;
+}
 
 Options day_of(std::size_t nodes) {
   Options options;
@@ -151,6 +160,48 @@ TEST_CASE("what is recorded of a day has no shift, and under production knowledg
   drawn.knowledge = Knowledge::production;
   const Episode measured = recorded(make_episode(data(), drawn, 5));
   for (std::size_t i = 0; i < 4; ++i) CHECK(measured.servers[i].watts != lived.servers[i].watts);
+}
+
+TEST_CASE("a day in another order has the same pods and the same times of arrival") {
+  const Episode day = make_episode(data(), day_of(3), 2);
+  const auto pods_of = [](const Episode& episode) {
+    std::vector<std::tuple<std::size_t, std::size_t, double>> pods;
+    for (const Pod& pod : episode.pods) pods.emplace_back(pod.app, pod.machine, pod.life_s);
+    return pods;
+  };
+  const auto as_it_was = pods_of(day);
+  CHECK(pods_of(reordered(day, 0)) == as_it_was);
+  CHECK(pods_of(reordered(day, 1)) != pods_of(reordered(day, 2)));
+  for (const std::uint64_t order : {std::uint64_t{1}, std::uint64_t{2}}) {
+    const Episode other = reordered(day, order);
+    REQUIRE(other.pods.size() == day.pods.size());
+    for (std::size_t p = 0; p < day.pods.size(); ++p) CHECK(other.pods[p].arrives_s == day.pods[p].arrives_s);
+    auto mixed = pods_of(other), sorted = as_it_was;
+    CHECK(mixed != as_it_was);
+    std::sort(mixed.begin(), mixed.end());
+    std::sort(sorted.begin(), sorted.end());
+    CHECK(mixed == sorted);
+  }
+}
+
+TEST_CASE("the gate keeps a bad network out, learned or taught, and says by how much it is worse") {
+  const auto untaught = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
+  const auto bad = models::FrozenNetwork::from_weights(contrary(), 0).value();
+  HindsightOptions options;
+  options.labels.per_episode = 4;
+  options.imitate.epochs = 1;
+  const std::vector<Episode> days{make_episode(data(), day_of(4), 2), make_episode(data(), day_of(4), 4)};
+  Still learns_bad(contrary()), learns_nothing(models::initial_weights(1));
+  const auto learned_bad = learn_by_hindsight(days, untaught, options, learns_bad);
+  REQUIRE(learned_bad);
+  CHECK(learned_bad->learned_over_start.above_zero());
+  CHECK(learned_bad->serves == Serves::planner);  // the start is the planner
+  const auto taught_bad = learn_by_hindsight(days, bad, options, learns_nothing);
+  REQUIRE(taught_bad);
+  CHECK(taught_bad->learned_over_start.below_zero());
+  CHECK(taught_bad->learned_over_planner.mean == 0);
+  CHECK(taught_bad->start_over_planner.above_zero());
+  CHECK(taught_bad->serves == Serves::planner);
 }
 
 TEST_CASE("hindsight needs a day to learn from and one to judge by, and is the same for the same days") {
