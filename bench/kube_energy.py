@@ -7,7 +7,8 @@ Does     of each seed: a fleet of --nodes simulated servers whose agents are a s
          gets the same pods at the same times, on empty nodes; --warm-up seconds before it is measured
 Arms     default, most-allocated: kube-scheduler without an extender, while the controller watches in shadow mode and learns from what it sees;
          then --learn seconds of other pods of the same applications through the real scheduler in mode live; then wattle:P for each of
-         --policies, live; P is a policy, or a policy and a reward: dqn/ee
+         --policies, live; P is a policy, or a policy and a reward, or these and weights of it: dqn/ee,
+         dqn/weighted/latency=0
 Measures joules: the true watts of the fleet's curves, integrated by the swarm; W of the fleet; latency: of the pods' nodes, weighted by the
          time that pods ran in the measured span; share of pods that were bound
 Gives    of each arm the ratio to default, of joules and of latency, paired by seed: geometric mean and its 95% interval (bootstrap of seeds)
@@ -95,8 +96,10 @@ class Trial:
 
 
 def set_policy(house, named):
-    policy, _, reward = named.partition("/")
-    house.cli("policy", "set", "--mode", "live", "--policy", policy, "--reward", reward or "weighted", key="operator")
+    policy, *reward = named.split("/")
+    preset, *weights = reward or ["weighted"]
+    said = [word for weight in weights for word in ("--weight", weight)]
+    house.cli("policy", "set", "--mode", "live", "--policy", policy, "--reward", preset, *said, key="operator")
 
 
 def one_seed(binaries, seed, options):

@@ -168,7 +168,7 @@ placement::Knowledge Controller::start_knowledge(const Log& log) {
 }
 
 std::string Controller::kept_contest(const Log& log) const {
-  constexpr std::size_t kMostBytes = 64 * 1024;
+  constexpr std::size_t kMostBytes = 64 << 10;
   const auto dir = Dir::open_(config_.data_dir);
   if (!dir) return {};  // told by start_knowledge()
   const auto file = dir->open_file(std::string(kContestFile));

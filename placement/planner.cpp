@@ -78,7 +78,8 @@ void Planner::follow(const Fleet& fleet) {
   progress_.present = 1;
   if (plan_->pods_stay()) {
     const double placed = std::accumulate(progress_.done.begin(), progress_.done.end(), 0.0);
-    progress_.present = std::max(kTail, plan_->survival(static_cast<std::size_t>(std::min(placed, kMostPods) + 0.5)));
+    progress_.present =
+        std::max(kTail, plan_->survival(static_cast<std::size_t>(std::lround(std::min(placed, kMostPods)))));
   }
   if (followed && progress_.present == was_present) {
     for (const std::size_t i : moved_) progress_.expected[i] = still_expected(i);

@@ -29,12 +29,14 @@ class Deaf final : public models::QTrainer {
       : trainer_(std::move(trainer)), silent_(std::move(silent)) {}
   Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
     std::vector<models::Transition> copies;
+    copies.reserve(batch.size());
     std::vector<const models::Transition*> pointers;
     for (const models::Transition* each : batch) {
       copies.push_back(*each);
       silence(copies.back().state);
       silence(copies.back().next);
     }
+    pointers.reserve(copies.size());
     for (const models::Transition& each : copies) pointers.push_back(&each);
     return trainer_->step(pointers);
   }

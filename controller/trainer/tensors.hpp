@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "models/frozen/q_network.hpp"
 
@@ -15,8 +14,8 @@ inline constexpr std::string_view kLearnerPrefix = "learner/";
 // Of the network's tensors, those that serve.
 inline constexpr std::string_view kOnlinePrefix = "trainer/online.";
 
-inline void add_prefixed(models::Weights& into, models::Weights from, std::string_view prefix) {
-  for (auto& [name, tensor] : from) into.emplace(std::string(prefix) + name, std::move(tensor));
+inline void add_prefixed(models::Weights& into, const models::Weights& from, std::string_view prefix) {
+  for (const auto& [name, tensor] : from) into.emplace(std::string(prefix) + name, tensor);
 }
 
 inline models::Weights with_prefix(const models::Weights& all, std::string_view prefix) {

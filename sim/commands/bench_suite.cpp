@@ -60,7 +60,7 @@ Status add_pretrained(Learned& learned, const std::string& folder, const placeme
     const std::string preset = file.substr(0, file.size() - kEnding.size());
     placement::RewardConfig own = reward;
     WATTLE_TRY(own.preset, placement::parse_preset(preset));
-    WATTLE_TRY(auto network, read_network(folder + "/" + file));
+    WATTLE_TRY(auto network, read_network(std::string(folder).append("/").append(file)));
     learned.add("dqn_" + preset, std::move(network), own);
   }
   if (learned.networks.size() == before)

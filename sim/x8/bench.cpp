@@ -194,6 +194,7 @@ Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
       const std::vector<double> mine = energies(rule);
       for (std::size_t k = 0; k < mine.size(); ++k) by_day[table.days[k]].push_back(mine[k] / base[k] - 1);
       std::vector<std::vector<double>> strata;
+      strata.reserve(by_day.size());
       for (auto& [day, values] : by_day) strata.push_back(std::move(values));
       return iqm_interval(strata);
     };

@@ -110,6 +110,7 @@ class Online {
       if (transition(pick(random_, moments_.size() - options_.n_step - 1), drawn)) batch.push_back(std::move(drawn));
     }
     std::vector<const models::Transition*> pointers;
+    pointers.reserve(batch.size());
     for (const models::Transition& each : batch) pointers.push_back(&each);
     WATTLE_TRY(const models::StepStats stats, trainer_.step(pointers));
     figures_.steps = stats.step;
@@ -138,6 +139,7 @@ class Online {
       for (float& target : example.target) target /= static_cast<float>(sum);
       examples.push_back(std::move(example));
     }
+    pointers.reserve(examples.size());
     for (const models::PolicyExample& each : examples) pointers.push_back(&each);
     WATTLE_TRY(const models::PolicyStats stats, trainer_.imitate(pointers, options_.temperature));
     figures_.steps = stats.step;
