@@ -51,7 +51,7 @@ int bench(int argc, char** argv) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000 for reporting, 1 for training");
-  app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 10'000));
+  app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
   app.add_flag("--fill-told", arguments.x8.options.fill_told, "rules are told the number of pods that will come");
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))
