@@ -127,7 +127,8 @@ int adapt(int argc, char** argv) {
   app.add_option("--hindsight-anchor", options.hindsight.imitate.anchor_share, "share of the start's own choice")
       ->check(CLI::Range(0.0, 0.99))
       ->capture_default_str();
-  app.add_option("--orders", options.hindsight.orders, "of its pods in which each day of the gate is played")
+  app.add_option("--plays", options.hindsight.plays,
+                 "whole recorded days, to choose a pass over the labels, and at the gate")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--epochs", options.hindsight.imitate.epochs, "passes over the judged decisions")

@@ -26,27 +26,51 @@ void take_fitted_curves(const Episode& lived, Episode& record) {
   for (std::size_t i = 0; i < record.servers.size(); ++i) record.servers[i].watts = cluster.fleet().nodes[i].watts;
 }
 
-struct GateEnergies {
-  std::vector<double> planner_j, start_j, learned_j;  // of each day played
-};
+// Whole days on the model: each as it was, then in other orders.
+std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays) {
+  std::vector<Episode> days;
+  for (std::size_t k = 0; k < plays; ++k)
+    days.push_back(reordered(recorded_days[k % recorded_days.size()], k / recorded_days.size()));
+  return days;
+}
 
-GateEnergies play_gate(std::span<const Episode> days, const std::shared_ptr<const models::QNetwork>& start,
-                       const std::shared_ptr<const models::QNetwork>& learned, const HindsightOptions& options) {
-  GateEnergies out;
-  for (const Episode& lived : days) {
-    const Episode record = recorded(lived);
-    for (std::uint64_t order = 0; order < options.orders; ++order) {
-      const Episode day = reordered(record, order);
-      placement::Planner planner({});
-      out.planner_j.push_back(run(day, planner).energy_j);
-      placement::NetworkRuleOptions played;
-      played.margin = options.margin;
-      placement::NetworkRule by_start(start, played), by_learned(learned, played);
-      out.start_j.push_back(run(day, by_start).energy_j);
-      out.learned_j.push_back(run(day, by_learned).energy_j);
-    }
+// Joules of each day; without a network the planner's.
+std::vector<double> played_j(std::span<const Episode> days, const std::shared_ptr<const models::QNetwork>& network,
+                             double margin) {
+  std::vector<double> energy_j;
+  for (const Episode& day : days) {
+    placement::Planner planner({});
+    placement::NetworkRuleOptions options;
+    options.margin = margin;
+    placement::NetworkRule by_network(network, options);
+    energy_j.push_back(run(day, network ? static_cast<placement::Rule&>(by_network) : planner).energy_j);
   }
-  return out;
+  return energy_j;
+}
+
+// Learns, and leaves the best of the start and all passes in `out`.
+Status imitate_and_choose(std::span<const Episode> days, std::span<const Label> labels, double margin,
+                          const ImitateOptions& options, models::PolicyTrainer& trainer, Hindsight& out) {
+  double least_j = -1;
+  std::size_t passes = 0;
+  const auto consider = [&](const std::shared_ptr<const models::QNetwork>& network) {
+    const double all_j = mean(played_j(days, network, margin));
+    if (least_j >= 0 && all_j >= least_j) return;
+    least_j = all_j;
+    out.passes = passes;
+    out.weights = trainer.weights();
+  };
+  consider(options.anchor);
+  ImitateOptions watched = options;
+  watched.on_pass = [&]() -> Status {
+    ++passes;
+    WATTLE_TRY(std::shared_ptr<const models::QNetwork> network,
+               models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+    consider(network);
+    return {};
+  };
+  if (!labels.empty()) WATTLE_CHECK(imitate(labels, watched, trainer));
+  return {};
 }
 
 }  // namespace
@@ -81,23 +105,27 @@ Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
     return fail(Errc::out_of_range, "hindsight", "has no day left to judge what was learned", "at least two days");
   const std::size_t gate_days = std::max<std::size_t>(1, lived.size() / 4);
   const auto taught = lived.first(lived.size() - gate_days), judged = lived.last(gate_days);
+  std::vector<Episode> model;
   std::vector<Label> labels;
   for (const Episode& day : taught) {
-    std::vector<Label> more = judge_episode(recorded(day), options.labels, start);
+    model.push_back(recorded(day));
+    std::vector<Label> more = judge_episode(model.back(), options.labels, start);
     std::move(more.begin(), more.end(), std::back_inserter(labels));
   }
   ImitateOptions imitation = options.imitate;
   imitation.anchor = start;
   Hindsight out;
   out.labels = labels.size();
-  if (!labels.empty()) WATTLE_CHECK(imitate(labels, imitation, trainer));
-  out.weights = trainer.weights();
-  WATTLE_TRY(std::shared_ptr<const models::QNetwork> learned,
-             models::FrozenNetwork::from_weights(out.weights, trainer.steps()));
-  const GateEnergies energies = play_gate(judged, start, learned, options);
-  out.learned_over_start = paired_ratio(energies.learned_j, energies.start_j);
-  out.learned_over_planner = paired_ratio(energies.learned_j, energies.planner_j);
-  out.start_over_planner = paired_ratio(energies.start_j, energies.planner_j);
+  WATTLE_CHECK(imitate_and_choose(days_to_play(model, options.plays), labels, options.margin, imitation, trainer, out));
+  WATTLE_TRY(std::shared_ptr<const models::QNetwork> learned, models::FrozenNetwork::from_weights(out.weights, 0));
+  model.clear();
+  for (const Episode& day : judged) model.push_back(recorded(day));
+  const std::vector<Episode> days = days_to_play(model, options.plays);
+  const auto planner_j = played_j(days, nullptr, options.margin), start_j = played_j(days, start, options.margin),
+             learned_j = played_j(days, learned, options.margin);
+  out.learned_over_start = paired_ratio(learned_j, start_j);
+  out.learned_over_planner = paired_ratio(learned_j, planner_j);
+  out.start_over_planner = paired_ratio(start_j, planner_j);
   const bool start_may = out.start_over_planner.below_zero();
   if (out.learned_over_planner.below_zero() && (out.learned_over_start.below_zero() || !start_may))
     out.serves = Serves::learned;

@@ -1,13 +1,14 @@
 // hindsight: what a network learns of the days that its cluster has lived, from what was recorded of them: which pods came, when
 // they ended, the cores that they used, and the curves that the nodes are known to have.
 // Method   each recorded day is played again on a model of the cluster, by the start; some decisions are judged by rollouts
-//          (sim/x8/rollout), and the network goes on from the start by imitation of what would have been best, anchored to it
-// Gate     the last quarter of the days is not learned from. Each of them is played whole on the model by planner, start and what was
-//          learned, as it was and with its pods in other orders. What does not draw less than the planner there with 95% confidence
+//          (sim/x8/rollout), and the network goes on from the start by imitation of what would have been best, anchored to it.
+//          Of the start and the networks after each pass the one is kept that draws least when those days are played whole, as they
+//          were and with their pods in other orders
+// Gate     the last quarter of the days is not learned from, but played whole likewise by planner, start and what was learned. What does not draw less than the planner there with 95% confidence
 //          (paired over the days played) does not serve; the start, if it does, gives way only to what draws less than it. One
 //          decision's regret says too little of a day: a gate on labels let the planner serve nearly everywhere
 // Truth    none that the cluster did not show: a Shift is left out, and under production knowledge the curves are those fitted
-// Errors   forwards the trainer's; out_of_range: fewer than two days
+// Errors   forwards the trainer's, which begins with the start's weights; out_of_range: fewer than two days
 // Threads  single owner; the same days and options give the same weights
 #pragma once
 
@@ -20,14 +21,15 @@ namespace wattle::sim::x8 {
 struct HindsightOptions {
   LabelOptions labels;
   ImitateOptions imitate;
-  std::size_t orders = 10;  // of each day's pods that the gate plays
-  double margin = 0;        // placement::NetworkRuleOptions, at the gate
+  std::size_t plays = 24;  // whole days, to choose a pass by, and as many at the gate
+  double margin = 0;       // placement::NetworkRuleOptions, of whole days
 };
 enum class Serves { planner, start, learned };
 struct Hindsight {
   models::Weights weights;  // learned
   Serves serves = Serves::planner;
   std::size_t labels = 0;  // learned from
+  std::size_t passes = 0;  // over them, of the network that was kept; 0: the start
   // Energy less 1, on the days that the gate played.
   Interval learned_over_start, learned_over_planner, start_over_planner;
 };
