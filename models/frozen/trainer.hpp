@@ -58,10 +58,14 @@ struct PolicyExample {
   // cross-entropy with p plus b KL(q, policy) is that of cross-entropy with (p + b q) / (1 + b).
   std::vector<float> target;
   std::vector<std::uint8_t> tried;  // [nodes], 1: part of the softmax; valid nodes only
+  // [nodes], at least 0, or empty: what each would cost, in nats. Its mean under the policy is added to the loss, so that a rare
+  // choice that costs much is minded, which the cross-entropy knows only as one that is not wanted.
+  std::vector<float> cost;
 };
 
 struct PolicyStats {
-  double loss = 0;       // cross-entropy less the entropy of the targets (a KL divergence, nats), mean over the batch
+  double loss =
+      0;  // cross-entropy less the entropy of the targets (a KL divergence, nats), and costs; mean over the batch
   double agreement = 0;  // share of examples whose likeliest tried node is the target's
   double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;

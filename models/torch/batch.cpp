@@ -55,12 +55,15 @@ Status check(const PolicyExample& e, std::size_t place) {
   if (const char* what = fault(e.state)) return bad(what);
   if (e.target.size() != e.state.nodes || e.tried.size() != e.state.nodes)
     return bad("targets do not match the number of nodes");
+  if (!e.cost.empty() && e.cost.size() != e.state.nodes) return bad("costs do not match the number of nodes");
   double sum = 0;
   for (std::size_t i = 0; i < e.state.nodes; ++i) {
     if (e.tried[i] != 0 && e.state.valid[i] == 0)
       return bad("node " + std::to_string(i) + " was tried but is not valid");
     if (!(e.target[i] >= 0.0F && (e.target[i] <= 0.0F || e.tried[i] != 0)))
       return bad("the target of node " + std::to_string(i) + " is not a probability of a tried node");
+    if (!e.cost.empty() && e.tried[i] != 0 && !(std::isfinite(e.cost[i]) && e.cost[i] >= 0.0F))
+      return bad("the cost of node " + std::to_string(i) + " is not a number of at least 0");
     sum += static_cast<double>(e.target[i]);
   }
   if (!(std::abs(sum - 1) < 1e-3)) return bad("targets sum to " + std::to_string(sum) + ", not 1");
@@ -126,6 +129,7 @@ Status Batch::assemble(std::span<const PolicyExample* const> examples) {
   share.resize(size * width);
   prior.assign(size * width, 0.0F);
   target.assign(size * width, 0.0F);
+  cost.assign(size * width, 0.0F);
   barred.assign(size * width, -1e9F);
   for (std::size_t b = 0; b < size; ++b) {
     const PolicyExample& e = *examples[b];
@@ -135,6 +139,7 @@ Status Batch::assemble(std::span<const PolicyExample* const> examples) {
       if (e.state.valid[i] == 0) continue;
       prior[at] = e.state.prior[i];
       target[at] = e.target[i];
+      if (!e.cost.empty() && e.tried[i] != 0) cost[at] = e.cost[i];
       barred[at] = e.tried[i] != 0 ? 0.0F : -1e9F;
       ++at;
     }

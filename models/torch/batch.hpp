@@ -24,6 +24,7 @@ struct Batch {
   std::vector<std::int64_t> action;  // [size] index among the valid nodes
   AlignedFloats prior;               // [size] of the action; of a policy batch [size x width], 0 for padding
   AlignedFloats target;              // [size x width], policy batches only
+  AlignedFloats cost;                // likewise: 0 where not tried or not told
   AlignedFloats barred;              // likewise: 0 where tried, else -1e9
 
   // Checks each transition whole, then lays out the states. On an error the batch must not be used.

@@ -92,7 +92,8 @@ class TorchFlatPolicy final : public FlatPolicy {
 
   Result<PolicyStats> imitate(std::span<const PolicyExample* const> examples, double temperature) override {
     const std::size_t size = examples.size(), n = shape_.nodes;
-    AlignedFloats input(size * shape_.inputs()), prior(size * n, 0.0F), target(size * n, 0.0F), barred(size * n, -1e9F);
+    AlignedFloats input(size * shape_.inputs()), prior(size * n, 0.0F), target(size * n, 0.0F), barred(size * n, -1e9F),
+        cost(size * n, 0.0F);
     for (std::size_t b = 0; b < size; ++b) {
       const PolicyExample& each = *examples[b];
       if (each.state.nodes > n)
@@ -102,7 +103,9 @@ class TorchFlatPolicy final : public FlatPolicy {
       for (std::size_t i = 0; i < each.state.nodes; ++i) {
         prior[b * n + i] = each.state.prior[i];
         target[b * n + i] = each.target[i];
-        if (each.tried[i] != 0) barred[b * n + i] = 0;
+        if (each.tried[i] == 0) continue;
+        barred[b * n + i] = 0;
+        if (!each.cost.empty()) cost[b * n + i] = each.cost[i];
       }
     }
     std::fill(gradient_.begin(), gradient_.end(), 0.0F);
@@ -116,7 +119,8 @@ class TorchFlatPolicy final : public FlatPolicy {
       const at::Tensor advantage = at::addmm(tensors_[5], second, tensors_[4]);
       const at::Tensor likely = at::log_softmax((advantage + over(prior, n)) / temperature + over(barred, n), 1);
       const at::Tensor wanted = over(target, n);
-      const at::Tensor loss = -(wanted * likely).sum() / static_cast<double>(size);
+      const at::Tensor loss =
+          ((likely.exp() * over(cost, n)).sum() - (wanted * likely).sum()) / static_cast<double>(size);
       loss.backward();
       const at::Tensor entropy = -(wanted * at::log(at::clamp_min(wanted, 1e-30))).sum() / static_cast<double>(size);
       stats.loss = loss.item<double>() - entropy.item<double>();

@@ -220,7 +220,9 @@ class TorchTrainer final : public PolicyTrainer {
     std::fill(gradient_.begin(), gradient_.end(), 0.0F);
     const at::Tensor likely = at::log_softmax((forward().advantage + prior) / temperature + barred, 1);
     // Barred nodes have target 0; their likelihood of about -1e9 is still a number.
-    const at::Tensor loss = -(target * likely).sum() / static_cast<double>(size);
+    const at::Tensor crossed = -(target * likely).sum() / static_cast<double>(size);
+    const at::Tensor loss =
+        crossed + (likely.exp() * over(batch_.cost.data(), {size, width})).sum() / static_cast<double>(size);
     loss.backward();
 
     const at::Tensor entropy = -(target * at::log(at::clamp_min(target, 1e-30))).sum() / static_cast<double>(size);

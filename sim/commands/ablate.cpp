@@ -48,8 +48,8 @@ Status run_x8(const AblateArguments& arguments) {
       return trainer->network();
     }
     WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(trainer_options));
-    WATTLE_CHECK(x8::imitate(taught, imitate, *trainer));
-    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(trainer->weights(), trainer->steps()));
+    WATTLE_TRY(const x8::ImitateFigures figures, x8::imitate(taught, imitate, *trainer));
+    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(figures.weights, figures.steps));
     return std::shared_ptr<const models::QNetwork>(std::move(network));
   };
   WATTLE_TRY(const auto rows, x8::ablate(labels, held_out, arguments.x8, teach, tell));
@@ -106,6 +106,14 @@ int ablate(int argc, char** argv) {
     app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
+    app.add_option("--temperature", arguments.imitate.temperature, "W0; of the targets, exp(-regret / temperature)")
+        ->check(CLI::Range(1e-3, 1e3))
+        ->capture_default_str();
+    app.add_option("--regret-weight", arguments.imitate.regret_weight,
+                   "of the regret that the network is expected to have, over the temperature, in the loss")
+        ->check(CLI::Range(0.0, 1e3))
+        ->capture_default_str();
+    app.add_flag("--average", arguments.imitate.average, "weights are the mean of those of the last half of the steps");
   } else {
     app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
     app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated")

@@ -19,7 +19,7 @@ namespace {
 
 struct TrainX8Arguments {
   std::string scenario, out_file, initial_file, curve_file, variant;
-  std::vector<std::string> label_files, held_out_files;
+  std::vector<std::string> label_files, keep_files, held_out_files;
   x8::ImitateOptions imitate;
   models::TrainerOptions trainer;
   std::size_t restarts = 3;
@@ -47,6 +47,8 @@ struct Curve {
 
 Status run(TrainX8Arguments arguments) {
   WATTLE_TRY(auto labels, read_labels(arguments.label_files));
+  WATTLE_TRY(auto kept, read_labels(arguments.keep_files));
+  for (x8::Label& each : kept) labels.push_back(x8::kept_to_prior(std::move(each)));
   WATTLE_TRY(auto held_out, read_labels(arguments.held_out_files));
   for (const x8::Variant& each : x8::variants()) {
     if (each.name != arguments.variant || each.silent.empty()) continue;
@@ -80,7 +82,7 @@ Status run(TrainX8Arguments arguments) {
     if (!arguments.curve_file.empty())
       arguments.imitate.on_pass = [&] { return curve.add(*trainer, labels, held_out); };
     WATTLE_TRY(const x8::ImitateFigures figures, x8::imitate(labels, arguments.imitate, *trainer));
-    weights.push_back(trainer->weights());
+    weights.push_back(figures.weights);
     if (!initial) x8::silence_constant_inputs(weights.back(), labels);
     if (gated) x8::close_without_plan(weights.back());
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights.back(), trainer->steps()));
@@ -120,6 +122,8 @@ int train_x8(int argc, char** argv) {
   arguments.trainer.learning_rate = 1e-3;
   CLI::App app{"Train a network by cross-entropy with judged choices (wattle-sim labels)", "wattle-sim train x8"};
   app.add_option("--labels", arguments.label_files, "files of labels")->delimiter(',')->required();
+  app.add_option("--keep", arguments.keep_files, "files of labels: decisions that are to be left to the prior")
+      ->delimiter(',');
   app.add_option("--held-out", arguments.held_out_files,
                  "labels of other fleets; what does best on them is written, if it beats the start (or the planner)")
       ->delimiter(',')
@@ -141,6 +145,11 @@ int train_x8(int argc, char** argv) {
   app.add_option("--temperature", arguments.imitate.temperature, "W0; of the targets, exp(-regret / temperature)")
       ->check(CLI::Range(1e-3, 1e3))
       ->capture_default_str();
+  app.add_option("--regret-weight", arguments.imitate.regret_weight,
+                 "of the regret that the network is expected to have, over the temperature, in the loss")
+      ->check(CLI::Range(0.0, 1e3))
+      ->capture_default_str();
+  app.add_flag("--average", arguments.imitate.average, "weights are the mean of those of the last half of the steps");
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();

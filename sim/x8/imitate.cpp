@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "models/frozen/layout.hpp"
@@ -37,6 +38,36 @@ std::vector<float> residual_of(const models::QNetwork* network, const models::Ob
   return out;
 }
 
+// The mean of weights over time.
+class MeanWeights {
+ public:
+  void add(const models::Weights& weights) {
+    if (sum_.empty()) sum_.resize(weights.size());
+    std::size_t k = 0;
+    for (const auto& [name, tensor] : weights) {
+      auto& sum = sum_[k++];
+      sum.resize(tensor.values.size());
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(tensor.values[i]);
+    }
+    ++count_;
+  }
+  // In the shapes of `weights`; those as they are where none was added.
+  models::Weights mean(models::Weights weights) const {
+    if (count_ == 0) return weights;
+    std::size_t k = 0;
+    for (auto& [name, tensor] : weights) {
+      const auto& sum = sum_[k++];
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        tensor.values[i] = static_cast<float>(sum[i] / static_cast<double>(count_));
+    }
+    return weights;
+  }
+
+ private:
+  std::vector<std::vector<double>> sum_;
+  std::size_t count_ = 0;
+};
+
 }  // namespace
 
 models::PolicyExample example_of(const Label& label, const ImitateOptions& options) {
@@ -45,6 +76,10 @@ models::PolicyExample example_of(const Label& label, const ImitateOptions& optio
   for (const float regret : label.regret) example.tried.push_back(std::isnan(regret) ? 0 : 1);
   example.target = softmax(
       label, [&](std::size_t i) { return -static_cast<double>(label.regret[i]); }, options.temperature);
+  if (options.regret_weight > 0)
+    for (const float regret : label.regret)
+      example.cost.push_back(
+          std::isnan(regret) ? 0 : regret * static_cast<float>(options.regret_weight / options.temperature));
   if (options.anchor_share <= 0) return example;
   const std::vector<float> residual = residual_of(options.anchor.get(), label.state);
   const std::vector<float> anchor = softmax(
@@ -65,6 +100,10 @@ Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptio
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random random(mix(options.seed, 0x696d6974ULL));
   ImitateFigures figures;
+  MeanWeights averaged;
+  constexpr std::uint64_t kEvery = 8;  // steps between those that are averaged
+  const std::uint64_t half = options.epochs * ((examples.size() + options.batch - 1) / options.batch) / 2;
+  std::uint64_t step = 0;
   std::vector<const models::PolicyExample*> batch;
   for (std::size_t epoch = 0; epoch < options.epochs; ++epoch) {
     for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[pick(random, k)]);
@@ -78,9 +117,11 @@ Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptio
       figures.loss += part * stats.loss;
       figures.agreement += part * stats.agreement;
       figures.steps = stats.step;
+      if (options.average && ++step >= half && step % kEvery == 0) averaged.add(trainer.weights());
     }
     if (options.on_pass) WATTLE_CHECK(options.on_pass());
   }
+  figures.weights = averaged.mean(trainer.weights());
   return figures;
 }
 
@@ -182,6 +223,15 @@ void close_without_plan(models::Weights& taught) {
 
 bool all_planned(std::span<const Label> labels) {
   return std::all_of(labels.begin(), labels.end(), [](const Label& label) { return label.state.pod[kPlanKnown] > 0; });
+}
+
+Label kept_to_prior(Label label) {
+  float best = -std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < label.state.nodes; ++i)
+    if (label.state.valid[i] != 0) best = std::max(best, label.state.prior[i]);
+  for (std::size_t i = 0; i < label.state.nodes; ++i)
+    label.regret[i] = label.state.valid[i] != 0 ? best - label.state.prior[i] : std::nanf("");
+  return label;
 }
 
 models::Weights to_tensors(std::span<const Label> labels) {

@@ -21,6 +21,9 @@ namespace wattle::sim::x8 {
 struct ImitateOptions {
   std::uint64_t seed = 1;  // of the order of examples
   double temperature = 0.15;
+  // Of the regret that the policy is expected to have, over the temperature, beside the cross-entropy.
+  double regret_weight = 0;
+  bool average = false;  // weights are the mean of those of the last half of the steps
   std::size_t epochs = 20;
   std::size_t batch = 64;
   // Share of the anchor's own choice in every target: a KL anchor of anchor_share / (1 - anchor_share).
@@ -35,6 +38,7 @@ models::PolicyExample example_of(const Label& label, const ImitateOptions& optio
 struct ImitateFigures {
   double loss = 0, agreement = 0;  // of the last epoch
   std::uint64_t steps = 0;
+  models::Weights weights;  // what was learned; empty: of a trainer that shows none
 };
 Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptions& options,
                                models::PolicyTrainer& trainer);
@@ -63,6 +67,10 @@ void silence_constant_inputs(models::Weights& weights, std::span<const Label> la
 void reserve_gate(models::Weights& initial);
 void close_without_plan(models::Weights& taught);
 bool all_planned(std::span<const Label> labels);
+
+// The same decision, to be left to the prior: each node that fits is tried, and its regret is how much the prior would rather not
+// have it.
+Label kept_to_prior(Label label);
 
 // As tensors, for a file between two runs.
 models::Weights to_tensors(std::span<const Label> labels);

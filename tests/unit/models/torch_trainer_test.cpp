@@ -377,6 +377,31 @@ TEST_CASE(
     CHECK(t->weights().at(name).values == before.at(name).values);
 }
 
+TEST_CASE("imitation: a cost draws the choice away from it, to where the sum of cross-entropy and mean cost is least") {
+  Random random(7);
+  PolicyExample e = example(random, 4);
+  e.state.valid.assign(4, 1);
+  e.tried = {1, 1, 0, 0};
+  e.target = {0.5F, 0.5F, 0.0F, 0.0F};
+  e.cost = {2.0F, 0.0F, 9.0F, 9.0F};  // what was not tried is not heard
+  const std::vector<const PolicyExample*> batch{&e};
+  // d/dx of the loss over p = sigmoid(x): (p - 1/2) + 2 p (1 - p) = 0.
+  const double wanted = (3 - std::sqrt(5.0)) / 4;
+  const auto chosen = [&](const QNetwork& network) {
+    const auto all = q(network, e.state);
+    return 1 / (1 + std::exp((static_cast<double>(all[1]) - static_cast<double>(all[0])) / 0.3));
+  };
+  const auto t = policy_trainer({.seed = 2, .learning_rate = 3e-3});
+  const auto flat = make_flat_policy({.seed = 2, .learning_rate = 3e-3}, 4);
+  REQUIRE(flat);
+  for (int k = 0; k < 400; ++k) {
+    REQUIRE(t->imitate(batch, 0.3));
+    REQUIRE((*flat)->imitate(batch, 0.3));
+  }
+  CHECK(chosen(*frozen(*t)) == doctest::Approx(wanted).epsilon(0.01));
+  CHECK(chosen(*(*flat)->network()) == doctest::Approx(wanted).epsilon(0.01));
+}
+
 TEST_CASE("imitation: padding changes nothing, the same examples give the same weights bit for bit") {
   Random random(3);
   const PolicyExample small = example(random, 3), large = example(random, 12);
@@ -415,6 +440,14 @@ TEST_CASE("imitation: an example that is not what it says is refused and changes
   bad = good;
   bad.state.valid.assign(5, 0);
   CHECK(refused(bad));
+  bad = good;
+  bad.cost.assign(4, 0.0F);
+  CHECK(refused(bad));
+  for (const float cost : {-1.0F, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    bad = good;
+    bad.cost.assign(5, cost);
+    CHECK(refused(bad));
+  }
   CHECK_FALSE(t->imitate(std::vector<const PolicyExample*>{&good}, 0));
   CHECK_FALSE(t->imitate({}, 0.15));
   CHECK(t->weights().at("advantage.out.weight").values == before.at("advantage.out.weight").values);

@@ -26,6 +26,20 @@ std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
+constexpr std::size_t kPlanKnown = 10;  // of the pod features
+
+// Whether it says anything of these nodes; nothing that is not finite.
+bool says(const models::QNetwork& network, const models::Observation& observation) {
+  std::vector<float> out(observation.nodes, 0.0F);
+  network.residual(observation, out);
+  bool something = false;
+  for (const float value : out) {
+    CHECK(std::isfinite(value));
+    something = something || value != 0;
+  }
+  return something;
+}
+
 }  // namespace
 
 TEST_CASE("every shipped policy loads, is small, decides, and has a card with its command, seeds, scores and limits") {
@@ -51,15 +65,13 @@ TEST_CASE("every shipped policy loads, is small, decides, and has a card with it
     options.scenario.placements = 5;
     options.reward.preset = placement::parse_preset(name).value();
     Env env(options);
-    const EnvStep step = env.reset(1);
-    std::vector<float> out(step.observation.nodes, 0.0F);
-    (*network)->residual(step.observation, out);
-    bool learned = false;
-    for (const float value : out) {
-      CHECK(std::isfinite(value));
-      learned = learned || value != 0;
-    }
-    CHECK(learned);
+    models::Observation seen = env.reset(1).observation;
+    REQUIRE(placement::kPodFeatureSpecs[kPlanKnown].name == "plan_known");
+    REQUIRE(seen.pod[kPlanKnown] == 0.0F);
+    // What was taught beside a plan leaves decisions without one to the prior.
+    CHECK(says(**network, seen) == (name != "weighted"));
+    seen.pod[kPlanKnown] = 1;
+    CHECK(says(**network, seen));
 
     const std::string card = text_of(kFolder / (name + ".md"));
     for (const char* word : {"wattle-sim train", "--seed", "held-out seeds", "[", "Limits", "synthetic"})

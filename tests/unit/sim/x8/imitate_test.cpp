@@ -275,10 +275,64 @@ TEST_CASE("targets fall with regret, leave out what was not tried, and an anchor
   CHECK(free.tried == std::vector<std::uint8_t>{1, 1, 0});
   CHECK(static_cast<double>(free.target[1] / free.target[0]) == doctest::Approx(std::exp(0.3 / 0.15)));
   CHECK(free.target[2] == 0.0F);
+  CHECK(free.cost.empty());
+  options.regret_weight = 0.5;
+  CHECK(example_of(label, options).cost == std::vector<float>{1.0F, 0.0F, 0.0F});
   options.anchor_share = 0.5;
   const models::PolicyExample anchored = example_of(label, options);
   CHECK(anchored.target[0] > 0.5F);
   CHECK(mean_regret(std::vector<Label>{label}, nullptr) == doctest::Approx(0.3));
+}
+
+TEST_CASE("a decision that is left to the prior has the prior's own softmax as target, over all nodes that fit") {
+  Label label;
+  label.state.nodes = 4;
+  label.state.node.assign(4 * models::kNodeFeatures, 0.0F);
+  label.state.prior = {-0.4F, -0.1F, 0.0F, -0.3F};
+  label.state.valid = {1, 1, 0, 1};
+  label.regret = {0.0F, 0.7F, std::nanf(""), std::nanf("")};
+  const Label kept = kept_to_prior(label);
+  CHECK(mean_regret(std::vector<Label>{kept}, nullptr) == 0);
+  const models::PolicyExample example = example_of(kept, ImitateOptions{});
+  CHECK(example.tried == std::vector<std::uint8_t>{1, 1, 0, 1});
+  CHECK(static_cast<double>(example.target[1] / example.target[0]) == doctest::Approx(std::exp(0.3 / 0.15)));
+  CHECK(static_cast<double>(example.target[1] / example.target[3]) == doctest::Approx(std::exp(0.2 / 0.15)));
+}
+
+// Its one weight is the number of its steps.
+class Counting final : public models::PolicyTrainer {
+ public:
+  Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const>, double) override {
+    models::PolicyStats stats;
+    stats.step = ++steps_;
+    return stats;
+  }
+  Result<models::StepStats> step(std::span<const models::Transition* const>) override { return models::StepStats{}; }
+  std::uint64_t steps() const override { return steps_; }
+  models::Weights weights() const override { return {{"steps", {{1}, {static_cast<float>(steps_)}}}}; }
+  models::Weights checkpoint() const override { return weights(); }
+  Status restore(const models::Weights&) override { return {}; }
+
+ private:
+  std::uint64_t steps_ = 0;
+};
+
+TEST_CASE("averaged weights are the mean of each eighth step of the last half, else those of the last step") {
+  Label label;
+  label.state.nodes = 2;
+  label.state.prior = {0.0F, -1.0F};
+  label.state.valid = {1, 1};
+  label.regret = {0.3F, 0.0F};
+  const std::vector<Label> labels(70, label);
+  ImitateOptions options;
+  options.epochs = 20;
+  options.batch = 32;  // three steps a pass
+  Counting last, averaged, few;
+  CHECK(imitate(labels, options, last)->weights.at("steps").values == std::vector<float>{60});
+  options.average = true;
+  CHECK(imitate(labels, options, averaged)->weights.at("steps").values == std::vector<float>{(32 + 40 + 48 + 56) / 4});
+  options.epochs = 1;
+  CHECK(imitate(labels, options, few)->weights.at("steps").values == std::vector<float>{3});
 }
 
 // Prefers the second node, or the first.
