@@ -37,12 +37,14 @@ void row(std::string_view name, double value, double least, double most, const I
 Status run_x8(const AblateArguments& arguments) {
   WATTLE_TRY(const auto labels, read_labels(arguments.label_files));
   WATTLE_TRY(const auto held_out, read_labels(arguments.held_out_files));
-  const auto teach = [&](x8::Pupil pupil, std::span<const x8::Label> taught, std::size_t most_nodes,
+  const auto teach = [&](const x8::Variant& variant, std::span<const x8::Label> taught, std::size_t most_nodes,
                          std::uint64_t seed) -> Result<std::shared_ptr<const models::QNetwork>> {
     models::TrainerOptions trainer_options = arguments.trainer;
     x8::ImitateOptions imitate = arguments.imitate;
     imitate.seed = trainer_options.seed = seed;
-    if (pupil == x8::Pupil::flat) {
+    if (!variant.regret_in_loss) imitate.regret_weight = 0;
+    imitate.average = variant.average;
+    if (variant.pupil == x8::Pupil::flat) {
       WATTLE_TRY(const auto trainer, models::make_flat_policy(trainer_options, most_nodes));
       WATTLE_CHECK(x8::imitate(taught, imitate, *trainer));
       return trainer->network();
@@ -88,6 +90,7 @@ int ablate(int argc, char** argv) {
   const bool x8 = argc > 1 && std::string_view(argv[1]) == "x8";
   AblateArguments arguments;
   arguments.imitate.epochs = 8;
+  arguments.imitate.regret_weight = 1;
   arguments.world.weights = {"contention=4"};
   arguments.world.cluster_seed = 1;
   if (x8) arguments.trainer.learning_rate = 1e-3;
@@ -113,7 +116,6 @@ int ablate(int argc, char** argv) {
                    "of the regret that the network is expected to have, over the temperature, in the loss")
         ->check(CLI::Range(0.0, 1e3))
         ->capture_default_str();
-    app.add_flag("--average", arguments.imitate.average, "weights are the mean of those of the last half of the steps");
   } else {
     app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
     app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated")

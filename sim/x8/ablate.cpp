@@ -9,10 +9,12 @@ namespace wattle::sim::x8 {
 
 namespace {
 
-const std::array<Variant, 8> kVariants{{
+const std::array<Variant, 10> kVariants{{
     {"whole", "DeepSets, residual on the prior, all features", {}},
     {"flat", "one dense network over all nodes in their order, 64 hidden units", {}, true, 1, Pupil::flat},
     {"plain Q", "no prior: the network says all of Q", {}, false},
+    {"cross-entropy alone", "the expected regret is not in the loss", {}, true, 1, Pupil::deepsets, false},
+    {"last weights", "those of the last step, not the mean", {}, true, 1, Pupil::deepsets, true, false},
     {"no plan",
      "features of the plan are 0; the prior is still the plan's",
      {"plan_preference", "plan_left", "plan_expected", "expected_pods"}},
@@ -84,8 +86,7 @@ Result<std::vector<AblationRow>> ablate(std::span<const Label> labels, std::span
     const std::vector<Label> taught = without(variant, part), judged = without(variant, held_out);
     std::vector<double> sum(prior.size(), 0.0), of_seed;
     for (std::size_t s = 0; s < options.seeds; ++s) {
-      WATTLE_TRY(const auto network,
-                 teach(variant.pupil, taught, most_nodes(labels, held_out), options.first_seed + s));
+      WATTLE_TRY(const auto network, teach(variant, taught, most_nodes(labels, held_out), options.first_seed + s));
       const std::vector<double> regrets = regrets_of(judged, network.get());
       of_seed.push_back(mean(regrets));
       const std::vector<double> blocks = by_block(regrets, options.block);

@@ -27,6 +27,8 @@ struct Variant {
   bool prior = true;                     // false: 0, so that the network must say all of Q
   double labels = 1;                     // share of the labels
   Pupil pupil = Pupil::deepsets;
+  bool regret_in_loss = true;  // false: cross-entropy alone
+  bool average = true;         // false: the weights of the last step
 };
 // The whole first.
 std::span<const Variant> variants();
@@ -43,7 +45,7 @@ struct AblationRow {
 
 // Trains on labels and gives what decides then; by who has a framework.
 using Teach = std::function<Result<std::shared_ptr<const models::QNetwork>>(
-    Pupil pupil, std::span<const Label> labels, std::size_t most_nodes, std::uint64_t seed)>;
+    const Variant& variant, std::span<const Label> labels, std::size_t most_nodes, std::uint64_t seed)>;
 
 struct AblateOptions {
   std::size_t seeds = 5;
