@@ -19,6 +19,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -68,7 +69,7 @@ class Trial:
         pods = arrivals(random.Random(f"{self.seed}/{stream}"), self.apps, self.cores, self.options, span_s)
         events = sorted([(at, 0, i) for i, (at, _, _) in enumerate(pods)] + [(at + life, 1, i) for i, (at, life, _) in enumerate(pods)
                                                                             if at + life < span_s])
-        names = [f"{arm.replace(':', '-').replace('/', '-')}-{stream}-{i}" for i in range(len(pods))]
+        names = [f"{re.sub('[^a-z0-9]', '-', arm)}-{stream}-{i}" for i in range(len(pods))]
         begun = time.monotonic()
         start_j, start_s, late_s, nodes = None, None, 0.0, {}
         for at, ends, i in events + [(span_s, 2, -1)]:
