@@ -174,7 +174,7 @@ int bench_learn(std::size_t nodes, double run_s) {
     for (std::uint64_t id = 1; id <= 500; ++id) {
       trainer->post(placement(id, nodes, begin + id * 1ms, random));
       placement::RawOutcome outcome;
-      outcome.before.resize(nodes);
+      outcome.before = placement::summed(std::vector<placement::WorkerBefore>(nodes), 0);
       outcome.marginal_w = static_cast<double>(id % 7);
       trainer->post(SettledNews{id, outcome});
     }

@@ -12,10 +12,6 @@ namespace {
 
 constexpr double kMeanMemory = 0.01;
 
-std::size_t bytes_of(const RawOutcome& outcome) {
-  return outcome.before.size() * sizeof(WorkerBefore) + outcome.after.size() * sizeof(WorkerAfter);
-}
-
 double running(double mean, double value, std::uint64_t count) {
   return mean + std::max(kMeanMemory, 1.0 / static_cast<double>(std::max<std::uint64_t>(count, 1))) * (value - mean);
 }
@@ -24,8 +20,7 @@ double running(double mean, double value, std::uint64_t count) {
 
 std::size_t bytes_of(const Experience& experience) {
   const models::Observation& observation = experience.observation;
-  return sizeof(Experience) + observation.node.size() * sizeof(float) + observation.nodes * (sizeof(float) + 1) +
-         (experience.outcome ? bytes_of(*experience.outcome) : 0);
+  return sizeof(Experience) + observation.node.size() * sizeof(float) + observation.nodes * (sizeof(float) + 1);
 }
 
 Learner::Learner(const LearnerOptions& options, const RewardConfig& reward, models::QTrainer& trainer)
@@ -108,7 +103,6 @@ Result<Reward> Learner::settled(std::uint64_t decision_id, RawOutcome outcome) {
     return fail(Errc::not_found, "decision " + std::to_string(decision_id), "waits for no outcome",
                 "it is unknown, settled already, or its outcome came too late");
   }
-  bytes_ += bytes_of(outcome);
   const Reward reward = evaluate(reward_, outcome);
   found->outcome = std::move(outcome);
   judge(*found);

@@ -14,7 +14,8 @@
 namespace wattle::placement {
 namespace {
 
-constexpr std::uint64_t kFormat = 1;
+constexpr std::uint64_t kFormat = 2;
+constexpr std::uint64_t kWithWorkers = 1;  // a format that kept every worker of every outcome
 constexpr std::uint64_t kLimb = 1U << 21U;
 
 class Writer {
@@ -97,25 +98,7 @@ class Reader {
 
 // One list of fields for both ways.
 template <class Archive, class Outcome>
-void outcome_fields(Archive& archive, Outcome& outcome) {
-  archive.size(outcome.before);
-  for (auto& worker : outcome.before) {
-    archive(worker.pods);
-    archive(worker.cpu_ratio);
-    archive(worker.memory_ratio);
-    archive(worker.disk_ratio);
-    archive(worker.tcp_established);
-  }
-  archive(outcome.chosen);
-  archive.size(outcome.after);
-  for (auto& worker : outcome.after) {
-    archive(worker.cpu_pct);
-    archive(worker.memory_pct);
-    archive(worker.net_rx_pct);
-    archive(worker.net_tx_pct);
-    archive(worker.disk_read_pct);
-    archive(worker.disk_write_pct);
-  }
+void node_fields(Archive& archive, Outcome& outcome) {
   archive(outcome.latency_ms);
   archive(outcome.latency_soft_ms);
   archive(outcome.latency_hard_ms);
@@ -127,6 +110,48 @@ void outcome_fields(Archive& archive, Outcome& outcome) {
   archive(outcome.failed);
   archive(outcome.was_infeasible);
   archive(outcome.all_full);
+}
+
+template <class Archive, class Outcome>
+void outcome_fields(Archive& archive, Outcome& outcome) {
+  archive(outcome.before.workers);
+  archive(outcome.before.on);
+  archive(outcome.before.pods);
+  for (auto* range : {&outcome.before.by_pods, &outcome.before.by_cpu, &outcome.before.by_memory,
+                      &outcome.before.by_disk, &outcome.before.by_tcp}) {
+    archive(range->chosen);
+    archive(range->least);
+    archive(range->most);
+  }
+  archive(outcome.deviations_pct);
+  node_fields(archive, outcome);
+}
+
+void read_with_workers(Reader& words, RawOutcome& outcome) {
+  std::vector<WorkerBefore> before;
+  words.size(before);
+  for (WorkerBefore& worker : before) {
+    words(worker.pods);
+    words(worker.cpu_ratio);
+    words(worker.memory_ratio);
+    words(worker.disk_ratio);
+    words(worker.tcp_established);
+  }
+  std::uint64_t chosen = 0;
+  words(chosen);
+  std::vector<WorkerAfter> after;
+  words.size(after);
+  for (WorkerAfter& worker : after) {
+    words(worker.cpu_pct);
+    words(worker.memory_pct);
+    words(worker.net_rx_pct);
+    words(worker.net_tx_pct);
+    words(worker.disk_read_pct);
+    words(worker.disk_write_pct);
+  }
+  outcome.before = summed(before, static_cast<std::size_t>(chosen));
+  outcome.deviations_pct = deviations_pct(after);
+  node_fields(words, outcome);
 }
 
 template <class Archive, class Config>
@@ -234,7 +259,8 @@ Status Learner::restore(const models::Weights& saved) {
   Reader words(packed->values);
   std::uint64_t format = 0, first = 0, count = 0, preset = 0;
   words(format);
-  if (!words.ok() || format != kFormat) return malformed("replay/words", "is of another format");
+  if (!words.ok() || (format != kFormat && format != kWithWorkers))
+    return malformed("replay/words", "is of another format");
   words(first);
   words(count);
   words(preset);
@@ -254,11 +280,12 @@ Status Learner::restore(const models::Weights& saved) {
   const std::size_t total = prior->values.size();
   if (count != static_cast<std::uint64_t>(pod->shape[0]) || pod->shape[0] != context->shape[0] ||
       valid->values.size() != total || node->values.size() != total * models::kNodeFeatures ||
-      preset > static_cast<std::uint64_t>(Preset::weighted)) {
+      preset > static_cast<std::uint64_t>(Preset::expression)) {
     return malformed("replay/words", "contradicts the sizes of the other tensors");
   }
   reward.preset = static_cast<Preset>(preset);
-  const bool relabels = !same(reward, reward_);
+  // What the formula was is not kept.
+  const bool relabels = !same(reward, reward_) || reward.preset == Preset::expression;
 
   std::deque<Experience> chain;
   std::size_t row = 0;
@@ -273,7 +300,8 @@ Status Learner::restore(const models::Weights& saved) {
     words(experience.expired);
     words(experience.after_restart);
     words(settled);
-    if (settled) outcome_fields(words, experience.outcome.emplace());
+    if (settled && format == kFormat) outcome_fields(words, experience.outcome.emplace());
+    if (settled && format == kWithWorkers) read_with_workers(words, experience.outcome.emplace());
     if (!words.ok() || nodes > total - row || experience.action >= nodes) {
       return malformed("replay/words", "breaks off at experience " + std::to_string(i));
     }

@@ -1,7 +1,6 @@
 // outcome: what a reward must know of the cluster just before the placement.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "placement/decide.hpp"
 
@@ -26,10 +25,7 @@ RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::siz
   std::vector<std::string> problems;  // told when it was decided
   const PodSpec pod = with_sane_limits(asked, problems);
   RawOutcome outcome;
-  outcome.before.reserve(view.nodes.size());
-  std::vector<std::size_t> rows(view.nodes.size());
-  std::iota(rows.begin(), rows.end(), std::size_t{0});
-  const std::vector<Prediction> predictions = predict(reward, view, rows, pod, demand_cores(pod));
+  const double demand = demand_cores(pod);
   double expected_w = 0;
   std::size_t compared = 0;
   outcome.all_full = !view.nodes.empty();
@@ -45,15 +41,15 @@ RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::siz
                               : fraction(worker.requested.memory_bytes, worker.allocatable.memory_bytes);
     before.disk_ratio = worker.values.disk_used_ratio.value_or(0);
     before.tcp_established = worker.values.tcp_established.value_or(0);
-    outcome.before.push_back(before);
+    outcome.before.add(before, i == node);
     // Full after the placement: another pod of this kind does not fit.
     if (fits(worker, pod, i == node ? 2 : 1, i == node ? 2 : 1)) outcome.all_full = false;
     if (!worker.ready) continue;
     // Idle watts by share, not by who sleeps just now: what was chosen before must not move the yardstick.
-    expected_w += predictions[i].amortised_w;
+    expected_w += amortised_w(worker, pod, demand);
     ++compared;
   }
-  outcome.chosen = static_cast<std::uint32_t>(node);
+  if (node >= view.nodes.size()) outcome.before = {};
   if (compared > 0) outcome.expected_marginal_w = expected_w / static_cast<double>(compared);
   const double life_s = pod.life_s.value_or(reward.horizon_s);
   outcome.expected_life_s = std::isfinite(life_s) ? std::max(life_s, 0.0) : reward.horizon_s;

@@ -23,47 +23,18 @@ constexpr double kPodsPerNode = 50;  // a full node, as the thesis has it
 constexpr double kEnergyLimit = 10;
 constexpr double kRejection = 10'000;
 
-double load_of(const WorkerBefore& worker, LoadKind kind) {
+const LoadRange& load_of(const ClusterBefore& before, LoadKind kind) {
   switch (kind) {
     case LoadKind::pods:
-      return static_cast<double>(worker.pods);
+      break;
     case LoadKind::cpu:
-      return worker.cpu_ratio;
+      return before.by_cpu;
     case LoadKind::memory:
-      return worker.memory_ratio;
+      return before.by_memory;
     case LoadKind::disk:
-      return worker.disk_ratio;
+      return before.by_disk;
   }
-  return 0;
-}
-
-struct Loads {
-  double chosen = 0, least = 0, most = 0;
-};
-
-template <class LoadOf>
-Loads loads_of(const RawOutcome& outcome, LoadOf load) {
-  Loads loads;
-  loads.chosen = loads.least = loads.most = load(outcome.before[outcome.chosen]);
-  for (const WorkerBefore& worker : outcome.before) {
-    loads.least = std::min(loads.least, load(worker));
-    loads.most = std::max(loads.most, load(worker));
-  }
-  return loads;
-}
-
-struct Counts {
-  std::uint64_t workers = 0, on = 0, pods = 0;
-};
-
-Counts count(const RawOutcome& outcome) {
-  Counts counts;
-  counts.workers = outcome.before.size();
-  for (const WorkerBefore& worker : outcome.before) {
-    counts.on += worker.pods > 0 ? 1 : 0;
-    counts.pods += worker.pods;
-  }
-  return counts;
+  return before.by_pods;
 }
 
 void add(Reward& reward, const std::string& term, double value) {
@@ -73,18 +44,16 @@ void add(Reward& reward, const std::string& term, double value) {
 
 Reward energy_efficiency(const RewardConfig& config, const RawOutcome& outcome) {
   Reward reward;
-  const Loads loads = loads_of(outcome, [&](const WorkerBefore& worker) { return load_of(worker, config.load); });
-  const Counts counts = count(outcome);
+  const ClusterBefore& counts = outcome.before;
+  const LoadRange& loads = load_of(counts, config.load);
   const bool best = loads.chosen >= loads.most;
   reward.end_of_episode = !best;
   add(reward, "unused", best ? static_cast<double>((counts.workers - counts.on) * 10 / counts.workers) : 0.0);
   return reward;
 }
 
-template <class LoadOf>
-Reward least_loaded(const RawOutcome& outcome, LoadOf load) {
+Reward least_loaded(const LoadRange& loads) {
   Reward reward;
-  const Loads loads = loads_of(outcome, load);
   if (loads.chosen <= loads.least) {
     add(reward, "least_loaded", 10);
   } else if (loads.chosen >= loads.most) {
@@ -96,7 +65,7 @@ Reward least_loaded(const RawOutcome& outcome, LoadOf load) {
 
 Reward energy_latency(const RawOutcome& outcome) {
   Reward reward;
-  const Counts counts = count(outcome);
+  const ClusterBefore& counts = outcome.before;
   const double workers = static_cast<double>(counts.workers);
   const double on = static_cast<double>(counts.on);
   add(reward, "off", (workers + 1 - on) / (workers + 1));
@@ -113,22 +82,12 @@ Reward energy_latency(const RawOutcome& outcome) {
   return reward;
 }
 
-double deviation(const std::vector<WorkerAfter>& workers, double WorkerAfter::*metric) {
+double deviation(std::span<const WorkerAfter> workers, double WorkerAfter::*metric) {
   double sum = 0, squares = 0;
   for (const WorkerAfter& worker : workers) sum += worker.*metric;
   const double mean = sum / static_cast<double>(workers.size());
   for (const WorkerAfter& worker : workers) squares += (worker.*metric - mean) * (worker.*metric - mean);
   return std::sqrt(squares / static_cast<double>(workers.size()));
-}
-
-double deviations_pct(const RawOutcome& outcome) {
-  if (outcome.after.empty()) return 0;
-  double sum = 0;
-  for (const auto metric : {&WorkerAfter::cpu_pct, &WorkerAfter::memory_pct, &WorkerAfter::net_rx_pct,
-                            &WorkerAfter::net_tx_pct, &WorkerAfter::disk_read_pct, &WorkerAfter::disk_write_pct}) {
-    sum += deviation(outcome.after, metric);
-  }
-  return sum;
 }
 
 Reward power(const RawOutcome& outcome) {
@@ -153,8 +112,8 @@ double energy_term(const RewardConfig& config, double saved_w, double life_s) {
 Reward weighted(const RewardConfig& config, const RawOutcome& outcome) {
   Reward reward;
   const RewardWeights& weights = config.weights;
-  const Counts counts = count(outcome);
-  const bool first = counts.workers > 0 && outcome.before[outcome.chosen].pods == 0;
+  const ClusterBefore& counts = outcome.before;
+  const bool first = counts.workers > 0 && !(counts.by_pods.chosen > 0);
   const double on_after = static_cast<double>(counts.on + (first ? 1 : 0));
   if (outcome.marginal_w) {
     add(reward, "energy",
@@ -163,7 +122,7 @@ Reward weighted(const RewardConfig& config, const RawOutcome& outcome) {
   }
   add(reward, "latency",
       weights.latency * latency_term(outcome.latency_ms, outcome.latency_soft_ms, outcome.latency_hard_ms));
-  add(reward, "balance", weights.balance * -deviations_pct(outcome) / 100);
+  add(reward, "balance", weights.balance * -outcome.deviations_pct / 100);
   if (counts.workers > 0) {
     add(reward, "active_nodes", weights.active_nodes * -on_after / static_cast<double>(counts.workers));
     const double density = static_cast<double>(counts.pods + 1) / on_after / kPodsPerNode;
@@ -217,23 +176,53 @@ Result<LoadKind> parse_load_kind(std::string_view text) {
   return fail(Errc::malformed, "load kind " + std::string(text), "is not known", "one of pods, cpu, memory, disk");
 }
 
+void ClusterBefore::add(const WorkerBefore& worker, bool chosen) {
+  const auto take = [&](LoadRange& range, double load) {
+    range.least = workers == 0 ? load : std::min(range.least, load);
+    range.most = workers == 0 ? load : std::max(range.most, load);
+    if (chosen) range.chosen = load;
+  };
+  take(by_pods, static_cast<double>(worker.pods));
+  take(by_cpu, worker.cpu_ratio);
+  take(by_memory, worker.memory_ratio);
+  take(by_disk, worker.disk_ratio);
+  take(by_tcp, static_cast<double>(worker.tcp_established));
+  ++workers;
+  on += worker.pods > 0 ? 1 : 0;
+  pods += worker.pods;
+}
+
+ClusterBefore summed(std::span<const WorkerBefore> workers, std::size_t chosen) {
+  ClusterBefore before;
+  if (chosen >= workers.size()) return before;
+  for (std::size_t i = 0; i < workers.size(); ++i) before.add(workers[i], i == chosen);
+  return before;
+}
+
+double deviations_pct(std::span<const WorkerAfter> workers) {
+  if (workers.empty()) return 0;
+  double sum = 0;
+  for (const auto metric : {&WorkerAfter::cpu_pct, &WorkerAfter::memory_pct, &WorkerAfter::net_rx_pct,
+                            &WorkerAfter::net_tx_pct, &WorkerAfter::disk_read_pct, &WorkerAfter::disk_write_pct}) {
+    sum += deviation(workers, metric);
+  }
+  return sum;
+}
+
 Reward evaluate(const RewardConfig& config, const RawOutcome& outcome) {
-  const bool counted = outcome.chosen < outcome.before.size();
+  const bool counted = outcome.before.workers > 0;
   switch (config.preset) {
     case Preset::ee:
       return counted ? energy_efficiency(config, outcome) : Reward{};
     case Preset::lb:
-      if (!counted) return {};
-      return least_loaded(outcome, [&](const WorkerBefore& worker) { return load_of(worker, config.load); });
+      return counted ? least_loaded(load_of(outcome.before, config.load)) : Reward{};
     case Preset::lc:
-      if (!counted) return {};
-      return least_loaded(outcome,
-                          [](const WorkerBefore& worker) { return static_cast<double>(worker.tcp_established); });
+      return counted ? least_loaded(outcome.before.by_tcp) : Reward{};
     case Preset::el_rl:
       return counted ? energy_latency(outcome) : Reward{};
     case Preset::drs: {
       Reward reward;
-      add(reward, "deviations", -deviations_pct(outcome));
+      add(reward, "deviations", -outcome.deviations_pct);
       return reward;
     }
     case Preset::power:
@@ -242,11 +231,7 @@ Reward evaluate(const RewardConfig& config, const RawOutcome& outcome) {
     case Preset::expression:
       break;
   }
-  const auto judge = config.preset == Preset::weighted ? weighted : by_formula;
-  if (counted) return judge(config, outcome);
-  RawOutcome without_workers = outcome;
-  without_workers.before.clear();
-  return judge(config, without_workers);
+  return config.preset == Preset::weighted ? weighted(config, outcome) : by_formula(config, outcome);
 }
 
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms) {
@@ -278,6 +263,21 @@ double slots_for(const NodeView& node, const PodSpec& pod) {
   return std::max(1.0, std::floor(slots));
 }
 
+namespace {
+
+double marginal_w(const NodeView& node, double demand_cores) {
+  const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
+  const double per_core = cores > 0 && std::isfinite(cores) ? 1 / cores : 1.0 / 16;
+  const double from = std::max(0.0, expected_cpu_cores(node) * per_core);
+  return node.curve.marginal_w(from, std::max(0.0, demand_cores) * per_core);
+}
+
+}  // namespace
+
+double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores) {
+  return node.curve.idle_w() / slots_for(node, pod) + marginal_w(node, demand_cores);
+}
+
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
                                 const PodSpec& pod, double demand_cores) {
   std::vector<Prediction> predictions(rows.size());
@@ -285,10 +285,7 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const NodeView& node = view.nodes[rows[row]];
     Prediction& prediction = predictions[row];
-    const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
-    const double per_core = cores > 0 && std::isfinite(cores) ? 1 / cores : 1.0 / 16;
-    const double from = std::max(0.0, expected_cpu_cores(node) * per_core);
-    prediction.marginal_w = node.curve.marginal_w(from, std::max(0.0, demand_cores) * per_core);
+    prediction.marginal_w = marginal_w(node, demand_cores);
     prediction.marginal_with_wake_w = prediction.marginal_w;
     if (node.asleep && node.in_flight == 0 && node.unsettled == 0) {
       prediction.marginal_with_wake_w += node.curve.idle_w() + node.wake_cost_j / std::max(config.horizon_s, 1.0);

@@ -61,11 +61,31 @@ struct WorkerAfter {
   double cpu_pct = 0, memory_pct = 0, net_rx_pct = 0, net_tx_pct = 0, disk_read_pct = 0, disk_write_pct = 0;
 };
 
+// One load of the workers: the chosen one's, and the least and most of all.
+struct LoadRange {
+  double chosen = 0, least = 0, most = 0;
+  bool operator==(const LoadRange&) const = default;
+};
+
+// The workers just before the placement, as far as any reward asks: of thousands it is as short as of three. Without workers nothing
+// that counts them is rewarded.
+struct ClusterBefore {
+  std::uint64_t workers = 0, on = 0, pods = 0;  // on: workers with a pod
+  LoadRange by_pods, by_cpu, by_memory, by_disk, by_tcp;
+
+  // Workers in any order, the chosen one, where the pod really is, among them.
+  void add(const WorkerBefore& worker, bool chosen);
+  bool operator==(const ClusterBefore&) const = default;
+};
+ClusterBefore summed(std::span<const WorkerBefore> workers, std::size_t chosen);
+
+// Sum of the population standard deviations of the six metrics; 0 of none.
+double deviations_pct(std::span<const WorkerAfter> workers);
+
 // Everything a reward may be computed from. Stored with the decision.
 struct RawOutcome {
-  std::vector<WorkerBefore> before;  // all workers
-  std::uint32_t chosen = 0;          // index into before: where the pod really is
-  std::vector<WorkerAfter> after;    // same order; empty: not measured
+  ClusterBefore before;
+  double deviations_pct = 0;         // of all workers after the settle window
   std::optional<double> latency_ms;  // of the chosen node to the pod's target
   std::optional<double> latency_soft_ms, latency_hard_ms;
   std::optional<double> marginal_w;      // measured minus predicted-without-this-pod, wake idle watts included
@@ -85,6 +105,9 @@ struct Reward {
 };
 
 Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
+
+// Idle watts of a pod's share of the node and the watts that its demand adds: what it costs there in the long run.
+double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores);
 
 // What `evaluate` will say of a placement on this node, as far as models predict it (energy; latency when it is known):
 // the prior of Q. Zero for presets that no model predicts; an expression is evaluated with the other terms 0.

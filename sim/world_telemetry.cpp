@@ -102,6 +102,8 @@ void World::settle(std::uint64_t decision_id) {
   } else {
     outcome.marginal_w = *outcome.mean_power_w - node.curve.watts(std::max(0.0, used_ratio - own_ratio));
   }
+  std::vector<placement::WorkerAfter> workers;
+  workers.reserve(nodes_.size());
   for (const Node& each : nodes_) {
     placement::WorkerAfter after;
     if (each.told) {
@@ -112,8 +114,9 @@ void World::settle(std::uint64_t decision_id) {
       after.disk_read_pct = 100 * each.told->io.disk_read / each.spec.disk_bytes_per_s;
       after.disk_write_pct = 100 * each.told->io.disk_write / each.spec.disk_bytes_per_s;
     }
-    outcome.after.push_back(after);
+    workers.push_back(after);
   }
+  outcome.deviations_pct = placement::deviations_pct(workers);
   settled_.push_back({decision_id, std::move(outcome)});
 }
 

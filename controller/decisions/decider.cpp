@@ -266,7 +266,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
     left(pod_uid, now);
   }
   std::optional<placement::RawOutcome> begun;
-  if (asked) begun = placement::begin_outcome(state_.view(spec, now), spec, row, options_.reward);
+  if (asked) begun = placement::begin_outcome(state_.raw_view(), spec, row, options_.reward);
   state_.bind(pod_uid, node, by_operator, now);
   came(spec, node, row, now);
   ++figures_.placements;
@@ -344,7 +344,7 @@ void Decider::settle(MonoTime now) {
       running.push_back(std::move(window));
       continue;
     }
-    auto raw = window.finish(state_.view({}, now));
+    auto raw = window.finish(state_.raw_view());
     if (!raw) {
       ++figures_.outcomes_lost;
       learn_(LostNews{window.decision_id()});

@@ -86,8 +86,11 @@ std::optional<placement::RawOutcome> SettleWindow::finish(const placement::Clust
   placement::RawOutcome outcome = outcome_;
   const placement::NodeView& node = view.nodes[row_];
   // Nodes that came since the placement have no "before".
-  const std::size_t workers = std::min(outcome.before.size(), view.nodes.size());
-  for (std::size_t i = 0; i < workers; ++i) outcome.after.push_back(worker_after(view.nodes[i]));
+  const std::size_t workers = std::min<std::size_t>(outcome.before.workers, view.nodes.size());
+  std::vector<placement::WorkerAfter> after;
+  after.reserve(workers);
+  for (std::size_t i = 0; i < workers; ++i) after.push_back(worker_after(view.nodes[i]));
+  outcome.deviations_pct = placement::deviations_pct(after);
   if (const auto latency_ms = placement::latency_for(node, pod_)) outcome.latency_ms = latency_ms;
   const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
   outcome.marginal_w = marginal_w(sums_, cores, node.curve);

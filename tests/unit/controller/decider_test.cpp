@@ -101,7 +101,7 @@ TEST_CASE("a placement and its outcome reach the decision and the learner") {
   CHECK(placed.observation.nodes == 2);
   for (int i = 0; i < 4; ++i) rig.tick({"p1"});
   REQUIRE(rig.news.size() == 2);
-  CHECK(std::get<SettledNews>(rig.news[1]).outcome.before.size() == 2);
+  CHECK(std::get<SettledNews>(rig.news[1]).outcome.before.workers == 2);
   const LoggedDecision& entry = *rig.decider->log().newest("default/p1-name");
   CHECK(entry.decision.placed_on == "n1");
   REQUIRE(entry.decision.outcome);

@@ -172,7 +172,7 @@ TEST_CASE("a network is compared with the serving one on the placements that are
   for (std::uint64_t id = 1; id <= 10; ++id) {
     rig.trainer->post(PlacedNews{id, two_nodes(), id % 2 == 0 ? 0U : 1U, rig.clock.mono()});
     placement::RawOutcome outcome;
-    outcome.before.resize(2);
+    outcome.before = placement::summed(std::vector<placement::WorkerBefore>(2), 0);
     outcome.failed = id % 2 != 0;  // reward -1
     rig.trainer->post(SettledNews{id, outcome});
   }

@@ -90,9 +90,16 @@ TEST_CASE("only intervals that begin after the placement count, and the window e
   REQUIRE(outcome);
   CHECK(*outcome->marginal_w == doctest::Approx(10));
   CHECK(*outcome->mean_power_w == doctest::Approx(100));
-  REQUIRE(outcome->after.size() == 2);
-  CHECK(outcome->after[1].cpu_pct == doctest::Approx(50));
-  CHECK(outcome->after[1].memory_pct == doctest::Approx(12.5));
+  CHECK(outcome->before.workers == 2);
+  CHECK(outcome->deviations_pct == doctest::Approx(0));
+  const placement::WorkerAfter after = worker_after(view.nodes[1]);
+  CHECK(after.cpu_pct == doctest::Approx(50));
+  CHECK(after.memory_pct == doctest::Approx(12.5));
+  // A worker that came since has no "before"; one that is used otherwise by now makes them uneven.
+  placement::ClusterView later = view;
+  later.nodes[1].values.cpu_used_cores = 0;  // 50% and 0%
+  later.nodes.push_back(later.nodes[1]);
+  CHECK(window.finish(later)->deviations_pct == doctest::Approx(25));
 }
 
 TEST_CASE(

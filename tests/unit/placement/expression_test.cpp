@@ -28,10 +28,10 @@ Error refused(const std::string& text) {
 
 RawOutcome outcome() {
   RawOutcome raw;
-  raw.before.resize(4);
-  raw.before[0].pods = 10;
-  raw.before[1].pods = 5;
-  raw.chosen = 0;
+  std::vector<WorkerBefore> workers(4);
+  workers[0].pods = 10;
+  workers[1].pods = 5;
+  raw.before = summed(workers, 0);
   raw.expected_marginal_w = 30;
   raw.marginal_w = 20;  // (30 - 20) W x 1 h / 20 W = 0.5
   raw.latency_ms = 60;

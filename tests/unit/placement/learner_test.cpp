@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "placement/learner.hpp"
@@ -43,10 +44,11 @@ models::Observation marked(float mark, std::size_t nodes = 3) {
 // el-rl without constraints ends; ee is 10 x share of unused; lb: 10, 0, -1.
 RawOutcome outcome(std::uint64_t chosen_pods) {
   RawOutcome raw;
-  raw.before.resize(3);
-  raw.before[0].pods = chosen_pods;
-  raw.before[1].pods = 1;
-  raw.before[2].pods = 5;
+  std::vector<WorkerBefore> workers(3);
+  workers[0].pods = chosen_pods;
+  workers[1].pods = 1;
+  workers[2].pods = 5;
+  raw.before = summed(workers, 0);
   return raw;  // lb: 10 for 0 or 1 pods, 0 for 2..4, -1 and end for 5 and more
 }
 
@@ -229,7 +231,7 @@ TEST_CASE("a restored learner goes on exactly as the saved one, and damage is re
              at(1e6 + 0.123456789 * static_cast<double>(i)));
     RawOutcome raw = outcome(i % 7);
     raw.latency_ms = 1.0 / 3;
-    raw.after.resize(2);
+    raw.deviations_pct = 2.0 / 3;
     if (i < 25) REQUIRE(a.settled(i + (1ULL << 60U), raw).has_value());
   }
   REQUIRE(a.step().has_value());
@@ -263,6 +265,95 @@ TEST_CASE("a restored learner goes on exactly as the saved one, and damage is re
   damaged = saved;
   damaged["replay/prior"].values.pop_back();
   CHECK_FALSE(b.restore(damaged).has_value());
+}
+
+// What the words of a checkpoint say, 64 bits each, and back.
+std::vector<std::uint64_t> unpacked(const models::Tensor& words) {
+  std::vector<std::uint64_t> out;
+  for (std::size_t i = 0; i + 2 < words.values.size(); i += 3)
+    out.push_back((static_cast<std::uint64_t>(words.values[i]) << 42U) +
+                  (static_cast<std::uint64_t>(words.values[i + 1]) << 21U) +
+                  static_cast<std::uint64_t>(words.values[i + 2]));
+  return out;
+}
+models::Tensor packed(const std::vector<std::uint64_t>& words) {
+  models::Tensor out;
+  for (const std::uint64_t word : words)
+    for (const std::uint64_t limb : {word >> 42U, (word >> 21U) % (1U << 21U), word % (1U << 21U)})
+      out.values.push_back(static_cast<float>(limb));
+  out.shape = {static_cast<std::int64_t>(words.size()), 3};
+  return out;
+}
+
+TEST_CASE("a checkpoint that kept every worker of every outcome is read as what rewards ask of them") {
+  KeepingTrainer trainer;
+  std::vector<WorkerBefore> before(3);
+  before[0] = {4, 0.25, 0.5, 0.125, 7};
+  before[1] = {0, 0.75, 0.25, 0.5, 1};
+  before[2] = {2, 0.5, 0.75, 0.25, 9};
+  std::vector<WorkerAfter> after(2);
+  after[0] = {10, 20, 30, 40, 50, 60};
+  after[1] = {20, 20, 0, 40, 0, 60};
+  RawOutcome raw;
+  raw.before = summed(before, 2);
+  raw.deviations_pct = deviations_pct(after);
+  raw.latency_ms = 12.5;
+  raw.all_full = true;
+  Learner now(options(2), lb(), trainer);
+  now.placed(1, marked(1), 0, at(1));
+  REQUIRE(now.settled(1, raw).has_value());
+  const models::Weights saved = now.save();
+
+  // The outcome is the last: 19 words of workers, then 17 of the node.
+  std::vector<std::uint64_t> words = unpacked(saved.at("replay/words"));
+  const std::vector<std::uint64_t> of_node(words.end() - 17, words.end());
+  words.resize(words.size() - 36);
+  words[0] = 1;
+  const auto put = [&](double value) { words.push_back(std::bit_cast<std::uint64_t>(value)); };
+  words.push_back(before.size());
+  for (const WorkerBefore& worker : before) {
+    words.push_back(worker.pods);
+    for (const double ratio : {worker.cpu_ratio, worker.memory_ratio, worker.disk_ratio}) put(ratio);
+    words.push_back(worker.tcp_established);
+  }
+  words.push_back(2);  // the chosen one
+  words.push_back(after.size());
+  for (const WorkerAfter& worker : after)
+    for (const double pct : {worker.cpu_pct, worker.memory_pct, worker.net_rx_pct, worker.net_tx_pct,
+                             worker.disk_read_pct, worker.disk_write_pct})
+      put(pct);
+  words.insert(words.end(), of_node.begin(), of_node.end());
+  models::Weights old = saved;
+  old["replay/words"] = packed(words);
+
+  Learner later(options(2), lb(), trainer);
+  const Status restored = later.restore(old);
+  if (!restored) FAIL(restored.error().message());
+  const models::Weights again = later.save();
+  CHECK(again.at("replay/words").values == saved.at("replay/words").values);
+  CHECK(again.at("replay/node").values == saved.at("replay/node").values);
+}
+
+TEST_CASE("experience that was judged by a formula is restored, and judged by the present one") {
+  KeepingTrainer trainer;
+  RewardConfig config;
+  config.preset = Preset::expression;
+  config.formula = Formula::compile("energy").value();
+  Learner saver(options(2), config, trainer);
+  saver.placed(1, marked(1), 0, at(1));
+  RawOutcome raw = outcome(1);
+  raw.cpu_some_ratio = 0.5;
+  REQUIRE(saver.settled(1, raw).has_value());
+  config.formula = Formula::compile("energy + 2 * contention").value();
+  Learner later(options(1), config, trainer);
+  const Status restored = later.restore(saver.save());
+  if (!restored) FAIL(restored.error().message());
+  later.placed(2, marked(2), 0, at(2));
+  REQUIRE(later.settled(2, raw).has_value());
+  REQUIRE(later.step().has_value());
+  const models::Transition* const judged = from(trainer, 1);
+  REQUIRE(judged != nullptr);
+  CHECK(judged->reward == doctest::Approx(-1));
 }
 
 }  // namespace

@@ -11,15 +11,16 @@ namespace wattle::placement {
 namespace {
 
 RawOutcome pods(std::initializer_list<std::uint64_t> counts, std::uint32_t chosen) {
-  RawOutcome outcome;
+  std::vector<WorkerBefore> workers;
   for (const std::uint64_t count : counts) {
     WorkerBefore worker;
     worker.pods = count;
     worker.tcp_established = 10 * count;
     worker.cpu_ratio = 1.0 / (1.0 + static_cast<double>(count));
-    outcome.before.push_back(worker);
+    workers.push_back(worker);
   }
-  outcome.chosen = chosen;
+  RawOutcome outcome;
+  outcome.before = summed(workers, chosen);
   return outcome;
 }
 
@@ -94,16 +95,18 @@ TEST_CASE("an outcome is judged by the limits that the decision went by") {
 
 TEST_CASE("drs is minus the sum of six population deviations") {
   RawOutcome outcome = pods({1, 1}, 0);
-  outcome.after.resize(2);
-  outcome.after[0].cpu_pct = 10;
-  outcome.after[1].cpu_pct = 30;        // sd 10
-  outcome.after[1].disk_write_pct = 8;  // sd 4
+  std::vector<WorkerAfter> after(2);
+  after[0].cpu_pct = 10;
+  after[1].cpu_pct = 30;        // sd 10
+  after[1].disk_write_pct = 8;  // sd 4
+  outcome.deviations_pct = deviations_pct(after);
   CHECK(judge(Preset::drs, outcome).value == doctest::Approx(-14));
   RewardConfig balance;
   balance.weights = {0, 0, 2, 0, 0, 0, 0};
   CHECK(evaluate(balance, outcome).value == doctest::Approx(-0.28));
-  outcome.after.resize(1);
-  CHECK(judge(Preset::drs, outcome).value == 0);
+  after.resize(1);
+  CHECK(deviations_pct(after) == 0);
+  CHECK(deviations_pct({}) == 0);
 }
 
 TEST_CASE("power is minus watts, and the old prices for infeasible and full") {
@@ -162,7 +165,7 @@ TEST_CASE("the energy of an average placement is worth nothing") {
   RawOutcome outcome = begin_outcome(view, testing::small_pod(), 1, config);
   outcome.marginal_w = outcome.expected_marginal_w;
   CHECK(evaluate(config, outcome).terms.at("energy") == 0);
-  CHECK(outcome.before.size() == 3);
+  CHECK(outcome.before.workers == 3);
   CHECK_FALSE(outcome.was_infeasible);
   CHECK(predicted_reward(config, view, 0, testing::small_pod(), 0.1) == doctest::Approx(0));
 }
