@@ -1,6 +1,7 @@
 #include "sim/x8/hindsight.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "models/frozen/frozen_network.hpp"
@@ -15,13 +16,31 @@ namespace wattle::sim::x8 {
 
 namespace {
 
-// As the day left them, with the planner's placements.
-void take_fitted_curves(const Episode& lived, Episode& record) {
+// The planner and networks in turn, an hour each: curves are known of the nodes that any of them wakes.
+class InTurn final : public placement::Rule {
+ public:
+  InTurn(std::span<const std::shared_ptr<const models::QNetwork>> networks, double margin) : planner_({}) {
+    placement::NetworkRuleOptions options;
+    options.margin = margin;
+    for (const auto& network : networks) networks_.emplace_back(network, options);
+  }
+  std::string_view name() const override { return "in turn"; }
+  std::optional<std::size_t> choose(const placement::Fleet& fleet, const placement::Ask& ask) override {
+    const std::size_t turn = static_cast<std::size_t>(fleet.now_s / 3600) % (1 + networks_.size());
+    return turn == 0 ? planner_.choose(fleet, ask) : networks_[turn - 1].choose(fleet, ask);
+  }
+
+ private:
+  placement::Planner planner_;
+  std::vector<placement::NetworkRule> networks_;
+};
+
+// As the day left them.
+void take_fitted_curves(const Episode& lived, placement::Rule& rule, Episode& record) {
   Cluster cluster(lived);
-  placement::Planner planner({});
   for (std::size_t p = 0; p < lived.pods.size(); ++p) {
     cluster.advance_to(lived.pods[p].arrives_s);
-    if (const auto node = planner.choose(cluster.fleet(), cluster.ask(p))) cluster.place(p, *node);
+    if (const auto node = rule.choose(cluster.fleet(), cluster.ask(p))) cluster.place(p, *node);
   }
   for (std::size_t i = 0; i < record.servers.size(); ++i) record.servers[i].watts = cluster.fleet().nodes[i].watts;
 }
@@ -75,11 +94,12 @@ Status imitate_and_choose(std::span<const Episode> days, std::span<const Label> 
 
 }  // namespace
 
-Episode recorded(const Episode& lived) {
+Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin) {
   Episode record = lived;
   record.options.shift = {};
   if (lived.options.knowledge == Knowledge::production) {
-    take_fitted_curves(lived, record);
+    InTurn rule(beside, margin);
+    take_fitted_curves(lived, rule, record);
     record.options.knowledge = Knowledge::pods;  // the model's curves are known: they are not fitted again
   }
   return record;
@@ -108,7 +128,7 @@ Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
   std::vector<Episode> model;
   std::vector<Label> labels;
   for (const Episode& day : taught) {
-    model.push_back(recorded(day));
+    model.push_back(recorded(day, std::span(&start, 1), options.margin));
     std::vector<Label> more = judge_episode(model.back(), options.labels, start);
     std::move(more.begin(), more.end(), std::back_inserter(labels));
   }
@@ -119,7 +139,8 @@ Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
   WATTLE_CHECK(imitate_and_choose(days_to_play(model, options.plays), labels, options.margin, imitation, trainer, out));
   WATTLE_TRY(std::shared_ptr<const models::QNetwork> learned, models::FrozenNetwork::from_weights(out.weights, 0));
   model.clear();
-  for (const Episode& day : judged) model.push_back(recorded(day));
+  const std::array beside{start, learned};
+  for (const Episode& day : judged) model.push_back(recorded(day, beside, options.margin));
   const std::vector<Episode> days = days_to_play(model, options.plays);
   const auto planner_j = played_j(days, nullptr, options.margin), start_j = played_j(days, start, options.margin),
              learned_j = played_j(days, learned, options.margin);

@@ -7,6 +7,8 @@
 // Gate     the last quarter of the days is not learned from, but played whole likewise by planner, start and what was learned. What does not draw less than the planner there with 95% confidence
 //          (paired over the days played) does not serve; the start, if it does, gives way only to what draws less than it. One
 //          decision's regret says too little of a day: a gate on labels let the planner serve nearly everywhere
+// Lived    days that are learned from by planner and start in turn, those of the gate by what was learned too, an hour each: of a node
+//          that none of them wakes the curve is hearsay, and so would be any gain there
 // Truth    none that the cluster did not show: a Shift is left out, and under production knowledge the curves are those fitted
 // Errors   forwards the trainer's, which begins with the start's weights; out_of_range: fewer than two days
 // Threads  single owner; the same days and options give the same weights
@@ -34,8 +36,8 @@ struct Hindsight {
   Interval learned_over_start, learned_over_planner, start_over_planner;
 };
 
-// What is recorded of a day.
-Episode recorded(const Episode& lived);
+// What is recorded of a day that the planner and the networks beside it live in turn, an hour each.
+Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin);
 
 // The day with its pods (what they are, use and live) in another order; 0: as it was.
 Episode reordered(const Episode& day, std::uint64_t order);

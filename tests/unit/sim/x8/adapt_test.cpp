@@ -159,12 +159,18 @@ TEST_CASE("what is recorded of a day has no shift, and under production knowledg
   Options drawn = day_of(4);
   drawn.shift.odd_watts = 2;
   const Episode lived = make_episode(data(), drawn, 5);
-  const Episode record = recorded(lived);
+  const Episode record = recorded(lived, {}, 0);
   CHECK(record.options.shift.odd_watts == 1);
   for (std::size_t i = 0; i < 4; ++i) CHECK(record.servers[i].watts == lived.servers[i].watts);
   drawn.knowledge = Knowledge::production;
-  const Episode measured = recorded(make_episode(data(), drawn, 5));
+  const Episode measured = recorded(make_episode(data(), drawn, 5), {}, 0);
   for (std::size_t i = 0; i < 4; ++i) CHECK(measured.servers[i].watts != lived.servers[i].watts);
+  // Who else lives the day wakes other nodes, which are read then.
+  const std::shared_ptr<const models::QNetwork> other = models::FrozenNetwork::from_weights(contrary(), 0).value();
+  const Episode both = recorded(make_episode(data(), drawn, 5), std::span(&other, 1), 0);
+  bool differs = false;
+  for (std::size_t i = 0; i < 4; ++i) differs = differs || both.servers[i].watts != measured.servers[i].watts;
+  CHECK(differs);
 }
 
 TEST_CASE("a day in another order has the same pods and the same times of arrival") {
