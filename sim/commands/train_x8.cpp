@@ -74,7 +74,8 @@ Status run(TrainX8Arguments arguments) {
   for (std::size_t k = 0; k < arguments.restarts; ++k) {
     models::TrainerOptions options = arguments.trainer;
     arguments.imitate.seed = options.seed += k;
-    const bool gated = !initial && x8::all_planned(labels);
+    const x8::Taught taught = x8::taught_by(labels);
+    const bool gated = !initial && (taught.plan || taught.life);
     auto first = initial.value_or(models::initial_weights(options.seed));
     if (gated) x8::reserve_gate(first);
     WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(options, first));
@@ -84,7 +85,7 @@ Status run(TrainX8Arguments arguments) {
     WATTLE_TRY(const x8::ImitateFigures figures, x8::imitate(labels, arguments.imitate, *trainer));
     weights.push_back(figures.weights);
     if (!initial) x8::silence_constant_inputs(weights.back(), labels);
-    if (gated) x8::close_without_plan(weights.back());
+    if (gated) x8::close_untaught(weights.back(), taught);
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights.back(), trainer->steps()));
     std::printf("seed %llu: %llu steps, loss %.4f, agreement %.3f, regret %.4f | %.4f\n",
                 static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(figures.steps),

@@ -194,8 +194,10 @@ void silence_constant_inputs(models::Weights& weights, std::span<const Label> la
 
 namespace {
 
-constexpr std::size_t kPlanKnown = 10;  // of the pod features
-constexpr float kShut = -1e4F;
+constexpr std::size_t kPlanKnown = 10, kLife = 14;  // of the pod features
+constexpr float kLeastLife = 1.0F / 32;             // 22 s
+constexpr float kMostLife = 4;                      // of the feature
+constexpr float kShut = -1e6F;
 constexpr std::size_t kGate = 0;  // the unit
 
 // The gate's row where the ask's embedding enters a head.
@@ -205,24 +207,33 @@ std::span<float> gate_row(models::Weights& weights, const char* name) {
 
 }  // namespace
 
+Taught taught_by(std::span<const Label> labels) {
+  assert(placement::kPodFeatureSpecs[kPlanKnown].name == "plan_known");
+  assert(placement::kPodFeatureSpecs[kLife].name == "life");
+  const auto all = [&](std::size_t feature, float least) {
+    return !labels.empty() && std::all_of(labels.begin(), labels.end(),
+                                          [&](const Label& label) { return label.state.pod[feature] >= least; });
+  };
+  return {all(kPlanKnown, 1), all(kLife, kLeastLife)};
+}
+
 void reserve_gate(models::Weights& initial) {
   auto& weight = initial.at("ask.weight").values;
   for (std::size_t input = 0; input < models::kAskFeatures; ++input) weight[input * models::kHidden + kGate] = 0;
   initial.at("ask.bias").values[kGate] = 0;  // relu gives 0 there, and no gradient
 }
 
-void close_without_plan(models::Weights& taught) {
-  assert(placement::kPodFeatureSpecs[kPlanKnown].name == "plan_known");
-  taught.at("ask.weight").values[kPlanKnown * models::kHidden + kGate] = -1;
-  taught.at("ask.bias").values[kGate] = 1;
+void close_untaught(models::Weights& weights, Taught taught) {
+  if (!taught.plan && !taught.life) return;
+  // relu(bias - of_plan x plan_known - life): 0 where both are there; no life, however long, makes up for a plan that is missing.
+  const float of_life = taught.life ? 1 : 0, of_plan = taught.plan ? kMostLife + 1 - of_life * kLeastLife : 0;
+  weights.at("ask.weight").values[kPlanKnown * models::kHidden + kGate] = -of_plan;
+  weights.at("ask.weight").values[kLife * models::kHidden + kGate] = -of_life;
+  weights.at("ask.bias").values[kGate] = of_plan + of_life * kLeastLife;
   for (const char* head : {"advantage.shared.weight", "value.weight"}) {
-    const auto row = gate_row(taught, head);
+    const auto row = gate_row(weights, head);
     std::fill(row.begin(), row.end(), kShut);
   }
-}
-
-bool all_planned(std::span<const Label> labels) {
-  return std::all_of(labels.begin(), labels.end(), [](const Label& label) { return label.state.pod[kPlanKnown] > 0; });
 }
 
 Label kept_to_prior(Label label) {

@@ -61,12 +61,15 @@ Promotion promote(std::span<const Label> held_out, const models::QNetwork* prese
 // network says the same of these labels, and whatever that input holds elsewhere does not speak.
 void silence_constant_inputs(models::Weights& weights, std::span<const Label> labels);
 
-// What was taught with a plan alone says nothing without one: the first unit of the ask encoder is kept free while it is taught
-// (reserve), and afterwards says whether there is no plan, and shuts every hidden unit of both heads (close). So the residual is exactly
-// 0 there, and learning goes on only from decisions that have a plan.
+// What was taught in decisions that all have a plan says nothing without one; so with a pod's predicted life, which is 0 where pods stay. The
+// first unit of the ask encoder is kept free while it is taught (reserve); afterwards it is above 0 where what was always there is missing,
+// and then shuts every hidden unit of both heads (close). So the residual is exactly 0 there, and learning goes on only from other decisions.
+struct Taught {
+  bool plan = false, life = false;  // known in all labels
+};
+Taught taught_by(std::span<const Label> labels);
 void reserve_gate(models::Weights& initial);
-void close_without_plan(models::Weights& taught);
-bool all_planned(std::span<const Label> labels);
+void close_untaught(models::Weights& weights, Taught taught);
 
 // The same decision, to be left to the prior: each node that fits is tried, and its regret is how much the prior would rather not
 // have it.

@@ -177,29 +177,47 @@ TEST_CASE("an input that never varied in labels is not heard afterwards, and of 
   }
 }
 
-TEST_CASE("what was taught with a plan says the same with one, and nothing without") {
-  std::vector<Label> labels = varied_labels(20);
-  constexpr std::size_t kPlanKnown = 10;
-  for (Label& label : labels) label.state.pod[kPlanKnown] = 1;
-  CHECK(all_planned(labels));
-  models::Weights open = random_weights();
-  reserve_gate(open);
-  models::Weights closed = open;
-  silence_constant_inputs(closed, labels);
-  close_without_plan(closed);
-  const auto before = models::FrozenNetwork::from_weights(open, 0, "open").value();
-  const auto after = models::FrozenNetwork::from_weights(closed, 0, "closed").value();
-  std::vector<float> a(4), b(4);
-  for (Label& label : labels) {
-    before->residual(label.state, a);
-    after->residual(label.state, b);
-    for (std::size_t i = 0; i < 4; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
-    CHECK(b != std::vector<float>(4, 0.0F));
-    label.state.pod[kPlanKnown] = 0;
-    after->residual(label.state, b);
-    CHECK(b == std::vector<float>(4, 0.0F));
+TEST_CASE("what was taught where plan or life are always known says the same there, and nothing where it is missing") {
+  constexpr std::size_t kPlanKnown = 10, kLife = 14;
+  for (const auto& [plan, life] : std::vector<std::pair<bool, bool>>{{true, false}, {false, true}, {true, true}}) {
+    CAPTURE(plan);
+    CAPTURE(life);
+    std::vector<Label> labels = varied_labels(20);
+    for (std::size_t k = 0; k < labels.size(); ++k) {
+      labels[k].state.pod[kPlanKnown] = plan || k > 0 ? 1.0F : 0.0F;
+      labels[k].state.pod[kLife] = k == 0 ? (life ? 0.04F : 0.0F) : 0.1F * static_cast<float>(k);
+    }
+    const Taught taught = taught_by(labels);
+    CHECK(taught.plan == plan);
+    CHECK(taught.life == life);
+    models::Weights open = random_weights();
+    reserve_gate(open);
+    models::Weights closed = open;
+    silence_constant_inputs(closed, labels);
+    close_untaught(closed, taught);
+    const auto before = models::FrozenNetwork::from_weights(open, 0, "open").value();
+    const auto after = models::FrozenNetwork::from_weights(closed, 0, "closed").value();
+    std::vector<float> a(4), b(4);
+    const std::vector<float> nothing(4, 0.0F);
+    for (Label& label : labels) {
+      before->residual(label.state, a);
+      after->residual(label.state, b);
+      for (std::size_t i = 0; i < 4; ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+      CHECK(b != nothing);
+      const models::Observation known = label.state;
+      label.state.pod[kPlanKnown] = 0;
+      for (const float other : {known.pod[kLife], 4.0F}) {  // as long as it may be
+        label.state.pod[kLife] = other;
+        after->residual(label.state, b);
+        CHECK((b == nothing) == plan);
+      }
+      label.state = known;
+      label.state.pod[kLife] = 0;
+      after->residual(label.state, b);
+      CHECK((b == nothing) == (life || (plan && label.state.pod[kPlanKnown] == 0.0F)));
+    }
   }
-  CHECK_FALSE(all_planned(labels));
+  CHECK_FALSE(taught_by({}).plan);
 }
 
 TEST_CASE("a variant of the ablation leaves out what it says and nothing else") {
