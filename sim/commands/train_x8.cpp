@@ -19,7 +19,7 @@ namespace {
 
 struct TrainX8Arguments {
   std::string scenario, out_file, initial_file, curve_file, variant;
-  std::vector<std::string> label_files, keep_files, held_out_files;
+  std::vector<std::string> label_files, held_out_files;
   x8::ImitateOptions imitate;
   models::TrainerOptions trainer;
   std::size_t restarts = 3;
@@ -47,8 +47,6 @@ struct Curve {
 
 Status run(TrainX8Arguments arguments) {
   WATTLE_TRY(auto labels, read_labels(arguments.label_files));
-  WATTLE_TRY(auto kept, read_labels(arguments.keep_files));
-  for (x8::Label& each : kept) labels.push_back(x8::kept_to_prior(std::move(each)));
   WATTLE_TRY(auto held_out, read_labels(arguments.held_out_files));
   for (const x8::Variant& each : x8::variants()) {
     if (each.name != arguments.variant || each.silent.empty()) continue;
@@ -86,6 +84,9 @@ Status run(TrainX8Arguments arguments) {
     weights.push_back(figures.weights);
     if (!initial) x8::silence_constant_inputs(weights.back(), labels);
     if (gated) x8::close_untaught(weights.back(), taught);
+    if (gated && !x8::close_beyond_taught_size(weights.back(), labels))
+      std::printf("seed %llu: speaks in larger fleets than it was taught in, too\n",
+                  static_cast<unsigned long long>(options.seed));
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights.back(), trainer->steps()));
     std::printf("seed %llu: %llu steps, loss %.4f, agreement %.3f, regret %.4f | %.4f\n",
                 static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(figures.steps),
@@ -123,8 +124,6 @@ int train_x8(int argc, char** argv) {
   arguments.trainer.learning_rate = 1e-3;
   CLI::App app{"Train a network by cross-entropy with judged choices (wattle-sim labels)", "wattle-sim train x8"};
   app.add_option("--labels", arguments.label_files, "files of labels")->delimiter(',')->required();
-  app.add_option("--keep", arguments.keep_files, "files of labels: decisions that are to be left to the prior")
-      ->delimiter(',');
   app.add_option("--held-out", arguments.held_out_files,
                  "labels of other fleets; what does best on them is written, if it beats the start (or the planner)")
       ->delimiter(',')

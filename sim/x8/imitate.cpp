@@ -197,12 +197,29 @@ namespace {
 constexpr std::size_t kPlanKnown = 10, kLife = 14;  // of the pod features
 constexpr float kLeastLife = 1.0F / 32;             // 22 s
 constexpr float kMostLife = 4;                      // of the feature
+constexpr std::size_t kNodes = 5;                   // of the context: log2(nodes) / 12
+constexpr float kBeyond = 1.0F / 1024;              // less than one node of 118
 constexpr float kShut = -1e6F;
 constexpr std::size_t kGate = 0;  // the unit
 
-// The gate's row where the ask's embedding enters a head.
-std::span<float> gate_row(models::Weights& weights, const char* name) {
-  return std::span(weights.at(name).values).subspan((2 * models::kHidden + kGate) * models::kHidden, models::kHidden);
+// Above 0, this unit of the ask encoder shuts every hidden unit of both heads.
+void shut_heads(models::Weights& weights, std::size_t unit) {
+  for (const char* head : {"advantage.shared.weight", "value.weight"}) {
+    auto& values = weights.at(head).values;
+    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>((2 * models::kHidden + unit) * models::kHidden),
+                models::kHidden, kShut);
+  }
+}
+
+// What a label says to a unit of the ask encoder.
+double excitement(const models::Weights& weights, std::size_t unit, const models::Observation& state) {
+  const auto& weight = weights.at("ask.weight").values;
+  double sum = static_cast<double>(weights.at("ask.bias").values[unit]);
+  for (std::size_t i = 0; i < models::kAskFeatures; ++i) {
+    const float value = i < models::kPodFeatures ? state.pod[i] : state.context[i - models::kPodFeatures];
+    sum += static_cast<double>(value) * static_cast<double>(weight[i * models::kHidden + unit]);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -230,19 +247,28 @@ void close_untaught(models::Weights& weights, Taught taught) {
   weights.at("ask.weight").values[kPlanKnown * models::kHidden + kGate] = -of_plan;
   weights.at("ask.weight").values[kLife * models::kHidden + kGate] = -of_life;
   weights.at("ask.bias").values[kGate] = of_plan + of_life * kLeastLife;
-  for (const char* head : {"advantage.shared.weight", "value.weight"}) {
-    const auto row = gate_row(weights, head);
-    std::fill(row.begin(), row.end(), kShut);
-  }
+  shut_heads(weights, kGate);
 }
 
-Label kept_to_prior(Label label) {
-  float best = -std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < label.state.nodes; ++i)
-    if (label.state.valid[i] != 0) best = std::max(best, label.state.prior[i]);
-  for (std::size_t i = 0; i < label.state.nodes; ++i)
-    label.regret[i] = label.state.valid[i] != 0 ? best - label.state.prior[i] : std::nanf("");
-  return label;
+bool close_beyond_taught_size(models::Weights& weights, std::span<const Label> labels) {
+  assert(placement::kContextFeatureSpecs[kNodes].name == "nodes");
+  std::size_t quietest = 0;
+  double least = 0;
+  for (std::size_t unit = 1; unit < models::kHidden; ++unit) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (const Label& label : labels) most = std::max(most, excitement(weights, unit, label.state));
+    if (most >= least) continue;
+    quietest = unit;
+    least = most;
+  }
+  if (quietest == 0 || labels.empty()) return false;
+  float largest = 0;
+  for (const Label& label : labels) largest = std::max(largest, label.state.context[kNodes]);
+  for (std::size_t i = 0; i < models::kAskFeatures; ++i)
+    weights.at("ask.weight").values[i * models::kHidden + quietest] = i == models::kPodFeatures + kNodes ? 1.0F : 0.0F;
+  weights.at("ask.bias").values[quietest] = -(largest + kBeyond);
+  shut_heads(weights, quietest);
+  return true;
 }
 
 models::Weights to_tensors(std::span<const Label> labels) {

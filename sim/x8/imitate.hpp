@@ -70,10 +70,9 @@ struct Taught {
 Taught taught_by(std::span<const Label> labels);
 void reserve_gate(models::Weights& initial);
 void close_untaught(models::Weights& weights, Taught taught);
-
-// The same decision, to be left to the prior: each node that fits is tried, and its regret is how much the prior would rather not
-// have it.
-Label kept_to_prior(Label label);
+// The same for fleets of more nodes than any label's, by the unit of the ask encoder that the labels excite least. False, and nothing is
+// changed: each is excited by some label.
+bool close_beyond_taught_size(models::Weights& weights, std::span<const Label> labels);
 
 // As tensors, for a file between two runs.
 models::Weights to_tensors(std::span<const Label> labels);

@@ -220,6 +220,41 @@ TEST_CASE("what was taught where plan or life are always known says the same the
   CHECK_FALSE(taught_by({}).plan);
 }
 
+TEST_CASE("in fleets larger than any label's a network that was closed there says nothing, in others the same") {
+  constexpr std::size_t kNodes = 5;
+  const auto as_feature = [](double nodes) { return static_cast<float>(std::log2(nodes) / 12); };
+  std::vector<Label> labels = varied_labels(20);
+  for (std::size_t k = 0; k < labels.size(); ++k)
+    labels[k].state.context[kNodes] = as_feature(3 + static_cast<double>(k));  // up to 22
+  models::Weights open = random_weights();
+  models::Weights excited = open;
+  std::fill(excited.at("ask.bias").values.begin(), excited.at("ask.bias").values.end(), 100.0F);
+  const auto before_excited = excited.at("ask.weight").values;
+  CHECK_FALSE(close_beyond_taught_size(excited, labels));
+  CHECK(excited.at("ask.weight").values == before_excited);
+
+  open.at("ask.bias").values[7] = -100;  // a unit that nothing excites
+  models::Weights closed = open;
+  REQUIRE(close_beyond_taught_size(closed, labels));
+  const auto before = models::FrozenNetwork::from_weights(open, 0, "open").value();
+  const auto after = models::FrozenNetwork::from_weights(closed, 0, "closed").value();
+  std::vector<float> a(4), b(4);
+  for (Label& label : labels) {
+    for (const double nodes : {1.0, 10.0, 22.0}) {
+      label.state.context[kNodes] = as_feature(nodes);
+      before->residual(label.state, a);
+      after->residual(label.state, b);
+      CHECK(a == b);
+      CHECK(b != std::vector<float>(4, 0.0F));
+    }
+    for (const double nodes : {23.0, 100.0, 5000.0}) {
+      label.state.context[kNodes] = as_feature(nodes);
+      after->residual(label.state, b);
+      CHECK(b == std::vector<float>(4, 0.0F));
+    }
+  }
+}
+
 TEST_CASE("a variant of the ablation leaves out what it says and nothing else") {
   const std::vector<Label> labels = varied_labels(3);
   for (const Variant& variant : variants()) {
@@ -300,21 +335,6 @@ TEST_CASE("targets fall with regret, leave out what was not tried, and an anchor
   const models::PolicyExample anchored = example_of(label, options);
   CHECK(anchored.target[0] > 0.5F);
   CHECK(mean_regret(std::vector<Label>{label}, nullptr) == doctest::Approx(0.3));
-}
-
-TEST_CASE("a decision that is left to the prior has the prior's own softmax as target, over all nodes that fit") {
-  Label label;
-  label.state.nodes = 4;
-  label.state.node.assign(4 * models::kNodeFeatures, 0.0F);
-  label.state.prior = {-0.4F, -0.1F, 0.0F, -0.3F};
-  label.state.valid = {1, 1, 0, 1};
-  label.regret = {0.0F, 0.7F, std::nanf(""), std::nanf("")};
-  const Label kept = kept_to_prior(label);
-  CHECK(mean_regret(std::vector<Label>{kept}, nullptr) == 0);
-  const models::PolicyExample example = example_of(kept, ImitateOptions{});
-  CHECK(example.tried == std::vector<std::uint8_t>{1, 1, 0, 1});
-  CHECK(static_cast<double>(example.target[1] / example.target[0]) == doctest::Approx(std::exp(0.3 / 0.15)));
-  CHECK(static_cast<double>(example.target[1] / example.target[3]) == doctest::Approx(std::exp(0.2 / 0.15)));
 }
 
 // Its one weight is the number of its steps.
