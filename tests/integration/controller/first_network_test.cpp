@@ -54,7 +54,7 @@ std::string untrained_digest() { return models::network_digest(make_network(Lear
 
 TEST_CASE("a controller without a checkpoint begins with the shipped network of its reward preset, in mode shadow") {
   if (cannot_learn()) return;
-  for (const char* preset : {"lb", "ee"}) {
+  for (const char* preset : {"weighted", "ee"}) {
     CAPTURE(preset);
     World world(1);
     world.config.mode = ControllerConfig{}.mode;

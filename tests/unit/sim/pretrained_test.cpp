@@ -26,7 +26,7 @@ std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-constexpr std::size_t kPlanKnown = 10;  // of the pod features
+constexpr std::size_t kPlanKnown = 10, kLife = 14;  // of the pod features
 
 // Whether it says anything of these nodes; nothing that is not finite.
 bool says(const models::QNetwork& network, const models::Observation& observation) {
@@ -68,10 +68,17 @@ TEST_CASE("every shipped policy loads, is small, decides, and has a card with it
     models::Observation seen = env.reset(1).observation;
     REQUIRE(placement::kPodFeatureSpecs[kPlanKnown].name == "plan_known");
     REQUIRE(seen.pod[kPlanKnown] == 0.0F);
-    // What was taught beside a plan leaves decisions without one to the prior.
-    CHECK(says(**network, seen) == (name != "weighted"));
-    seen.pod[kPlanKnown] = 1;
-    CHECK(says(**network, seen));
+    // What was taught beside a plan, of pods that come and go, leaves other decisions to the prior.
+    REQUIRE(placement::kPodFeatureSpecs[kLife].name == "life");
+    for (const bool planned : {false, true}) {
+      for (const bool goes : {false, true}) {
+        CAPTURE(planned);
+        CAPTURE(goes);
+        seen.pod[kPlanKnown] = planned ? 1 : 0;
+        seen.pod[kLife] = goes ? 0.3F : 0;  // half an hour
+        CHECK(says(**network, seen) == (name != "weighted" || (planned && goes)));
+      }
+    }
 
     const std::string card = text_of(kFolder / (name + ".md"));
     for (const char* word : {"wattle-sim train", "--seed", "held-out seeds", "[", "Limits", "synthetic"})
