@@ -58,6 +58,7 @@ void read_reward(config::Section reward, placement::RewardConfig& out) {
 
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
+  decide.read("prove_first", out.prove_first);
   decide.read("safe_margin", out.decide.safe_margin, {.min = 0, .max = 1e6});
   decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
   auto cap = static_cast<std::int64_t>(out.decide.mask.in_flight_cap);
@@ -158,6 +159,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_name(root, "mode", out.mode, parse_mode);
   read_canary(root.section("canary"), out.blocks);
   out.decide.epsilon = 0.05;
+  out.prove_first = true;
   placement::PolicyInfo policy;
   read_name(root, "policy", policy, placement::parse_policy);
   if (!policy.name.empty()) out.policy = policy.name;

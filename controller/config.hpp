@@ -64,6 +64,9 @@ struct EnrolConfig {
 
 struct ControllerConfig {
   ModeSetting mode;
+  // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/learning.md, Never
+  // below the planner); a configuration file that says nothing says true.
+  bool prove_first = false;
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair
   std::string allow_file;  // whose key may do what

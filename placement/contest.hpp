@@ -5,7 +5,7 @@
 //          never below 0 (a CUSUM of a test martingale). Whatever the differences' distribution, and however they depend on
 //          earlier ones, as long as each is 0 or less on average given the past the mean number of blocks to a false alarm is at
 //          least `run_blocks` (e-detector: Shin, Ramdas, Rinaldo 2022; Ville's inequality). Left out, the same bet the other way
-//          round lets the network back, with `back_blocks`
+//          round lets the network back, with `back_blocks`; and in, where it begins left out
 // Errors   none: what is no number is not added
 // Threads  value, single owner
 #pragma once
@@ -18,7 +18,8 @@ struct ContestOptions {
   double run_blocks = 2000;  // with blocks of ten decisions one false alarm in 20,000 decisions
   double back_blocks = 200;
   double largest_stake = 0.9;
-  double memory_blocks = 50;  // that stakes are set from
+  double memory_blocks = 50;     // that stakes are set from
+  bool begins_left_out = false;  // a network must show that it is ahead before it is heard at all
 };
 
 // What a restart must not forget.
@@ -30,7 +31,7 @@ struct ContestState {
 
 class Contest {
  public:
-  explicit Contest(ContestOptions options = {}) : options_(options) {}
+  explicit Contest(ContestOptions options = {}) : options_(options), left_out_(options.begins_left_out) {}
   // True: the verdict has changed.
   bool add(double difference);
   bool left_out() const { return left_out_; }

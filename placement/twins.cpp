@@ -145,12 +145,11 @@ std::optional<std::size_t> Twins::choose(Side& side, const TwinQuestion& questio
   }
   const PlanView plan = planner.view(side.fleet, question.ask, question.rows);
   if (plan.nodes.empty() || !plan.pick) return std::nullopt;
-  if (!by_network) return plan.pick;
   const auto predictions = predict(question.reward, side.view, question.rows, question.pod, plan.demand_cores);
   const models::Observation seen =
       observe(side.view, question.rows, question.pod, masked_, predictions, question.reward, &plan);
   residual_.assign(seen.nodes, 0.0F);
-  question.network.residual(seen, residual_);
+  if (by_network) question.network.residual(seen, residual_);
   const auto kept = std::find(question.rows.begin(), question.rows.end(), *plan.pick);
   const auto row = best_node(seen, residual_, static_cast<std::size_t>(kept - question.rows.begin()), question.margin);
   return row ? std::optional(question.rows[*row]) : std::nullopt;

@@ -1,5 +1,6 @@
-// twins: two copies of the cluster that live on, one filled as the network would, the other as the planner would, with the same pods
-// and the same ends of pods. What is compared is what the copies draw, so that harm is seen that lies in how a cluster was filled.
+// twins: two copies of the cluster that live on, one filled as the network would, the other as it would be without what was learned, with
+// the same pods and the same ends of pods. What is compared is what the copies draw, so that harm is seen that lies in how a cluster
+// was filled. Without what was learned the prior decides, which is the planner where nobody's latency counts
 // Begin    as the cluster is. From then on a pod that is compared goes where each of them would put it, one that is not compared
 //          goes on both where it really went, and a pod that ends leaves both
 // Joules   predicted, on the curves, demand and lives that planner and features go by: watts of each copy over time, and wakes.

@@ -79,6 +79,7 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
       knowledge_(std::move(knowledge)),
+      contest_({.begins_left_out = config.prove_first}),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   for (std::size_t i = 0; i < kRivals.size(); ++i) {
@@ -87,6 +88,7 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
     rival_policies_[i] = std::move(*policy);
   }
   take(configured_standing(config));
+  begin_contest_anew("the start");
 }
 
 void Decider::take(const Standing& standing) {
@@ -183,7 +185,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   placement::Advice advice = placement::decide(view, spec, std::move(ask.candidates), mind(usable(network)), options,
                                                figures_.decisions, random_);
   wire::Decision decision = std::move(advice.record);
-  if (contest_.left_out() && advice.top && spec.node_name.empty()) decision.reason = left_out_why_;
+  if (left_out() && advice.top && spec.node_name.empty()) decision.reason = left_out_why_;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   const ArmNow arm = this->arm();

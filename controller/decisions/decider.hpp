@@ -107,8 +107,9 @@ class Decider {
     notice_ = std::move(told);
   }
   const placement::Contest& contest() const { return contest_; }
-  // Why the network is not heard; empty: it is.
-  const std::string& left_out_why() const { return left_out_why_; }
+  // Whether the network is not heard for the contest's sake, and why; empty: it is.
+  bool left_out() const { return contest_.left_out() && contested(); }
+  std::string left_out_why() const { return left_out() ? left_out_why_ : std::string(); }
   // Over a restart: of another policy or reward it is not taken, and the contest begins anew.
   std::string save_contest() const;
   Status restore_contest(std::string_view text);
@@ -169,13 +170,14 @@ class Decider {
   void watch_curves(const placement::ClusterView& view);
   void begin_drift(const std::string& why);
   void judge(std::uint64_t id, const std::string& node, double reward);
+  bool contested() const;
   // The network serves the policy that it was made for.
   const models::QNetwork* fitting(const NetworkSlot::Network& network) const {
     return config_.learn.tabular == (standing_.policy == "tabular-q") ? network.get() : nullptr;
   }
   // It, unless it is left out: then its policy goes by the prior alone, which is the plan's choice.
   const models::QNetwork* usable(const NetworkSlot::Network& network) const {
-    return contest_.left_out() ? nullptr : fitting(network);
+    return left_out() ? nullptr : fitting(network);
   }
   placement::Mind mind(const models::QNetwork* network) { return {*policy_, network, &knowledge_, &index_}; }
 

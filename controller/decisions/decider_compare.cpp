@@ -17,6 +17,9 @@ constexpr double kShiftMemory_s = 600,
                  kShiftedNodes = 0.05;     // a shift of the cluster: so many nodes' curves within that time
 constexpr std::int64_t kPartOfTime = 500;  // asks wait while it compares: one part in so many
 
+constexpr const char* kUnproven =
+    "the plan's choice: the network has not shown yet that it costs fewer joules on copies of this cluster";
+
 std::uint64_t key_of(const std::string& pod_uid) { return std::hash<std::string>()(pod_uid); }
 
 // What a contest is about.
@@ -65,8 +68,7 @@ void Decider::compare(MonoTime now) {
 void Decider::contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving) {
   const models::QNetwork* network = fitting(serving.network);
   const placement::RewardConfig& reward = options_.reward;
-  const bool comparable = reward.preset == placement::Preset::weighted && reward.weights.energy > 0;
-  if (network == nullptr || !comparable || standing_.policy != "dqn") return;
+  if (network == nullptr || !contested()) return;
   if (what.spec.latency_soft_ms || what.spec.latency_hard_ms || what.spec.daemonset) return;
   const std::string& from = serving.version.loaded_from;
   if (!from.empty() && from != contest_from_) begin_contest_anew("network " + from + " was loaded");
@@ -89,7 +91,7 @@ void Decider::contend(const ToCompare& what, const placement::ClusterView& view,
     notice("guard", "the network is left out, the planner's choices serve", left_out_why_);
   } else {
     left_out_why_.clear();
-    notice("guard", "the network serves again", "its choices cost " + percent(-behind) + " less" + over);
+    notice("guard", "the network serves", "its choices cost " + percent(-behind) + " less" + over);
   }
 }
 
@@ -97,8 +99,14 @@ void Decider::begin_contest_anew(const std::string& why) {
   const bool was_left_out = contest_.left_out();
   contest_.begin_anew();
   twins_.begin_anew();
-  left_out_why_.clear();
-  if (was_left_out) notice("guard", "the network serves again", why);
+  left_out_why_ = contest_.left_out() ? std::string(kUnproven) : std::string();
+  if (was_left_out && !contest_.left_out()) notice("guard", "the network serves again", why);
+}
+
+// Of other rewards than energy, and other policies, it knows nothing.
+bool Decider::contested() const {
+  const placement::RewardConfig& reward = options_.reward;
+  return reward.preset == placement::Preset::weighted && reward.weights.energy > 0 && standing_.policy == "dqn";
 }
 
 void Decider::came(const placement::PodSpec& spec, const std::string& node, std::size_t row, MonoTime now) {
@@ -133,7 +141,7 @@ void Decider::notice(const char* who, const std::string& what, const std::string
 }
 
 double Decider::epsilon() const {
-  if (contest_.left_out()) return 0;
+  if (left_out()) return 0;
   return drifting() ? std::max(options_.epsilon, std::min(kMostEpsilon, kDriftExplores * options_.epsilon))
                     : options_.epsilon;
 }

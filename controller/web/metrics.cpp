@@ -198,8 +198,9 @@ void add_watch(Families& families, const Sources& from) {
 
 void add_contest(Families& families, const Sources& from) {
   const placement::Contest& contest = from.decider.contest();
-  families.gauge("wattle_controller_network_left_out", "1: the planner's choices serve, for the network is behind it.",
-                 contest.left_out() ? 1.0 : 0.0);
+  families.gauge("wattle_controller_network_left_out",
+                 "1: the planner's choices serve: the network is behind it, or not shown to be ahead.",
+                 from.decider.left_out() ? 1.0 : 0.0);
   families.counter("wattle_controller_contest_blocks_total", "Blocks in which network and planner were compared.",
                    contest.blocks());
   families.gauge("wattle_controller_contest_difference_ratio",

@@ -34,6 +34,12 @@ TEST_CASE("outcomes are awaited longer than any settle window") {
   CHECK(config->learn.settle_expiry == std::chrono::minutes(6));
 }
 
+TEST_CASE("what is learned must prove itself first, unless the file says otherwise") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  CHECK(parse_config(keys, "test")->prove_first);
+  CHECK_FALSE(parse_config(keys + "decide: {prove_first: false}\n", "test")->prove_first);
+}
+
 TEST_CASE("an expression is read and a wrong one told with its term; a table may be trained in place of the network") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto right = parse_config(keys + "reward: {preset: expression, expression: \"energy + 2 * latency\"}\n" +

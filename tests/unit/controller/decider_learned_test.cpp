@@ -175,6 +175,22 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   changed.take(standing);
   REQUIRE(changed.restore_contest(kept));
   CHECK_FALSE(changed.contest().left_out());
+  // Where a network must prove itself first it is not heard from the start; of a reward that the contest does not know it is.
+  ControllerConfig strict = rig.config;
+  strict.prove_first = true;
+  Decider unproven(
+      strict, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  CHECK(unproven.left_out());
+  CHECK(unproven.left_out_why().find("has not shown yet") != std::string::npos);
+  CHECK(unproven.epsilon() == 0);
+  unproven.ask(ask_for("unproven", nodes));
+  CHECK(unproven.log().newest("unproven")->decision.advice == "cheap");
+  CHECK(unproven.log().newest("unproven")->decision.reason == unproven.left_out_why());
+  Standing by_users = unproven.standing();
+  by_users.reward.weights.energy = 0;
+  unproven.take(by_users);
+  CHECK_FALSE(unproven.left_out());
+  CHECK(unproven.left_out_why().empty());
   // What is cut off or damaged is refused, and changes nothing.
   for (std::size_t length = 0; length + 2 < kept.size(); ++length) {
     const auto refused = changed.restore_contest(std::string_view(kept).substr(0, length));

@@ -74,6 +74,21 @@ TEST_CASE("a network that costs a tenth more is left out, comes back when it is 
   CHECK(contest.changes() == 2);
 }
 
+TEST_CASE("one that begins left out comes in when it has shown that it is ahead, and not by being level") {
+  std::mt19937_64 random(4);
+  std::normal_distribution<double> noise(0, 0.2);
+  Contest contest({.begins_left_out = true});
+  CHECK(contest.left_out());
+  CHECK(contest.limit() == doctest::Approx(std::log(200)));
+  for (int i = 0; i < 1000; ++i) CHECK_FALSE(contest.add(0));
+  CHECK(contest.left_out());
+  REQUIRE(blocks_until(contest, 2000, [&] { return -0.1 + noise(random); }) <= 2000);
+  CHECK_FALSE(contest.left_out());
+  contest.begin_anew();
+  CHECK(contest.left_out());
+  CHECK(contest.changes() == 0);
+}
+
 TEST_CASE("what is no number counts for nothing, and beginning anew forgets everything") {
   Contest contest;
   CHECK_FALSE(contest.add(std::nan("")));
@@ -157,7 +172,9 @@ void live(std::mt19937_64& random, Fleet fleet, std::uint64_t pods, Choose&& cho
   }
 }
 
-TEST_CASE("twins: a network that is the planner draws what the planner does, to the joule, however pods come and end") {
+TEST_CASE(
+    "twins: a network that has learned nothing draws what the prior does, to the joule, however pods come and end and "
+    "far users are") {
   const auto same = models::FrozenNetwork::from_weights(models::initial_weights(3), 0).value();
   std::size_t figures = 0;
   CHECK(rc::check([&](std::uint64_t seed) {
@@ -173,6 +190,8 @@ TEST_CASE("twins: a network that is the planner draws what the planner does, to 
         random, fleet, 60,
         [&](const Fleet& now, const Ask& ask, std::uint64_t key) -> std::optional<std::size_t> {
           fill_view(now, view);
+          if (seed % 2 == 0)
+            for (const std::size_t i : rows) view.nodes[i].latency_ms["default"] = 20 * static_cast<double>(i);
           const auto figure = twins.play({view, now, rows, pod, ask, {}, {}, *same, 0, key, seed % 3 == 0}, planner);
           if (figure) {
             RC_ASSERT(*figure == 0);
