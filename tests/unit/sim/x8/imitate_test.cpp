@@ -179,7 +179,8 @@ TEST_CASE("an input that never varied in labels is not heard afterwards, and of 
 
 TEST_CASE("what was taught where plan or life are always known says the same there, and nothing where it is missing") {
   constexpr std::size_t kPlanKnown = 10, kLife = 14;
-  for (const auto& [plan, life] : std::vector<std::pair<bool, bool>>{{true, false}, {false, true}, {true, true}}) {
+  for (const auto& known_in_all : std::vector<std::pair<bool, bool>>{{true, false}, {false, true}, {true, true}}) {
+    const bool plan = known_in_all.first, life = known_in_all.second;
     CAPTURE(plan);
     CAPTURE(life);
     std::vector<Label> labels = varied_labels(20);
