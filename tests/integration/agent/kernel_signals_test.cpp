@@ -293,11 +293,11 @@ while True:
 };
 
 // Sends and waits for the echo a hundred times.
-int talk(const Workload& workload, const std::string& address) {
+int talk(const Workload& workload, const std::string& address, const std::string& port = std::to_string(kPort)) {
   Child client({"python3", "-c",
                 "import socket\n"
                 "s = socket.create_connection(('" +
-                    address + "', " + std::to_string(kPort) +
+                    address + "', " + port +
                     "))\n"
                     "for i in range(100):\n"
                     "    s.sendall(b'x' * 1000)\n"
@@ -346,14 +346,15 @@ TEST_CASE("tcp: loopback is never a user's distance") {
   auto& [workload, signals, skipped] = rig;
   Child echo({"python3", "-c", R"(
 import socket
-s = socket.create_server(('127.0.0.1', 7474))
-print('listening', flush=True)
+s = socket.create_server(('127.0.0.1', 0))
+print(s.getsockname()[1], flush=True)
 c, _ = s.accept()
 while (d := c.recv(65536)): c.sendall(d)
 )"});
-  REQUIRE(echo.line() == "listening");
+  const auto port = echo.line();
+  REQUIRE(port);
   workload.read(*signals);
-  REQUIRE(talk(workload, "127.0.0.1") == 0);
+  REQUIRE(talk(workload, "127.0.0.1", *port) == 0);
   const auto values = workload.read(*signals);
   REQUIRE(values.tcp_srtt_samples.has_value());
   CHECK(*values.tcp_srtt_samples == 0);
