@@ -92,6 +92,7 @@ void read_learn(config::Section learn, LearnConfig& out) {
   learn.read("tau", out.tau_s, {.min = 0.1, .max = 1e6, .unit = config::Unit::seconds});
   learn.read("reward_scale", out.reward_scale, {.min = 1e-6, .max = 1e6});
   learn.read("learning_rate", out.learning_rate, {.min = 1e-9, .max = 1});
+  learn.read("anchor_every", out.anchor_every, {.min = 0, .max = 1'000'000});
   learn.read("seed", out.seed, {.min = 0});
   if (out.warmup > out.replay)
     learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));

@@ -36,7 +36,8 @@ struct LearnConfig {
   double reward_scale = 1.0;
   Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
   double learning_rate = 5e-4;
-  double epsilon = 0;  // decide.epsilon, for the curves
+  int anchor_every = 1;  // steps of learning to one that holds to the network that was trusted last; 0: none
+  double epsilon = 0;    // decide.epsilon, for the curves
   // What begins where there is no checkpoint: auto (the file of the preset in models_dir), none, or a file.
   std::string pretrained = "auto";
   bool tabular = false;  // learn.network: a table of Q, for policy tabular-q, in place of the network of dqn

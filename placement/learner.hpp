@@ -77,6 +77,8 @@ class Learner {
   void expire(MonoTime now);
   // One gradient step, once there is enough replay; nullopt before.
   Result<std::optional<models::StepStats>> step();
+  // What the last step was taken on.
+  std::span<const models::Transition> last_batch() const { return batch_; }
   // The world has changed: half of each batch is drawn from what was placed from then on, until something is placed after `until`.
   void favour(MonoTime since, MonoTime until) { favoured_ = Favoured{since, until}; }
   // All experience is judged anew.

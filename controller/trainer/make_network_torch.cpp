@@ -10,7 +10,7 @@ Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config
   models::TrainerOptions options;
   options.seed = static_cast<std::uint64_t>(config.seed);
   options.learning_rate = config.learning_rate;
-  return models::make_torch_trainer(options, initial);
+  return models::make_torch_policy_trainer(options, initial);
 }
 
 }  // namespace wattle::controller

@@ -72,6 +72,7 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   models::Weights network;
   add_prefixed(network, network_->checkpoint(), kNetworkPrefix);
   WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, manifest()));
+  if (name == kPromotedModel) trust(network_->weights(), name);
   list_models();
   return "step " + std::to_string(network_->steps()) + " as " + name;
 }
@@ -93,6 +94,7 @@ Status Trainer::load_network(const std::string& name) {
   unsaved_ = true;
   from_step_ = steps_at_rate_ = network_->steps();
   serving_from_ = name;
+  trust(network_->weights(), name);
   serve();
   list_models();
   return {};

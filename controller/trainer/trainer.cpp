@@ -60,6 +60,7 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
       checkpoints_(std::move(checkpoints)),
       network_(std::move(network)),
       learner_(options_of(config), reward, *network_),
+      anchor_(*network_, config.anchor_every),
       slot_(slot),
       clock_(clock),
       log_(log),
@@ -73,7 +74,10 @@ Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const
   std::unique_ptr<Trainer> trainer(
       new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, data_dir, clock, log));
   trainer->serving_from_ = network_from;
+  if (!network_from.empty()) trainer->trust(trainer->network_->weights(), network_from);
   trainer->resume();
+  if (const auto kept = trainer->checkpoints_.load(kPromotedModel, placement::feature_schema_hash()))
+    trainer->trust(with_prefix(kept->tensors, kOnlinePrefix), kPromotedModel);
   trainer->serve();
   trainer->list_models();
   trainer->tell();
@@ -224,6 +228,11 @@ void Trainer::take(LearningNews news) {
 void Trainer::step() {
   const MonoTime begin = clock_.mono();
   const auto stats = learner_.step();
+  if (stats && *stats)
+    if (const Status held = anchor_.stepped(learner_.last_batch()); !held && own_.problem != held.error().message()) {
+      log_.error("not held to the trusted network", {{"error", held.error()}});
+      own_.problem = held.error().message();
+    }
   const MonoTime end = clock_.mono();
   const Duration by_rate = from_seconds(1 / config_.steps_per_s);
   const Duration by_duty = from_seconds(seconds(end - begin) / config_.duty_ratio);
@@ -257,6 +266,11 @@ void Trainer::serve() {
   serving_network_ = digest_of(*network_);
   if (frozen_at_ != from_step_) serving_from_.clear();
   slot_.set(std::move(*frozen), {serving_network_, serving_from_});
+}
+
+void Trainer::trust(const models::Weights& weights, const std::string& from) {
+  if (const Status trusted = anchor_.trust(weights); !trusted)
+    log_.error("network is not held to", {{"network", from}, {"error", trusted.error()}});
 }
 
 models::Manifest Trainer::manifest() const {

@@ -22,6 +22,7 @@
 #include "common/log.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/news.hpp"
+#include "controller/trainer/anchor.hpp"
 #include "controller/trainer/curves.hpp"
 #include "controller/trainer/model_orders.hpp"
 #include "controller/trainer/network_slot.hpp"
@@ -73,6 +74,7 @@ class Trainer {
   void take(LearningNews news);
   void step();
   void serve();
+  void trust(const models::Weights& weights, const std::string& from);
   void save();
   void tell();
   void obey(PendingOrder pending);
@@ -87,6 +89,7 @@ class Trainer {
   models::CheckpointDir checkpoints_;
   std::unique_ptr<models::QTrainer> network_;
   placement::Learner learner_;
+  Anchor anchor_;
   NetworkSlot& slot_;
   const Clock& clock_;
   const Log& log_;

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "models/frozen/frozen_network.hpp"
+#include "models/frozen/hold.hpp"
 #include "placement/network_rule.hpp"
 #include "sim/random.hpp"
 #include "sim/x8/cluster.hpp"
@@ -121,24 +122,8 @@ class Online {
   }
 
   Status hold_to_anchor(const std::vector<models::Transition>& batch) {
-    std::vector<models::PolicyExample> examples;
+    const std::vector<models::PolicyExample> examples = models::hold_to(*options_.anchor, batch, options_.temperature);
     std::vector<const models::PolicyExample*> pointers;
-    for (const models::Transition& each : batch) {
-      models::PolicyExample example{each.state, std::vector<float>(each.state.nodes, 0.0F), each.state.valid};
-      std::vector<float> q(each.state.nodes);
-      options_.anchor->residual(each.state, q);
-      double highest = -1e300, sum = 0;
-      for (std::size_t i = 0; i < q.size(); ++i)
-        if (each.state.valid[i] != 0) highest = std::max(highest, static_cast<double>(q[i] += each.state.prior[i]));
-      for (std::size_t i = 0; i < q.size(); ++i) {
-        if (each.state.valid[i] == 0) continue;
-        const double likely = std::exp((static_cast<double>(q[i]) - highest) / options_.temperature);
-        example.target[i] = static_cast<float>(likely);
-        sum += likely;
-      }
-      for (float& target : example.target) target /= static_cast<float>(sum);
-      examples.push_back(std::move(example));
-    }
     pointers.reserve(examples.size());
     for (const models::PolicyExample& each : examples) pointers.push_back(&each);
     WATTLE_TRY(const models::PolicyStats stats, trainer_.imitate(pointers, options_.temperature));
