@@ -200,6 +200,7 @@ class Decider {
   placement::Twins twins_;
   placement::Contest contest_;
   std::string contest_from_, left_out_why_;
+  bool contest_restored_ = false;  // and nothing was compared since
   std::function<void(const std::string&, const std::string&, const std::string&)> notice_;
   placement::Drift drift_;
   std::optional<MonoTime> drift_until_;

@@ -71,7 +71,9 @@ void Decider::contend(const ToCompare& what, const placement::ClusterView& view,
   if (network == nullptr || !contested()) return;
   if (what.spec.latency_soft_ms || what.spec.latency_hard_ms || what.spec.daemonset) return;
   const std::string& from = serving.version.loaded_from;
-  if (!from.empty() && from != contest_from_) begin_contest_anew("network " + from + " was loaded");
+  // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
+  const bool goes_on = std::exchange(contest_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
+  if (!from.empty() && from != contest_from_ && !goes_on) begin_contest_anew("network " + from + " was loaded");
   contest_from_ = from;
   std::vector<std::size_t> rows;
   for (const std::size_t row : index_.find(view, what.candidates))
@@ -101,6 +103,7 @@ void Decider::begin_contest_anew(const std::string& why) {
   twins_.begin_anew();
   left_out_why_ = contest_.left_out() ? std::string(kUnproven) : std::string();
   if (was_left_out && !contest_.left_out()) notice("guard", "the network serves again", why);
+  if (!was_left_out && contest_.left_out()) notice("guard", "the network is left out until it has proven itself", why);
 }
 
 // Of other rewards than energy, and other policies, it knows nothing.
@@ -131,6 +134,7 @@ Status Decider::restore_contest(std::string_view text) {
   WATTLE_TRY(const ContestKept kept, parse_contest(text));
   if (kept.of != contest_of(standing_) || !contest_.restore(kept.state)) return {};
   contest_from_ = kept.network;
+  contest_restored_ = true;
   left_out_why_ = kept.state.left_out ? kept.why : std::string();
   repeatable_.clear();
   return {};

@@ -167,6 +167,14 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   next.ask(ask_for("restarted", nodes));
   CHECK(next.log().newest("restarted")->decision.advice == "cheap");
   CHECK(next.save_contest() == kept);
+  // Nor does it when decisions are compared again: the network is the checkpoint of its own that the restart went on from.
+  rig.networks.set(std::make_shared<Opposite>(), {"digest", "0000000007"});
+  next.ask(ask_for("compared", nodes));
+  rig.clock.advance(1s);
+  next.expire();
+  CHECK(next.contest().left_out());
+  CHECK(next.contest().blocks() >= rig.decider->contest().blocks());
+  rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   // Of another reward it says nothing.
   Decider changed(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
