@@ -8,12 +8,20 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 find_program(WATTLE_CCACHE ccache)
 if(WATTLE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${WATTLE_CCACHE}")
-  set(CMAKE_C_COMPILER_LAUNCHER "${WATTLE_CCACHE}")
+  # Paths below the source tree count relative to it: every checkout takes what another one compiled.
+  set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${WATTLE_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
 find_program(WATTLE_MOLD mold)
 if(WATTLE_MOLD)
   add_link_options(-fuse-ld=mold)
+endif()
+
+# Hardening of what is released; tests/lint/hardening.py reads it back from the programs.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options(-fstack-protector-strong -fcf-protection=full -D_FORTIFY_SOURCE=2)
+  add_link_options(-pie -Wl,-z,relro,-z,now)
 endif()
 
 add_library(wattle_options INTERFACE)
@@ -43,12 +51,21 @@ function(wattle_program name)
   install(TARGETS ${name} RUNTIME)
 endfunction()
 
+# What every test program has: doctest's main, and where fixtures and programs are. Tests themselves are compiled without optimisation
+# (they are most of the code, and run against optimised libraries).
+if(WATTLE_TESTS)
+  add_library(wattle_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp" "${PROJECT_SOURCE_DIR}/tests/places.cpp")
+  target_link_libraries(wattle_test_main PUBLIC wattle_options wattle_doctest)
+  target_compile_options(wattle_test_main PUBLIC -O0 -U_FORTIFY_SOURCE)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/places.cpp" PROPERTIES
+    COMPILE_DEFINITIONS "WATTLE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";WATTLE_BIN_DIR=\"${CMAKE_BINARY_DIR}/bin\"")
+endif()
+
 # wattle_test(name LABEL unit SOURCES a_test.cpp USES target ... [TIMEOUT seconds]): one doctest program, one ctest entry.
 function(wattle_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;USES")
-  add_executable(${name} "${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp" ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE wattle_options wattle_doctest ${arg_USES})
-  target_compile_definitions(${name} PRIVATE WATTLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WATTLE_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE wattle_options wattle_test_main ${arg_USES})
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)

@@ -11,6 +11,7 @@
 #include "common/transport/keys.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/places.hpp"
 #include "tests/unit/http/certificates.hpp"
 
 using namespace wattle;
@@ -54,7 +55,7 @@ TEST_CASE("one sample of this machine has its counters") {
 
 TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters raw") {
   const TempDir dir;
-  std::filesystem::copy(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server", dir.path,
+  std::filesystem::copy(tests::source_dir() + "/tests/fixtures/agent/two-socket-server", dir.path,
                         std::filesystem::copy_options::recursive);
   Child child({agent_binary(), "sample", "--count", "600", "--interval", "100ms", "--root", dir.path, "-o", "json"});
   const auto counter = [](const nlohmann::json& sample) {

@@ -16,6 +16,7 @@
 
 #include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "tests/places.hpp"
 
 namespace wattle::agent::test {
 
@@ -98,6 +99,6 @@ class Child {
   std::string buffer_;
 };
 
-inline std::string agent_binary() { return std::string(WATTLE_BIN_DIR) + "/wattle-agent"; }
+inline std::string agent_binary() { return tests::bin_dir() + "/wattle-agent"; }
 
 }  // namespace wattle::agent::test

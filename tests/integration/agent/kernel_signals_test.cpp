@@ -15,6 +15,7 @@
 #include "agent/collect/cgroup_mount.hpp"
 #include "child.hpp"
 #include "common/parse.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::agent;
@@ -230,7 +231,7 @@ TEST_CASE("block: direct writes are counted with the time they took") {
   Rig rig("bpf-block");
   SKIP_IF(rig);
   auto& [workload, signals, skipped] = rig;
-  const std::string file = std::string(WATTLE_BIN_DIR) + "/kernel_signals_test.direct";
+  const std::string file = tests::bin_dir() + "/kernel_signals_test.direct";
   workload.read(*signals);
   Child dd({"dd", "if=/dev/zero", "of=" + file, "bs=4096", "count=64", "oflag=direct"}, workload.enter());
   const std::string said = dd.rest();

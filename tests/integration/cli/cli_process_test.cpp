@@ -13,6 +13,7 @@
 
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::transport;
@@ -57,8 +58,8 @@ class World {
   World& operator=(const World&) = delete;
 
   Ran run(const std::string& words) const {
-    const std::string line = "cd '" + folder_ + "' && HOME='" + folder_ +
-                             "' WATTLE_CONFIG= '" WATTLE_BIN_DIR "/wattle' " + words + " >out 2>err";
+    const std::string line = "cd '" + folder_ + "' && HOME='" + folder_ + "' WATTLE_CONFIG= '" + tests::bin_dir() +
+                             "/wattle' " + words + " >out 2>err";
     const int status = std::system(line.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of("out"), text_of("err")};
   }

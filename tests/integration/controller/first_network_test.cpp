@@ -9,6 +9,7 @@
 #include "models/frozen/safetensors.hpp"
 #include "placement/features.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -17,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kShipped = std::string(WATTLE_SOURCE_DIR) + "/models/pretrained";
+const std::string kShipped = tests::source_dir() + "/models/pretrained";
 
 bool cannot_learn() {
   if (make_network(LearnConfig{})) return false;

@@ -11,6 +11,7 @@
 #include "controller/store/store_file.hpp"
 #include "tests/integration/agent/child.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -107,8 +108,8 @@ struct Rig {
       agents.push_back(std::make_unique<Agent>(world, i, i == 2 ? 64 << 10 : 64 << 20));
   }
   void start() {
-    controller = std::make_unique<Child>(std::vector<std::string>{std::string(WATTLE_BIN_DIR) + "/wattle-controller",
-                                                                  "--config", world.dir / "controller.yaml"});
+    controller = std::make_unique<Child>(
+        std::vector<std::string>{tests::bin_dir() + "/wattle-controller", "--config", world.dir / "controller.yaml"});
   }
   bool pump_until(const std::function<bool()>& done) {
     const MonoTime until = world.clock.mono() + kPatience;

@@ -6,6 +6,7 @@
 
 #include "agent/collect/cgroup.hpp"
 #include "agent/collect/cgroup_files.hpp"
+#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -52,7 +53,7 @@ const std::vector<Machine> kMachines{
 };
 
 void lay_out(const Tree& tree, const std::string& name) {
-  std::ifstream file(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/cgroup-files/" + name + ".txt");
+  std::ifstream file(tests::source_dir() + "/tests/fixtures/agent/cgroup-files/" + name + ".txt");
   std::string line, path, text;
   const auto put = [&] {
     if (!path.empty()) tree.put("system.slice/" + name + ".service/" + path, text);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "agent/collect/energy.hpp"
+#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -83,7 +84,7 @@ const std::vector<Machine> kMachines{
 };
 
 std::vector<Counter> lay_out(const Tree& tree, const std::string& name) {
-  std::ifstream file(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/energy/" + name + ".txt");
+  std::ifstream file(tests::source_dir() + "/tests/fixtures/agent/energy/" + name + ".txt");
   std::vector<Counter> counters;
   std::uint64_t range_uj = 0;
   std::string line;

@@ -13,6 +13,7 @@
 #include "agent/collect/cgroup_mount.hpp"
 #include "agent/collect/cgroup_tree.hpp"
 #include "common/parse.hpp"
+#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -113,7 +114,7 @@ struct Captured {
 
 std::vector<Captured> captured_paths() {
   std::vector<Captured> all;
-  const std::filesystem::path folder = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/cgroup-paths";
+  const std::filesystem::path folder = tests::source_dir() + "/tests/fixtures/agent/cgroup-paths";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path());
     std::string line;

@@ -10,6 +10,7 @@
 
 #include "common/parse.hpp"
 #include "micro_of.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::agent;
@@ -158,7 +159,7 @@ TEST_CASE("docs/metrics.md lists the families of a full page, and only those, ea
     const auto words = parse::fields(line);
     if (words.size() == 4 && words[1] == "TYPE") on_page.emplace(words[2], words[3]);
   });
-  std::ifstream file(std::string(WATTLE_SOURCE_DIR) + "/docs/metrics.md");
+  std::ifstream file(tests::source_dir() + "/docs/metrics.md");
   REQUIRE(file.is_open());
   std::string line;
   bool agent = false;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/http/server.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::agent;
@@ -15,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 std::string answer_text() {
-  std::ifstream file(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/pcm/persecond-two-sockets.json");
+  std::ifstream file(tests::source_dir() + "/tests/fixtures/agent/pcm/persecond-two-sockets.json");
   std::stringstream text;
   text << file.rdbuf();
   REQUIRE(text.str().size() > 1000);

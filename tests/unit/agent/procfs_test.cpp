@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include "agent/collect/psi.hpp"
+#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -128,7 +129,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a captured machine gives its one interface and one disk, and no file system of ours") {
-  const std::string fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup";
+  const std::string fixture = tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup";
   auto procfs = Procfs::open_(Roots::below(fixture), 100);
   REQUIRE(procfs);
   NodeCounters now;

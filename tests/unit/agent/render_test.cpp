@@ -10,6 +10,7 @@
 
 #include "agent/recorder.hpp"
 #include "common/parse.hpp"
+#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -88,7 +89,7 @@ Rows rows_of(const std::string& csv) {
 }  // namespace
 
 TEST_CASE("one sample as JSON carries the raw counters and leaves out what is absent") {
-  const auto fixture = std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/two-socket-server";
+  const auto fixture = tests::source_dir() + "/tests/fixtures/agent/two-socket-server";
   AgentConfig config;
   config.roots = Roots::below(fixture);
   const ManualClock clock;
@@ -139,7 +140,7 @@ TEST_CASE("JSON has the same values") {
 }
 
 TEST_CASE("docs/operations.md lists the columns of CSV, in order") {
-  std::ifstream file(std::string(WATTLE_SOURCE_DIR) + "/docs/operations.md");
+  std::ifstream file(tests::source_dir() + "/docs/operations.md");
   std::string line, in_docs;
   while (std::getline(file, line))
     if (line.starts_with("node_name,")) in_docs = line;
@@ -180,7 +181,7 @@ TEST_CASE("a full disk is told by its name, and what was written before stays wh
 
 TEST_CASE("doctor names what is lost, why, and what mends it") {
   AgentConfig config;
-  config.roots = Roots::below(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup");
+  config.roots = Roots::below(tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup");
   const auto findings = examine(config);
   CHECK(healthy(findings));
   const auto find = [&](const std::string& source) {
@@ -202,7 +203,7 @@ TEST_CASE("doctor names what is lost, why, and what mends it") {
 TEST_CASE("doctor looks at what a configuration names: keys, state, token and controller") {
   const Tree tree{{"token", "correct-horse-battery"}, {"agent.key", "no key"}};
   AgentConfig config;
-  config.roots = Roots::below(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/agent/vm-hybrid-cgroup");
+  config.roots = Roots::below(tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup");
   config.state_dir = tree.path();
   config.controller = {"tcp://127.0.0.1:1", tree.path() + "/none.pub", tree.path() + "/agent.key"};
   config.http_port = 0;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::cli;
@@ -15,7 +16,7 @@ using namespace wattle::cli;
 namespace {
 // The first JSON block of a section of docs/api.md.
 Json example(const std::string& section) {
-  std::ifstream in(WATTLE_SOURCE_DIR "/docs/api.md");
+  std::ifstream in(tests::source_dir() + "/docs/api.md");
   std::stringstream all;
   all << in.rdbuf();
   const std::string page = all.str();

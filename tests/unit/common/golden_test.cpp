@@ -8,6 +8,7 @@
 #include "any_message.hpp"
 #include "common/dir.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::wire;
@@ -15,7 +16,7 @@ using namespace wattle::wire::test;
 
 namespace {
 std::string folder_of(std::uint64_t version) {
-  return std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/wire/v" + std::to_string(version);
+  return tests::source_dir() + "/tests/fixtures/wire/v" + std::to_string(version);
 }
 
 std::string to_hex(const std::string& bytes) {

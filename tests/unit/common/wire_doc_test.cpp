@@ -9,6 +9,7 @@
 #include "common/dir.hpp"
 #include "common/parse.hpp"
 #include "common/wire/codec.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::wire;
@@ -34,7 +35,7 @@ Names names_of() {
 
 // Heading "### name" -> the first cells of its table.
 std::map<std::string, Names> documented() {
-  const auto dir = Dir::open_(std::string(WATTLE_SOURCE_DIR) + "/docs");
+  const auto dir = Dir::open_(tests::source_dir() + "/docs");
   REQUIRE(dir);
   const std::string text = dir->read_file("wire.md").value();
   std::map<std::string, Names> sections;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "common/wire/codec.hpp"
+#include "tests/places.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/controller/helpers.hpp"
 #include "tests/unit/sqlite/crash_disk.hpp"
@@ -200,7 +201,7 @@ TEST_CASE("files of every schema are read") {
   {
     sqlite3* raw = nullptr;
     REQUIRE(sqlite3_open(options.path.c_str(), &raw) == SQLITE_OK);
-    std::ifstream golden(std::string(WATTLE_SOURCE_DIR) + "/tests/fixtures/store/schema-" + schema + ".sql");
+    std::ifstream golden(tests::source_dir() + "/tests/fixtures/store/schema-" + schema + ".sql");
     const std::string sql((std::istreambuf_iterator<char>(golden)), {});
     REQUIRE(!sql.empty());
     char* why = nullptr;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "placement/decide.hpp"
+#include "tests/places.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -112,7 +113,7 @@ TEST_CASE("another reward's prior and weights are found again from the features"
 }
 
 TEST_CASE("docs/features.md lists exactly the features, in order, and the schema hash is 16 digits") {
-  std::ifstream file(WATTLE_SOURCE_DIR "/docs/features.md");
+  std::ifstream file(tests::source_dir() + "/docs/features.md");
   REQUIRE(file.good());
   std::vector<std::string> listed, expected;
   for (std::string line; std::getline(file, line);) {

@@ -10,6 +10,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/safetensors.hpp"
 #include "sim/evaluate.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
@@ -19,7 +20,7 @@ namespace {
 constexpr std::size_t kPlacements = 120, kSeeds = 3;
 
 std::shared_ptr<const models::FrozenNetwork> shipped(const std::string& preset) {
-  const auto file = std::filesystem::path(WATTLE_SOURCE_DIR) / "models" / "pretrained" / (preset + ".safetensors");
+  const auto file = std::filesystem::path(tests::source_dir()) / "models" / "pretrained" / (preset + ".safetensors");
   std::ifstream in(file, std::ios::binary);
   std::ostringstream bytes;
   bytes << in.rdbuf();

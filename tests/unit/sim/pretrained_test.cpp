@@ -11,13 +11,14 @@
 #include "models/frozen/safetensors.hpp"
 #include "placement/features.hpp"
 #include "sim/env.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
 
 namespace {
 
-const std::filesystem::path kFolder = std::filesystem::path(WATTLE_SOURCE_DIR) / "models" / "pretrained";
+const std::filesystem::path kFolder = std::filesystem::path(tests::source_dir()) / "models" / "pretrained";
 
 std::string text_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "common/parse.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::transport;
@@ -67,7 +68,7 @@ TEST_CASE("the mend names the roles that would do") {
 }
 
 TEST_CASE("docs/security.md has the table of rights as the program has it") {
-  std::ifstream in(std::string(WATTLE_SOURCE_DIR) + "/docs/security.md");
+  std::ifstream in(tests::source_dir() + "/docs/security.md");
   REQUIRE(in);
   std::vector<std::string> documented;
   for (std::string line; std::getline(in, line);)
