@@ -221,3 +221,32 @@ TEST_CASE("with a token the controller's pages ask for it, and count who had non
   CHECK(page->body.find("wattle_controller_refused_total{endpoint=\"http\",reason=\"token\"} 3\n") !=
         std::string::npos);
 }
+
+TEST_CASE("a revocation that could not be read when it came is told by doctor and metrics, and heard once it can be") {
+  World world(1);
+  world.start();
+  Refusals refusals{world};
+  Agents none;
+  auto reader = world.ask_client(world.reader);
+  REQUIRE(reader.query("status", {}, 20s));
+  const auto list = transport::AllowList::load(world.config.allow_file);
+  REQUIRE(list);
+  transport::AllowList fewer;
+  for (const auto& [key, identity] : list->entries())
+    if (key != world.reader.public_key) fewer.allow(key, identity);
+  // Something stands in the file's place while the list is written.
+  std::filesystem::remove(world.config.allow_file);
+  std::filesystem::create_directory(world.config.allow_file);
+  auto ops = world.ask_client(world.operator_key);
+  REQUIRE(run_until(world, none, [&] {
+    const auto told = ops.query("doctor", {}, 20s);
+    return told && told->find("allow list") != std::string::npos;
+  }));
+  CHECK(refusals.value("wattle_controller_allow_list_ok") == 0);
+  REQUIRE(reader.query("status", {}, 20s));
+  std::filesystem::remove(world.config.allow_file);
+  REQUIRE(write_file_atomically(world.config.allow_file, fewer.text()));
+  REQUIRE(run_until(world, none, [&] { return !reader.query("status", {}, 20s); }));
+  CHECK(refusals.value("wattle_controller_allow_list_ok") == 1);
+  CHECK(refusals.value("wattle_controller_keys_revoked_total") == 1);
+}
