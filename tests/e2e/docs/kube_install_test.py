@@ -143,9 +143,10 @@ def go_on(claims, desk, plane, walk, way):
 
 def follow(claims, desk, plane, kubelet, way, version):
     walk = Walk(PAGE, desk.run, desk.write, files={"images: {registry: registry.example/team}": "mine.yaml"}, without=WAYS[way], instead=FORWARD, again=LOOKS)
-    told = "".join(walk("On Kubernetes"))
-    claims.check("`wattle explain` tells the first decision, of a pod that chose Wattle", "default/try" in told or "try" in told.rpartition("condition met")[2], told[-2000:])
-    print(told[-1500:])
+    explained = walk("On Kubernetes")[-1].rpartition("condition met")[2].strip()
+    print(explained[:600])
+    claims.check("`wattle explain` tells the first decision, of a pod that chose Wattle, and where it went",
+                 "try" in explained.splitlines()[0] and f"It was placed on {kubelet.name}" in explained, explained)
     check_installed(claims, plane, kubelet, version, way)
     for port in (8050, 9460, 9462):
         claims.check(f"metrics on {port} are for who has the token", metrics(desk, plane, port) == ("401", "200"), metrics(desk, plane, port))
