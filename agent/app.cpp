@@ -10,13 +10,15 @@
 #include "agent/render.hpp"
 #include "agent/run.hpp"
 #include "common/parse.hpp"
+#include "common/printable.hpp"
+#include "common/private_memory.hpp"
 #include "common/version.hpp"
 
 namespace wattle::agent {
 
 namespace {
 int complain(const Error& error) {
-  std::cerr << "wattle-agent: " << error.message() << "\n";
+  std::cerr << "wattle-agent: " << printable_lines(error.message()) << "\n";
   return 1;
 }
 
@@ -39,7 +41,7 @@ int sample(const AgentConfig& config, const RecorderOptions& options) {
 
 int doctor(const AgentConfig& config, bool json) {
   const auto findings = examine(config);
-  std::cout << (json ? doctor_json(config.node, findings) + "\n" : doctor_text(findings));
+  std::cout << (json ? doctor_json(config.node, findings) + "\n" : printable_lines(doctor_text(findings)));
   return healthy(findings) ? 0 : 1;
 }
 }  // namespace
@@ -88,7 +90,8 @@ int run_app(int argc, char** argv) {
   if (!interval.empty()) {
     const auto tick_s = parse::duration_s(interval);
     if (!tick_s || from_seconds(*tick_s) < kMinTick || from_seconds(*tick_s) > kMaxTick) {
-      std::cerr << "wattle-agent: --interval: '" << interval << "' is not 100ms to 60s (as in 250ms, 1s, 1m)\n";
+      std::cerr << "wattle-agent: --interval: '" << printable(interval)
+                << "' is not 100ms to 60s (as in 250ms, 1s, 1m)\n";
       return 2;
     }
     config->tick = from_seconds(*tick_s);
@@ -100,6 +103,7 @@ int run_app(int argc, char** argv) {
     std::cout << config_file << ": ok\n";
     return 0;
   }
+  keep_memory_private();
   const SystemClock clock;
   const Log log("wattle-agent", config->log_level, config->log_format);
   if (auto ran = agent::run(*config, clock, log); !ran) return complain(ran.error());

@@ -17,24 +17,24 @@ Status make_state_dir(const std::string& state_dir) {
   return made;
 }
 
-Result<std::uint64_t> next_incarnation(const std::string& state_dir, WallTime now, std::uint64_t at_least) {
+Result<Incarnation> next_incarnation(const std::string& state_dir, WallTime now, std::uint64_t at_least) {
   WATTLE_CHECK(make_state_dir(state_dir));
-  WATTLE_TRY(const Dir dir, Dir::open_(state_dir));
+  const std::string path = state_dir + "/incarnation";
+  Incarnation next;
   std::uint64_t last = 0;
-  if (dir.exists("incarnation")) {
-    WATTLE_TRY(const auto text, dir.read_file("incarnation", 64));
-    const auto number = parse::u64(parse::trim(text));
-    if (!number || *number == ~std::uint64_t{0})
-      return fail(Errc::malformed, state_dir + "/incarnation", "not a number",
-                  "remove the file; the next one rises all the same");
+  const auto text = read_file(path, 64);
+  const auto number = text ? parse::u64(parse::trim(*text)) : std::nullopt;
+  if (number && *number != ~std::uint64_t{0})
     last = *number;
-  }
+  else if (text)
+    next.healed = Error{Errc::malformed, path, text->empty() ? "is empty" : "is not a number", "it is written anew"};
+  else if (text.error().code != Errc::not_found)
+    next.healed = text.error();
   const auto unix_s = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
-  const std::uint64_t next =
-      std::max({last + 1, at_least, static_cast<std::uint64_t>(std::max<std::int64_t>(unix_s, 1))});
-  auto written = write_file_atomically(state_dir + "/incarnation", std::to_string(next) + "\n");
+  next.number = std::max({last + 1, at_least, static_cast<std::uint64_t>(std::max<std::int64_t>(unix_s, 1))});
+  auto written = write_file_atomically(path, std::to_string(next.number) + "\n", 0600);
   if (!written) {
-    written.error().mend = kMend;
+    written.error().mend = next.healed ? "move " + path + " away: it " + next.healed->what : kMend;
     return forward_error(written);
   }
   return next;

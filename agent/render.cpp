@@ -151,7 +151,8 @@ Json probe_json(const ProbeValues& p) {
 }
 
 // Names come from directories: bytes that are not UTF-8 are replaced, not thrown at.
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// What is not ASCII is escaped, as in the log: a workload's name is not obeyed by a terminal.
+std::string line_of(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "agent/render.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::agent {
 
@@ -104,7 +105,7 @@ class Row {
     number("incarnation", record.incarnation);
     text("scope", scope);
   }
-  void text(std::string_view column, std::string_view value) { cell(column) = csv_text(value); }
+  void text(std::string_view column, std::string_view value) { cell(column) = csv_text(printable(value)); }
   void flag(std::string_view column, bool value) { cell(column) = value ? "true" : "false"; }
   template <class T>
   void number(std::string_view column, const T& value) {

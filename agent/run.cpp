@@ -68,7 +68,7 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
       log);
 }
 
-Result<std::uint64_t> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::Spool* spool) {
+Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::Spool* spool) {
   // Behind whatever the spool holds, even if the incarnation's file was lost and the clock set back.
   const std::uint64_t least = spool != nullptr ? spool->last().incarnation + 1 : 0;
   auto incarnation = next_incarnation(config.state_dir, clock.wall(), least);
@@ -93,8 +93,9 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   WATTLE_TRY(const Fd stop, stop_signals());  // before any thread is started
   raise_descriptor_limit();
   WATTLE_TRY(auto spool, open_spool(config, clock));
-  WATTLE_TRY(const auto incarnation, begin_incarnation(config, clock, spool.get()));
-  WATTLE_TRY(auto sampler, Sampler::open_(config, clock, incarnation));
+  WATTLE_TRY(const auto begun, begin_incarnation(config, clock, spool.get()));
+  if (begun.healed) log.warn("incarnation.healed", {{"error", *begun.healed}, {"incarnation", begun.number}});
+  WATTLE_TRY(auto sampler, Sampler::open_(config, clock, begun.number));
   sampler.leave_out_raw();
   WATTLE_TRY(auto prober, Prober::open_(config.probes, clock, log));  // opens sockets that need CAP_NET_RAW
   WATTLE_TRY(auto ticker, Ticker::start(config.tick));
@@ -133,7 +134,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   }
   log.info("agent.started", {{"node", config.node},
                              {"version", kVersion},
-                             {"incarnation", incarnation},
+                             {"incarnation", begun.number},
                              {"tick_ms", std::chrono::duration_cast<std::chrono::milliseconds>(config.tick).count()},
                              {"controller", config.controller.endpoint},
                              {"http_port", server ? server->port() : 0},

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 
+#include "common/private_memory.hpp"
 #include "common/version.hpp"
 
 namespace wattle::cli {
@@ -56,6 +57,7 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
 }
 
 int run_app(int argc, char** argv) {
+  keep_memory_private();
   Surroundings around{std::cout, std::cerr, ::isatty(STDOUT_FILENO) == 1,
                       [](const char* name) -> std::optional<std::string> {
                         const char* value = std::getenv(name);

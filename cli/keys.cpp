@@ -131,6 +131,12 @@ int allow(const Invocation& invocation) {
   return kOk;
 }
 
+std::vector<AllowLine> lines_of(const std::string& text, const std::string& key_or_name) {
+  auto lines = allow_lines(text);
+  std::erase_if(lines, [&](const AllowLine& line) { return line.key != key_or_name && line.name != key_or_name; });
+  return lines;
+}
+
 int revoke(const Invocation& invocation) {
   const std::string& whom = invocation.arguments.words[0];
   const auto path = allow_list_file(invocation);
@@ -139,16 +145,17 @@ int revoke(const Invocation& invocation) {
   if (!held) return complain(invocation, held.error(), kProblem);
   const auto text = read_list(*path, false);
   if (!text) return complain(invocation, text.error(), kUsage);
-  std::vector<AllowLine> gone;
-  std::vector<std::string> keys;
-  for (const AllowLine& line : allow_lines(*text)) {
-    if (line.key != whom && line.name != whom) continue;
-    gone.push_back(line);
-    keys.push_back(line.key);
-  }
+  std::vector<AllowLine> gone = lines_of(*text, whom);
+  // No such key or name: a file that has the key.
+  if (const auto key = gone.empty() ? key_of(whom) : Result<std::string>(whom); gone.empty() && key)
+    gone = lines_of(*text, *key);
   if (gone.empty())
-    return complain(invocation, {Errc::not_found, *path, "has no key or name '" + whom + "'", "see wattle keys list"},
+    return complain(invocation,
+                    {Errc::not_found, *path, "has no key or name '" + whom + "', nor one of a file of that name",
+                     "see wattle keys list"},
                     kProblem);
+  std::vector<std::string> keys;
+  for (const AllowLine& line : gone) keys.push_back(line.key);
   if (const auto written = write_list(*path, transport::without_keys(*text, keys)); !written)
     return complain(invocation, written.error(), kProblem);
   for (const AllowLine& entry : gone)
@@ -217,7 +224,7 @@ constexpr std::array kActions{
     KeysAction{"list", "Show whose key may do what", list},
     KeysAction{"allow", "Allow a public key: KEY or its FILE, then a role (agent, shim, reader, operator) and a name",
                allow},
-    KeysAction{"revoke", "Take a key, or every key of a name, off the allow list", revoke},
+    KeysAction{"revoke", "Take a key (KEY or its FILE), or every key of a name, off the allow list", revoke},
     KeysAction{"rotate", "Make the controller's next key pair beside FILE; with --switch, put it in FILE's place",
                rotate}};
 }  // namespace
@@ -240,7 +247,7 @@ void declare_keys(CLI::App& command, Arguments& arguments) {
     sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list (default: as configured)");
     if (action.name == "allow")
       sub->add_option("KEY ROLE NAME", arguments.words, "Who may do what")->required()->expected(3);
-    if (action.name == "revoke") sub->add_option("KEY|NAME", arguments.words, "Whose")->required()->expected(1);
+    if (action.name == "revoke") sub->add_option("KEY|FILE|NAME", arguments.words, "Whose")->required()->expected(1);
   }
   declare_tokens(command, arguments);
   declare_cluster_keys(command, arguments);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/human.hpp"
-#include "cli/utf8.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::cli {
 

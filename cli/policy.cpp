@@ -6,7 +6,7 @@
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "cli/utf8.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::cli {
 

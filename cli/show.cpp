@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "cli/yaml.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::cli {
 
@@ -13,7 +14,7 @@ int complain(const Invocation& invocation, const Error& error, int exit_code) {
       error.subject.find("://") != std::string::npos && error.what.find(error.subject) != std::string::npos;
   std::string text = named ? error.what : error.subject + ": " + error.what;
   if (!error.mend.empty()) text += " (" + error.mend + ")";
-  invocation.around.err << "wattle: " << text << "\n";
+  invocation.around.err << "wattle: " << printable_lines(text) << "\n";
   return exit_code;
 }
 
@@ -36,7 +37,8 @@ Status print(const Invocation& invocation, const Json& document, const Render& r
   std::ostream& out = invocation.around.out;
   switch (invocation.arguments.output) {
     case Output::json:
-      out << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      // What is not ASCII is escaped: a JSON reader sees the same text, a terminal nothing that it obeys.
+      out << document.dump(2, ' ', true, Json::error_handler_t::replace) << "\n";
       break;
     case Output::yaml:
       out << to_yaml(document);

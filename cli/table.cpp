@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "cli/utf8.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::cli {
 

@@ -11,8 +11,8 @@
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "cli/utf8.hpp"
 #include "common/dir.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::cli {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/utf8.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::cli {
 
@@ -46,12 +46,12 @@ std::string quoted(std::string_view text) {
       out += "\\n";
     } else if (c == U'\t') {
       out += "\\t";
-    } else if (c < 0x20 || (c >= 0x7F && c < 0xA0)) {
+    } else if (c < 0xFF && !is_printable(c)) {
       out += hex('x', c, 2);
-    } else if (c == 0x2028 || c == 0x2029 || (c >= 0xE000 && c <= 0xFFFF)) {
-      out += hex('u', c, 4);
     } else if (c > 0xFFFF) {
       out += hex('U', c, 8);
+    } else if (c >= 0xE000 || !is_printable(c)) {
+      out += hex('u', c, 4);
     } else {
       append_utf8(out, c);
     }

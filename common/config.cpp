@@ -1,11 +1,12 @@
 #include "common/config.hpp"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
@@ -65,6 +66,68 @@ struct Section::Node {
 };
 
 namespace {
+// Keys that a map has twice: yaml-cpp keeps both and answers with the first. Read from the parser's events, in which an alias is a
+// word, however often it would be followed.
+class Twice final : public YAML::EventHandler {
+ public:
+  Twice(const std::string& name, std::vector<std::pair<int, std::string>>& into) : name_(name), into_(into) {}
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { value("~", mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { value("*", mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& text) override {
+    value(text, mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    begin(false, mark);
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    begin(true, mark);
+  }
+  void OnMapEnd() override { open_.pop_back(); }
+
+ private:
+  struct Level {
+    bool map = false;
+    std::string path;  // of what stands here
+    std::string key;   // that the next value is of; in a map, and only while key_said
+    bool key_said = false;
+    std::size_t index = 0;
+    std::map<std::string, int> line_of;
+  };
+
+  // Of what begins now; for a key the name of its map.
+  std::string here() const {
+    if (open_.empty()) return {};
+    const Level& level = open_.back();
+    if (!level.map) return level.path + "[" + std::to_string(level.index) + "]";
+    return level.path.empty() || level.key.empty() ? level.path + level.key : level.path + "." + level.key;
+  }
+  void begin(bool map, const YAML::Mark& mark) {
+    Level next{map, here(), {}, false, 0, {}};
+    value({}, mark);
+    open_.push_back(std::move(next));
+  }
+  void value(const std::string& text, const YAML::Mark& mark) {
+    if (open_.empty()) return;
+    Level& level = open_.back();
+    ++level.index;
+    if (!level.map) return;
+    level.key_said = !level.key_said;
+    level.key = level.key_said ? text : std::string();
+    if (!level.key_said || text.empty()) return;
+    const int line = mark.line + 1;
+    if (const auto [before, is_new] = level.line_of.emplace(text, line); !is_new)
+      into_.emplace_back(line, name_ + ":" + std::to_string(line) + ": " + here() + ": is in line " +
+                                   std::to_string(before->second) + " already (keep one of the two)");
+  }
+
+  const std::string& name_;
+  std::vector<std::pair<int, std::string>>& into_;
+  std::vector<Level> open_;
+};
+
 std::string number_text(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return std::to_string(static_cast<std::int64_t>(value));
   std::string text = std::to_string(value);
@@ -84,8 +147,16 @@ std::optional<double> number_of(const YAML::Node& value, Unit unit) {
   return unit == Unit::seconds ? parse::duration_s(value.Scalar()) : parse::real(value.Scalar());
 }
 
-std::string_view number_kind(Unit unit) { return unit == Unit::seconds ? "not a span of time" : "not a number"; }
-std::string_view number_mend(Unit unit) { return unit == Unit::seconds ? "as in 250ms, 1s, 2m" : "as in 0.5"; }
+std::string number_kind(const YAML::Node& value, Unit unit) {
+  if (unit == Unit::none) return "not a number";
+  const bool bare = value.IsScalar() && parse::real(value.Scalar());
+  return bare ? value.Scalar() + " has no unit" : "not a span of time";
+}
+std::string number_mend(const YAML::Node& value, Unit unit) {
+  if (unit == Unit::none) return "as in 0.5";
+  const bool bare = value.IsScalar() && parse::real(value.Scalar());
+  return bare ? "write " + value.Scalar() + "s if seconds are meant" : "as in 250ms, 1s, 2m";
+}
 }  // namespace
 
 Section::Section(std::shared_ptr<Node> node) : node_(std::move(node)) {}
@@ -117,7 +188,7 @@ void Section::read(std::string_view key, double& out, Bounds bounds) {
   }
   const int line = value->Mark().line + 1;
   const auto number = number_of(*value, bounds.unit);
-  if (!number) return node_->add(key, line, number_kind(bounds.unit), number_mend(bounds.unit));
+  if (!number) return node_->add(key, line, number_kind(*value, bounds.unit), number_mend(*value, bounds.unit));
   if (*number < bounds.min || *number > bounds.max)
     return node_->add(key, line, number_text(*number) + " is out of range", range_text(bounds));
   out = *number;
@@ -160,7 +231,8 @@ void Section::read(std::string_view key, std::vector<double>& out, Bounds bounds
   std::vector<double> numbers;
   for (const auto& item : *value) {
     const auto number = number_of(item, bounds.unit);
-    if (!number) return node_->add(key, item.Mark().line + 1, number_kind(bounds.unit), number_mend(bounds.unit));
+    if (!number)
+      return node_->add(key, item.Mark().line + 1, number_kind(item, bounds.unit), number_mend(item, bounds.unit));
     if (*number < bounds.min || *number > bounds.max)
       return node_->add(key, item.Mark().line + 1, number_text(*number) + " is out of range", range_text(bounds));
     numbers.push_back(*number);
@@ -190,7 +262,8 @@ void Section::read(std::string_view key, std::map<std::string, double>& out, Bou
     const int line = entry.first.Mark().line + 1;
     const auto number = number_of(entry.second, bounds.unit);
     const std::string name = std::string(key) + "." + (entry.first.IsScalar() ? entry.first.Scalar() : "?");
-    if (!number) return node_->add(name, line, number_kind(bounds.unit), number_mend(bounds.unit));
+    if (!number)
+      return node_->add(name, line, number_kind(entry.second, bounds.unit), number_mend(entry.second, bounds.unit));
     if (*number < bounds.min || *number > bounds.max)
       return node_->add(name, line, number_text(*number) + " is out of range", range_text(bounds));
     numbers[entry.first.Scalar()] = *number;
@@ -261,10 +334,7 @@ void Section::mistake(std::string_view key, std::string_view what, std::string_v
 }
 
 Result<Document> Document::load(const std::string& path) {
-  const std::filesystem::path where(path);
-  const std::string parent = where.parent_path().empty() ? "." : where.parent_path().string();
-  WATTLE_TRY(const Dir dir, Dir::open_(parent));
-  WATTLE_TRY(const std::string text, dir.read_file(where.filename().string()));
+  WATTLE_TRY(const std::string text, read_file(path));
   return parse(text, path);
 }
 
@@ -275,6 +345,9 @@ Result<Document> Document::parse(const std::string& text, const std::string& nam
     document.impl_->name = name;
     document.impl_->yaml = YAML::Load(text);
     auto& impl = *document.impl_;
+    std::istringstream again(text);
+    Twice twice(impl.name, impl.mistakes);
+    YAML::Parser(again).HandleNextDocument(twice);
     if (!impl.yaml.IsNull() && !impl.yaml.IsMap())
       return fail(Errc::malformed, name, "the top level is not a map", "write 'key: value' lines");
     impl.root = std::make_shared<Section::Node>();

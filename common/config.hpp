@@ -1,5 +1,5 @@
-// config: strict YAML configuration. Unknown keys, wrong types and values out of range are errors; all are told at
-// once.
+// config: strict YAML configuration. Unknown keys, keys that are there twice, wrong types, spans of time without a unit and
+// values out of range are errors; all are told at once.
 // Source   a YAML file; yaml-cpp's only home is config.cpp
 // Errors   malformed, with one line "file:line: key: what (mend)" per mistake in Error::what
 // Threads  single owner
@@ -28,7 +28,7 @@
 
 namespace wattle::config {
 
-enum class Unit { none, seconds };  // seconds: accepts "250ms", "1s", "2m" or a bare number of seconds
+enum class Unit { none, seconds };  // seconds: as in "250ms", "1s", "2m"; only 0 needs no unit
 
 struct Bounds {
   double min = -std::numeric_limits<double>::infinity();

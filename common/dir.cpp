@@ -39,6 +39,36 @@ const char* below(const char* path) {
 }
 const char* below(const std::string& relative) { return below(relative.c_str()); }
 
+std::string_view kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFDIR:
+      return "is a directory, no file";
+    case S_IFIFO:
+      return "is a FIFO, no file";
+    case S_IFSOCK:
+      return "is a socket, no file";
+    default:
+      return "is a device, no file";
+  }
+}
+
+Error no_file(mode_t mode, std::string path) {
+  return {Errc::malformed, std::move(path), std::string(kind_of(mode)), "move it away, or name a file"};
+}
+
+// O_NONBLOCK: a FIFO would be waited for until somebody writes to it. `path` is called for the text of an error only.
+template <class Path>
+Result<Fd> open_regular(int at, const char* relative, const Path& path) {
+  Fd fd(::openat(at, relative, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const int why = errno;
+  struct stat info {};
+  if (fd.valid() ? ::fstat(fd.get(), &info) != 0 : why != ENXIO || ::fstatat(at, relative, &info, 0) != 0)
+    return fail_errno(fd.valid() ? errno : why, path());
+  if (!S_ISREG(info.st_mode)) return tl::unexpected<Error>(no_file(info.st_mode, path()));
+  if (!fd.valid()) return fail_errno(why, path());
+  return fd;
+}
+
 // `path` is called for the text of an error only.
 template <class Path>
 Result<std::string_view> read_whole(int fd, std::span<char> buffer, const Path& path) {
@@ -90,6 +120,23 @@ Result<std::string> File::read_all(std::size_t max_bytes) const {
   }
 }
 
+Result<File> open_file(const std::string& path) {
+  WATTLE_TRY(Fd fd, open_regular(AT_FDCWD, path.c_str(), [&] { return path; }));
+  return File(std::move(fd), path);
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  WATTLE_TRY(const File file, open_file(path));
+  return file.read_all(max_bytes);
+}
+
+Status check_regular(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return errno == ENOENT ? Status() : Status(fail_errno(errno, path));
+  if (S_ISREG(info.st_mode)) return {};
+  return tl::unexpected<Error>(no_file(info.st_mode, path));
+}
+
 Result<Dir> Dir::open_(const std::string& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return fail_errno(errno, path);
@@ -103,15 +150,12 @@ Result<Dir> Dir::open_dir(const std::string& relative) const {
 }
 
 Result<File> Dir::open_file(const std::string& relative) const {
-  Fd fd(::openat(fd_.get(), below(relative), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return fail_errno(errno, join(path_, relative));
+  WATTLE_TRY(Fd fd, open_regular(fd_.get(), below(relative), [&] { return join(path_, relative); }));
   return File(std::move(fd), join(path_, relative));
 }
 
 Result<Fd> Dir::open_fd(const char* relative) const {
-  Fd fd(::openat(fd_.get(), below(relative), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return fail_errno(errno, join(path_, relative));
-  return fd;
+  return open_regular(fd_.get(), below(relative), [&] { return join(path_, relative); });
 }
 
 Result<std::string_view> Dir::read_into(const Fd& file, const char* relative, std::span<char> buffer) const {

@@ -1,6 +1,7 @@
 // dir: directories and files under an injected root, through owned handles.
 // Source   any directory tree: the host's /sys or /proc, a mount of it, or a captured tree in a test
-// Errors   not_found, denied, io; each names the path as the caller would write it
+// Errors   not_found, denied, malformed (a directory, a FIFO, a device where a file is wanted: none is waited for), io; each
+//          names the path as the caller would write it
 // Threads  single owner; pread is safe from several
 #pragma once
 
@@ -61,6 +62,12 @@ struct DirEntry {
   bool is_dir = false;      // of what it points at, when it is a symbolic link
   std::uint64_t inode = 0;  // its own
 };
+
+// As Dir::open_file and Dir::read_file, of a path by itself.
+Result<File> open_file(const std::string& path);
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes = 1 << 20);
+// A library opens it by name: what is there must be a file, or nothing.
+Status check_regular(const std::string& path);
 
 class Dir {
  public:

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 
 #include "common/digest.hpp"
 #include "common/dir.hpp"
@@ -98,11 +97,9 @@ Result<std::vector<EnrolToken>> parse_enrol_tokens(std::string_view text, const 
 }
 
 Result<std::string> read_enrol_file(const std::string& path) {
-  const std::filesystem::path where(path);
-  std::error_code ignored;
-  if (!std::filesystem::exists(where, ignored)) return std::string();
-  WATTLE_TRY(const Dir dir, Dir::open_(where.parent_path().empty() ? "." : where.parent_path().string()));
-  return dir.read_file(where.filename().string(), kMaxFileBytes);
+  auto text = read_file(path, kMaxFileBytes);
+  if (!text && text.error().code == Errc::not_found) return std::string();
+  return text;
 }
 
 std::string with_enrol_token(std::string_view text, const EnrolToken& token) {

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "common/printable.hpp"
+
 namespace wattle {
 
 struct Log::Impl {
@@ -32,8 +34,15 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
+// One line, whatever a peer has put into it.
+std::string one_line(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' ? std::string("\\n") : std::string(1, c);
+  return printable(out);
+}
+
 std::string as_text(std::string_view event, std::initializer_list<LogField> fields) {
-  std::string line(event);
+  std::string line = printable(event);
   for (const auto& field : fields) {
     line += "  ";
     line += field.key;
@@ -43,7 +52,7 @@ std::string as_text(std::string_view event, std::initializer_list<LogField> fiel
           using T = std::decay_t<decltype(value)>;
           if constexpr (std::is_same_v<T, std::string>) {
             const bool quote = value.empty() || value.find(' ') != std::string::npos;
-            line += quote ? '"' + value + '"' : value;
+            line += quote ? '"' + one_line(value) + '"' : one_line(value);
           } else if constexpr (std::is_same_v<T, bool>) {
             line += value ? "true" : "false";
           } else {
@@ -64,8 +73,9 @@ std::string as_json(std::string_view program, LogLevel level, std::string_view e
   line["event"] = event;
   for (const auto& field : fields)
     std::visit([&](const auto& value) { line[std::string(field.key)] = value; }, field.value);
-  // A peer's bytes may be no UTF-8; replace rather than throw.
-  std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // A peer's bytes may be no UTF-8 (replace rather than throw), and what is not ASCII is escaped: nobody's text turns that of a
+  // log that is looked at on a terminal.
+  std::string text = line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   return text.substr(1);  // the pattern has already opened the object with the time
 }
 }  // namespace

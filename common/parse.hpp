@@ -48,7 +48,7 @@ std::optional<std::uint64_t> keyed_u64(std::string_view text, std::string_view k
 // A Kubernetes quantity as cores or bytes: "250m", "1.5", "64Mi", "1G". Negative and unknown suffixes are refused.
 std::optional<double> quantity(std::string_view text);
 
-// A span of time: "250ms", "1s", "1.5s", "2m", "1h" in seconds; a bare number is seconds.
+// A span of time: "250ms", "1s", "1.5s", "2m", "1h" in seconds. Only 0 needs no unit.
 std::optional<double> duration_s(std::string_view text);
 
 // Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.

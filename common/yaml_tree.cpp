@@ -109,10 +109,7 @@ Result<std::vector<Json>> parse_yaml(const std::string& text, const std::string&
 }
 
 Result<std::vector<Json>> load_yaml(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  WATTLE_TRY(const Dir dir, Dir::open_(slash == std::string::npos ? "." : path.substr(0, slash + 1)));
-  WATTLE_TRY(const std::string text,
-             dir.read_file(slash == std::string::npos ? path : path.substr(slash + 1), kMaxBytes));
+  WATTLE_TRY(const std::string text, read_file(path, kMaxBytes));
   return parse_yaml(text, path);
 }
 

@@ -6,6 +6,8 @@
 #include <iostream>
 
 #include "common/dir.hpp"
+#include "common/printable.hpp"
+#include "common/private_memory.hpp"
 #include "common/stop_signal.hpp"
 #include "common/version.hpp"
 #include "controller/controller.hpp"
@@ -67,10 +69,11 @@ int run_app(int argc, char** argv) {
   }
   auto config = load_config(path);
   if (!config) {
-    std::cerr << config.error().message() << '\n';
+    std::cerr << printable_lines(config.error().message()) << '\n';
     return 1;
   }
   config->models_dir = models_beside_program();
+  keep_memory_private();
   if (!check) return serve(*config);
   std::cout << path << ": fine\n";
   return 0;

@@ -1,6 +1,6 @@
 // config: what a controller is told by its configuration file.
 // Source   a strict YAML file (docs/operations.md shows one); every key has a default but the two key files
-// Units    in names; times accept "250ms", "10s", "2m" or bare seconds
+// Units    in names; times are "250ms", "10s", "2m"
 // Errors   malformed, all mistakes at once, each with file, line, key and mend
 // Threads  values
 #pragma once

@@ -8,6 +8,7 @@
 
 #include "common/dir.hpp"
 #include "controller/modes/contest_file.hpp"
+#include "controller/store/traces.hpp"
 #include "controller/trainer/first_network.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
@@ -49,7 +50,13 @@ Result<std::unique_ptr<Controller>> Controller::start(const ControllerConfig& co
 
 Status Controller::start_parts(const Clock& clock, const Log& log) {
   WATTLE_TRY(const transport::KeyPair key, transport::KeyPair::load(config_.key_file));
-  WATTLE_TRY(transport::AllowList allow, transport::AllowList::load(config_.allow_file));
+  auto looked = allow_.look();
+  if (!looked) return forward_error(looked);
+  transport::AllowList allow = std::move(*looked).value_or(transport::AllowList());
+  if (allow.size() == 0)
+    log.warn(
+        "the allow list is empty: nobody may connect",
+        {{"file", config_.allow_file}, {"mend", "wattle keys allow; if it held keys, see whether the disk lost them"}});
   context_.serve(std::move(allow), log);
   WATTLE_TRY(mailbox_, Mailbox::open_(kMailbox));
   std::string mode_reason;
@@ -58,10 +65,10 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
   WATTLE_CHECK(start_store(clock, log));
   placement::Knowledge knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
-  WATTLE_TRY(loop_,
-             Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                         watch_.get(), *governor_, std::move(knowledge), kept_contest(log), mode_reason, clock, log},
-                        key));
+  WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
+                                watch_.get(), *governor_, allow_, std::move(knowledge), kept_contest(log), mode_reason,
+                                clock, log},
+                               key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
   WATTLE_CHECK(start_http(log));
@@ -88,21 +95,24 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
   return {};
 }
 
-// What was changed while running is in force from the start. A damaged file is moved aside, and what the configuration says
-// is in force; a disk that takes nothing makes changes last as long as the process.
+// What was changed while running is in force from the start. A damaged file is moved aside; with it, with one that is gone or
+// empty though others are from before, or that cannot be read, an order to stop may be lost: then nothing acts. A disk that takes
+// nothing makes changes last as long as the process.
 Status Controller::start_governor(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
   GuardOptions guard;
   guard.max_abs_q = config_.learn.max_abs_residual;
+  std::string lost = told_of(traces_of_before(config_.data_dir, config_.store.path));
+  if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " holds no change") + ", but " + lost;
   const auto open = [&](const std::string& file) {
-    return Governor::open_(configured_standing(config_), file, guard, clock, log);
+    return Governor::open_(configured_standing(config_), file, guard, clock, log, lost);
   };
   Status made = make_dirs(config_.data_dir, 0700);
   auto governor = made ? open(path) : Result<Governor>(forward_error(made));
   if (!governor && governor.error().code == Errc::malformed) {
     const std::string aside = path + ".damaged-" + std::to_string(to_ns(clock.wall()) / 1'000'000'000);
-    log.error("the control file is damaged: it is moved aside, the configuration is in force",
-              {{"error", governor.error()}, {"moved_to", aside}});
+    lost = governor.error().message();
+    log.error("the control file is damaged: it is moved aside", {{"error", governor.error()}, {"moved_to", aside}});
     for (const char* suffix : {"", "-wal"}) std::rename((path + suffix).c_str(), (aside + suffix).c_str());
     governor = open(path);
   }
@@ -110,6 +120,8 @@ Status Controller::start_governor(const Clock& clock, const Log& log) {
     const Errc code = governor.error().code;
     if (code == Errc::conflict || code == Errc::unsupported) return forward_error(governor);
     log.error("changes of mode, policy and reward end with this process", {{"error", governor.error()}});
+    std::error_code ignored;
+    if (lost.empty() && std::filesystem::exists(path, ignored)) lost = governor.error().message();
     governor = open("");
     if (!governor) return forward_error(governor);
   }
@@ -128,6 +140,10 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
              {{"mend", "set store.path to a file on a local disk"}});
     return {};
   }
+  std::error_code ignored;
+  const std::string before = told_of(traces_of_before(config_.data_dir, ""));
+  if (!before.empty() && !std::filesystem::exists(config.path, ignored))
+    log.warn("the store is not there: marks and energy sums begin anew", {{"store", config.path}, {"why", before}});
   StoreOptions options;
   options.file.path = config.path;
   options.file.max_bytes = static_cast<std::uint64_t>(config.max_bytes);
@@ -172,7 +188,8 @@ std::string Controller::kept_contest(const Log& log) const {
   const auto dir = Dir::open_(config_.data_dir);
   if (!dir) return {};  // told by start_knowledge()
   const auto file = dir->open_file(std::string(kContestFile));
-  const auto bytes = file ? file->read_all(kMostBytes) : Result<std::string>(tl::unexpected(file.error()));
+  auto bytes = file ? file->read_all(kMostBytes) : Result<std::string>(tl::unexpected(file.error()));
+  if (bytes && bytes->empty()) bytes = fail(Errc::malformed, file->path(), "is empty, as a power cut leaves it");
   if (bytes) return *bytes;
   if (bytes.error().code != Errc::not_found)
     log.error("contest of network and planner begins anew", {{"error", bytes.error()}});

@@ -31,7 +31,7 @@ class Controller {
   const Endpoints& endpoints() const { return endpoints_; }
 
  private:
-  Controller(const ControllerConfig& config) : config_(config) {}
+  Controller(const ControllerConfig& config) : config_(config), allow_(config.allow_file) {}
   Status start_parts(const Clock& clock, const Log& log);
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
@@ -44,6 +44,7 @@ class Controller {
 
   ControllerConfig config_;
   Endpoints endpoints_;
+  transport::AllowFile allow_;
   transport::Context context_;
   NetworkSlot networks_;
   std::unique_ptr<Mailbox> mailbox_;

@@ -1,9 +1,8 @@
 #include "controller/loop.hpp"
 
-#include <sys/stat.h>
-
 #include <array>
 #include <span>
+#include <utility>
 
 #include "common/wire/codec.hpp"
 #include "controller/modes/contest_file.hpp"
@@ -23,14 +22,6 @@ constexpr Duration kAllowCheck = std::chrono::seconds(1);
 constexpr Duration kBehindAtMost = std::chrono::seconds(30);
 constexpr int kAsksAtOnce = 64;
 constexpr int kTelemetryAtOnce = 8;
-
-// Changes with the file; empty: there is none.
-std::string fingerprint(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return {};
-  return std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "/" +
-         std::to_string(info.st_size) + "/" + std::to_string(info.st_ino);
-}
 
 std::function<void(LearningNews)> learning(Trainer* trainer) {
   return [trainer](LearningNews news) {
@@ -68,8 +59,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       epoch_(feed_.epoch()),
       started_(parts_.clock.mono()),
-      saved_(started_),
-      allow_fingerprint_(fingerprint(parts_.config.allow_file)) {
+      saved_(started_) {
   decider_.plan_with(plans_);
   decider_.take(parts_.governor.standing());
   decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.governor.decided(arm, residual); },
@@ -121,7 +111,8 @@ Sources Loop::sources() const {
           nullptr,
           parts_.store,
           &parts_.governor,
-          parts_.watch};
+          parts_.watch,
+          &parts_.allow};
 }
 
 void Loop::run(const std::atomic<bool>& stop) {
@@ -368,16 +359,18 @@ void Loop::tick() {
 }
 
 void Loop::reload_allow_list() {
-  const std::string found = fingerprint(parts_.config.allow_file);
-  if (found == allow_fingerprint_) return;
-  allow_fingerprint_ = found;
-  auto list = transport::AllowList::load(parts_.config.allow_file);
+  auto list = parts_.allow.look();
   if (!list) {
-    parts_.log.error("allow list not read, the old one stays", {{"error", list.error()}});
+    const std::string why = list.error().message();
+    if (why != std::exchange(allow_told_, why))
+      parts_.log.error("allow list not read, the old one stays: who was taken off is still heard",
+                       {{"error", list.error()}});
     return;
   }
-  parts_.log.info("allow list read again", {{"keys", static_cast<std::uint64_t>(list->size())}});
-  cut(parts_.context.set_allow_list(std::move(*list)));
+  allow_told_.clear();
+  if (!*list) return;
+  parts_.log.info("allow list read again", {{"keys", static_cast<std::uint64_t>((*list)->size())}});
+  cut(parts_.context.set_allow_list(std::move(**list)));
 }
 
 // What they say is not heard any more as it is; this ends what they would go on to be told.

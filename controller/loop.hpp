@@ -1,6 +1,6 @@
 // loop: the one thread that owns sockets, state and decisions. Asks go before telemetry.
 // Rules    common/transport/rights.hpp says who may ask, query and confirm; the allow list is read again when its file
-//          changes: who is not on it any more loses session and feed at once
+//          changes, each second until that succeeds: who is not on it any more loses session and feed at once
 // Errors   a peer that makes no sense, or may not, is refused, counted and logged once a minute; the loop goes on
 // Threads  made by one thread, then run() and everything else by the loop's
 #pragma once
@@ -16,6 +16,7 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/once_per.hpp"
+#include "common/transport/allow_file.hpp"
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
@@ -56,6 +57,7 @@ struct LoopParts {
   FileSaver* saver = nullptr;  // null: knowledge ends with the process
   Watch* watch = nullptr;      // null: no API server is followed
   Governor& governor;
+  transport::AllowFile& allow;  // whose list is in force
   placement::Knowledge knowledge;
   std::string contest;  // as kept by the process before; empty: nothing
   std::string mode_reason;
@@ -114,7 +116,7 @@ class Loop final : private TelemetrySink {
   MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
   std::optional<MonoTime> store_full_since_;
-  std::string allow_fingerprint_;
+  std::string allow_told_;                  // why the allow list was not read, as logged
   OncePer told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
   std::uint64_t revoked_keys_ = 0;
 };

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "common/printable.hpp"
+#include "common/private_memory.hpp"
 #include "common/version.hpp"
 #include "shim/config.hpp"
 #include "shim/service.hpp"
@@ -14,7 +16,7 @@ namespace wattle::shim {
 
 namespace {
 int complain(const Error& error) {
-  std::fprintf(stderr, "wattle-shim: %s\n", error.message().c_str());
+  std::fprintf(stderr, "wattle-shim: %s\n", printable_lines(error.message()).c_str());
   return 1;
 }
 }  // namespace
@@ -39,6 +41,7 @@ int run_app(int argc, char** argv) {
     return 0;
   }
 
+  keep_memory_private();
   // Blocked before any thread starts, so that only sigwait below sees them.
   sigset_t ending;
   sigemptyset(&ending);

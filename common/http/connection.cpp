@@ -7,6 +7,8 @@
 #include <boost/beast/http/error.hpp>
 #include <cerrno>
 
+#include "common/dir.hpp"
+
 namespace wattle::http {
 namespace {
 
@@ -27,6 +29,9 @@ Status fill(SSL_CTX* context, const Trust& trust) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   ERR_clear_error();
+  // OpenSSL would wait for a FIFO's writer.
+  for (const std::string* file : {&trust.ca_file, &trust.certificate, &trust.key})
+    if (!file->empty()) WATTLE_CHECK(check_regular(*file));
   if (trust.ca_file.empty()) {
     SSL_CTX_set_default_verify_paths(context);
   } else if (SSL_CTX_load_verify_locations(context, trust.ca_file.c_str(), nullptr) != 1) {

@@ -12,17 +12,54 @@ namespace {
 // How long the destructor waits for open answers.
 constexpr std::chrono::milliseconds kStopPatience{2000};
 
+Source source_of(const tcp::socket& socket) {
+  error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  net::ip::address address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    address = net::ip::make_address_v4(net::ip::v4_mapped, address.to_v6());
+  if (!address.is_v6() || address.is_loopback()) return {address.to_string(), !error && address.is_loopback()};
+  // A host has a whole /64 to choose from.
+  auto bytes = address.to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return {net::ip::address_v6(bytes).to_string(), false};
+}
+
 }  // namespace
 
-void Shared::refused(Refused why, const std::string& what) {
-  if (options.refusals) options.refusals->add(why);
-  const std::string_view reason = kRefusedNames[static_cast<std::size_t>(why)];
+void Shared::tell(std::string_view event, const std::string& reason, const std::string& what) {
   std::optional<std::uint64_t> count;
   {
     const std::lock_guard lock(told_mutex);
-    count = told.note(std::string(reason), clock.mono());
+    count = told.note(std::string(event) + " " + reason, clock.mono());
   }
-  if (count) log.warn("http request refused", {{"reason", reason}, {"what", what}, {"count", *count}});
+  if (count) log.warn(event, {{"reason", reason}, {"what", what}, {"count", *count}});
+}
+
+void Shared::refused(Refused why, const std::string& what) {
+  if (options.refusals) options.refusals->add(why);
+  tell("http request refused", std::string(kRefusedNames[static_cast<std::size_t>(why)]), what);
+}
+
+Shared::Admission Shared::admit(const Source& newcomer) const {
+  const std::size_t share = options.max_per_source != 0 ? options.max_per_source : options.max_connections / 4;
+  const CrowdBounds bounds{options.max_connections, std::max<std::size_t>(1, share)};
+  Admission admission;
+  admission.admitted = sessions.size() < std::min(bounds.connections, bounds.per_source);
+  if (admission.admitted) return admission;
+  for (const Session* session : sessions)
+    if (auto alive = session->weak_from_this().lock())
+      admission.looked_at.push_back(std::const_pointer_cast<Session>(alive));
+  // Who is at work when it is its turn was heard meanwhile: then the next one.
+  for (std::size_t tries = 0; tries <= admission.looked_at.size(); ++tries) {
+    std::vector<Seat> seats;
+    for (const auto& session : admission.looked_at) seats.push_back(session->seat());
+    const Verdict verdict = judge(seats, newcomer, bounds);
+    admission.gave_way = verdict.gives_way && admission.looked_at[*verdict.gives_way]->give_way();
+    admission.admitted = verdict.gives_way ? admission.gave_way : verdict.admitted;
+    if (admission.admitted || !verdict.gives_way) break;
+  }
+  return admission;
 }
 
 void Shared::accept() {
@@ -34,25 +71,30 @@ void Shared::on_accept(error_code error, tcp::socket socket) {
   if (stopping || error == net::error::operation_aborted) return;
   if (error) {
     // Out of descriptors, most likely: trying again at once would only burn the processor.
-    log.warn("http accept failed", {{"what", error.message()}});
+    tell("http accept failed", "accept", error.message());
     retry.expires_after(std::chrono::milliseconds(100));
     retry.async_wait([this](error_code stopped) {
       if (!stopped) accept();
     });
     return;
   }
+  Source from = source_of(socket);
   std::shared_ptr<Session> session;
+  Admission admission;
   {
     const std::lock_guard lock(mutex);
-    if (sessions.size() < options.max_connections) {
-      session = std::make_shared<Session>(*this, std::move(socket), tls ? tls->current(log) : nullptr);
+    admission = admit(from);
+    if (admission.admitted) {
+      session = std::make_shared<Session>(*this, std::move(socket), tls ? tls->current(log) : nullptr, std::move(from));
       sessions.insert(session.get());
     }
   }
+  if (admission.gave_way) refused(Refused::too_many, "a connection without a request gave way to another");
   if (session) {
     session->start();
   } else {
-    refused(Refused::too_many, "more than " + std::to_string(options.max_connections) + " connections");
+    refused(Refused::too_many, "more connections than one source may have, or than " +
+                                   std::to_string(options.max_connections) + " in all");
     static constexpr std::string_view kFull =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 21\r\n"
         "Connection: close\r\n\r\ntoo many connections\n";

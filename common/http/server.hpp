@@ -5,7 +5,7 @@
 // milliseconds
 //
 // Always sends Content-Length, keeps connections open for `idle_timeout` (before the first request for
-// `request_timeout`), limits header, body and time, answers 400/401/404/405/408/413/431/500/503 by itself with one line
+// `request_timeout`), limits header, body and time, refuses what could hide a second request in the first (head.hpp), answers 400/401/404/405/408/413/431/500/503 by itself with one line
 // of text that names what is wrong, and counts what it refuses. A 401 gets the header that asks for a bearer token, a
 // handler's too.
 #pragma once
@@ -48,6 +48,7 @@ struct ServerOptions {
   // Of all requests that are being read or answered, without those of at most 64 KiB. Who finds no room gets a 503.
   std::size_t max_bodies_bytes = 64 << 20;
   std::size_t max_connections = 256;
+  std::size_t max_per_source = 0;  // of them from one address; 0: a quarter. crowd.hpp says who gives way
   std::chrono::milliseconds idle_timeout{120'000};    // kube-scheduler keeps idle connections for 90 s
   std::chrono::milliseconds request_timeout{10'000};  // from first byte to last
   unsigned threads = 4;

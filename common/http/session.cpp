@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "common/http/head.hpp"
 #include "common/http/target.hpp"
 
 namespace wattle::http {
@@ -15,6 +16,13 @@ constexpr std::size_t kSmallBody = 64 << 10;
 Response plain(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text) + "\n"}; }
 
 }  // namespace
+
+Session::Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from)
+    : shared_(shared),
+      from_(std::move(from)),
+      since_(++shared.turns),
+      stream_(std::move(socket), std::move(tls)),
+      timer_(stream_.get_executor()) {}
 
 Session::~Session() {
   give_room();
@@ -54,6 +62,24 @@ void Session::stop() {
   });
 }
 
+bool Session::give_way() {
+  Turn now = turn_.load();
+  do {
+    if (now >= Turn::work) return false;
+  } while (!turn_.compare_exchange_weak(now, Turn::gone));
+  net::post(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
+  return true;
+}
+
+bool Session::take(Turn next) {
+  Turn now = turn_.load();
+  do {
+    if (now == Turn::gone) return false;
+  } while (!turn_.compare_exchange_weak(now, next));
+  since_ = ++shared_.turns;
+  return true;
+}
+
 // Ends the read or write that is under way when the span is over.
 void Session::limit(std::chrono::milliseconds span) {
   timed_out_ = false;
@@ -81,6 +107,7 @@ void Session::await_request() {
   parser_->body_limit(shared_.options.max_body_bytes);
   if (buffer_.size() > 0) return read_header();
   if (stopping_ || shared_.stopping) return close();
+  if (!first_ && !take(Turn::idle)) return close();
   idle_ = true;
   // Whoever connects has something to say: connections that only wait would keep others out.
   const auto& options = shared_.options;
@@ -96,10 +123,36 @@ void Session::await_request() {
   });
 }
 
+// Not by Beast: what it makes of a header does not show how that was written.
 void Session::read_header() {
+  if (!take(Turn::header)) return close();
   limit(shared_.options.request_timeout);
-  bhttp::async_read_header(stream_, buffer_, *parser_,
-                           [self = shared_from_this()](error_code error, std::size_t) { self->on_read(error, true); });
+  read_more_header();
+}
+
+void Session::read_more_header() {
+  const auto& options = shared_.options;
+  const std::string_view bytes(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+  if (const auto head = head_bytes(bytes); head && *head <= options.max_header_bytes) return on_header(*head);
+  if (bytes.size() >= options.max_header_bytes) return on_read(bhttp::error::header_limit, true);
+  const std::size_t most = std::min<std::size_t>(4096, options.max_header_bytes - bytes.size());
+  stream_.async_read_some(buffer_.prepare(most), [self = shared_from_this()](error_code error, std::size_t count) {
+    if (error || self->timed_out_)
+      return self->on_read(error == net::error::eof ? bhttp::error::partial_message : error, true);
+    self->buffer_.commit(count);
+    self->read_more_header();
+  });
+}
+
+void Session::on_header(std::size_t bytes) {
+  const std::string_view head(static_cast<const char*>(buffer_.data().data()), bytes);
+  error_code error;
+  const auto wrong = wrong_with(head);
+  buffer_.consume(parser_->put(net::buffer(head.data(), head.size()), error));
+  if (error == bhttp::error::need_more) error = {};
+  // The parser first: of what is no HTTP at all, that is what is told.
+  if (wrong && !error) return refuse(Refused::malformed, plain(400, "not an HTTP request: " + *wrong));
+  on_read(error, true);
 }
 
 void Session::read_body() {
@@ -123,6 +176,7 @@ void Session::on_read(error_code error, bool header) {
     return refuse(Refused::malformed, plain(400, "not an HTTP request: " + error.message()));
   if (error) return close();
   if (!header || parser_->is_done()) return answer();
+  if (!take(Turn::body)) return close();
   if (!hold_room())
     return refuse(Refused::too_many, plain(503, "the bodies of all requests are more than " +
                                                     std::to_string(options.max_bodies_bytes) + " bytes"));
@@ -148,6 +202,7 @@ bool Session::hold_room() {
 void Session::give_room() { shared_.bodies_bytes -= std::exchange(held_bytes_, 0); }
 
 void Session::answer() {
+  if (!take(Turn::work)) return close();
   unlimit();
   const auto& message = parser_->get();
   const std::string method(message.method_string());
@@ -193,6 +248,7 @@ void Session::send(Response response, bool keep, std::string allow) {
     out.content_length(response.body.size());
     out.keep_alive(keep_);
   };
+  if (!take(Turn::answer)) return close();
   limit(shared_.options.request_timeout);
   const auto done = [self = shared_from_this()](error_code error, std::size_t) { self->on_written(error); };
   if (got_header && message.method() == bhttp::verb::head) {
@@ -221,6 +277,7 @@ void Session::refuse(Refused why, Response response) {
 }
 
 void Session::close_slowly() {
+  if (!take(Turn::header)) return close();
   idle_ = true;
   limit(kLinger);
   if (!stream_.secure()) return end_sending();

@@ -13,7 +13,9 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <vector>
 
+#include "common/http/crowd.hpp"
 #include "common/http/server.hpp"
 #include "common/http/tls.hpp"
 #include "common/http/token.hpp"
@@ -32,17 +34,23 @@ struct Shared;
 // One connection: a strand, one timer and a chain of callbacks. Keeps itself alive through them.
 class Session final : public std::enable_shared_from_this<Session> {
  public:
-  Session(Shared& shared, tcp::socket socket, TlsContext tls)
-      : shared_(shared), stream_(std::move(socket), std::move(tls)), timer_(stream_.get_executor()) {}
+  Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from);
   ~Session();
   void start();
   void stop();  // ends now when idle, else after the answer that is under way
+  Seat seat() const { return {&from_, turn_.load(), since_.load()}; }
+  // False: it is at work meanwhile. Ends else, for another one's sake.
+  bool give_way();
 
  private:
   void run_start();
   void shake_hands();
   void await_request();
+  // False: it gave way to another one and is to close.
+  bool take(Turn next);
   void read_header();
+  void read_more_header();
+  void on_header(std::size_t bytes);
   void read_body();
   void on_read(error_code error, bool header);
   void answer();
@@ -59,6 +67,9 @@ class Session final : public std::enable_shared_from_this<Session> {
   void unlimit();
 
   Shared& shared_;
+  const Source from_;
+  std::atomic<Turn> turn_{Turn::header};
+  std::atomic<std::uint64_t> since_;
   Stream stream_;
   net::steady_timer timer_;
   beast::flat_buffer buffer_;
@@ -97,6 +108,7 @@ struct Shared {
   std::set<Session*> sessions;
   std::atomic<bool> stopping = false;
   std::atomic<std::size_t> bodies_bytes = 0;
+  std::atomic<std::uint64_t> turns = 0;  // of all sessions, so that the oldest is known
   std::mutex told_mutex;
   OncePer told{std::chrono::seconds(60)};
   SystemClock clock;  // of the log's interval alone
@@ -111,6 +123,14 @@ struct Shared {
 
   void accept();
   void on_accept(error_code error, tcp::socket socket);
+  // Under the lock: whether there is room, and who has to make it.
+  struct Admission {
+    bool admitted = false, gave_way = false;
+    std::vector<std::shared_ptr<Session>> looked_at;  // outlives the lock, which the last owner's destructor takes
+  };
+  Admission admit(const Source& newcomer) const;
+  // Logs it once a minute.
+  void tell(std::string_view event, const std::string& reason, const std::string& what);
   // The handler of a method and path; else `allow` gets the methods that the path has.
   const Handler* find(const std::string& method, const std::string& path, std::string& allow) const;
 };

@@ -1,6 +1,5 @@
 #include "common/http/token.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -17,14 +16,16 @@ constexpr std::size_t kMinCharacters = 16, kMaxCharacters = 4096;
 }  // namespace
 
 Result<std::string> load_token(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!fd.valid()) return fail_errno(errno, path, "write a long random word into it, mode 0400");
+  auto file = open_file(path);
+  if (!file) {
+    file.error().mend = "write a long random word into a file, mode 0400, and name that";
+    return forward_error(file);
+  }
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return fail_errno(errno, path);
-  if (!S_ISREG(info.st_mode)) return fail(Errc::malformed, path, "is not a file", "name the token's file");
+  if (::fstat(file->fd(), &info) != 0) return fail_errno(errno, path);
   if ((info.st_mode & 077U) != 0)
     return fail(Errc::denied, path, "its mode lets group or others at a secret", "chmod 0400 " + path);
-  WATTLE_TRY(const std::string text, File(std::move(fd), path).read_all(kMaxCharacters + 2));
+  WATTLE_TRY(const std::string text, file->read_all(kMaxCharacters + 2));
   std::string secret(parse::trim(text));
   while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
   const bool plain = std::all_of(secret.begin(), secret.end(), [](char c) { return c > ' ' && c < 0x7f; });

@@ -68,9 +68,7 @@ HttpApi::HttpApi(ApiServer server, std::chrono::milliseconds timeout, std::chron
 
 Result<std::string> HttpApi::token() const {
   if (server_.token_file.empty()) return std::string();
-  const std::size_t slash = server_.token_file.rfind('/');
-  WATTLE_TRY(const Dir dir, Dir::open_(slash == std::string::npos ? "." : server_.token_file.substr(0, slash + 1)));
-  WATTLE_TRY(const std::string text, dir.read_file(server_.token_file.substr(slash + 1), kMaxTokenBytes));
+  WATTLE_TRY(const std::string text, read_file(server_.token_file, kMaxTokenBytes));
   std::string word(parse::trim(text));
   if (word.empty() || word.find_first_of(" \r\n\t") != std::string::npos)
     return fail(Errc::malformed, server_.token_file, "holds no token", "one word, as a service account's");

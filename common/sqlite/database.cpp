@@ -1,10 +1,14 @@
 #include "common/sqlite/database.hpp"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "common/dir.hpp"
 
 namespace wattle::sqlite {
 
@@ -37,6 +41,18 @@ Error explain(int code, int system_error, const std::string& path, std::string w
     default:
       return {Errc::io, path, what, "look at the disk (dmesg), then start again"};
   }
+}
+// A file for this process's user alone, made so if it is not there: the log beside it gets the same mode. Whatever else is there under
+// its name is left to whoever asked: SQLite would tell of a FIFO what says nothing.
+Status keep_private(const std::string& path) {
+  for (const std::string& file : {path, path + "-wal"}) {
+    WATTLE_CHECK(check_regular(file));
+    struct stat info {};
+    if (::stat(file.c_str(), &info) == 0 && (info.st_mode & 077U) != 0) ::chmod(file.c_str(), 0600);
+  }
+  // What keeps it from being made is SQLite's to tell.
+  static_cast<void>(Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600)));
+  return {};
 }
 }  // namespace
 
@@ -84,6 +100,7 @@ std::string_view Statement::blob(int column) const {
 
 Result<std::unique_ptr<Database>> Database::open_(const std::string& path, const DatabaseOptions& options,
                                                   std::span<const char* const> steps) {
+  if (options.vfs.empty()) WATTLE_CHECK(keep_private(path));
   std::unique_ptr<Database> opened(new Database(path));
   sqlite3* handle = nullptr;
   const int code = ::sqlite3_open_v2(

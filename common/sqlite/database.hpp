@@ -1,6 +1,7 @@
 // database: one SQLite file that this process alone uses: statements, transactions, migrations.
 // Source   libsqlite3; write-ahead log, synchronous=FULL: what was committed outlives a power cut
-// Errors   name the file and the mend: exhausted (disk full), malformed (damaged), conflict (another process has it),
+// Mode     0600, and so is its log
+// Errors   name the file and the mend: exhausted (disk full), malformed (damaged, or no file at all), conflict (another process has it),
 //          denied, unsupported (written by a newer version), io
 // Threads  single owner
 #pragma once

@@ -1,11 +1,15 @@
 #include "common/sqlite/spool.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <limits>
 #include <utility>
 
+#include "common/dir.hpp"
 #include "common/wire/codec.hpp"
 
 namespace wattle::sqlite {
@@ -20,6 +24,8 @@ constexpr std::size_t kRecentRecords = 64;
 constexpr std::uint64_t kRecentBytes = 256 << 10;
 constexpr std::uint64_t kLogBytes = 4 << 20;
 constexpr std::uint64_t kSegments = 32;
+constexpr const char* kOpenMark = "-open";
+constexpr std::uint64_t kLogHeaderBytes = 32;  // sqlite.org/fileformat2.html, "WAL File Format"
 
 struct Opened {
   RecordTable table;
@@ -44,6 +50,7 @@ auto find_mark(Container& records, const RecordMark& mark) {
 
 Result<std::unique_ptr<Spool>> Spool::open_(SpoolOptions options, const Clock& clock) {
   std::unique_ptr<Spool> spool(new Spool(std::move(options), clock));
+  spool->look_for_loss();
   if (const auto opened = spool->open_table(); !opened) {
     const Errc code = opened.error().code;
     if (code != Errc::exhausted && code != Errc::io && code != Errc::malformed)
@@ -57,6 +64,31 @@ Spool::~Spool() {
   if (!table_ || trouble_) return;
   remove_now_ = true;
   commit();
+  if (trouble_) return;
+  if (!options_.database.vfs.empty()) return;
+  // The log is gone when SQLite could put all of it into the file.
+  table_.reset();
+  if (::access((options_.path + "-wal").c_str(), F_OK) != 0) ::unlink((options_.path + kOpenMark).c_str());
+}
+
+// Before SQLite looks: it takes a log that is not there for one that was not needed.
+void Spool::look_for_loss() {
+  if (!options_.database.vfs.empty()) return;
+  const auto bytes = [](const std::string& path) -> std::optional<std::uint64_t> {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    return static_cast<std::uint64_t>(info.st_size);
+  };
+  const std::string lost = "records of the time before that the controller had not acknowledged may be missing";
+  const auto file = bytes(options_.path);
+  const bool was_open = bytes(options_.path + kOpenMark).has_value();
+  if (file ? *file == 0 : was_open)
+    news_.push_back({Errc::malformed, options_.path, file ? "is empty, as a power cut leaves it" : "is gone", lost});
+  else if (was_open && bytes(options_.path + "-wal").value_or(0) < kLogHeaderBytes)
+    news_.push_back({Errc::malformed, options_.path + "-wal",
+                     "is gone, though the process before was not stopped in order: the last " +
+                         std::to_string(kLogBytes >> 20) + " MiB of commits at most",
+                     lost});
 }
 
 Status Spool::open_table() {
@@ -183,6 +215,9 @@ void Spool::commit() {
   if (!change.add.empty() || !change.remove.empty() || gaps_changed_) {
     if (const auto applied = table_->apply(change); !applied) return refuse(applied.error());
     ++commits_;
+    // Not before the log holds something. A disk that refuses it costs the message alone.
+    if (!std::exchange(marked_open_, true) && options_.database.vfs.empty())
+      static_cast<void>(write_file_atomically(options_.path + kOpenMark, "", 0600).has_value());
   }
   committed_at_ = clock_.mono();
   trouble_.reset();

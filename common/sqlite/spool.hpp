@@ -7,6 +7,8 @@
 // Trouble  a damaged file is moved aside (<path>.damaged) and a new one begun. While the disk refuses (full, broken),
 //          records wait in memory, at most memory_bytes; they are handed out from there, since a node that nobody sees is
 //          worse than a record that a crash may take; the disk is tried again every 5 s. Both are news()
+// Lost     <path>-open is there from the first commit of a process to its orderly end: with it, but without the log that SQLite
+//          keeps until then, or with a file of no bytes, what was committed last is gone, and that is news()
 // Errors   open_: denied, conflict (another process has the file), unsupported (a newer schema)
 // Threads  single owner; commits block for as long as the disk takes to sync
 #pragma once
@@ -73,6 +75,7 @@ class Spool final : public Outbox {
   Spool(SpoolOptions options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
 
   Status open_table();
+  void look_for_loss();
   Status move_aside(const Error& why);
   void adopt(std::deque<StoredRecord> found, std::vector<Gap> gaps);
   bool due() const;
@@ -108,7 +111,7 @@ class Spool final : public Outbox {
   std::vector<Gap> gaps_;
   bool gaps_changed_ = false;
 
-  bool opened_once_ = false;
+  bool opened_once_ = false, marked_open_ = false;
   MonoTime committed_at_{};
   std::optional<Error> trouble_;
   MonoTime retry_at_{};

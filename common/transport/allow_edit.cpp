@@ -83,12 +83,11 @@ Result<Fd> lock_list(const std::string& path) {
 }
 
 Result<std::string> read_list(const std::string& path, bool may_be_new) {
-  std::error_code ignored;
-  if (may_be_new && !std::filesystem::exists(path, ignored)) return std::string();
-  WATTLE_CHECK(AllowList::load(path));
-  WATTLE_TRY(const Dir dir, Dir::open_(parent_of(path)));
-  WATTLE_TRY(const File file, dir.open_file(std::filesystem::path(path).filename().string()));
-  return file.read_all(kMaxFileBytes);
+  auto text = read_file(path, kMaxFileBytes);
+  if (!text && may_be_new && text.error().code == Errc::not_found) return std::string();
+  if (!text) return text;
+  WATTLE_CHECK(AllowList::parse(*text, path));
+  return text;
 }
 
 Status write_list(const std::string& path, const std::string& text) {

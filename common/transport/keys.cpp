@@ -8,7 +8,6 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
@@ -36,11 +35,9 @@ bool is_name(std::string_view text) {
 }
 
 Result<File> open_at(const std::string& path) {
-  const std::filesystem::path where(path);
-  const std::string parent = where.parent_path().empty() ? "." : where.parent_path().string();
-  auto dir = Dir::open_(parent);
-  if (!dir) return fail(dir.error().code, path, dir.error().what, "make a pair with 'wattle keys new'");
-  return dir->open_file(where.filename().string());
+  auto file = open_file(path);
+  if (!file && file.error().code == Errc::not_found) file.error().mend = "make a pair with 'wattle keys new'";
+  return file;
 }
 
 // The value behind "name:" on a line of its own.
@@ -100,7 +97,6 @@ Result<KeyPair> KeyPair::load(const std::string& path) {
   WATTLE_TRY(const File file, open_at(path));
   struct stat info {};
   if (::fstat(file.fd(), &info) != 0) return fail_errno(errno, path);
-  if (!S_ISREG(info.st_mode)) return fail(Errc::malformed, path, "is not a file", "name the key file");
   if ((info.st_mode & 077U) != 0)
     return fail(Errc::denied, path, "mode " + octal(info.st_mode & 07777U) + " lets group or others at a secret key",
                 "chmod 0400 " + path);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/transport/allow_edit.hpp"
+#include "common/transport/allow_file.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -120,6 +121,9 @@ Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& 
   {
     const auto held = transport::lock_list(options_.allow_file);
     if (!held) return unavailable(held.error());
+    // What others may have put into it would be theirs no longer once it is written anew.
+    if (const Status trusted = transport::check_trusted(options_.allow_file); !trusted)
+      return unavailable(trusted.error());
     const auto text = transport::read_list(options_.allow_file, true);
     if (!text) return unavailable(text.error());
     const auto changed = enrolled_list(*text, key, *admission);

@@ -66,7 +66,10 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   StoreItem item{node, mark, false, {}, {}, gap_before(node, history, mark)};
   if (item.gap && item.gap->why != kBeforeContact) figures_.missing += item.gap->records();
   set_taken(history, mark);
-  const auto valid = validate(record);
+  Status valid = validate(record);
+  // Too many incarnations: this one's mark was not kept.
+  if (const auto seqs = history.marks.find(mark.incarnation); valid && seqs != history.marks.end())
+    valid = seqs->second.measured.add(record);
   if (valid) {
     ++figures_.records;
     sink_.on_record(node, record);

@@ -24,6 +24,7 @@
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/ingest/clock_offset.hpp"
+#include "controller/ingest/validate.hpp"
 #include "controller/store/record_store.hpp"
 
 namespace wattle::controller {
@@ -97,6 +98,7 @@ class Telemetry {
   };
   struct Seqs {
     std::uint64_t taken = 0, committed = 0;
+    MeasuredTime measured{};
   };
   struct History {                        // of a node, beyond its sessions
     std::map<std::uint64_t, Seqs> marks;  // by incarnation

@@ -9,6 +9,7 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::int64_t kMaxIntervalNs = 3'600'000'000'000;
+constexpr std::int64_t kMeasuredSlackNs = 60'000'000'000;
 constexpr std::int64_t kMaxMonoNs = std::int64_t{1} << 60;  // 36 years of uptime
 constexpr double kRatioSlack = 1.05;
 constexpr double kCoresSlack = 1.5;  // a tick of /proc/stat is 10 ms: much of a short interval
@@ -241,6 +242,19 @@ class Checks {
 Status validate(Record& record) {
   Checks checks;
   if (!checks.passes(record)) return tl::unexpected<Error>(std::move(checks).error());
+  return {};
+}
+
+Status MeasuredTime::add(const Record& record) {
+  if (began_ns_ && record.part > 0 && record.mono_ns == last_ns_) return {};  // of an interval that was counted
+  if (!began_ns_) began_ns_ = record.mono_ns - record.interval_ns;
+  const std::int64_t last_ns = std::max(last_ns_, record.mono_ns);
+  if (measured_ns_ + record.interval_ns > last_ns - *began_ns_ + kMeasuredSlackNs)
+    return fail(Errc::out_of_range, "record.interval_ns",
+                "is " + std::to_string(record.interval_ns) + ": with those before it more than the time that passed",
+                "the agent on this node measures wrongly: see `wattle doctor`");
+  last_ns_ = last_ns;
+  measured_ns_ += record.interval_ns;
   return {};
 }
 

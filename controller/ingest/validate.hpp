@@ -5,6 +5,9 @@
 // Threads  pure functions
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "common/result.hpp"
 #include "common/sample.hpp"
 
@@ -15,5 +18,17 @@ inline constexpr double kMaxCores = 8192;
 
 // Cuts what is rounding, refuses what is wrong.
 Status validate(Record& record);
+
+// The time that records of one incarnation have measured, against the time that passed on their node meanwhile: else an hour's
+// energy could be told a thousand times a second.
+class MeasuredTime {
+ public:
+  // out_of_range: they measured a minute more than passed. In the order of their numbers.
+  Status add(const Record& record);
+
+ private:
+  std::optional<std::int64_t> began_ns_;
+  std::int64_t last_ns_ = 0, measured_ns_ = 0;
+};
 
 }  // namespace wattle::controller

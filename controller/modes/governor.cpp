@@ -38,16 +38,16 @@ std::string fingerprint(Standing standing) {
 }  // namespace
 
 Result<Governor> Governor::open_(Standing configured, const std::string& path, const GuardOptions& guard,
-                                 const Clock& clock, const Log& log) {
+                                 const Clock& clock, const Log& log, const std::string& lost) {
   Governor governor(guard, clock, log);
   if (!path.empty()) {
     WATTLE_TRY(governor.file_, ControlFile::open_(path));
   }
-  WATTLE_CHECK(governor.begin(std::move(configured)));
+  WATTLE_CHECK(governor.begin(std::move(configured), lost));
   return governor;
 }
 
-Status Governor::begin(Standing configured) {
+Status Governor::begin(Standing configured, const std::string& lost) {
   configured_ = fingerprint(configured);
   configured.plan.share = configured.mode.share;
   standing_ = configured;
@@ -68,7 +68,18 @@ Status Governor::begin(Standing configured) {
     }
     log_->error("what was in force is not readable, the configuration is", {{"error", kept.error()}});
   }
-  return change(standing_, "configuration", last ? "the configuration changed" : "the first start", "");
+  if (last || lost.empty())
+    return change(standing_, "configuration", last ? "the configuration changed" : "the first start", "");
+  const bool shadow = standing_.mode.mode == Mode::canary || standing_.mode.mode == Mode::live;
+  log_->error("what was in force was lost: an order to stop may be among it, so that nothing acts",
+              {{"why", lost},
+               {"configured", standing_.mode.text()},
+               {"mode", shadow ? "shadow" : standing_.mode.text()},
+               {"mend", "if it may act again: wattle policy set --mode"}});
+  if (shadow) standing_.mode = Mode::shadow;
+  WATTLE_CHECK(change(standing_, "guard", "the control file was lost: nothing acts until an operator says so", lost));
+  lost_ = lost;
+  return {};
 }
 
 void Governor::audit(const std::string& who, const std::string& what, const std::string& why) {
@@ -118,6 +129,7 @@ Status Governor::change(Standing to, const std::string& who, const std::string& 
   meter_ = {};
   nonsense_told_ = false;
   figures_.decisions = 0;
+  lost_.clear();
   ++figures_.changes;
   if (apply_) apply_(standing_);
   return {};

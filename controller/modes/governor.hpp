@@ -33,9 +33,11 @@ struct GovernorFigures {
 
 class Governor {
  public:
-  // `path` empty: nothing outlives the process. What the file last held is in force unless the configuration is a new one.
+  // `path` empty: nothing outlives the process. What the file last held is in force unless the configuration is a new one. `lost`:
+  // why a file that holds nothing held something once; then somebody may have ordered off or shadow, and nothing acts until an
+  // operator says so.
   static Result<Governor> open_(Standing configured, const std::string& path, const GuardOptions& guard,
-                                const Clock& clock, const Log& log);
+                                const Clock& clock, const Log& log, const std::string& lost = {});
 
   const Standing& standing() const { return standing_; }
   // Called at each change; set before anything else is.
@@ -64,6 +66,8 @@ class Governor {
   Saving saving() const;
   const Guard& guard() const { return guard_; }
   const GovernorFigures& figures() const { return figures_; }
+  // What came from the file was lost, and no operator has said anything since; empty: it was not.
+  const std::string& lost() const { return lost_; }
 
  private:
   struct Gate {
@@ -71,7 +75,7 @@ class Governor {
     std::string closed;               // why; empty: open
   };
   Governor(const GuardOptions& guard, const Clock& clock, const Log& log) : guard_(guard), clock_(&clock), log_(&log) {}
-  Status begin(Standing configured);
+  Status begin(Standing configured, const std::string& lost);
   Status change(Standing to, const std::string& who, const std::string& what, const std::string& why);
   Status note(const std::string& who, const std::string& what, const std::string& why);
   Status record(Change& change);
@@ -86,7 +90,7 @@ class Governor {
   const Clock* clock_;
   const Log* log_;
   std::optional<ControlFile> file_;
-  std::string configured_;
+  std::string configured_, lost_;
   Standing standing_;
   std::int64_t experiment_ = 0, last_id_ = 0;
   std::vector<Change> recent_;  // oldest first

@@ -21,9 +21,9 @@ void add_joules(std::optional<double>& sum_j, std::optional<std::uint64_t> energ
   if (energy_uj) sum_j = sum_j.value_or(0.0) + static_cast<double>(*energy_uj) * 1e-6;
 }
 
-template <class T>
-void add(std::optional<T>& sum, const std::optional<T>& more) {
-  if (more) sum = sum.value_or(T{}) + *more;
+// Ends at the largest there is.
+void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more) {
+  if (more) sum = sum.value_or(0) + std::min(*more, ~std::uint64_t{0} - sum.value_or(0));
 }
 
 // A pod may have a root cgroup per container: it is one workload.

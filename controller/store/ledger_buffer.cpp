@@ -13,10 +13,10 @@ constexpr std::size_t kAtLeast = 8;
 }  // namespace
 
 void LedgerSums::add(const LedgerSums& more) {
-  records += more.records;
-  energy_uj += more.energy_uj;
-  estimated_uj += more.estimated_uj;
-  cpu_us += more.cpu_us;
+  add_up(records, more.records);
+  add_up(energy_uj, more.energy_uj);
+  add_up(estimated_uj, more.estimated_uj);
+  add_up(cpu_us, more.cpu_us);
 }
 
 bool counts(const Record& record) { return record.interval_ns > 0; }

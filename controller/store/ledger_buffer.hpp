@@ -4,6 +4,7 @@
 // Threads  single owner
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "common/sample.hpp"
+#include "controller/store/sums.hpp"
 
 namespace wattle::controller {
 

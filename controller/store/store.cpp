@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "controller/store/traces.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -54,8 +56,12 @@ Store::~Store() {
 std::int64_t Store::now_s() const { return to_ns(clock_.wall()) / 1'000'000'000; }
 
 Status Store::open_file() {
-  auto opened = StoreFile::open_(options_.file);
   std::optional<Error> damage;
+  if (is_emptied(options_.file.path)) {
+    damage = Error{Errc::malformed, options_.file.path, "is empty, as a power cut leaves it", "bring back a copy"};
+    log_.error("the store's file is empty: marks, ledger and raw records begin anew", {{"error", *damage}});
+  }
+  auto opened = StoreFile::open_(options_.file);
   if (!opened && opened.error().code == Errc::malformed) {
     damage = opened.error();
     WATTLE_CHECK(set_aside(*damage));

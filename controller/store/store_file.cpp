@@ -123,16 +123,16 @@ Status StoreFile::prepare() {
     return {};
   };
   WATTLE_CHECK(ready(add_node_, "INSERT INTO node(id, name) VALUES(?,?)"));
-  WATTLE_CHECK(ready(add_sums_,
-                     "UPDATE node SET records=records+?2, refused=refused+?3, energy_uj=energy_uj+?4,"
-                     " estimated_uj=estimated_uj+?5, idle_uj=idle_uj+?6, unattributed_uj=unattributed_uj+?7, last_s=?8"
-                     " WHERE id=?1"));
+  WATTLE_CHECK(
+      ready(add_sums_, ("UPDATE node SET records=records+?2, refused=refused+?3, energy_uj=" + at_most("energy_uj+?4") +
+                        ", estimated_uj=" + at_most("estimated_uj+?5") + ", idle_uj=" + at_most("idle_uj+?6") +
+                        ", unattributed_uj=" + at_most("unattributed_uj+?7") + ", last_s=?8 WHERE id=?1")
+                           .c_str()));
   WATTLE_CHECK(ready(add_raw_, "INSERT INTO raw VALUES(?,?,?,?,?,?,?,?)"));
-  WATTLE_CHECK(ready(add_ledger_,
-                     "INSERT INTO ledger VALUES(?1,?2,?3,?8,?4,?5,?6,?7) ON CONFLICT(node, kind, name) DO UPDATE SET"
-                     " records=records+excluded.records, energy_uj=energy_uj+excluded.energy_uj,"
-                     " estimated_uj=estimated_uj+excluded.estimated_uj, cpu_us=cpu_us+excluded.cpu_us,"
-                     " last_s=excluded.last_s"));
+  WATTLE_CHECK(ready(
+      add_ledger_, ("INSERT INTO ledger VALUES(?1,?2,?3,?8,?4,?5,?6,?7) ON CONFLICT(node, kind, name) DO UPDATE SET " +
+                    ledger_added() + ", last_s=excluded.last_s")
+                       .c_str()));
   WATTLE_CHECK(
       ready(add_gap_, "INSERT INTO gap(node, incarnation, first_seq, last_seq, why, noticed_s) VALUES(?,?,?,?,?,?)"));
   WATTLE_CHECK(ready(count_gap_, "UPDATE node SET missing=missing+?2 WHERE id=?1"));
@@ -284,9 +284,10 @@ void StoreFile::Added::add(const StoreItem& item) {
   ++(item.refused ? refused : records);
   if (item.refused || !counts(item.record)) return;
   const NodeValues& values = item.record.node;
-  (values.energy_source == EnergySource::estimated ? estimated_uj : energy_uj) += stored(values.energy_uj.value_or(0));
-  idle_uj += stored(values.idle_energy_uj.value_or(0));
-  unattributed_uj += stored(values.unattributed_energy_uj.value_or(0));
+  add_up(values.energy_source == EnergySource::estimated ? estimated_uj : energy_uj,
+         stored(values.energy_uj.value_or(0)));
+  add_up(idle_uj, stored(values.idle_energy_uj.value_or(0)));
+  add_up(unattributed_uj, stored(values.unattributed_energy_uj.value_or(0)));
 }
 
 Status StoreFile::add_to_nodes(const std::map<std::int64_t, Added>& added, std::int64_t now_s) {

@@ -54,10 +54,10 @@ Result<std::vector<LedgerRow>> StoreFile::ledger() {
       row.node = name;
       row.kind = key.first;
       row.name = key.second;
-      row.records += sums.records;
-      row.energy_uj += sums.energy_uj;
-      row.estimated_uj += sums.estimated_uj;
-      row.cpu_us += sums.cpu_us;
+      add_up(row.records, sums.records);
+      add_up(row.energy_uj, sums.energy_uj);
+      add_up(row.estimated_uj, sums.estimated_uj);
+      add_up(row.cpu_us, sums.cpu_us);
     }
   }
   rows.clear();

@@ -58,11 +58,11 @@ Status StoreFile::trim_tables() {
                      " ORDER BY last_s, node, kind, name LIMIT " +
                      std::to_string(surplus)));
   WATTLE_CHECK(database_->run(
-      "INSERT INTO ledger SELECT node, kind, '', sum(records), sum(energy_uj), sum(estimated_uj), sum(cpu_us),"
-      " max(last_s) FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving) GROUP BY node, kind"
-      " ON CONFLICT(node, kind, name) DO UPDATE SET records=records+excluded.records,"
-      " energy_uj=energy_uj+excluded.energy_uj, estimated_uj=estimated_uj+excluded.estimated_uj,"
-      " cpu_us=cpu_us+excluded.cpu_us, last_s=max(last_s, excluded.last_s)"));
+      "INSERT INTO ledger SELECT node, kind, '', " + summed("records") + ", " + summed("energy_uj") + ", " +
+      summed("estimated_uj") + ", " + summed("cpu_us") +
+      ", max(last_s) FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving) GROUP BY node, kind"
+      " ON CONFLICT(node, kind, name) DO UPDATE SET " +
+      ledger_added() + ", last_s=max(last_s, excluded.last_s)"));
   WATTLE_CHECK(database_->run(
       "DELETE FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving); DROP TABLE leaving"));
   return {};

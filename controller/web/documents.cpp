@@ -270,12 +270,20 @@ json controller_findings(const Sources& from) {
              : store.problem,
         well ? "" : "nothing is acknowledged until it can be kept: see the disk");
   }
+  if (from.governor != nullptr && !from.governor->lost().empty())
+    add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.governor->lost(),
+        "if it may act again: wattle policy set --mode");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
   if (!conflicts.empty())
     add("identities", "failed",
         "two agents use the key of " + conflicts.front() +
             (conflicts.size() > 1 ? " and of " + std::to_string(conflicts.size() - 1) + " more" : ""),
         "give each node a key of its own: wattle keys new");
+  if (from.allow != nullptr && from.allow->problem())
+    add("allow list", "failed",
+        "an older one is in force, who was taken off is still heard: " + from.allow->problem()->subject + ": " +
+            from.allow->problem()->what,
+        from.allow->problem()->mend);
   add("keys", from.refused_handshakes > 0 ? "lost" : "ok",
       std::to_string(from.refused_handshakes) + " handshakes with unknown keys",
       from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find who knocks" : "");

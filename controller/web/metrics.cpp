@@ -87,6 +87,10 @@ void add_refusals(Families& families, const Sources& from) {
   if (from.enrol != nullptr) add_enrolment(families, family, from);
   families.counter("wattle_controller_keys_revoked_total", "Keys taken off the allow list while running.",
                    from.revoked_keys);
+  if (from.allow != nullptr)
+    families.gauge("wattle_controller_allow_list_ok",
+                   "1: the allow list is in force as its file has it; 0: it cannot be read, an older one is.",
+                   from.allow->problem() ? 0.0 : 1.0);
   families.counter("wattle_controller_feed_rebinds_total", "Times that the feed was closed to lose a revoked key.",
                    from.feed_rebinds);
 }

@@ -9,6 +9,7 @@
 
 #include "common/clock.hpp"
 #include "common/http/access.hpp"
+#include "common/transport/allow_file.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/enrol/enrolment.hpp"
@@ -40,9 +41,10 @@ struct Sources {
   std::uint64_t feed_rebinds = 0;
   const EnrolCounts* enrol = nullptr;  // null: nobody enrols
   const http::RefusalCounts* enrol_refusals = nullptr;
-  const Store* store = nullptr;        // null: nothing outlives the process
-  const Governor* governor = nullptr;  // null: only in tests
-  const Watch* watch = nullptr;        // null: no API server is followed
+  const Store* store = nullptr;                 // null: nothing outlives the process
+  const Governor* governor = nullptr;           // null: only in tests
+  const Watch* watch = nullptr;                 // null: no API server is followed
+  const transport::AllowFile* allow = nullptr;  // null: only in tests
 };
 
 // Middle and tail of the last values, by rank; absent when there are none.

@@ -141,8 +141,8 @@ Result<std::string> CheckpointDir::write(const std::string& stem, const Weights&
   const Json json = {{"sha256", sha256_hex(bytes)}, {"bytes", bytes.size()},           {"schema", manifest.schema},
                      {"step", manifest.step},       {"wall_ns", to_ns(manifest.wall)}, {"figures", manifest.figures},
                      {"network", manifest.network}};
-  WATTLE_CHECK(write_file_atomically(weights_path, bytes));
-  WATTLE_CHECK(write_file_atomically(path_ + "/" + stem + kManifestEnd, text_of(json)));
+  WATTLE_CHECK(write_file_atomically(weights_path, bytes, 0600));
+  WATTLE_CHECK(write_file_atomically(path_ + "/" + stem + kManifestEnd, text_of(json), 0600));
   return weights_path;
 }
 

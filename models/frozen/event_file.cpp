@@ -113,7 +113,7 @@ Status EventDir::begin_file(WallTime at) {
   for (int number = 0;; ++number) {
     file_ = path_ + "/" + std::string(kPrefix) + std::to_string(to_ns(at) / 1'000'000'000) + ".wattle." +
             std::to_string(number);
-    fd_ = Fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+    fd_ = Fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600));
     if (fd_.valid()) break;
     if (errno != EEXIST) return fail_errno(errno, file_);
   }

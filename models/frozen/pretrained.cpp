@@ -1,7 +1,5 @@
 #include "models/frozen/pretrained.hpp"
 
-#include <filesystem>
-
 #include "common/digest.hpp"
 #include "common/dir.hpp"
 #include "models/frozen/layout.hpp"
@@ -39,10 +37,7 @@ Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& f
 }
 
 Result<Pretrained> read_pretrained(const std::string& file, const std::string& schema, const std::string& reward) {
-  const std::filesystem::path path(file);
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  WATTLE_TRY(const Dir dir, Dir::open_(folder));
-  WATTLE_TRY(const std::string bytes, dir.read_file(path.filename().string(), kMaxBytes));
+  WATTLE_TRY(const std::string bytes, read_file(file, kMaxBytes));
   return parse_pretrained(bytes, file, schema, reward);
 }
 

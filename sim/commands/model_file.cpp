@@ -12,12 +12,7 @@ namespace {
 constexpr std::size_t kMaxModelBytes = 64 << 20;
 }
 
-Result<std::string> read_whole(const std::string& file, std::size_t most_bytes) {
-  const auto slash = file.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash + 1);
-  WATTLE_TRY(const auto dir, Dir::open_(folder));
-  return dir.read_file(slash == std::string::npos ? file : file.substr(slash + 1), most_bytes);
-}
+Result<std::string> read_whole(const std::string& file, std::size_t most_bytes) { return read_file(file, most_bytes); }
 
 Result<models::Safetensors> read_model(const std::string& file) {
   WATTLE_TRY(const auto bytes, read_whole(file, kMaxModelBytes));

@@ -3,7 +3,9 @@
 no candidates, one, unknown ones, all masked, annotations that are no numbers. After each the house still works."""
 import collections
 import json
+import pathlib
 import random
+import re
 import shutil
 import socket
 import sys
@@ -77,7 +79,7 @@ def garbage(house):
     for port in (house.telemetry, house.feed, house.ask):
         for _ in range(20):
             raw(port, random.randbytes(random.randrange(1, 2000)), read=False)
-        raw(port, b"GET / HTTP/1.1\r\n\r\n", read=False)
+        raw(port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", read=False)
         raw(port, b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x01NULL" + bytes(100), read=False)
     for name, port in (("controller", house.http), ("shim", house.shim_port), ("agent", house.agent_http)):
         answers = [raw(port, random.randbytes(500) + b"\r\n\r\n") for _ in range(5)]
@@ -91,6 +93,34 @@ def garbage(house):
     check("the API names a node that is not there", status == 404 and "nobody" in body, body)
     status, body = fetch(f"{house.api()}/api/v1/decisions?limit=many")
     check("the API names an argument that is no number", status == 400 and "limit" in body, body)
+
+
+def dribble(house):
+    """Clients that say a little and never enough, more of them than a port has connections, while probes and a scheduler go on."""
+    for name, port in (("controller", house.http), ("shim", house.shim_port), ("agent", house.agent_http)):
+        hostile = []
+        for _ in range(300):
+            s = socket.create_connection(("127.0.0.1", port), timeout=5)
+            s.sendall(b"GET /livez HTTP/1.1\r\nX-Slow: a")
+            hostile.append(s)
+            if len(hostile) % 50 == 0:
+                answers = [fetch(f"http://127.0.0.1:{port}/livez", timeout=5)[0] for _ in range(3)]
+                check(f"{name}: the probe is answered beside {len(hostile)} clients that dribble", answers == [200] * 3, answers)
+        for s in hostile:
+            s.close()
+        hidden = b"GET /no/such/hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        for what, head in (("an unknown Transfer-Encoding", b"Host: x\r\nTransfer-Encoding: xchunked\r\n"), ("TE: xchunked", b"Host: x\r\nTE: xchunked\r\n"),
+                           ("a folded field", b"Host: x\r\nX: a\r\n b\r\n"), ("no Host", b"")):
+            answer = raw(port, b"GET /livez HTTP/1.1\r\n" + head + b"\r\n" + hidden)
+            check(f"{name}: {what} is refused, and what stands behind is no request", " 400 " in answer and "hidden" not in answer, answer)
+
+
+def memory(house):
+    """No core file of a process that holds keys."""
+    for name, process in house.processes.items():
+        limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text(encoding="utf-8")
+        core = re.search(r"Max core file size\s+(\S+)\s+(\S+)", limits)
+        check(f"{name} leaves no core file", core and core.groups() == ("0", "0"), core)
 
 
 def extender(house):
@@ -125,7 +155,7 @@ def main():
         house.start_agent()
         house.start_shim()
         wait_until("this machine is connected", house.connected)
-        for part in (keys, garbage, extender):
+        for part in (keys, garbage, dribble, memory, extender):
             part(house)
             for name in ("controller", "agent", "shim"):
                 house.alive(name)

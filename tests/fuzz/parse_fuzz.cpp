@@ -1,10 +1,11 @@
-// Numbers with units are finite and not negative, or absent.
+// Numbers with units are finite and not negative, or absent; what is made printable is UTF-8 and stays as it is.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
 #include "common/parse.hpp"
+#include "common/printable.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::parse;
@@ -22,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto part : split(text, ',')) length += part.size() + 1;
   if (length != text.size() + 1) std::abort();
   (void)keyed_u64(text, "usage_usec");
-  (void)is_utf8(text);
+  const std::string shown = wattle::printable_lines(text);
+  if (!is_utf8(shown) || wattle::printable_lines(shown) != shown) std::abort();
   return 0;
 }

@@ -7,8 +7,13 @@ Source   readelf's headers, dynamic section, notes and symbols
 Errors   one line per program and lack; exit 1
 """
 import pathlib
+import re
 import subprocess
 import sys
+
+
+ENDBR64 = b"\xf3\x0f\x1e\xfa"
+LEAST_LANDINGS = 100
 
 
 def readelf(*arguments: str) -> str:
@@ -22,11 +27,16 @@ def lacks(program: pathlib.Path) -> list[str]:
         "position independence (-pie)": "DYN (Position-Independent Executable file)" in headers,
         "a read-only relocation table (-z relro)": "GNU_RELRO" in headers,
         "binding at start (-z now)": "BIND_NOW" in dynamic or "Flags: NOW" in dynamic,
+        "memory that is writable or executable, not both": not any("LOAD" in line and "RWE" in line for line in headers.splitlines()),
+        "the system's libraries alone (no RPATH)": not re.search(r"\((RPATH|RUNPATH)\)", dynamic),
         "a stack that is not executable": any("GNU_STACK" in line and "RWE" not in line for line in headers.splitlines()),
         "stack protectors (-fstack-protector-strong)": "__stack_chk_fail" in symbols,
         "fortified library calls (_FORTIFY_SOURCE)": "_chk@" in symbols.replace("__stack_chk_fail@", ""),
     }
-    # Control-flow protection is a property of the whole program, which the linker drops when one library that is linked in lacks it.
+    # Control-flow protection as a property of the program is dropped by the linker, since Debian's start files lack it: that ours was
+    # compiled with it is seen by its instructions. Every function whose address may be taken begins with one.
+    if re.search(r"Machine:\s+Advanced Micro Devices X86-64", headers):
+        claims["landing points for jumps (-fcf-protection)"] = program.read_bytes().count(ENDBR64) >= LEAST_LANDINGS
     return [claim for claim, holds in claims.items() if not holds]
 
 

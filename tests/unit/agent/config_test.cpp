@@ -1,6 +1,7 @@
 #include "agent/config.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "agent/incarnation.hpp"
 #include "tree.hpp"
@@ -134,15 +135,41 @@ TEST_CASE("an incarnation rises at each start, whatever becomes of clock and fil
   const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
   const auto first = next_incarnation(dir, now);
   REQUIRE(first.has_value());
-  CHECK(*first == 1'700'000'000);
-  CHECK(*next_incarnation(dir, now) == *first + 1);
-  CHECK(*next_incarnation(dir, wall_from_ns(0)) == *first + 2);  // the clock was set back
+  CHECK(first->number == 1'700'000'000);
+  CHECK_FALSE(first->healed);
+  CHECK(next_incarnation(dir, now)->number == first->number + 1);
+  CHECK(next_incarnation(dir, wall_from_ns(0))->number == first->number + 2);  // the clock was set back
   tree.remove("state/incarnation");
-  CHECK(*next_incarnation(dir, now + std::chrono::seconds(60)) > *first + 2);  // the file was lost
-  tree.put("state/incarnation", "soon\n");
-  const auto broken = next_incarnation(dir, now);
-  REQUIRE_FALSE(broken.has_value());
-  CHECK(broken.error().subject.ends_with("state/incarnation"));
+  CHECK(next_incarnation(dir, now + std::chrono::seconds(60))->number > first->number + 2);  // the file was lost
+}
+
+TEST_CASE("an incarnation file that is empty, damaged or no file heals, and that is told") {
+  const agent::test::Tree tree;
+  const std::string dir = tree.path() + "/state", path = dir + "/incarnation";
+  const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
+  for (const char* content : {"", "soon\n", "18446744073709551615\n", "\xff\xff"}) {
+    CAPTURE(content);
+    tree.put("state/incarnation", content);
+    const auto healed = next_incarnation(dir, now);
+    REQUIRE(healed.has_value());
+    CHECK(healed->number == 1'700'000'000);
+    REQUIRE(healed->healed);
+    CHECK(healed->healed->subject == path);
+    CHECK_FALSE(next_incarnation(dir, now)->healed);
+  }
+  tree.remove("state/incarnation");
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const auto healed = next_incarnation(dir, now);
+  REQUIRE(healed.has_value());
+  CHECK(healed->healed->what == "is a FIFO, no file");
+  struct stat info {};
+  REQUIRE(::stat(path.c_str(), &info) == 0);
+  CHECK((info.st_mode & 07777U) == 0600);
+  tree.remove("state/incarnation");
+  REQUIRE(::mkdir(path.c_str(), 0700) == 0);
+  const auto blocked = next_incarnation(dir, now);
+  REQUIRE_FALSE(blocked.has_value());
+  CHECK(blocked.error().message().find("is a directory, no file") != std::string::npos);
 }
 
 TEST_CASE("a spool is large enough to be of use, or there is none") {
@@ -153,8 +180,8 @@ TEST_CASE("a spool is large enough to be of use, or there is none") {
 TEST_CASE("an incarnation is at least what the spool needs") {
   const agent::test::Tree tree;
   const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
-  CHECK(*next_incarnation(tree.path() + "/state", now, 1'800'000'000) == 1'800'000'000);
-  CHECK(*next_incarnation(tree.path() + "/state", now) == 1'800'000'001);
+  CHECK(next_incarnation(tree.path() + "/state", now, 1'800'000'000)->number == 1'800'000'000);
+  CHECK(next_incarnation(tree.path() + "/state", now)->number == 1'800'000'001);
 }
 
 TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS alone") {

@@ -100,6 +100,24 @@ TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list 
   CHECK(text_of(list) == "garbage\n");
 }
 
+TEST_CASE("keys revoke takes the file of a key, and a name before a file of that name") {
+  const Folder folder;
+  Outside outside;
+  const std::string list = folder / "allow";
+  REQUIRE(outside.run({"keys", "new", folder / "a", folder / "b"}) == 0);
+  for (const char* one : {"a", "b"})
+    REQUIRE(outside.run({"keys", "allow", folder / one + ".pub", "agent", "worker-" + std::string(one), "--allow-list",
+                         list}) == 0);
+  REQUIRE(outside.run({"keys", "revoke", folder / "a.pub", "--allow-list", list}) == 0);
+  CHECK(text_of(list).find("# revoked " + transport::load_public_key(folder / "a.pub").value() + " agent worker-a\n") ==
+        0);
+  CHECK(outside.run({"keys", "revoke", folder / "a.pub", "--allow-list", list}) == 1);
+  CHECK(outside.complains_of("nor one of a file of that name"));
+  CHECK(outside.run({"keys", "revoke", folder / "b", "--allow-list", list}) ==
+        1);  // the secret half is not read for it
+  CHECK(transport::AllowList::load(list)->size() == 1);
+}
+
 TEST_CASE("a key that is somebody else's already must be revoked first") {
   const Folder folder;
   Outside outside;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "common/printable.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;
@@ -258,5 +259,23 @@ TEST_CASE("names cannot send control sequences to the terminal") {
           if (text) CHECK_FALSE(has(*text, "\x1b"));
         },
         Json("\x1b[2J"), false);
+  }
+}
+
+TEST_CASE("whatever a peer calls itself, no page hands it to the terminal as it is") {
+  const std::string hostile =
+      "a\x1b]0;x\x07\x1b[2J\r\xc2\x9b"
+      "1m\xe2\x80\xae"
+      "b\xe2\x80\x8b\xff";
+  for (Page& page : pages()) {
+    CAPTURE(page.name);
+    with_each_changed(
+        page.document,
+        [&] {
+          const auto text = page.render(page.document, {});
+          const std::string said = text ? *text : printable_lines(text.error().message());
+          CHECK(printable_lines(said) == said);
+        },
+        Json(hostile), false);
   }
 }

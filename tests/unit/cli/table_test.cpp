@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/utf8.hpp"
-
 using namespace wattle::cli;
 
 TEST_CASE("columns are as wide as their widest cell, numbers end together, no line ends in a space") {
@@ -38,14 +36,4 @@ TEST_CASE("colour surrounds the text and leaves the alignment as it is") {
 
 TEST_CASE("control characters in a cell do not reach the terminal") {
   CHECK(to_text({{{"A"}}, {{"a\x1b[2J\nb\x7f"}}}, false) == "A\na?[2J?b?\n");
-  CHECK(printable("\xc2\x9b"
-                  "31m") == "?31m");
-  CHECK(printable_lines("a\x1b\nb\n") == "a?\nb\n");
-}
-
-TEST_CASE("bytes that are no UTF-8 become the replacement character") {
-  CHECK(printable("a\xff") == "a\xef\xbf\xbd");
-  CHECK(printable("\xed\xa0\x80") == "\xef\xbf\xbd");  // a surrogate
-  CHECK(printable("\xe2\x82") == "\xef\xbf\xbd");      // cut off
-  CHECK(printable("\xc3\xa4") == "\xc3\xa4");
 }

@@ -65,12 +65,14 @@ TEST_CASE("what is set is read and what is absent keeps its default") {
 }
 
 TEST_CASE("a span of time takes its unit") {
-  for (const auto& [text, seconds] : {std::pair{"250ms", 0.25}, {"2s", 2.0}, {"1m", 60.0}, {"0.5", 0.5}}) {
+  for (const auto& [text, seconds] : {std::pair{"250ms", 0.25}, {"2s", 2.0}, {"1m", 60.0}}) {
     Options out;
     REQUIRE(read(std::string("tick: ") + text + "\n", out));
     CHECK(out.tick_s == seconds);
   }
   check_mistake("tick: soon\n", "agent.yaml:1: tick: not a span of time (as in 250ms, 1s, 2m)");
+  check_mistake("on: true\ntick: 30\n", "agent.yaml:2: tick: 30 has no unit (write 30s if seconds are meant)");
+  check_mistake("tick: 0\n", "tick: 0 is out of range");  // nothing is nothing in any unit
 }
 
 TEST_CASE("each kind of mistake names file, line, key and mend") {
@@ -85,6 +87,24 @@ TEST_CASE("each kind of mistake names file, line, key and mend") {
   check_mistake("targets: a\n", "targets: not a list (as in [a, b])");
   check_mistake("weights:\n  energy: 2\n", "agent.yaml:2: weights.energy: 2 is out of range");
   check_mistake("controller: 5\n", "controller: not a section (write keys below it)");
+}
+
+TEST_CASE("a key that is there twice is a mistake, wherever it stands") {
+  check_mistake("count: 3\non: true\ncount: 4\n", "agent.yaml:3: count: is in line 1 already (keep one of the two)");
+  check_mistake("controller:\n  endpoint: a\n  endpoint: b\n",
+                "agent.yaml:3: controller.endpoint: is in line 2 already");
+  check_mistake("weights: {energy: 0.5, energy: 1}\n", "agent.yaml:1: weights.energy: is in line 1 already");
+  check_mistake("targets: [a, {x: 1, y: {z: 1, z: 2}}]\n", "agent.yaml:1: targets[1].y.z: is in line 1 already");
+  Options out;
+  CHECK(read("targets: [count, count]\ncontroller:\n  endpoint: count\ncount: 4\n", out));
+}
+
+TEST_CASE("aliases that would be followed for ever, or very often, are words to the search for what is there twice") {
+  std::string text = "a0: &a0 [x, x]\n";
+  for (int i = 1; i < 40; ++i)
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + ", *a" +
+            std::to_string(i - 1) + "]\n";
+  check_mistake(text + "count: 1\ncount: 2\n", "count: is in line 41 already");
 }
 
 TEST_CASE("all mistakes are told at once, in the order of their lines") {

@@ -1,7 +1,9 @@
 #include "common/dir.hpp"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <array>
 
@@ -117,4 +119,34 @@ TEST_CASE("a descriptor has one owner") {
   CHECK(second.get() == number);
   second = Fd();
   CHECK(::fcntl(number, F_GETFD) == -1);
+}
+
+TEST_CASE("what is no file is told at once, and nothing waits for it") {
+  const TempDir temp;
+  REQUIRE(::mkfifo(temp.file("fifo").c_str(), 0600) == 0);
+  REQUIRE(make_dirs(temp.file("folder")));
+  const Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  temp.file("socket").copy(at.sun_path, sizeof at.sun_path - 1);
+  REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  const auto root = Dir::open_(temp.path());
+  REQUIRE(root);
+  for (const auto& [name, what] : {std::pair{"fifo", "is a FIFO, no file"},
+                                   {"folder", "is a directory, no file"},
+                                   {"socket", "is a socket, no file"}}) {
+    CAPTURE(name);
+    for (const Error& error : {root->read_file(name).error(), root->open_fd(name).error(),
+                               read_file(temp.file(name)).error(), check_regular(temp.file(name)).error()}) {
+      CHECK(error.code == Errc::malformed);
+      CHECK(error.subject == temp.file(name));
+      CHECK(error.what == what);
+      CHECK_FALSE(error.mend.empty());
+    }
+  }
+  CHECK(read_file("/dev/null").error().what == "is a device, no file");
+  CHECK(check_regular(temp.file("none")));
+  CHECK(read_file(temp.file("none")).error().code == Errc::not_found);
+  REQUIRE(write_file_atomically(temp.file("fifo"), "now a file\n"));
+  CHECK(read_file(temp.file("fifo")).value() == "now a file\n");
 }

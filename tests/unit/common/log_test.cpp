@@ -59,6 +59,20 @@ TEST_CASE("a text line has the event and its fields, quoted where they have blan
   CHECK(lines[0].find("event  a=x  b=\"x y\"  c=\"\"  d=7") != std::string::npos);
 }
 
+TEST_CASE("what a peer has put into a field moves no cursor, begins no line and turns no text") {
+  const std::string hostile =
+      "a\x1b[2J\nb\xe2\x80\xae"
+      "c\xe2\x80\x8b"
+      "d\x7f\xff";
+  const auto text = lines_of([&] { Log("p", LogLevel::info, LogFormat::text).info(hostile, {{"who", hostile}}); });
+  REQUIRE(text.size() == 1);
+  CHECK(text[0].find("a?[2J?b?c?d?\xef\xbf\xbd") != std::string::npos);
+  CHECK(text[0].find("who=a?[2J\\nb?c?d?\xef\xbf\xbd") != std::string::npos);
+  const auto json = lines_of([&] { Log("p", LogLevel::info, LogFormat::json).info("x", {{"who", hostile}}); });
+  REQUIRE(json.size() == 1);
+  CHECK(json[0].find("a\\u001b[2J\\nb\\u202ec\\u200bd\\u007f\\ufffd") != std::string::npos);
+}
+
 TEST_CASE("a silent log says nothing, and standard error that is no terminal gets JSON") {
   CHECK(lines_of([] { Log::silent().error("x"); }).empty());
   const auto lines = lines_of([] { Log("p", LogLevel::debug, LogFormat::automatic).debug("x"); });

@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "controller/modes/governor.hpp"
+#include "controller/store/traces.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -416,4 +418,55 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
   CHECK(rig.governor->standing().reward.formula.text() == "energy + 2 * latency");
   CHECK_FALSE(rig.handle("policy-set", {{"expression", "energy + 2 * latency"}}).value()["changes"].empty());
   CHECK(rig.handle("policy-set", {{"expression", "energy"}}).value()["changes"][0]["what"] == "reward changed");
+}
+
+TEST_CASE(
+    "a control file that lost what it held lets nothing act until an operator says so, whatever the configuration asks "
+    "for") {
+  const std::string lost = "control.db is empty, but knowledge is from a controller that ran here before";
+  for (const Mode configured : {Mode::live, Mode::canary, Mode::shadow, Mode::off}) {
+    CAPTURE(to_string(configured));
+    const Folder folder;
+    Rig rig;
+    Standing standing;
+    standing.mode = configured;
+    const auto open = [&] {
+      rig.governor.reset();
+      auto opened = Governor::open_(standing, folder.file(), {}, rig.clock, rig.log, lost);
+      REQUIRE(opened);
+      rig.governor.emplace(std::move(*opened));
+    };
+    open();
+    CHECK(rig.governor->standing().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
+    CHECK(rig.governor->lost() == lost);
+    CHECK(rig.governor->document()["changes"][0]["why"] == lost);
+    open();  // and it stays so over the next restart
+    CHECK(rig.governor->standing().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
+    REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"why", "looked"}}));
+    CHECK(rig.governor->standing().mode.mode == Mode::live);
+    CHECK(rig.governor->lost().empty());
+    open();
+    CHECK(rig.governor->standing().mode.mode == Mode::live);
+  }
+}
+
+TEST_CASE("what a controller leaves behind is a trace of it, what was there before the first start is none") {
+  const Folder folder;
+  const auto traces = [&] { return traces_of_before(folder.path, folder.path + "/store.db"); };
+  std::filesystem::create_directory(folder.path + "/lost+found");
+  std::ofstream(folder.path + "/allow") << "# nobody\n";
+  std::ofstream(folder.path + "/control.db").flush();
+  CHECK(traces().empty());
+  CHECK(told_of(traces()).empty());
+  std::filesystem::create_directory(folder.path + "/checkpoints");
+  CHECK(traces().empty());
+  for (const char* name : {"checkpoints/1.json", "contest", "control.db.damaged-7", "knowledge", "store.db"}) {
+    std::ofstream(folder.path + "/" + name) << "x";
+  }
+  CHECK(traces().size() == 5);
+  CHECK(told_of(traces()).find(" and 3 more are from a controller that ran here before") != std::string::npos);
+  CHECK(is_emptied(folder.file()));
+  CHECK_FALSE(is_emptied(folder.path + "/store.db"));
+  CHECK_FALSE(is_emptied(folder.path));
+  CHECK_FALSE(is_emptied(folder.path + "/none"));
 }

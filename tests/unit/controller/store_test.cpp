@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <poll.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -171,6 +172,60 @@ TEST_CASE("ledger rows beyond the bound are summed up by node, those that were u
   }
   CHECK(energy_uj == 5'000'000 * static_cast<std::int64_t>(batches));
   CHECK(records == static_cast<std::int64_t>(batches));
+}
+
+TEST_CASE("sums end at a bound and stay whole, whatever records say, and folding rows does not fail on them") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  options.max_ledger_rows = 100;
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 60;
+  const std::uint64_t batches = 600;
+  {
+    StoreFile file = open(options);
+    for (std::uint64_t seq = 1; seq <= batches; ++seq) {
+      WorkloadValues fresh = pod_values("p" + std::to_string(seq), kHuge), same = pod_values("same", kHuge);
+      fresh.energy_uj = same.energy_uj = kHuge;
+      StoreItem one = item("a", seq, {fresh, same});
+      one.record.node.energy_uj = one.record.node.idle_energy_uj = one.record.node.unattributed_energy_uj = kHuge;
+      one.bytes = wire::encode_record(one.record);
+      REQUIRE(file.apply(std::vector<StoreItem>{one}, static_cast<std::int64_t>(seq)));
+      if (seq % 50 == 0) REQUIRE(file.write_ledger());
+    }
+  }
+  StoreFile file = open(options);
+  const auto node = file.nodes().value().front();
+  CHECK(node == NodeSums{"a", static_cast<std::int64_t>(batches), 0, 0, kMostSum, 0, kMostSum, kMostSum});
+  const auto rows = file.ledger().value();
+  CHECK(rows.size() < 400);
+  CHECK(rows.front().name.empty());
+  CHECK(rows.front().energy_uj == kMostSum);
+  CHECK(rows.front().cpu_us == kMostSum);
+  const auto same = std::find_if(rows.begin(), rows.end(), [](const LedgerRow& row) { return row.name == "same"; });
+  REQUIRE(same != rows.end());
+  CHECK(same->energy_uj == kMostSum);
+  CHECK(same->records == static_cast<std::int64_t>(batches));
+}
+
+TEST_CASE("an empty file is begun anew and told as damaged: it held something once") {
+  wattle::test::TempDir dir;
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  std::ofstream(options.file.path).flush();
+  const SystemClock clock;
+  const Log log = Log::silent();
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  store->reset();
+  std::filesystem::remove_all(options.file.path);
+  REQUIRE(::mkfifo(options.file.path.c_str(), 0600) == 0);
+  store = Store::start(options, clock, log);
+  REQUIRE(store);
+  CHECK((*store)->figures().damaged_files == 1);
+  struct stat info {};
+  REQUIRE(::stat(options.file.path.c_str(), &info) == 0);
+  CHECK(S_ISREG(info.st_mode));
+  CHECK((info.st_mode & 07777U) == 0600);
 }
 
 TEST_CASE("incarnations are told apart, the lowest are forgotten") {

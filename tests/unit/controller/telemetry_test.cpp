@@ -4,8 +4,6 @@
 
 #include <limits>
 
-#include <limits>
-
 #include "common/wire/codec.hpp"
 #include "controller/ingest/validate.hpp"
 #include "tests/unit/controller/helpers.hpp"
@@ -236,4 +234,41 @@ TEST_CASE("a node's wall clock is told by the record that waited least") {
   CHECK(say(4, 0, 0.05) == doctest::Approx(2.95));
   rig.clock.advance(std::chrono::seconds(31));
   CHECK(say(5, 0, 0.05) == doctest::Approx(-0.05));
+}
+
+TEST_CASE("an hour's energy is not told a thousand times a second: measured time is held against the node's clock") {
+  Rig rig;
+  rig.say("a", hello_of("n1"));
+  const auto tell = [&](std::uint64_t seq, std::int64_t mono_ns, std::int64_t interval_ns) {
+    Record record = record_at(seq);
+    record.mono_ns = mono_ns;
+    record.interval_ns = interval_ns;
+    CHECK(only<wire::Ack>(rig.samples("a", {record})).seq == seq);  // refused ones too
+  };
+  constexpr std::int64_t kHourNs = 3600 * kSecondNs;
+  tell(1, 2 * kHourNs, kHourNs);
+  for (std::uint64_t seq = 2; seq <= 100; ++seq)
+    tell(seq, 2 * kHourNs + static_cast<std::int64_t>(seq) * 1'000'000, kHourNs);
+  CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1});
+  CHECK(rig.telemetry.figures().refused == 99);
+  tell(101, 3 * kHourNs, kHourNs);  // what really passed may be told
+  tell(102, 3 * kHourNs + kSecondNs, kSecondNs);
+  CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 101, 102});
+}
+
+TEST_CASE("parts of an interval share its time, gaps and a clock that goes back give none") {
+  MeasuredTime measured;
+  Record record = record_at(1);
+  record.mono_ns = 1000 * kSecondNs;
+  record.interval_ns = 100 * kSecondNs;
+  record.parts = 50;
+  for (record.part = 0; record.part < 50; ++record.part) CHECK(measured.add(record));
+  record.part = 0;
+  record.mono_ns = 900 * kSecondNs;
+  CHECK_FALSE(measured.add(record));
+  record.mono_ns = 5000 * kSecondNs;  // records between were lost
+  CHECK(measured.add(record));
+  record.mono_ns += 30 * kSecondNs;  // a tick that is short, within the minute
+  record.interval_ns = 60 * kSecondNs;
+  CHECK(measured.add(record));
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/http/client.hpp"
+#include "common/http/crowd.hpp"
 #include "tests/unit/http/raw_socket.hpp"
 
 using namespace std::chrono_literals;
@@ -65,7 +66,7 @@ TEST_CASE("garbage bytes are answered 400 and the server goes on") {
   for (const std::string& garbage :
        {std::string("\x00\xff\x16\x03garbage\r\n\r\n", 15), std::string("GET\r\n\r\n"),
         std::string("GET / HTTP/9.9\r\n\r\n"), std::string("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n"),
-        std::string("POST /echo HTTP/1.1\r\nContent-Length: -1\r\n\r\n")}) {
+        std::string("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n")}) {
     const RawSocket socket(f.server->port());
     socket.send(garbage);
     CHECK(first_line(socket.read_to_end()) == "HTTP/1.1 400 Bad Request");
@@ -76,7 +77,7 @@ TEST_CASE("garbage bytes are answered 400 and the server goes on") {
 TEST_CASE("a client that leaves in the middle harms nobody") {
   const Fixture f;
   for (const char* part :
-       {"", "G", "POST /echo HTTP/1.1\r\n", "POST /echo HTTP/1.1\r\nContent-Length: 100\r\n\r\nabc"}) {
+       {"", "G", "POST /echo HTTP/1.1\r\n", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"}) {
     RawSocket(f.server->port()).send(part);
     CHECK(f.lives());
   }
@@ -88,7 +89,7 @@ TEST_CASE("a body over the limit is 413, whether announced or chunked") {
   CHECK(client.request("POST", "/echo", std::string(1000, 'x'), 10s)->status == 200);
   CHECK(client.request("POST", "/echo", std::string(1001, 'x'), 10s)->status == 413);
   const RawSocket socket(f.server->port());
-  socket.send("POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'x') +
+  socket.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" + std::string(2000, 'x') +
               "\r\n0\r\n\r\n");
   CHECK(first_line(socket.read_to_end()) == "HTTP/1.1 413 Payload Too Large");
   CHECK(f.lives());
@@ -209,20 +210,101 @@ TEST_CASE("several threads are answered at the same time") {
   CHECK(good == 400);
 }
 
-TEST_CASE("connections over the limit are refused with 503 and room comes back") {
-  const Fixture f({.max_connections = 2});
-  {
-    auto first = f.client();
-    auto second = f.client();
-    CHECK(first.request("GET", "/hello", "", 10s)->status == 200);
-    CHECK(second.request("GET", "/hello", "", 10s)->status == 200);
-    const RawSocket third(f.server->port());
-    CHECK(first_line(third.read_to_end()) == "HTTP/1.1 503 Service Unavailable");
+TEST_CASE("connections over the limit are refused with 503 while all are at work, and room comes back") {
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  std::atomic<int> inside = 0;
+  std::map<std::string, Handler> routes;
+  routes["GET /slow"] = [&](const Request&) {
+    ++inside;
+    released.wait();
+    return Response{200, "text/plain", "done"};
+  };
+  routes["GET /hello"] = [](const Request&) { return Response{200, "text/plain", "hello you"}; };
+  const Log log = Log::silent();
+  constexpr int kAll = 2 + static_cast<int>(wattle::http::kKeptForLoopback);
+  ServerOptions options{.max_connections = 2};
+  options.threads = kAll + 1;
+  const auto server = Server::start(options, std::move(routes), log);
+  REQUIRE(server);
+  std::vector<RawSocket> busy;
+  for (int i = 0; i < kAll; ++i) {  // two, and those that are kept for loopback
+    busy.emplace_back(server->port());
+    busy.back().send("GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    while (inside.load() <= i) std::this_thread::yield();
   }
-  // The server sees the two ends only after a moment: an answer of 503 until then is right.
-  bool again = false;
-  for (int i = 0; i < 10000 && !again; ++i) again = f.lives();
-  CHECK(again);
+  const RawSocket another(server->port());
+  CHECK(first_line(another.read_to_end()) == "HTTP/1.1 503 Service Unavailable");
+  release.set_value();
+  for (const auto& socket : busy) CHECK(first_line(socket.read_to_end()) == "HTTP/1.1 200 OK");
+  CHECK(Client("127.0.0.1", server->port()).request("GET", "/hello", "", 10s)->status == 200);
+}
+
+TEST_CASE("connections that dribble a header own no port: who asks is answered, however many they are") {
+  ServerOptions options{.max_connections = 16, .request_timeout = 300s};
+  options.refusals = std::make_shared<wattle::http::RefusalCounts>();
+  const Fixture f(options);
+  std::vector<RawSocket> dribbling;
+  for (int i = 0; i < 100; ++i) {
+    dribbling.emplace_back(f.server->port());
+    dribbling.back().send("GET /hello HTTP/1.1\r\nX-Slow: ");
+    if (i % 10 == 9) CHECK(f.lives());
+  }
+  CHECK(dribbling.front().read_to_end().empty());  // the oldest went first
+  dribbling.back().send("x\r\nHost: a\r\n\r\n");
+  CHECK(dribbling.back().read_until("hello you").ends_with("hello you"));
+  CHECK(options.refusals->get(wattle::http::Refused::too_many) >= 84);
+}
+
+TEST_CASE("connections that wait between requests give way to one that asks") {
+  const Fixture f({.max_connections = 4});
+  std::vector<RawSocket> idle;
+  for (int i = 0; i < 12; ++i) {
+    idle.emplace_back(f.server->port());
+    idle.back().send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(first_line(idle.back().read_until("hello you")) == "HTTP/1.1 200 OK");
+  }
+  CHECK(idle.front().read_to_end().empty());
+  CHECK(f.lives());
+}
+
+TEST_CASE("no second request hides in the first: what readers may take for another end is refused and closed") {
+  const Fixture f;
+  const std::string hidden = "GET /hello?name=hidden HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string start = "POST /echo HTTP/1.1\r\n", host = "Host: a\r\n", chunk = "5\r\nhello\r\n0\r\n\r\n";
+  for (const std::string& request : {
+           start + host + "Transfer-Encoding: xchunked\r\n\r\n" + hidden,
+           start + host + "Transfer-Encoding: chunked, identity\r\n\r\n" + hidden,
+           start + host + "Transfer-Encoding: gzip, chunked\r\n\r\n" + chunk + hidden,
+           start + host + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n" + chunk + hidden,
+           start + host + "Transfer-Encoding:\r\n chunked\r\n\r\n" + chunk + hidden,
+           start + host + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n" + chunk + hidden,
+           start + host + "Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde" + hidden,
+           "POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + hidden,
+           start + host + "TE: xchunked\r\n\r\n" + hidden,
+           start + host + "X: a\r\n b\r\n\r\n" + hidden,
+           start + host + "X: a\r\n\tContent-Length: 5\r\n\r\n" + hidden,
+           start + host + "X: a\nContent-Length: 50\r\n\r\n" + hidden,
+           start + host + "X: a\rb\r\n\r\n" + hidden,
+           start + host + host + "\r\n" + hidden,
+           start + "\r\n" + hidden,
+           start + "Content-Length: 0\r\n\r\n" + hidden,
+       }) {
+    CAPTURE(request);
+    const RawSocket socket(f.server->port());
+    socket.send(request);
+    const std::string answers = socket.read_to_end();
+    CHECK(first_line(answers).ends_with(" 400 Bad Request"));
+    CHECK(answers.find("HTTP/", 1) == std::string::npos);  // the only one, and then the end
+  }
+  // What is sound goes on: one of 1.0 needs no Host, chunks in any case of letters, a header in parts.
+  const RawSocket old(f.server->port());
+  old.send("GET /hello HTTP/1.0\r\n\r\n");
+  CHECK(old.read_to_end().ends_with("hello you"));
+  const RawSocket chunked(f.server->port());
+  for (const char byte : start + host + "TE: trailers\r\nTransfer-Encoding: Chunked\r\n\r\n" + chunk)
+    chunked.send(std::string(1, byte));
+  CHECK(chunked.read_until("hello").ends_with("hello"));
 }
 
 TEST_CASE("stopping lets the answer under way arrive and closes the rest") {

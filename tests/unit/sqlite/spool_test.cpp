@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -259,4 +260,73 @@ TEST_CASE("the log that a killed process left gives its space back, and every re
   CHECK(seqs(rig.spool->peek_after({}, 1000)) == range(1, 200));
   rig.fill(201, 210);
   CHECK(seqs(rig.spool->peek_after({}, 1000)) == range(1, 210));
+}
+
+TEST_CASE(
+    "a spool whose log or whole content is gone says what may be missing, one that was stopped in order says nothing") {
+  Rig rig;
+  rig.fill(1, 5);
+  rig.open();
+  CHECK(rig.spool->news().empty());
+  CHECK(rig.drain() == range(1, 5));
+  rig.fill(6, 9);
+  // As a process that is killed leaves its files.
+  const test::TempDir killed;
+  for (const char* suffix : {"", "-wal", "-open"}) {
+    REQUIRE(std::filesystem::exists(rig.options.path + suffix));
+    std::filesystem::copy_file(rig.options.path + suffix, killed.file("spool.db") + suffix);
+  }
+  rig.options.path = killed.file("spool.db");
+  std::string what;
+  SUBCASE("nothing is") {}
+  SUBCASE("the log is") {
+    std::filesystem::remove(rig.options.path + "-wal");
+    what = "is gone, though the process before was not stopped in order";
+  }
+  SUBCASE("the log was cut to nothing") {
+    std::filesystem::resize_file(rig.options.path + "-wal", 0);
+    what = "is gone, though the process before was not stopped in order";
+  }
+  SUBCASE("the file was cut to nothing") {
+    std::filesystem::resize_file(rig.options.path, 0);
+    what = "is empty";
+  }
+  SUBCASE("the file is") {
+    std::filesystem::remove(rig.options.path);
+    std::filesystem::remove(rig.options.path + "-wal");
+    what = "is gone";
+  }
+  rig.open();
+  const auto news = rig.spool->news();
+  REQUIRE(news.size() == (what.empty() ? 0 : 1));
+  if (!what.empty()) {
+    CHECK(news.front().subject.starts_with(rig.options.path));
+    CHECK(news.front().what.find(what) == 0);
+    CHECK(news.front().mend.find("may be missing") != std::string::npos);
+  }
+  rig.fill(10, 12);
+  const Seqs found = rig.drain();
+  CHECK(found.back() == 12);
+  rig.open();
+  CHECK(rig.spool->news().empty());
+}
+
+TEST_CASE("what is no file is moved aside, and the spool goes on with one of its own that nobody else may read") {
+  Rig rig;
+  rig.spool.reset();
+  std::filesystem::remove(rig.options.path);
+  SUBCASE("a FIFO") { REQUIRE(::mkfifo(rig.options.path.c_str(), 0600) == 0); }
+  SUBCASE("a directory") { std::filesystem::create_directory(rig.options.path); }
+  SUBCASE("a directory where the log should be") { std::filesystem::create_directory(rig.options.path + "-wal"); }
+  rig.open();
+  const auto news = rig.spool->news();
+  REQUIRE(news.size() == 1);
+  CHECK(news.front().what.find(", no file") != std::string::npos);
+  rig.fill(1, 3);
+  CHECK(rig.drain() == range(1, 3));
+  for (const char* suffix : {"", "-wal", "-open"}) {
+    struct stat info {};
+    REQUIRE(::stat((rig.options.path + suffix).c_str(), &info) == 0);
+    CHECK((info.st_mode & 07777U) == 0600);
+  }
 }

@@ -1,15 +1,27 @@
-#include "cli/utf8.hpp"
+#include "common/printable.hpp"
 
 #include <array>
 #include <utility>
 
-namespace wattle::cli {
+namespace wattle {
 
 namespace {
 constexpr char32_t kReplacement = 0xFFFD;
 using Range = std::pair<char32_t, char32_t>;
-constexpr std::array<Range, 6> kCombining{
-    {{0x300, 0x36F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
+constexpr std::array<Range, 4> kCombining{{{0x300, 0x36F}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x20D0, 0x20FF}}};
+constexpr std::array<Range, 32> kUnfit{{
+    {0x00, 0x1F},       {0x7F, 0xA0},       {0xAD, 0xAD},      // control characters, blanks, soft hyphen
+    {0x34F, 0x34F},     {0x600, 0x605},     {0x61C, 0x61C},    // joiners and marks of direction
+    {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},    // format characters of Arabic and Syriac
+    {0x8E2, 0x8E2},     {0x115F, 0x1160},   {0x1680, 0x1680},  // fillers of Hangul, blanks
+    {0x17B4, 0x17B5},   {0x180B, 0x180F},   {0x2000, 0x200F},  // blanks, zero width, marks of direction
+    {0x2028, 0x202F},   {0x205F, 0x206F},   {0x2800, 0x2800},  // lines, embeddings, overrides, isolates
+    {0x3000, 0x3000},   {0x3164, 0x3164},   {0xFDD0, 0xFDEF},  // blanks, fillers, what is no character
+    {0xFE00, 0xFE0F},                                          // variation selectors
+    {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFC},  // byte order mark, annotations
+    {0xFFFE, 0xFFFF},   {0x110BD, 0x110BD}, {0x110CD, 0x110CD},  {0x13430, 0x1343F},
+    {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0x10FFFF},  // tags, private use: nobody knows what they look like
+}};
 // East Asian Width W and F, and emoji, to the block.
 constexpr std::array<Range, 7> kWide{{{0x1100, 0x115F},
                                       {0x2E80, 0xA4CF},
@@ -87,11 +99,14 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+bool is_printable(char32_t code_point) { return code_point < 0x7F ? code_point >= 0x20 : !within(kUnfit, code_point); }
+
 std::string printable(std::string_view text) {
   std::string out;
+  out.reserve(text.size());
   while (!text.empty()) {
     const char32_t code_point = take_code_point(text);
-    append_utf8(out, code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0) ? U'?' : code_point);
+    append_utf8(out, is_printable(code_point) ? code_point : U'?');
   }
   return out;
 }
@@ -107,4 +122,4 @@ std::string printable_lines(std::string_view text) {
   }
 }
 
-}  // namespace wattle::cli
+}  // namespace wattle

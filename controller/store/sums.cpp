@@ -1,0 +1,20 @@
+#include "controller/store/sums.hpp"
+
+namespace wattle::controller {
+
+std::string at_most(const std::string& sum) { return "min(" + std::to_string(kMostSum) + ", " + sum + ")"; }
+
+// In two halves, none of which can grow too large whatever the rows hold.
+std::string summed(const std::string& column) {
+  return at_most("(min(" + std::to_string(kMostSum >> 32) + ", sum(" + column + " >> 32)) << 32) + sum(" + column +
+                 " & 4294967295)");
+}
+
+std::string ledger_added() {
+  std::string out;
+  for (const char* column : {"records", "energy_uj", "estimated_uj", "cpu_us"})
+    out += (out.empty() ? "" : ", ") + std::string(column) + "=" + at_most(std::string(column) + "+excluded." + column);
+  return out;
+}
+
+}  // namespace wattle::controller
