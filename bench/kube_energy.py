@@ -115,7 +115,7 @@ def one_seed(binaries, seed, options):
         plane.start_scheduler("most", profile="most", plugin_config=MOST_ALLOCATED)
         extender = house.extender()
         del extender["filterVerb"]
-        plane.start_scheduler("wattle", profile="wattle", extenders=[extender], features={"OpportunisticBatching": False})
+        plane.start_scheduler("wattle", profile="wattle", extenders=[extender])
         wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
         trial = Trial(house, seed, options)
         span = options.warm_up + options.measure

@@ -3,6 +3,7 @@
 // Secret wattle-shim       shim.key, shim.key.pub
 // Secret wattle-operator   operator.key, operator.key.pub
 // Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (who the other two are)
+// Secret wattle-metrics    token, which whoever reads metrics must show: the same in both namespaces
 // ConfigMap wattle-public  controller.pub, ca.pem: in the controller's namespace and in the agents'
 //
 // What is there is left alone, so that the command may run again at any time; the controller's Secret is made last of the three.
@@ -17,6 +18,7 @@
 #include "common/base64.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "common/enrol_tokens.hpp"
 #include "common/http/certificate.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/keys.hpp"
@@ -138,6 +140,14 @@ Status make_all(Cluster& cluster, const std::string& control, const std::string&
     if (text("allow").find(key) == std::string::npos)
       return fail(Errc::conflict, "Secret " + control + "/wattle-controller", "its `allow` lacks the key " + key,
                   "add it there, or delete the Secret so that it is made anew");
+  const auto metrics = [&](const std::string& name_space, const std::function<Result<Texts>()>& make) {
+    return secret(cluster, name_space, "wattle-metrics", out, make);
+  };
+  WATTLE_TRY(const Texts shown, metrics(control, []() -> Result<Texts> {
+               WATTLE_TRY(std::string word, make_enrol_token());
+               return Texts{{"token", std::move(word)}};
+             }));
+  WATTLE_CHECK(metrics(agents, [&shown]() -> Result<Texts> { return shown; }));
   WATTLE_CHECK(
       publish(cluster, control, {{"controller.pub", text("controller.key.pub")}, {"ca.pem", text("tls.crt")}}, out));
   return publish(cluster, agents, {{"ca.pem", text("tls.crt")}}, out);

@@ -18,10 +18,11 @@ sys.path.insert(0, str(HERE.parent / "tests/e2e/kube"))
 import assets  # noqa: E402
 
 # What only Helm needs: kustomize names generated ConfigMaps by their content, and leaves nothing behind that it would have to keep.
-OF_HELM = re.compile(r"^ *annotations: \{(wattle\.dev/config|helm\.sh/)[^}]*\}\n", re.MULTILINE)
+OF_HELM = re.compile(r"^ *annotations: \{helm\.sh/[^}]*\}\n|^ *annotations:\n *wattle\.dev/config: .*\n", re.MULTILINE)
 # Within a file; whatever order a version of Helm gives them in.
 ORDER = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "PersistentVolumeClaim",
          "DaemonSet", "Deployment", "Job", "PodDisruptionBudget", "Service", "ConfigMap")
+KUBE = "v1.35.4"  # of the cluster that the base is rendered for; kustomize cannot ask one
 HEAD = "# Made by k8s/render.py from k8s/chart: change the chart, or an overlay of your own.\n"
 KUSTOMIZATION = HEAD + """\
 # kubectl apply -k k8s/base      (docs/operations.md, "On Kubernetes")
@@ -31,16 +32,16 @@ resources:
 {resources}
 configMapGenerator:
 {generators}
-# Where your images are. The scheduler's must be of the cluster's own minor version; before 1.35 take its feature gate away, too.
+# Where your images are, in an overlay of your own (k8s/overlay). The scheduler's must be of the cluster's own minor version.
 images:
 {images}
 """
 
 
-def rendered(*options):
-    """The chart's text, or a Missing. A helm that is built from its module takes every cluster for one of version 1.20."""
+def rendered(*options, kube=KUBE):
+    """The chart's text for a cluster of that version, or a Missing."""
     ran = subprocess.run([str(assets.helm(may_build=False)), "template", "wattle", str(HERE / "chart"), "--namespace", "kube-system",
-                          "--kube-version", assets.VERSION, *options],
+                          "--kube-version", kube, *options],
                          capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise ValueError(ran.stderr.strip())

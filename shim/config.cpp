@@ -24,6 +24,13 @@ Result<ShimConfig> read(config::Document document) {
   out.threads = static_cast<unsigned>(threads);
   http::read_access(listen, out.listen_address, false, out.listen_access);
 
+  config::Section web = root.section("http");
+  web.read("address", out.http_address);
+  int http_port = -1;
+  web.read("port", http_port, {.min = 0, .max = 65535});
+  if (http_port >= 0) out.http_port = static_cast<std::uint16_t>(http_port);
+  http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", true, out.http_access);
+
   config::Section controller = root.section("controller");
   read_endpoint(controller, "ask", out.ask_endpoint);
   read_endpoint(controller, "feed", out.feed_endpoint);

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/http/access.hpp"
@@ -19,6 +20,10 @@ struct ShimConfig {
   std::uint16_t listen_port = 8888;
   http::Access listen_access;  // a token guards /metrics alone: kube-scheduler shows none
   unsigned threads = 4;        // requests answered at the same time
+  // A second endpoint, for probes and metrics alone: where kube-scheduler is asked on loopback, and others come by the network.
+  std::string http_address = "127.0.0.1";
+  std::optional<std::uint16_t> http_port;  // absent: none
+  http::Access http_access;
   std::string ask_endpoint = "tcp://127.0.0.1:7462";
   std::string feed_endpoint = "tcp://127.0.0.1:7461";
   std::string key_file;                    // the shim's own key pair

@@ -20,6 +20,7 @@ namespace {
 // Whole nodes instead of names are 22 MB at 5,000. Two of those are read and answered at a time: the unit gives us 256 MiB.
 constexpr std::size_t kMaxBodyBytes = 32 << 20;
 constexpr std::size_t kMaxBodiesBytes = 64 << 20;
+constexpr unsigned kPageThreads = 2;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 }  // namespace
 
@@ -36,6 +37,8 @@ struct Service::Impl {
             [this](const std::string& target, std::chrono::milliseconds deadline) { return latency(target, deadline); },
             clock, config.deadline) {}
 
+  using Routes = std::map<std::string, http::Handler>;
+  Routes page_routes();
   http::Response prioritize(const http::Request& request);
   http::Response filter_nodes(const http::Request& request);
   Result<std::string> latency(const std::string& target, std::chrono::milliseconds deadline);
@@ -53,7 +56,7 @@ struct Service::Impl {
   LatencyVeto veto;
   std::atomic<bool> without_controller = false;
   std::unique_ptr<Feed> feed;
-  std::optional<http::Server> server;  // goes first: its handlers use all the rest
+  std::optional<http::Server> server, web;  // go first: their handlers use all the rest
 };
 
 http::Response Service::Impl::prioritize(const http::Request& request) {
@@ -101,6 +104,24 @@ http::Response Service::Impl::filter_nodes(const http::Request& request) {
   return response;
 }
 
+// What both endpoints show.
+Service::Impl::Routes Service::Impl::page_routes() {
+  Routes routes;
+  routes["GET /metrics"] = [this](const http::Request&) {
+    const MonoTime now = clock.mono();
+    metrics.board(board.state(now), board.age(now));
+    metrics.refused(*refusals);
+    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page()};
+  };
+  routes["GET /livez"] = [](const http::Request&) { return http::Response{200, std::string(kText), "ok\n"}; };
+  routes["GET /readyz"] = [this](const http::Request&) {
+    const std::string controller = without_controller ? "does not answer" : "ok";
+    const std::string state(to_string(board.state(clock.mono())));
+    return http::Response{200, std::string(kText), "ok\ncontroller: " + controller + "\nboard: " + state + "\n"};
+  };
+  return routes;
+}
+
 // One line when the controller goes and one when it is back, not one per pod.
 void Service::Impl::tell_change(const std::string& failure, std::string_view from) {
   const bool failed = !failure.empty();
@@ -115,6 +136,9 @@ Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Service::Service(Service&&) noexcept = default;
 Service::~Service() = default;
 std::uint16_t Service::port() const { return impl_->server->port(); }
+std::optional<std::uint16_t> Service::http_port() const {
+  return impl_->web ? std::optional(impl_->web->port()) : std::nullopt;
+}
 
 Result<Service> Service::start(const ShimConfig& config, const Clock& clock, const Log& log) {
   transport::ClientOptions ask;
@@ -129,21 +153,9 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   Impl* self = impl.get();
   WATTLE_TRY(impl->feed, Feed::start(impl->context, feed, impl->board, clock, log));
 
-  std::map<std::string, http::Handler> routes;
+  Impl::Routes routes = self->page_routes();
   routes["POST /prioritize"] = [self](const http::Request& request) { return self->prioritize(request); };
   routes["POST /filter"] = [self](const http::Request& request) { return self->filter_nodes(request); };
-  routes["GET /metrics"] = [self](const http::Request&) {
-    const MonoTime now = self->clock.mono();
-    self->metrics.board(self->board.state(now), self->board.age(now));
-    self->metrics.refused(*self->refusals);
-    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", self->metrics.page()};
-  };
-  routes["GET /livez"] = [](const http::Request&) { return http::Response{200, std::string(kText), "ok\n"}; };
-  routes["GET /readyz"] = [self](const http::Request&) {
-    const std::string controller = self->without_controller ? "does not answer" : "ok";
-    const std::string board(to_string(self->board.state(self->clock.mono())));
-    return http::Response{200, std::string(kText), "ok\ncontroller: " + controller + "\nboard: " + board + "\n"};
-  };
   http::ServerOptions options;
   options.address = config.listen_address;
   options.port = config.listen_port;
@@ -157,6 +169,17 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   options.refusals = impl->refusals;
   WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
   impl->server.emplace(std::move(server));
+  if (config.http_port) {
+    http::ServerOptions pages;
+    pages.address = config.http_address;
+    pages.port = *config.http_port;
+    pages.threads = kPageThreads;
+    pages.tls = config.http_access.tls;
+    pages.token_file = config.http_access.token_file;
+    pages.refusals = impl->refusals;
+    WATTLE_TRY(http::Server web, http::Server::start(pages, self->page_routes(), log));
+    impl->web.emplace(std::move(web));
+  }
   return Service(std::move(impl));
 }
 

@@ -1,4 +1,5 @@
-// service: a running shim: the HTTP server in front, the ask pool and the feed behind.
+// service: a running shim: the HTTP server in front, the ask pool and the feed behind; where it is told to, a second one for probes
+//          and metrics alone.
 // Rules    POST /prioritize and /filter answer every well-formed request with 200; a malformed one with 400 that names the mistake, but
 //          filter passes the nodes of one whose names can be read: an error there would fail the pod.
 //          /readyz is 200 as soon as it listens, since it can always answer; its body tells how
@@ -8,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
@@ -23,6 +25,7 @@ class Service {
   Service(Service&&) noexcept;
   ~Service();
   std::uint16_t port() const;
+  std::optional<std::uint16_t> http_port() const;  // of the second endpoint, where the configuration names one
 
  private:
   struct Impl;

@@ -13,7 +13,6 @@ namespace wattle::cli {
 
 namespace {
 using Json = nlohmann::ordered_json;
-constexpr const char* kChartScheduler = "v1.35.4";
 constexpr MinorVersion kBpfKernel{5, 12};
 constexpr MinorVersion kSeccompContainerd{1, 6};  // its default profile lets CAP_BPF reach bpf(2) from 1.6.9 on
 
@@ -66,9 +65,13 @@ std::vector<Finding> judge_version(const Json& document, const std::string& sche
     out.warn("version", text + " is newer than what was tried, " + kNewestKube.text(), "try it in shadow first");
   else
     out.ok("version", text);
-  const std::string tag = scheduler_tag.empty() ? kChartScheduler : scheduler_tag;
+  const std::string& tag = scheduler_tag;
+  if (tag.empty()) {
+    out.ok("scheduler.tag", "the chart takes the cluster's own, " + text);
+    return std::move(out).all();
+  }
   const auto scheduler = parse_version(tag);
-  const std::string mend = "set scheduler.tag to v" + server->text() + " and its newest patch";
+  const std::string mend = "leave scheduler.tag empty, or set it to v" + server->text() + " and its newest patch";
   if (scheduler && *scheduler > *server)
     out.failed("scheduler.tag", tag + " is newer than the API server, " + text, mend);
   else if (scheduler && (scheduler->major < server->major || scheduler->minor + 1 < server->minor))

@@ -13,7 +13,7 @@
 
 namespace wattle::cli {
 
-// `scheduler_tag`: of the second kube-scheduler that is to run; empty: the chart's.
+// `scheduler_tag`: of the second kube-scheduler that is to run; empty: the chart takes the cluster's.
 std::vector<Finding> judge_version(const nlohmann::ordered_json& version, const std::string& scheduler_tag);
 // `wanted`: the storage class that the values name for the controller's volume; empty: the cluster's default one.
 std::vector<Finding> judge_storage(const std::vector<nlohmann::ordered_json>& classes, const std::string& wanted);

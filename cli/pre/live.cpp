@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/pre/cluster_rules.hpp"
+#include "cli/pre/expiry.hpp"
+#include "cli/pre/neighbours.hpp"
 #include "cli/view.hpp"
 
 namespace wattle::cli {
@@ -43,6 +45,34 @@ std::vector<Json> items_of(const Json& list) {
   return {list["items"].begin(), list["items"].end()};
 }
 
+// All pages.
+Result<std::vector<Json>> list_all(Cluster& cluster, const std::string& target) {
+  std::vector<Json> found;
+  std::string next;
+  for (std::size_t page = 0; page < kMaxPages; ++page) {
+    WATTLE_TRY(Json list, cluster.get(target + "?limit=500" + (next.empty() ? "" : "&continue=" + next)));
+    for (Json& one : items_of(list)) found.push_back(std::move(one));
+    next = View(list)["metadata"]["continue"].text_or("");
+    if (next.empty()) break;
+  }
+  return found;
+}
+
+Result<std::vector<Finding>> examine_neighbours(Cluster& cluster) {
+  Neighbourhood seen;
+  WATTLE_TRY(seen.groups, cluster.get("/apis"));
+  for (const char* target : {"/apis/apps/v1/deployments", "/apis/batch/v1/cronjobs"}) {
+    WATTLE_TRY(auto found, list_all(cluster, target));
+    for (Json& one : found) seen.workloads.push_back(std::move(one));
+  }
+  if (has_group(seen.groups, "autoscaling.k8s.io")) {
+    WATTLE_TRY(seen.vpas, list_all(cluster, "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"));
+  }
+  WATTLE_TRY(const auto told, cluster.find("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status"));
+  seen.cluster_autoscaler_status = told.has_value();
+  return judge_neighbours(seen);
+}
+
 // What is refused is a finding; what does not answer ends it.
 Status may_not_look(Findings& out, const std::string& name, const Error& error) {
   if (error.code != Errc::denied) return tl::unexpected<Error>(error);
@@ -51,18 +81,7 @@ Status may_not_look(Findings& out, const std::string& name, const Error& error) 
 }
 }  // namespace
 
-Result<std::vector<Json>> list_nodes(Cluster& cluster) {
-  std::vector<Json> nodes;
-  std::string next;
-  for (std::size_t page = 0; page < kMaxPages; ++page) {
-    WATTLE_TRY(Json list, cluster.get("/api/v1/nodes?limit=500" + (next.empty() ? "" : "&continue=" + next)));
-    if (list.contains("items") && list["items"].is_array())
-      for (Json& node : list["items"]) nodes.push_back(std::move(node));
-    next = View(list)["metadata"]["continue"].text_or("");
-    if (next.empty()) break;
-  }
-  return nodes;
-}
+Result<std::vector<Json>> list_nodes(Cluster& cluster) { return list_all(cluster, "/api/v1/nodes"); }
 
 Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installation& installation) {
   Findings out("cluster");
@@ -90,6 +109,18 @@ Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installatio
     out.take(judge_nodes(*nodes));
   else
     WATTLE_CHECK(may_not_look(out, "nodes", nodes.error()));
+  const auto told = cluster.find("/api/v1/namespaces/" + installation.control + "/configmaps/wattle-public");
+  if (told && *told)
+    judge_expiry(out, "certificate.enrol", View(**told)["data"]["ca.pem"].text_or(""), SystemClock().wall(),
+                 "a new tls.crt and tls.key in Secret wattle-controller, that certificate as ca.pem in both ConfigMaps"
+                 " wattle-public, and restart the controller");
+  else if (!told)
+    WATTLE_CHECK(may_not_look(out, "certificate.enrol", told.error()));
+  auto neighbours = examine_neighbours(cluster);
+  if (neighbours)
+    out.take(*std::move(neighbours));
+  else
+    WATTLE_CHECK(may_not_look(out, "neighbours", neighbours.error()));
   return std::move(out).all();
 }
 

@@ -13,7 +13,7 @@ namespace wattle::cli {
 
 struct Installation {
   std::string control = "wattle", agents = "wattle-agent";  // namespaces
-  std::string scheduler_tag;                                // empty: the chart's
+  std::string scheduler_tag;                                // empty: the chart takes the cluster's
   std::string storage_class;                                // of the controller's volume; empty: the cluster's default
   bool own_claim = true;                                    // false: its values name a claim that is there
 };

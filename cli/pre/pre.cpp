@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/pre/expiry.hpp"
 #include "cli/pre/live.hpp"
 #include "cli/pre/scheduler_config.hpp"
 #include "cli/pre/values.hpp"
@@ -43,7 +44,10 @@ Result<std::vector<Finding>> examine(const Arguments& said) {
   }
   for (const std::string& file : said.scheduler_files) {
     WATTLE_TRY(const auto documents, load_yaml(file));
-    all.take(judge_scheduler(documents, file));
+    std::vector<std::string> beside = said.scheduler_files;
+    std::erase(beside, file);
+    all.take(judge_scheduler(documents, file, beside));
+    all.take(judge_extender_certificates(documents, file, SystemClock().wall()));
   }
   if (!said.kubeconfig.empty()) {
     WATTLE_TRY(Cluster cluster, Cluster::open_kubeconfig(said.kubeconfig, said.context));

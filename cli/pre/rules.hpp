@@ -23,8 +23,10 @@ struct MinorVersion {
   std::string text() const { return std::to_string(major) + "." + std::to_string(minor); }
 };
 std::optional<MinorVersion> parse_version(std::string_view text);
-inline constexpr MinorVersion kOldestKube{1, 26};    // has kubescheduler.config.k8s.io/v1 and what the manifests use
-inline constexpr MinorVersion kNewestKube{1, 35};    // what was tried
-inline constexpr MinorVersion kBatchingKube{1, 35};  // opportunistic batching is on from here
+inline constexpr MinorVersion kOldestKube{1, 26};  // has kubescheduler.config.k8s.io/v1 and what the manifests use
+inline constexpr MinorVersion kNewestKube{1, 35};  // what was tried
+// The gate OpportunisticBatching, which a scheduler needs neither on nor off: batching disables itself in a profile that has extenders
+// (computeBatchablePlugins). Known from the first to the last of these; a scheduler that does not know a gate does not start.
+inline constexpr MinorVersion kBatchingGateFirst{1, 35}, kBatchingGateLast{1, 37};
 
 }  // namespace wattle::cli

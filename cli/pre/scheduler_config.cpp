@@ -13,11 +13,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* kOwnLease = "wattle-scheduler";
 constexpr std::string_view kGate = "OpportunisticBatching=";
+constexpr std::string_view kShimPort = "8888";
+constexpr std::string_view kConfig = "--config";
+constexpr std::string_view kManifestConfig = "/etc/kubernetes/wattle/scheduler.yaml";  // docs/operations.md
 
 // "http://127.0.0.1:8888/x" -> host "127.0.0.1", path "/x"
 struct Address {
   bool https = false;
-  std::string host, path;
+  std::string host, port, path;
 };
 std::optional<Address> address_of(std::string_view url) {
   Address out;
@@ -28,7 +31,11 @@ std::optional<Address> address_of(std::string_view url) {
   out.path = url.substr(slash);
   std::string_view host = url.substr(0, slash);
   const auto colon = host.rfind(':');
-  if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) host = host.substr(0, colon);
+  out.port = out.https ? "443" : "80";
+  if (colon != std::string_view::npos && host.find(']', colon) == std::string_view::npos) {
+    out.port = host.substr(colon + 1);
+    host = host.substr(0, colon);
+  }
   out.host = host;
   return out.host.empty() ? std::nullopt : std::optional(out);
 }
@@ -61,6 +68,12 @@ void judge_url(Findings& out, const std::string& name, const View& extender) {
         name + ".urlPrefix",
         "pods' specifications cross the network to " + address->host + " in the clear, and whoever answers is believed",
         "run the shim beside kube-scheduler, or use TLS with client certificates");
+  if (address->port != kShimPort)
+    return out.warn(name + ".urlPrefix",
+                    "asks port " + address->port + ", and the shim listens on " + std::string(kShimPort) +
+                        " unless its listen.port says otherwise; an extender that nobody answers is passed over"
+                        " without a word",
+                    "http://127.0.0.1:" + std::string(kShimPort) + ", or the shim's own port");
   out.ok(name + ".urlPrefix", extender["urlPrefix"].text_or());
 }
 
@@ -158,44 +171,97 @@ std::vector<std::string> command_of(const View& container) {
   return is_one ? words : std::vector<std::string>();
 }
 
-std::optional<bool> batching_of(const std::vector<std::string>& words) {
-  for (const std::string& word : words) {
-    const auto at = word.find(kGate);
-    if (at != std::string::npos) return !word.substr(at + kGate.size()).starts_with("false");
+void judge_gate(Findings& out, const std::vector<std::string>& words, const std::optional<MinorVersion>& version,
+                const std::string& image) {
+  const bool told =
+      std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.find(kGate) != word.npos; });
+  const std::string mend = "take OpportunisticBatching out of --feature-gates";
+  const std::string needless =
+      "the gate OpportunisticBatching does nothing here: batching disables itself in a profile"
+      " that has extenders";
+  if (!told) return;
+  if (!version)
+    out.warn("batching", needless + "; whether '" + image + "' knows it cannot be told, and without it does not start",
+             mend);
+  else if (*version < kBatchingGateFirst || *version > kBatchingGateLast)
+    out.failed("batching",
+               version->text() + " is not known to have the gate OpportunisticBatching (" + kBatchingGateFirst.text() +
+                   " to " + kBatchingGateLast.text() + " have it), and without it does not start",
+               mend);
+  else
+    out.warn("batching", needless + ", and a later scheduler that lacks it does not start", mend);
+}
+
+// The value of `--config=X` or `--config X`.
+std::optional<std::string> config_of(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == kConfig) return i + 1 < words.size() ? words[i + 1] : "";
+    if (word.starts_with(kConfig) && word.substr(kConfig.size()).starts_with('='))
+      return std::string(word.substr(kConfig.size() + 1));
   }
   return std::nullopt;
 }
 
-std::vector<Finding> judge_container(const View& container, const std::string& where) {
+// Where a file of the container comes from: the volume's own words, or nothing where no mount covers it.
+struct Origin {
+  std::string volume;  // its name
+  std::string path;    // on the host, of a volume hostPath; else empty
+};
+std::optional<Origin> origin_of(const std::string& file, const View& spec, const View& container) {
+  std::string best, volume;
+  for (const View& mount : container["volumeMounts"].items()) {
+    const std::string at = mount["mountPath"].text_or("");
+    if (at.size() <= best.size() || !(file == at || file.starts_with(at + "/"))) continue;
+    best = at;
+    volume = mount["name"].text_or("");
+  }
+  if (best.empty()) return std::nullopt;
+  for (const View& one : spec["volumes"].items())
+    if (one["name"].text() == volume && one["hostPath"]["path"].present())
+      return Origin{volume, one["hostPath"]["path"].text_or("") + file.substr(best.size())};
+  return Origin{volume, ""};
+}
+
+// Without `--config` its extenders are read from nowhere, and it says nothing of it.
+void judge_config_flag(Findings& out, const std::vector<std::string>& words, const View& spec, const View& container,
+                       const std::vector<std::string>& beside) {
+  const auto file = config_of(words);
+  const std::string mend = "--config=" + std::string(kManifestConfig) + ", and a mount of its folder";
+  if (!file || file->empty())
+    return out.failed("config", "no --config: kube-scheduler reads no configuration, and Wattle is never asked", mend);
+  const auto origin = origin_of(*file, spec, container);
+  if (!origin)
+    return out.failed("config", *file + " is below no mount of the container: kube-scheduler does not start", mend);
+  if (origin->path.empty()) return out.ok("config", *file + ", of the volume " + origin->volume);
+  const bool looked_at = std::find(beside.begin(), beside.end(), origin->path) != beside.end();
+  if (looked_at || (beside.empty() && origin->path == kManifestConfig)) return out.ok("config", origin->path);
+  out.warn("config",
+           beside.empty() ? "reads " + origin->path + ", and not " + std::string(kManifestConfig)
+                          : "reads " + origin->path + ", which is none of the files that were named",
+           "look whether that file has the extender: --scheduler " + origin->path);
+}
+
+std::vector<Finding> judge_container(const View& spec, const View& container, const std::string& where,
+                                     const std::vector<std::string>& beside) {
   Findings out(where);
   const auto words = command_of(container);
   if (words.empty()) return {};
   const std::string image = container["image"].text_or("");
   const auto version = parse_version(std::string_view(image).substr(std::min(image.rfind(':') + 1, image.size())));
-  const auto batching = batching_of(words);
-  if (!version) {
-    out.warn("batching", "the version cannot be told from the image '" + image + "'",
-             "from 1.35 on: --feature-gates=OpportunisticBatching=false");
-  } else if (*version < kBatchingKube && batching) {
-    out.failed("batching", version->text() + " does not know the gate OpportunisticBatching, and does not start",
-               "take the gate away");
-  } else if (*version >= kBatchingKube && batching.value_or(true)) {
-    out.failed("batching",
-               "opportunistic batching is on: it reuses results and skips the shim just when the last node filled",
-               "--feature-gates=OpportunisticBatching=false");
-  } else {
-    out.ok("batching", "off");
-  }
+  judge_config_flag(out, words, spec, container, beside);
+  judge_gate(out, words, version, image);
   if (version && *version < kOldestKube)
     out.failed("version", version->text() + " is too old", kOldestKube.text() + " or later");
   return std::move(out).all();
 }
 
-void judge_document(Findings& out, const View& document, const std::string& where) {
+void judge_document(Findings& out, const View& document, const std::string& where,
+                    const std::vector<std::string>& beside) {
   const std::string kind = document["kind"].text_or("");
   if (kind == "KubeSchedulerConfiguration") out.take(judge_configuration(document, where));
   if (kind == "List")
-    for (const View& item : document["items"].items()) judge_document(out, item, where);
+    for (const View& item : document["items"].items()) judge_document(out, item, where, beside);
   if (kind == "ConfigMap")
     for (const auto& [key, value] : document["data"].members()) {
       const std::string text = value.text_or(""), inside = where + "#" + key;
@@ -205,16 +271,17 @@ void judge_document(Findings& out, const View& document, const std::string& wher
         out.add("yaml", State::failed, documents.error().subject + ": " + documents.error().what, "");
         continue;
       }
-      for (const Json& one : *documents) judge_document(out, View(one), inside);
+      for (const Json& one : *documents) judge_document(out, View(one), inside, beside);
     }
   const View spec = kind == "Pod" ? document["spec"] : document["spec"]["template"]["spec"];
-  for (const View& container : spec["containers"].items()) out.take(judge_container(container, where));
+  for (const View& container : spec["containers"].items()) out.take(judge_container(spec, container, where, beside));
 }
 }  // namespace
 
-std::vector<Finding> judge_scheduler(const std::vector<Json>& documents, const std::string& where) {
+std::vector<Finding> judge_scheduler(const std::vector<Json>& documents, const std::string& where,
+                                     const std::vector<std::string>& beside) {
   Findings out(where);
-  for (const Json& document : documents) judge_document(out, View(document), where);
+  for (const Json& document : documents) judge_document(out, View(document), where, beside);
   std::vector<Finding> all = std::move(out).all();
   if (all.empty())
     all.push_back({where, "scheduler", State::failed,

@@ -1,6 +1,6 @@
 // scheduler_config: what a kube-scheduler is told, held against what its extender needs.
 // Source   documents of YAML: a KubeSchedulerConfiguration, a ConfigMap that holds one, and a Pod, Deployment or DaemonSet that runs
-//          kube-scheduler (its command line has the feature gates); a List of them; others are passed over
+//          kube-scheduler (its command line has --config and the feature gates); a List of them; others are passed over
 // Errors   findings; a text within a ConfigMap that is no YAML is one
 // Threads  pure
 #pragma once
@@ -13,6 +13,8 @@
 
 namespace wattle::cli {
 
-std::vector<Finding> judge_scheduler(const std::vector<nlohmann::ordered_json>& documents, const std::string& where);
+// `beside`: the other files that are looked at, one of which a manifest's --config should name.
+std::vector<Finding> judge_scheduler(const std::vector<nlohmann::ordered_json>& documents, const std::string& where,
+                                     const std::vector<std::string>& beside = {});
 
 }  // namespace wattle::cli

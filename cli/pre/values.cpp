@@ -16,11 +16,11 @@ void judge_scheduler_part(Findings& out, const View& scheduler, const View& shim
   if (scheduler["httpTimeout"].present()) judge_timeout(out, "scheduler.httpTimeout", scheduler["httpTimeout"].text());
   if (scheduler["percentageOfNodesToScore"].present())
     judge_sampling(out, "scheduler.percentageOfNodesToScore", scheduler["percentageOfNodesToScore"].number());
-  if (const auto tag = scheduler["tag"].text()) {
+  if (const auto tag = scheduler["tag"].text(); tag && !tag->empty()) {
     const auto version = parse_version(*tag);
     if (!version)
       out.failed("scheduler.tag", "'" + *tag + "' tells no version",
-                 "as in v1.35.4, of the cluster's own minor version");
+                 "leave it empty for the cluster's own version, or as in v1.35.4");
     else if (*version < kOldestKube)
       out.failed("scheduler.tag", version->text() + " is too old", kOldestKube.text() + " or later");
     else
@@ -49,9 +49,10 @@ void judge_installation(Findings& out, const View& values) {
     out.warn("keys.bootstrap", "Secrets wattle-controller, wattle-shim and ConfigMaps wattle-public must be there",
              "wattle keys bootstrap --kubeconfig FILE makes them");
   if (values["networkPolicy"]["enabled"].flag() == false)
-    out.warn("networkPolicy.enabled",
-             "ports 8050, 8888 and 9460 are open to the whole cluster, energy per workload among what they tell",
-             "leave it on, or give http.tls and http.token_file below config");
+    out.warn(
+        "networkPolicy.enabled",
+        "the whole cluster reaches 8050, 9460 and 9462; without the token of Secret wattle-metrics they tell nothing",
+        "leave it on");
   const View names = values["namespaces"];
   const auto control = names["control"].text(), agents = names["agents"].text();
   if (control.value_or("wattle") == agents.value_or("wattle-agent"))

@@ -6,6 +6,7 @@
 #include <openssl/x509v3.h>
 
 #include <cassert>
+#include <ctime>
 #include <memory>
 
 namespace wattle::http {
@@ -74,6 +75,15 @@ Result<Certificate> self_signed(const std::vector<std::string>& names, WallTime 
       PEM_write_bio_PKCS8PrivateKey(secret_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1;
   if (!fine) return fail(Errc::io, "certificate for " + names.front(), "cannot be made", "are these DNS names?");
   return Certificate{text_of(public_text.get()), text_of(secret_text.get())};
+}
+
+Result<WallTime> good_until(const std::string& pem) {
+  const Owned<BIO, BIO_free> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const Owned<X509, X509_free> certificate(bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr);
+  std::tm until{};
+  if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &until) != 1)
+    return fail(Errc::malformed, "certificate", "is none in PEM", "-----BEGIN CERTIFICATE----- and what follows");
+  return WallTime(std::chrono::duration_cast<Duration>(std::chrono::seconds(::timegm(&until))));
 }
 
 }  // namespace wattle::http

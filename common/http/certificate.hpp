@@ -22,4 +22,7 @@ struct Certificate {
 // For a server of these DNS names, of which there is at least one; good from a day before `now`, for clocks that differ.
 Result<Certificate> self_signed(const std::vector<std::string>& names, WallTime now, std::chrono::hours valid);
 
+// The last moment at which the first certificate of a PEM text is good. Errors: malformed
+Result<WallTime> good_until(const std::string& pem);
+
 }  // namespace wattle::http

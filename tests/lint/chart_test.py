@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """chart_test: the chart, the manifests made from it and the values that it takes hold together.
 
-Always   values.yaml has what values.schema.json knows and nothing else, and what it refuses is refused there in words of its own;
-         k8s/base is complete and hardened (manifests_test.faults_of), its names are those that the programs and docs use
-With     helm 3: k8s/base is what the chart renders; every variant of values renders to something complete and hardened; wrong values are refused
-Source   k8s/chart, k8s/base
+Always   values.yaml has what values.schema.json knows and nothing else, and what it refuses is refused there in words of its own
+kubectl  what `kubectl kustomize` makes of k8s/base and of k8s/overlay is complete and hardened (manifests_test.faults_of)
+helm 3   k8s/base is what the chart renders, and after kustomize still; every variant of values renders to something complete and hardened;
+         wrong values are refused, in words that name the key
+programs the schema knows the keys of the programs' own configurations: those, and no other (--bin-dir)
+Source   k8s/chart, k8s/base, k8s/overlay
 Exit     0 fine, 1 breach
 """
+import argparse
 import json
 import pathlib
+import re
+import subprocess
 import sys
 import tempfile
 
@@ -16,17 +21,21 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHART = ROOT / "k8s/chart"
-BASE = ROOT / "k8s/base"
 sys.path += [str(ROOT / "tests/lint"), str(ROOT / "k8s"), str(ROOT / "tests/e2e/kube")]
 sys.dont_write_bytecode = True
 import assets  # noqa: E402
 import manifests_test as manifests  # noqa: E402
 import render  # noqa: E402
+import rendering  # noqa: E402
 
-FREE = ("config", "labels", "scrapers", "nodeSelector", "global")  # objects of the user's own keys
+FREE = ("config", "labels", "scrapers", "nodeSelector", "affinity", "podAnnotations", "dns", "global")  # objects of the user's own keys
 VARIANTS = {
     "three schedulers": {"scheduler": {"replicas": 3}},
-    "an older scheduler": {"scheduler": {"tag": "v1.30.2"}},
+    "an older scheduler": {"scheduler": {"tag": "v1.34.2"}},
+    "nothing gets out": {"networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "probes": ["192.0.2.0/24"]}}},
+    "places and annotations": {part: {"priorityClassName": "mine", "podAnnotations": {"example.com/a": "b"},
+                                      "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                                          {"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}}}} for part in ("agent", "controller", "scheduler")},
     "no scheduler": {"scheduler": {"enabled": False}},
     "no agents": {"agent": {"enabled": False}},
     "no BPF, other networks": {"agent": {"bpf": False, "clusterNetworks": ["10.0.0.0/8", "fd00::/8"]}},
@@ -38,18 +47,28 @@ VARIANTS = {
                           "controller": {"mode": "canary:10%", "config": {"store": {"max_bytes": 1000000000}}}},
     "no policies, no bootstrap": {"networkPolicy": {"enabled": False}, "keys": {"bootstrap": False}},
 }
+# what -> (values, what the refusal must say)
 REFUSED = {
-    "an unknown key": {"agents": {}},
-    "an unknown key within": {"agent": {"tik": "1s"}},
-    "a mode that is none": {"controller": {"mode": "alive"}},
-    "a canary of odd size": {"controller": {"mode": "canary:7%"}},
-    "no memory limit": {"shim": {"resources": {"limits": None}}},
-    "the default scheduler's name": {"scheduler": {"name": "default-scheduler"}},
-    "a tag without a version": {"scheduler": {"tag": "latest"}},
-    "a scheduler that is too old": {"scheduler": {"tag": "v1.25.0"}},
-    "a weight of nothing": {"scheduler": {"weight": 0}},
-    "a span that is none": {"shim": {"deadline": "20"}},
-    "one namespace for both": {"namespaces": {"agents": "wattle"}},
+    "an unknown key": ({"agents": {}}, "agents"),
+    "an unknown key within": ({"agent": {"tik": "1s"}}, "tik"),
+    "a mode that is none": ({"controller": {"mode": "alive"}}, "mode"),
+    "a canary of odd size": ({"controller": {"mode": "canary:7%"}}, "mode"),
+    "no memory limit": ({"shim": {"resources": {"limits": None}}}, "limits"),
+    "the default scheduler's name": ({"scheduler": {"name": "default-scheduler"}}, "name"),
+    "a tag without a version": ({"scheduler": {"tag": "latest"}}, "tag"),
+    "a scheduler that is too old": ({"scheduler": {"tag": "v1.25.0"}}, "scheduler.tag"),
+    "a scheduler that is newer than the cluster": ({"scheduler": {"tag": "v1.36.0"}}, "never newer"),
+    "a scheduler that is two versions older": ({"scheduler": {"tag": "v1.33.9"}}, "one minor version older"),
+    "a weight of nothing": ({"scheduler": {"weight": 0}}, "weight"),
+    "a span that is none": ({"shim": {"deadline": "20"}}, "deadline"),
+    "a deadline as long as the scheduler waits": ({"shim": {"deadline": "200ms"}, "scheduler": {"httpTimeout": "0.2s"}}, "shim.deadline"),
+    "such a deadline in the program's own words": ({"shim": {"config": {"deadline": "1s"}}}, "shim.deadline"),
+    "a key that the controller does not know": ({"controller": {"config": {"polcy": "dqn"}}}, "polcy"),
+    "one that it does not know within": ({"controller": {"config": {"store": {"max_byte": 1}}}}, "max_byte"),
+    "one that the agent does not know": ({"agent": {"config": {"probes": [{"name": "a", "hots": "b"}]}}}, "hots"),
+    "one that the shim does not know": ({"shim": {"config": {"deadlin": "20ms"}}}, "deadlin"),
+    "one namespace for both": ({"namespaces": {"agents": "wattle"}}, "namespaces"),
+    "no way out to the API server": ({"networkPolicy": {"egress": {"enabled": True}}}, "networkPolicy.egress.apiServer"),
 }
 
 
@@ -78,16 +97,6 @@ def check_words(schema):
                 manifests.breach(f"values.schema.json: {group}.{name} has no description")
 
 
-def base_objects():
-    """Those of k8s/base, the generated ConfigMaps among them."""
-    kustomization = yaml.safe_load((BASE / "kustomization.yaml").read_text(encoding="utf-8"))
-    objects = [thing for name in kustomization["resources"] for thing in yaml.safe_load_all((BASE / name).read_text(encoding="utf-8"))]
-    for made in kustomization["configMapGenerator"]:
-        objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": made["name"], "namespace": made["namespace"]},
-                        "data": {pathlib.Path(file).name: (BASE / file).read_text(encoding="utf-8") for file in made["files"]}})
-    return objects, kustomization
-
-
 def check_objects(objects, what):
     foreign = [o for o in objects if o["apiVersion"].startswith("monitoring.")]
     for fault in manifests.faults_of([o for o in objects if o not in foreign]):
@@ -105,55 +114,166 @@ def check_objects(objects, what):
             manifests.breach(f"{what}: {manifests.label(thing)}: no Pod Security")
 
 
-def check_base():
-    objects, kustomization = base_objects()
-    check_objects(objects, "k8s/base")
+def check_folder(folder):
+    """What `kubectl apply -k` would send."""
+    name = folder.relative_to(ROOT).as_posix()
+    objects = rendering.kustomized(folder)
+    check_objects(objects, name)
     manifests.check_scheduler(objects)
+    check_rights(objects, name)
+    print(f"{name}: {len(objects)} objects")
+    return images_of(objects)
+
+
+def check_base():
+    used = {name.rpartition(":")[0] for name in check_folder(rendering.BASE)}
+    images = {image["name"] for image in yaml.safe_load((rendering.BASE / "kustomization.yaml").read_text(encoding="utf-8"))["images"]}
+    if images != used:
+        manifests.breach(f"k8s/base: kustomization.yaml names the images {sorted(images)}, the pods {sorted(used)}")
+
+
+def check_overlay():
+    foreign = [name for name in check_folder(rendering.OVERLAY) if not name.startswith(("registry.example/", "registry.k8s.io/"))]
+    if foreign:
+        manifests.breach(f"k8s/overlay: its registry is not that of {foreign}")
+
+
+def images_of(objects):
+    return {c["image"] for t in filter(None, map(manifests.pod_template, objects)) for c in t["spec"]["containers"] + t["spec"].get("initContainers", [])}
+
+
+def check_rights(objects, what):
     roles = {o["metadata"]["name"]: o["rules"] for o in objects if o["kind"] == "ClusterRole"}
     wanted = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]},
               {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
               {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]}]
-    if roles != {"wattle-controller": wanted}:
-        manifests.breach(f"k8s/base: roles of the cluster are {json.dumps(roles)}")
-    images = {image["name"] for image in kustomization["images"]}
-    used = {c["image"].rpartition(":")[0] for o in objects if manifests.pod_template(o)
-            for c in manifests.pod_template(o)["spec"]["containers"] + manifests.pod_template(o)["spec"].get("initContainers", [])}
-    if images != used:
-        manifests.breach(f"k8s/base: kustomization.yaml names the images {sorted(images)}, the pods {sorted(used)}")
-    print(f"k8s/base: {len(objects)} objects")
+    if set(roles) != {"wattle-controller", "wattle-scheduler"} or roles["wattle-controller"] != wanted:
+        manifests.breach(f"{what}: roles of the cluster are {json.dumps(roles)}")
+    if "coordination.k8s.io" in json.dumps(roles):
+        manifests.breach(f"{what}: a role of the whole cluster may touch Leases, that of the cluster's own scheduler too")
+    bound = {o["roleRef"]["name"] for o in objects if o["kind"] == "ClusterRoleBinding"}
+    if "system:kube-scheduler" in bound:
+        manifests.breach(f"{what}: system:kube-scheduler may change the Lease of the cluster's own scheduler")
+    for name, text in rendering.texts_of(objects).items():
+        if "insecure" in text:
+            manifests.breach(f"{what}: {name} is insecure")
+
+
+def plain(objects):
+    """Without what only one of both tools adds: hashes of generated names, what only Helm reads."""
+    text = re.sub(r"(wattle-[a-z]+-config)-[a-z0-9]{10}\b", r"\1", json.dumps(objects))
+    found = {}
+    for thing in json.loads(text):
+        for metadata in filter(None, (thing["metadata"], (manifests.pod_template(thing) or {}).get("metadata"))):
+            metadata.pop("annotations", None)
+            if thing["kind"] == "ConfigMap":
+                metadata.pop("labels", None)
+                thing["data"] = {key: value.removeprefix(render.HEAD).strip() for key, value in thing["data"].items()}
+        found[manifests.label(thing)] = thing
+    return found
+
+
+def check_same():
+    """Neither tool changes what the other leaves: `kubectl kustomize` renames references by rules of its own."""
+    chart, base = plain(rendering.charted()), plain(rendering.kustomized())
+    for name in sorted(chart.keys() | base.keys()):
+        if chart.get(name) != base.get(name):
+            manifests.breach(f"{name}: the chart renders {json.dumps(chart.get(name))}, kubectl kustomize k8s/base {json.dumps(base.get(name))}")
+
+
+def check_following():
+    """The second scheduler is of the cluster's own version, whoever built that."""
+    for cluster, tag in (("v1.30.7", "v1.30.7"), ("v1.33.5-gke.1080000", "v1.33.5"), ("v1.31.2+k3s1", "v1.31.2")):
+        images = images_of(rendering.charted(kube=cluster))
+        if f"registry.k8s.io/kube-scheduler:{tag}" not in images:
+            manifests.breach(f"on a cluster of {cluster} the chart runs {images}")
 
 
 def check_rendering():
     for name in render.differences(render.base_files()):
         manifests.breach(f"k8s/base/{name}: is not what the chart renders (run k8s/render.py)")
+    linted = subprocess.run([str(assets.helm(may_build=False)), "lint", "--strict", "--kube-version", render.KUBE, str(CHART)],
+                            capture_output=True, text=True, check=False)
+    if linted.returncode != 0 or "[INFO]" in linted.stdout:
+        manifests.breach(f"helm lint: {linted.stdout}{linted.stderr}")
+    check_same()
+    check_following()
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "values.json"
-        for what, values in {**VARIANTS, **REFUSED}.items():
+        for what, values in VARIANTS.items():
             file.write_text(json.dumps(values), encoding="utf-8")
             try:
-                text = render.rendered("--values", str(file))
+                objects = rendering.charted("--values", str(file))
             except ValueError as error:
-                if what in VARIANTS:
-                    manifests.breach(f"{what}: {error}")
-                continue
-            if what in REFUSED:
-                manifests.breach(f"values with {what} were taken")
+                manifests.breach(f"{what}: {error}")
                 continue
             manifests.EXPECTED.add(("PersistentVolumeClaim", "wattle", "mine"))
-            check_objects([yaml.safe_load(part) for _, part in render.documents(text)], what)
+            check_objects(objects, what)
+        for what, (values, why) in REFUSED.items():
+            file.write_text(json.dumps(values), encoding="utf-8")
+            try:
+                render.rendered("--values", str(file))
+                manifests.breach(f"values with {what} were taken")
+            except ValueError as error:
+                if why not in str(error):
+                    manifests.breach(f"values with {what}: the refusal does not say '{why}': {error}")
     print(f"chart: as k8s/base, {len(VARIANTS)} variants render, {len(REFUSED)} mistakes are refused")
 
 
+def sections(schema, definition, path=()):
+    """(path, keys) of each closed object."""
+    if definition.get("type") == "array":
+        definition = definition["items"]
+    if "$ref" in definition:
+        definition = schema["definitions"][definition["$ref"].rpartition("/")[2]]
+    if definition.get("additionalProperties") is False:
+        yield path, set(definition["properties"])
+        for key, part in definition["properties"].items():
+            yield from sections(schema, part, (*path, (key, part.get("type") == "array")))
+
+
+def check_program(schema, binaries, part):
+    """A key that nobody knows, in each section, has the program tell those that it knows; it looks for some only where others are."""
+    odd, command = "zzz", [str(binaries / f"wattle-{part}"), *(["run"] if part == "agent" else [])]
+    known = {".".join(key for key, _ in path): keys for path, keys in sections(schema, schema["definitions"][f"{part}Config"])}
+    whole = {}
+    for path, keys in sections(schema, schema["definitions"][f"{part}Config"]):
+        at = whole
+        for key, listed in path:
+            if not isinstance(at.get(key), (dict, list)):
+                at[key] = [{}] if listed else {}
+            at = at[key][0] if listed else at[key]
+        at |= {odd: 1} | {key: 1 for key in keys if key not in at}
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+        json.dump(whole, file)
+        file.flush()
+        said = subprocess.run([*command, "--config", file.name, "--check-config"], capture_output=True, text=True, check=False).stderr
+    told = {re.sub(r"\[\d+\]", "", path.removesuffix(odd).removesuffix(".")): set(keys.split())
+            for path, keys in re.findall(rf": (\S*{odd}): unknown key \(remove it; known here: ?([^)]*)\)", said)}
+    for path in sorted(known.keys() | told.keys()):
+        if known.get(path) != told.get(path):
+            manifests.breach(f"values.schema.json, {part}Config, {path or 'the top'}: has {sorted(known.get(path, []))}, the program knows {sorted(told.get(path, []))}")
+    print(f"wattle-{part}: {len(told)} sections of its configuration as in values.schema.json")
+
+
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin-dir", type=pathlib.Path)
+    options = parser.parse_args()
     schema = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     check_schema(schema, values)
     check_words(schema)
-    check_base()
-    try:
-        check_rendering()
-    except assets.Missing as missing:
-        print(f"not checked, that k8s/base is what the chart renders: {missing}")
+    for what, check in (("k8s/base", check_base), ("k8s/overlay", check_overlay), ("what the chart renders", check_rendering)):
+        try:
+            check()
+        except assets.Missing as missing:
+            print(f"not checked, {what}: {missing}")
+    for part in ("agent", "controller", "shim"):
+        if options.bin_dir and (options.bin_dir / f"wattle-{part}").exists():
+            check_program(schema, options.bin_dir, part)
+        else:
+            print(f"not checked, the keys of wattle-{part}: it was not built")
     print("chart: no breach" if not manifests.BREACHES else f"chart: {len(manifests.BREACHES)} breaches")
     return 1 if manifests.BREACHES else 0
 

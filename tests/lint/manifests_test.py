@@ -10,13 +10,14 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests/e2e/kube"))
+import assets  # noqa: E402
 K8S = ROOT / "k8s/base"
 BREACHES = []
 
@@ -34,7 +35,9 @@ KINDS = {
 }
 # Not in the manifests: the Job of the keys makes them (cli/keys_cluster.cpp), or the cluster has them.
 EXPECTED = {("Secret", "wattle", "wattle-controller"), ("Secret", "wattle", "wattle-shim"), ("ConfigMap", "wattle", "wattle-public"),
+            ("Secret", "wattle", "wattle-operator"), ("Secret", "wattle", "wattle-metrics"), ("Secret", "wattle-agent", "wattle-metrics"),
             ("ConfigMap", "wattle-agent", "wattle-public"), ("ConfigMap", "wattle", "kube-root-ca.crt")}
+OBJECTS = {"secrets": "Secret", "configmaps": "ConfigMap"}  # that a role may name
 
 
 def breach(text):
@@ -79,6 +82,7 @@ class Discovery(http.server.BaseHTTPRequestHandler):
 
 class Kubectl:
     def __init__(self, server, home):
+        self.program = str(assets.kubectl())
         kubeconfig = pathlib.Path(home) / "kubeconfig"
         kubeconfig.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
@@ -88,7 +92,7 @@ class Kubectl:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(kubeconfig), "NO_PROXY": "*"}
 
     def run(self, *command, text=None):
-        done = subprocess.run(["kubectl", *command], input=text, capture_output=True, text=True, check=False, timeout=60, env=self.env)
+        done = subprocess.run([self.program, *command], input=text, capture_output=True, text=True, check=False, timeout=60, env=self.env)
         return done.returncode, done.stdout, done.stderr.strip()
 
     def read(self, name, text):
@@ -150,7 +154,7 @@ def pod_faults(spec, namespace, objects):
             if "configMap" in source:
                 wanted.append(("ConfigMap", namespace, source["configMap"]["name"]))
             if "secret" in source:
-                wanted.append(("Secret", namespace, source["secret"]["secretName"]))
+                wanted.append(("Secret", namespace, source["secret"].get("secretName") or source["secret"]["name"]))
             if "persistentVolumeClaim" in source:
                 wanted.append(("PersistentVolumeClaim", namespace, source["persistentVolumeClaim"]["claimName"]))
     faults = [f"needs {kind} {name}, which nobody makes" for kind, space, name in wanted if (kind, space, name) not in there]
@@ -169,9 +173,17 @@ def pod_faults(spec, namespace, objects):
     return faults
 
 
+def role_faults(role, there):
+    """kustomize rewrites these names, too, where it takes them for those of a generator."""
+    space = role["metadata"]["namespace"]
+    return [f"{label(role)}: names {OBJECTS[resource]} {name}, which nobody makes" for rule in role["rules"] for resource in rule["resources"]
+            if resource in OBJECTS for name in rule.get("resourceNames", []) if (OBJECTS[resource], space, name) not in there]
+
+
 def faults_of(objects):
     """What does not hold together in the whole that is applied."""
     faults = []
+    there = {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects} | EXPECTED
     namespaces = {o["metadata"]["name"] for o in objects if o["kind"] == "Namespace"} | {"kube-system"}
     namespaced = {kind for kinds in KINDS.values() for kind, _, inside in kinds if inside}
     workloads = [o for o in objects if pod_template(o)]
@@ -194,6 +206,8 @@ def faults_of(objects):
                 if not any(o["kind"] == "ServiceAccount" and o["metadata"]["name"] == subject["name"]
                            and o["metadata"]["namespace"] == subject["namespace"] for o in objects):
                     faults.append(f"{label(thing)}: nobody makes the ServiceAccount {subject['name']}")
+        if thing["kind"] == "Role":
+            faults += role_faults(thing, there)
         if thing["kind"] in ("ClusterRole", "Role") and "*" in json.dumps(thing["rules"]):
             faults.append(f"{label(thing)}: grants a wildcard")
         if thing["kind"] == "Secret":
@@ -234,7 +248,8 @@ def self_test(kubectl, whole, objects):
         "capabilities: too many": ("DAC_READ_SEARCH", "SYS_ADMIN"),
         "but writable": ('"readOnly": true', '"readOnly": false'),
         "is not made": ('"namespace": "wattle"', '"namespace": "elsewhere"'),
-        "which nobody makes": ('"secretName": "wattle-shim"', '"secretName": "wattle-other"'),
+        "which nobody makes": ('{"name": "wattle-shim"}', '{"name": "wattle-other"}'),
+        "names Secret wattle-operator-1234567890": ('"wattle-operator"', '"wattle-operator-1234567890"'),
     }
     for fault, (old, new) in spoilt.items():
         text = json.dumps(objects)
@@ -255,7 +270,6 @@ def check(kubectl):
             print(f"{manifest.name}: {len(objects)} objects")
     code, whole, said = kubectl.run("kustomize", str(K8S))
     if code != 0:
-        # kubectl before 1.14 has no kustomize; it says so.
         breach(f"kubectl kustomize k8s/base: {said}")
         return
     objects, why = kubectl.read("kustomize", whole)
@@ -270,8 +284,10 @@ def check(kubectl):
 
 
 def main():
-    if not shutil.which("kubectl"):
-        print("skipped: kubectl is missing (Debian package kubernetes-client)")
+    try:
+        assets.kubectl()
+    except assets.Missing as missing:
+        print(f"skipped: {missing}")
         return 77
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Discovery)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,7 +1,7 @@
 # Units, manifests and the configurations that come with them.
 wattle_lint(lint_units "${WATTLE_PYTHON}" tests/lint/units_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 wattle_lint(lint_manifests "${WATTLE_PYTHON}" tests/lint/manifests_test.py)
-wattle_lint(lint_chart "${WATTLE_PYTHON}" tests/lint/chart_test.py)
+wattle_lint(lint_chart "${WATTLE_PYTHON}" tests/lint/chart_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 set_tests_properties(lint_units lint_manifests lint_chart PROPERTIES SKIP_RETURN_CODE 77)
 
 # What is installed must be accepted by the very programs it is for.
@@ -15,7 +15,7 @@ function(wattle_config_accepted program)
     wattle_lint(config_accepted_${name} "$<TARGET_FILE:${program}>" ${arg_COMMAND} --config "${file}" --check-config)
   endforeach()
 endfunction()
-wattle_config_accepted(wattle-agent COMMAND run FILES systemd/etc/agent.yaml k8s/base/config/agent.yaml)
+wattle_config_accepted(wattle-agent COMMAND run FILES systemd/etc/agent.yaml k8s/base/config/agent.yaml k8s/overlay/agent.yaml)
 wattle_config_accepted(wattle-controller FILES systemd/etc/controller.yaml k8s/base/config/controller.yaml)
 wattle_config_accepted(wattle-shim FILES systemd/etc/shim.yaml k8s/base/config/shim.yaml)
 # What `wattle doctor --pre` is for has nothing against the files that come with it.

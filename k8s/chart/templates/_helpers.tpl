@@ -12,7 +12,7 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
-{{- /* The pod's place: selector and tolerations of one part of the values. */}}
+{{- /* The pod's place: priority, selector, tolerations and affinity of one part of the values. */}}
 {{- define "wattle.place" -}}
 {{- with .priorityClassName }}
 priorityClassName: {{ . }}
@@ -22,6 +22,55 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "wattle.annotations" -}}
+{{- with .podAnnotations }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* A program's Secret, and what whoever reads its metrics must show. */}}
+{{- define "wattle.secrets" -}}
+name: secret
+projected:
+  defaultMode: 0400
+  sources:
+    - secret: {name: {{ . }}}
+    - secret: {name: wattle-metrics, items: [{key: token, path: metrics.token}]}
+{{- end }}
+
+{{- /* The second scheduler's tag: the cluster's own version, unless the values name one. What cannot fit is refused. */}}
+{{- define "wattle.schedulerTag" -}}
+{{- $cluster := regexFind "^v[0-9]+\\.[0-9]+\\.[0-9]+" .Capabilities.KubeVersion.Version -}}
+{{- $tag := .Values.scheduler.tag | default $cluster -}}
+{{- $version := regexFind "^v[0-9]+\\.[0-9]+\\.[0-9]+" $tag -}}
+{{- $minor := (semver $version).Minor | int -}}
+{{- $its := (semver $cluster).Minor | int -}}
+{{- if lt $minor 26 }}
+{{- fail (printf "scheduler.tag: %s has no kubescheduler.config.k8s.io/v1 (take 1.26 or later, and the cluster's own minor version)" $tag) }}
+{{- end }}
+{{- if or (gt $minor $its) (lt (add $minor 1) (int64 $its)) }}
+{{- fail (printf "scheduler.tag: %s does not go with a cluster of %s: a scheduler may be one minor version older than the API server, never newer (leave scheduler.tag empty to take the cluster's; without a cluster tell its version by --kube-version)" $tag $cluster) }}
+{{- end }}
+{{- $tag }}
+{{- end }}
+
+{{- /* A span of time in milliseconds. */}}
+{{- define "wattle.milliseconds" -}}
+{{- if hasSuffix "ms" . }}{{ trimSuffix "ms" . | float64 }}
+{{- else if hasSuffix "s" . }}{{ mulf (trimSuffix "s" . | float64) 1000 }}
+{{- else }}{{ mulf (trimSuffix "m" . | float64) 60000 }}
+{{- end }}
+{{- end }}
+
+{{- define "wattle.checkTimes" -}}
+{{- if ge (include "wattle.milliseconds" .deadline | float64) (include "wattle.milliseconds" .httpTimeout | float64) }}
+{{- fail (printf "shim.deadline: %s is not shorter than scheduler.httpTimeout, %s: what the board or a neutral answer says comes too late" .deadline .httpTimeout) }}
 {{- end }}
 {{- end }}
 
@@ -51,6 +100,13 @@ projected:
     - downwardAPI: {items: [{path: namespace, fieldRef: {fieldPath: metadata.namespace}}]}
 {{- end }}
 
+{{- define "wattle.toNames" -}}
+- to:
+    - namespaceSelector: {}
+      podSelector: {matchLabels: {{ toJson .Values.networkPolicy.egress.dns }}}
+  ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]
+{{- end }}
+
 {{- define "wattle.controllerHost" -}}
 wattle-controller.{{ .Values.namespaces.control }}.svc
 {{- end }}
@@ -65,8 +121,7 @@ controller:
     url: https://{{ include "wattle.controllerHost" . }}:7463
     token_file: /var/run/secrets/wattle/token
     ca_file: /etc/wattle-public/ca.pem
-# The network policy keeps others out
-http: {address: 0.0.0.0, port: 9460, insecure: true}
+http: {address: 0.0.0.0, port: 9460, token_file: /var/run/secrets/wattle-metrics/token}
 bpf: {enabled: {{ .Values.agent.bpf }}}
 {{- with .Values.agent.clusterNetworks }}
 cluster_networks: {{- toYaml . | nindent 2 }}
@@ -83,8 +138,7 @@ allow_list: /var/lib/wattle-controller/allow
 telemetry: {endpoint: "tcp://0.0.0.0:7460"}
 feed: {endpoint: "tcp://0.0.0.0:7461"}
 ask: {endpoint: "tcp://0.0.0.0:7462"}
-# The network policy keeps others out
-http: {address: 0.0.0.0, port: 8050, insecure: true}
+http: {address: 0.0.0.0, port: 8050, token_file: /run/wattle/metrics.token}
 enrol:
   address: 0.0.0.0
   port: 7463
@@ -96,8 +150,10 @@ log: {format: json}
 {{- end }}
 
 {{- define "wattle.shimConfig" -}}
-# On the pod's address for the kubelet's probe; the network policy keeps others out
-listen: {address: 0.0.0.0, port: 8888, insecure: true}
+# For the kube-scheduler beside it
+listen: {address: 127.0.0.1, port: 8888}
+# Probes and metrics
+http: {address: 0.0.0.0, port: 9462, token_file: /run/wattle/metrics.token}
 controller:
   ask: tcp://{{ include "wattle.controllerHost" . }}:7462
   feed: tcp://{{ include "wattle.controllerHost" . }}:7461
@@ -162,7 +218,7 @@ containers:
     command: [wattle, keys, bootstrap, --namespace, {{ .Values.namespaces.control }}, --agents-namespace, {{ .Values.namespaces.agents }}]
     securityContext: {{- include "wattle.locked" . | nindent 6 }}
     resources:
-      requests: {cpu: 10m, memory: 32Mi}
+      requests: {cpu: 10m, memory: 32Mi, ephemeral-storage: 16Mi}
       limits: {memory: 64Mi}
     volumeMounts:
       - {name: token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}

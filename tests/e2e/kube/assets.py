@@ -131,9 +131,13 @@ def helm(may_build: bool = True) -> pathlib.Path:
     return program
 
 
-def minor_of(version: str) -> tuple[int, int]:
-    major, minor = version.removeprefix("v").split(".")[:2]
-    return int(major), int(minor)
+def kubectl() -> pathlib.Path:
+    """That of VERSION if it was built, else another that was, else the one on the PATH: all render the same."""
+    built = [folder / "kubectl" for folder in (cache_folder() / VERSION, *sorted(cache_folder().glob("*"), reverse=True))]
+    found = next((program for program in built if program.exists()), None) or shutil.which("kubectl")
+    if not found:
+        raise Missing("there is no kubectl here (Debian package kubernetes-client; tests/e2e/kube/assets.py --only kubectl builds one)")
+    return pathlib.Path(found)
 
 
 def assets(version: str = VERSION, programs: tuple[str, ...] = PROGRAMS) -> pathlib.Path:

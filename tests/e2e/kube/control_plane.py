@@ -117,7 +117,7 @@ class ControlPlane:
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=true",
                    "--node-lease-duration-seconds", str(lease_s))
 
-    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), features=None, plugins=None, verbosity=0, plugin_config=None):
+    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None):
         port, = house.free_ports(1)
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
@@ -127,9 +127,8 @@ class ControlPlane:
             "extenders": list(extenders)}
         path = self.dir / f"{name}.json"
         path.write_text(json.dumps(config))
-        more = ["--feature-gates", ",".join(f"{gate}={str(on).lower()}" for gate, on in features.items())] if features else []
         self.start(name, str(self.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1",
-                   "--secure-port", str(port), "-v", str(verbosity), *more,
+                   "--secure-port", str(port), "-v", str(verbosity),
                    "--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics")
         return port
 
@@ -167,11 +166,12 @@ class ControlPlane:
         return json.loads(text)
 
     def add_node(self, name, cpu="8", memory="32Gi", pods="110", labels=None):
+        room = {"cpu": cpu, "memory": memory, "pods": pods, "ephemeral-storage": "64Gi"}
         self.call("POST", "/api/v1/nodes", {
             "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name} | (labels or {}),
                          "annotations": {"kwok.x-k8s.io/node": "fake"}},
             "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "New", "message": "", "lastHeartbeatTime": None, "lastTransitionTime": None}],
-                       "allocatable": {"cpu": cpu, "memory": memory, "pods": pods}, "capacity": {"cpu": cpu, "memory": memory, "pods": pods}}})
+                       "allocatable": room, "capacity": room}})
 
     def add_pod(self, name, cpu="250m", memory="64Mi", scheduler="default-scheduler", annotations=None, owner=None, image="registry.k8s.io/pause:3.10"):
         return self.call("POST", "/api/v1/namespaces/default/pods", {

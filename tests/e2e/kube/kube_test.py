@@ -2,7 +2,7 @@
 """Wattle on a real control plane: etcd, kube-apiserver, kube-scheduler and KWOK nodes whose agents are a swarm that follows their bindings.
 
 Pods are placed with Wattle off, in shadow and live; decisions are joined by UID and explained by pod name; pods that nobody asked for are
-observed; batching (1.35 and later) is off in our profile and does no harm where it is on; hard latency limits hold; an agent enrols by a
+observed; pods that are alike are asked for one by one; hard latency limits hold; an agent enrols by a
 projected token; and pods are scheduled while controller, shim or API server die.
 
 Usage    kube_test.py FOLDER-OF-BINARIES [--version V] [--no-kwok]
@@ -27,8 +27,7 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d9", "uid"
 
 
 class Scenario:
-    def __init__(self, house: KubeHouse, claims: Claims, batches: bool):
-        self.batches = batches
+    def __init__(self, house: KubeHouse, claims: Claims):
         self.house, self.plane, self.claims = house, house.plane, claims
         self.made = []
 
@@ -94,22 +93,20 @@ class Scenario:
                           [d["mode"] for d in decisions.values()])
         self.clear()
 
-    def batching(self):
-        """Pods that are alike, which batching would place by one result."""
-        where = self.bound(self.make("alike", 20, cpu="100m"))
+    def prioritized(self):
+        """How often the shim was asked to score, by its own page."""
+        _, page = fetch(f"{self.house.shim()}/metrics")
+        return sum(float(line.rpartition(" ")[2]) for line in page.splitlines()
+                   if line.startswith("wattle_shim_requests_total{") and 'verb="prioritize"' in line)
+
+    def one_call_each(self):
+        """Pods that are alike, which opportunistic batching (1.35 and later) would place by one result: it is off where there are extenders."""
+        before, count = self.prioritized(), 50
+        where = self.bound(self.make("alike", count, cpu="50m"))
+        asked = self.prioritized() - before
         decisions = self.joined(where)
-        self.claims.check("each of twenty pods that are alike was asked for", all(d["mode"] == "live" for d in decisions.values()),
-                          [d["mode"] for d in decisions.values()])
-        self.clear()
-        if not self.batches:
-            print("this version does not know batching", flush=True)
-            return
-        where = self.bound(self.make("batched", 20, cpu="100m", scheduler="batching"))
-        decisions = self.joined(where)
-        skipped = [name for name, d in decisions.items() if d["mode"] == "observed"]
-        self.claims.check("with batching on all of them run, and each is a decision, asked for or observed",
-                          all(d["mode"] in ("live", "observed") for d in decisions.values()), [d["mode"] for d in decisions.values()])
-        print(f"batching skipped the shim for {len(skipped)} of 20", flush=True)
+        self.claims.check(f"the shim is asked once for each of {count} pods that are alike, with no feature gate set", asked == count, asked)
+        self.claims.check("and each is a decision that was asked for", all(d["mode"] == "live" for d in decisions.values()), [d["mode"] for d in decisions.values()])
         self.clear()
 
     def latency(self):
@@ -250,16 +247,12 @@ def run(binaries, version, kwok, claims):
                 plane.start_kwok()
             # One node comes later.
             house.make_nodes(house.swarm_nodes - 1)
-            batches = assets.minor_of(version) >= (1, 35)
-            plane.start_scheduler("scheduler", profile="wattle", extenders=[house.extender()],
-                                  features={"OpportunisticBatching": False} if batches else None)
-            if batches:
-                plane.start_scheduler("batching-scheduler", profile="batching", extenders=[house.extender()], features={"OpportunisticBatching": True})
+            plane.start_scheduler("scheduler", profile="wattle", extenders=[house.extender()])
             plane.start_scheduler("plain-scheduler", profile="plain")
             wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == house.swarm_nodes, PATIENCE)
-            scenario = Scenario(house, claims, batches)
+            scenario = Scenario(house, claims)
             try:
-                for part in (scenario.modes, scenario.observed, scenario.batching, scenario.latency, scenario.enrolment, scenario.churn, scenario.nodes, scenario.deaths):
+                for part in (scenario.modes, scenario.observed, scenario.one_call_each, scenario.latency, scenario.enrolment, scenario.churn, scenario.nodes, scenario.deaths):
                     print(f"-- {part.__name__}", flush=True)
                     part()
             except BaseException:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """One real node: a QEMU machine with a stock Debian kernel, containerd, kube-proxy and a kubelet joins a real control plane and runs our
-images from k8s/base, of which it changes how long probes wait and nothing else: the Job that makes the keys, the DaemonSet of agents, the
+images from what `kubectl kustomize k8s/base` makes, of which it changes how long probes wait and nothing else: the Job that makes the keys, the DaemonSet of agents, the
 controller on a volume, the second kube-scheduler with the shim beside it. `wattle pods` shows the pods that chose that scheduler by name with
 their CPU, memory, pressure and joules; CPU and memory are held against the cgroup files of the machine. Its shim's questions are answered.
 
@@ -14,6 +14,7 @@ Time     2 to 5 minutes with everything in the cache, 7 with nothing in it but t
 Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
 """
 import argparse
+import base64
 import fcntl
 import itertools
 import pathlib
@@ -28,9 +29,9 @@ ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE / "node"), str(HERE.parent), str(HERE.parent / "images"), str(ROOT / "tests/lint")]
 sys.dont_write_bytecode = True
 import assets  # noqa: E402
-import chart_test  # noqa: E402
 import images  # noqa: E402
 import manifests_test as manifests  # noqa: E402
+import rendering  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
 from node_plane import NodePlane  # noqa: E402
@@ -53,7 +54,7 @@ claims = Claims()
 
 def images_named():
     """name here -> name in full, of all that k8s/base names."""
-    templates = filter(None, map(manifests.pod_template, chart_test.base_objects()[0]))
+    templates = filter(None, map(manifests.pod_template, rendering.kustomized()))
     named = {c["image"] for t in templates for c in t["spec"]["containers"] + t["spec"].get("initContainers", [])}
     return {name.rpartition("/")[2].partition(":")[0]: name if "/" in name else f"docker.io/library/{name}" for name in named}
 
@@ -109,12 +110,12 @@ def patient(objects):
 
 
 def install(plane, admin, node):
-    objects = patient(chart_test.base_objects()[0])
+    objects = patient(rendering.kustomized())
     refused = []
     for thing in sorted(objects, key=lambda o: o["kind"] != "Namespace"):
         code, said, _ = admin.apply(thing, False)
         refused += [] if code in (200, 201) else [f"{manifests.label(thing)}: {code} {said[:300]}"]
-    claims.check(f"the {len(objects)} objects of k8s/base are taken", not refused, "\n".join(refused))
+    claims.check(f"the {len(objects)} objects that kubectl makes of k8s/base are taken", not refused, "\n".join(refused))
     plane.call("POST", "/api/v1/persistentvolumes", volume())
     plane.call("POST", "/api/v1/namespaces/wattle/services", console())
     services = plane.call("GET", "/api/v1/services")["items"]
@@ -169,9 +170,11 @@ def add_other(plane):
     plane.call("PATCH", "/api/v1/nodes/other-1", {"spec": {"taints": [{"key": "test", "value": "nobody", "effect": "PreferNoSchedule"}]}})
 
 
-def prioritized(node, pod):
-    """How often the scheduler asked its shim to score: by the shim's own page, read from within the machine."""
-    page = node.run("python3", "-c", f"import urllib.request; print(urllib.request.urlopen('http://{pod['status']['podIP']}:8888/metrics', timeout=60).read().decode())")
+def prioritized(plane, node, pod):
+    """How often the scheduler asked its shim to score: by the shim's own page, read from within the machine by who has the token."""
+    token = base64.b64decode(plane.call("GET", "/api/v1/namespaces/wattle/secrets/wattle-metrics")["data"]["token"]).decode()
+    page = node.run("python3", "-c", "import urllib.request as u; print(u.urlopen(u.Request('http://{}:9462/metrics', headers={{'Authorization': 'Bearer {}'}}), "
+                    "timeout=60).read().decode())".format(pod["status"]["podIP"], token))
     return sum(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith("wattle_shim_requests_total{") and 'verb="prioritize"' in line and 'code="200"' in line)
 
 
@@ -233,7 +236,7 @@ def check_asked(plane, node, there):
     late for the shim's deadline, which then answers without it: so it is asked about pods until one is decided in time."""
     add_other(plane)
     scheduler, = pods_of(plane, "wattle", "app.kubernetes.io/name=wattle-scheduler")
-    before, tried = prioritized(node, scheduler), itertools.count(1)
+    before, tried = prioritized(plane, node, scheduler), itertools.count(1)
 
     def decided():
         name = f"ask-{next(tried)}"
@@ -244,7 +247,7 @@ def check_asked(plane, node, there):
         return made if made["mode"] == "shadow" else None
     made = eventually("the scheduler asks its shim, the shim the controller, and has its answer in time", decided, node)
     claims.check("with both nodes to choose from, and the scheduler's choice beside it", made["candidates"] == 2 and made["placed_on"] == NAME, made)
-    after = prioritized(node, scheduler)
+    after = prioritized(plane, node, scheduler)
     claims.check("the shim counted what it was asked", after > before, (before, after))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rbac_test: k8s/base on a real API server, with RBAC and Pod Security in force.
+"""rbac_test: what `kubectl kustomize` makes of k8s/base on a real API server, with RBAC and Pod Security in force; k8s/overlay and the chart, dry.
 
 Everything is taken by the server, dry and in earnest, and Pod Security lets each pod in where it belongs and the agents' nowhere else. Who
 asks the API server can do what it does with the roles as they are; with each of their permissions taken away in turn, that fails and the
@@ -26,8 +26,8 @@ ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "tests/lint")]
 sys.dont_write_bytecode = True
 import assets  # noqa: E402
-import chart_test  # noqa: E402
 import manifests_test as manifests  # noqa: E402
+import rendering  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
 
@@ -201,7 +201,7 @@ def check_controller(admin, role):
 
 
 KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator")] + [
-    f"/api/v1/namespaces/{space}/configmaps/wattle-public" for space in ("wattle", "wattle-agent")]
+    f"/api/v1/namespaces/{space}/{kind}" for space in ("wattle", "wattle-agent") for kind in ("configmaps/wattle-public", "secrets/wattle-metrics")]
 
 
 def check_keys(admin, roles, wattle):
@@ -225,6 +225,8 @@ def check_keys(admin, roles, wattle):
     check("run again, nothing is changed", [admin("GET", path)[:2] for path in KEYS] == before)
     secret = json.loads(before[0][1])["data"]
     check("the controller's Secret has all that its pod unpacks", set(secret) == {"controller.key", "controller.key.pub", "tls.crt", "tls.key", "allow"}, str(set(secret)))
+    tokens = {json.loads(said)["data"]["token"] for path, (_, said) in zip(KEYS, before) if path.endswith("secrets/wattle-metrics")}
+    check("who reads metrics shows the same token in both namespaces", len(tokens) == 1, str(tokens))
     for role in roles:
         for rule, one in enumerate(role["rules"]):
             for key in ("verbs", "resources", "resourceNames"):
@@ -239,15 +241,13 @@ def check_keys(admin, roles, wattle):
 
 def check_scheduler(admin, objects, programs):
     """The stock kube-scheduler with the chart's configuration and its own token."""
-    plane, texts = admin.plane, {key: text for o in objects if o["kind"] == "ConfigMap" for key, text in o["data"].items()}
+    plane, texts = admin.plane, rendering.texts_of(objects)
     me = admin.account("wattle", "wattle-scheduler")
     config = yaml.safe_load(texts["scheduler.yaml"])
     config["clientConnection"] = {"kubeconfig": str(me.kubeconfig("scheduler.kubeconfig"))}
     path = plane.dir / "scheduler.json"
     path.write_text(json.dumps(config), encoding="utf-8")
-    deployment = next(o for o in objects if o["kind"] == "Deployment" and o["metadata"]["name"] == "wattle-scheduler")
-    words = next(c for c in deployment["spec"]["template"]["spec"]["containers"] if c["name"] == "kube-scheduler")["command"]
-    plane.start("kube-scheduler", str(programs / "kube-scheduler"), f"--config={path}", "--secure-port=0", *[w for w in words if w.startswith("--feature-gates")])
+    plane.start("kube-scheduler", str(programs / "kube-scheduler"), f"--config={path}", "--secure-port=0")
     plane.add_node("node-1")
     plane.add_node("node-2")
     plane.add_pod("web", scheduler="wattle")
@@ -259,11 +259,14 @@ def check_scheduler(admin, objects, programs):
     eventually("with its own roles and configuration kube-scheduler binds a pod, and its shim is away", bound)
     plane.kill("kube-scheduler")
 
-    def may(verb, group, resource, sub=""):
+    def may(verb, group, resource, sub="", space="default", name=""):
         code, said, _ = me("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
                            {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {
-                               "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": sub, "namespace": "default"}}})
+                               "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": sub, "namespace": space, "name": name}}})
         return code == 201 and json.loads(said)["status"]["allowed"]
+    for verb in ("create", "get", "update", "patch", "delete"):
+        check(f"it may not {verb} the Lease of the cluster's own scheduler", not may(verb, "coordination.k8s.io", "leases", "", "kube-system", "kube-scheduler"))
+    check_as_much(admin, next(o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-scheduler"))
     needs = {"wattle-scheduler": lambda: may("create", "", "pods", "binding"),
              "wattle-scheduler-volumes": lambda: may("update", "", "persistentvolumes"),
              "wattle-scheduler-authentication-reader":
@@ -276,6 +279,33 @@ def check_scheduler(admin, objects, programs):
         eventually("without it, it may not", lambda need=need: not need())
         admin.apply(bindings[name], False)
         eventually("and again", need)
+
+
+def rights_of(role):
+    return {(group, resource, verb) for rule in role["rules"] if "resourceNames" not in rule
+            for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]}
+
+
+def check_as_much(admin, role):
+    """A new version of Kubernetes may give its scheduler more to read: the second one must not be without it."""
+    theirs = rights_of(json.loads(admin("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kube-scheduler")[1]))
+    beyond = {right for right in theirs - rights_of(role) if right[0] not in ("coordination.k8s.io", "extensions")}
+    check("but for Leases it may all that system:kube-scheduler may", not beyond, str(sorted(beyond)))
+    extra = {right for right in rights_of(role) - theirs if right[2] not in ("get", "list", "watch")}
+    check("and writes nothing beyond", not extra, str(sorted(extra)))
+
+
+def check_others(admin):
+    """What an overlay and the chart make is taken by the same server."""
+    for what, made in (("k8s/overlay", lambda: rendering.kustomized(rendering.OVERLAY)), ("the chart", rendering.charted)):
+        try:
+            objects = made()
+            for thing in (o for o in objects if o["kind"] == "Namespace"):
+                admin.apply(thing, False)
+            refused = [f"{manifests.label(thing)}: {code} {said[:300]}" for thing in objects for code, said, _ in [admin.apply(thing, True)] if code not in (200, 201)]
+            check(f"what {what} renders is taken, dry", not refused, "\n".join(refused))
+        except assets.Missing as missing:
+            print(f"     not checked, what {what} renders: {missing}")
 
 
 def check_doctor(admin, wattle):
@@ -292,11 +322,12 @@ def check_doctor(admin, wattle):
 
 
 def run(binaries, programs):
-    objects, _ = chart_test.base_objects()
+    objects = rendering.kustomized()
     roles = [o for o in objects if o["kind"] == "Role"]
-    cluster_role = next(o for o in objects if o["kind"] == "ClusterRole")
+    cluster_role = next(o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-controller")
     with Plane(programs) as plane:
         admin = Server(plane)
+        check_others(admin)
         check_applied(admin, objects)
         check_pod_security(admin, objects)
         check_controller(admin, cluster_role)

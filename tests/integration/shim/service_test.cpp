@@ -277,6 +277,31 @@ TEST_CASE("over TLS only who shows the scheduler's certificate is answered, and 
   CHECK(page.find("wattle_shim_refused_total{reason=\"tls\"} 2\n") != std::string::npos);
 }
 
+TEST_CASE("the second endpoint shows pages, metrics against the token alone, and takes no pods") {
+  World world;
+  world.start_controller();
+  auto config = world.config();
+  config.http_port = 0;
+  config.http_access.token_file = (world.folder / "token").string();
+  std::filesystem::remove(config.http_access.token_file);
+  REQUIRE(write_file_atomically(config.http_access.token_file, "0123456789abcdef", 0400));
+  const auto service = shim::Service::start(config, world.clock, world.log);
+  REQUIRE(service);
+  REQUIRE(service->http_port());
+  REQUIRE(*service->http_port() != service->port());
+  http::Client pages("127.0.0.1", *service->http_port());
+  const auto status = [&](const char* method, const char* path) {
+    const auto answer = pages.request(method, path, "", 10s);
+    return answer ? answer->status : 0;
+  };
+  CHECK(status("GET", "/livez") == 200);
+  CHECK(status("GET", "/readyz") == 200);
+  CHECK(status("GET", "/metrics") == 401);
+  CHECK(status("POST", "/prioritize") == 401);
+  http::Client extender("127.0.0.1", service->port());
+  CHECK(extender.request("GET", "/metrics", "", 10s)->status == 200);
+}
+
 TEST_CASE("a missing key file is an error at start that names it") {
   World world;
   world.start_controller();

@@ -5,11 +5,14 @@
 
 #include "cli/fleet.hpp"
 #include "cli/pre/cluster_rules.hpp"
+#include "cli/pre/expiry.hpp"
 #include "cli/pre/live.hpp"
+#include "cli/pre/neighbours.hpp"
 #include "cli/pre/rules.hpp"
 #include "cli/pre/scheduler_config.hpp"
 #include "cli/pre/values.hpp"
 #include "common/dir.hpp"
+#include "common/http/certificate.hpp"
 #include "common/yaml_tree.hpp"
 #include "tests/unit/cli/surroundings.hpp"
 
@@ -83,6 +86,8 @@ TEST_CASE("each mistake of a scheduler's configuration is found, and by its own 
       {"enableHTTPS: false", "enableHTTPS: true", "extender.enableHTTPS", State::failed},
       {"http://127.0.0.1:8888", "http://shim.example:8888", "extender.urlPrefix", State::warn},
       {"http://127.0.0.1:8888", "127.0.0.1:8888", "extender.urlPrefix", State::failed},
+      {"http://127.0.0.1:8888", "http://127.0.0.1:8889", "extender.urlPrefix", State::warn},
+      {"http://127.0.0.1:8888", "http://127.0.0.1", "extender.urlPrefix", State::warn},
       {"http://127.0.0.1:8888", "http://127.0.0.1:8888/scheduler", "extender.urlPrefix", State::failed},
       {"prioritizeVerb: prioritize", "prioritizeVerb: score", "extender.prioritizeVerb", State::failed},
       {"ignorable: true", "filterVerb: filter", "extender.ignorable", State::failed},
@@ -134,20 +139,52 @@ TEST_CASE("a configuration is found within a ConfigMap, and so are its mistakes"
   CHECK(state_of(judge_scheduler({{{"kind", "List"}, {"items", Json::array({map})}}}, "it"), "yaml") == State::failed);
 }
 
-TEST_CASE("batching must be off from 1.35 on, and its gate is unknown before") {
+// A manifest as kubeadm writes it; `command` and `mounts` as given.
+std::vector<Finding> manifest(const std::string& tag, const std::string& command, const std::string& mounts,
+                              const std::vector<std::string>& beside = {}) {
+  const std::string text =
+      "kind: Pod\nspec:\n  containers:\n    - image: 'registry.example/kube-scheduler:" + tag +
+      "'\n      command: [kube-scheduler" + command + "]\n      volumeMounts: [" + mounts +
+      "]\n  volumes: [{name: conf, hostPath: {path: /etc/kubernetes/wattle}}, {name: map, configMap: {name: x}}]\n";
+  return judge_scheduler(parse_yaml(text, "it").value(), "it", beside);
+}
+
+TEST_CASE("no gate for batching is set: it does nothing beside extenders, and where it is unknown nothing starts") {
   const auto batching = [](const std::string& tag, const std::string& gate) {
-    return state_of(
-        judged(
-            "kind: Deployment\nspec: {template: {spec: {containers: [{image: 'registry.example/kube-scheduler:" + tag +
-            "', command: [kube-scheduler, --config=x" + (gate.empty() ? "" : ", --feature-gates=" + gate) + "]}]}}}\n"),
-        "batching");
+    return state_of(manifest(tag, ", --config=/c/x.yaml" + (gate.empty() ? "" : ", --feature-gates=" + gate),
+                             "{name: map, mountPath: /c}"),
+                    "batching");
   };
-  CHECK(batching("v1.35.4", "") == State::failed);
-  CHECK(batching("v1.35.4", "OpportunisticBatching=true") == State::failed);
-  CHECK(batching("v1.35.4", "OpportunisticBatching=false") == State::ok);
-  CHECK(batching("v1.34.0", "") == State::ok);
-  CHECK(batching("v1.34.0", "OpportunisticBatching=false") == State::failed);
-  CHECK(batching("newest", "") == State::warn);
+  CHECK_FALSE(batching("v1.34.0", ""));
+  CHECK_FALSE(batching("v1.35.4", ""));
+  CHECK_FALSE(batching("newest", ""));
+  for (const char* said : {"OpportunisticBatching=true", "'A=true,OpportunisticBatching=false'"}) {
+    CHECK(batching("v1.34.0", said) == State::failed);
+    CHECK(batching("v1.35.4", said) == State::warn);
+    CHECK(batching("v1.38.0", said) == State::failed);
+    CHECK(batching("newest", said) == State::warn);
+  }
+}
+
+TEST_CASE("a manifest of kube-scheduler without --config, or with another file, is told: it says nothing itself") {
+  const auto config = [](const std::string& command, const std::string& mounts,
+                         const std::vector<std::string>& beside = {}) {
+    return state_of(manifest("v1.35.4", command, mounts, beside), "config");
+  };
+  const std::string host = "{name: conf, mountPath: /etc/kubernetes/wattle}",
+                    file = "/etc/kubernetes/wattle/scheduler.yaml";
+  CHECK(config("", host) == State::failed);
+  CHECK(config(", --kubeconfig=/etc/kubernetes/scheduler.conf", host) == State::failed);
+  CHECK(config(", --config=" + file, host) == State::ok);
+  CHECK(config(", --config, " + file, host) == State::ok);
+  CHECK(config(", --config=" + file, "") == State::failed);
+  CHECK(config(", --config=" + file, "{name: conf, mountPath: /etc/kubernetes/watt}") == State::failed);
+  CHECK(config(", --config=/etc/kubernetes/wattle/old.yaml", host) == State::warn);
+  CHECK(config(", --config=" + file, host, {file}) == State::ok);
+  CHECK(config(", --config=" + file, host, {"/tmp/other.yaml"}) == State::warn);
+  CHECK(config(", --config=/c/mine.yaml", "{name: conf, mountPath: /c}", {"/etc/kubernetes/wattle/mine.yaml"}) ==
+        State::ok);
+  CHECK(config(", --config=/c/mine.yaml", "{name: map, mountPath: /c}") == State::ok);
 }
 
 TEST_CASE("a file without a scheduler in it is told as such") {
@@ -174,12 +211,65 @@ TEST_CASE("the scheduler must be neither newer than the API server nor two versi
     return state_of(judge_version({{"gitVersion", server}}, scheduler), "scheduler.tag");
   };
   CHECK(tag("v1.34.2", "v1.34.0") == State::ok);
+  CHECK(tag("v1.34.2", "") == State::ok);
   CHECK(tag("v1.34.2", "v1.35.0") == State::failed);
   CHECK(tag("v1.34.2", "v1.33.9") == State::warn);
   CHECK(tag("v1.34.2", "v1.32.9") == State::failed);
   CHECK(state_of(judge_version({{"gitVersion", "v1.25.0"}}, ""), "version") == State::failed);
   CHECK(state_of(judge_version({{"gitVersion", "v1.40.0"}}, ""), "version") == State::warn);
   CHECK(state_of(judge_version(Json::object(), ""), "version") == State::failed);
+}
+
+TEST_CASE("a certificate that expires within 30 days is told, and one that is over has failed") {
+  const auto of_age = [](int days_left) {
+    const WallTime now = wall_from_ns(2'000'000'000'000'000'000);
+    const auto made = http::self_signed({"it"}, now, std::chrono::hours(24) * 3650).value();
+    Findings out("it");
+    judge_expiry(out, "certificate", made.certificate, now + std::chrono::hours(24) * (3650 - days_left), "renew it");
+    return std::move(out).all().front();
+  };
+  CHECK(of_age(31).state == State::ok);
+  CHECK(of_age(29).state == State::warn);
+  CHECK(of_age(29).detail == "expires in 29 days");
+  CHECK(of_age(-2).state == State::failed);
+  Findings out("it");
+  judge_expiry(out, "certificate", "no PEM", WallTime(), "renew it");
+  CHECK(state_of(std::move(out).all(), "certificate") == State::failed);
+}
+
+TEST_CASE("of an extender's tlsConfig the certificates that are here are looked at") {
+  const test::Folder folder;
+  const WallTime now = wall_from_ns(2'000'000'000'000'000'000);
+  const auto made = http::self_signed({"it"}, now, std::chrono::hours(24) * 20).value();
+  REQUIRE(write_file_atomically(folder / "ca.pem", made.certificate));
+  const auto found = judge_extender_certificates(
+      {{{"extenders", {{{"tlsConfig", {{"caFile", folder / "ca.pem"}, {"certFile", folder / "elsewhere.pem"}}}}}}}},
+      "it", now);
+  REQUIRE(found.size() == 1);
+  CHECK(state_of(found, "extender.tlsConfig.ca") == State::warn);
+}
+
+TEST_CASE("what moves or resizes pods that are placed is told, with how to keep it from that") {
+  const auto runs = [](const char* kind, const char* image) {
+    Json pod = {{"containers", {{{"image", image}}}}};
+    Json spec = {{"template", {{"spec", pod}}}};
+    if (std::string(kind) == "CronJob") spec = {{"jobTemplate", {{"spec", spec}}}};
+    return Json{{"kind", kind}, {"metadata", {{"namespace", "kube-system"}, {"name", "it"}}}, {"spec", spec}};
+  };
+  const auto vpa = [](const char* mode) { return Json{{"spec", {{"updatePolicy", {{"updateMode", mode}}}}}}; };
+  CHECK(all_ok(judge_neighbours({})));
+  CHECK(all_ok(
+      judge_neighbours({{}, {runs("Deployment", "registry.example/web:1")}, {vpa("Off"), vpa("Initial")}, false})));
+  const auto found = judge_neighbours({{{"groups", {{{"name", "karpenter.sh"}}}}},
+                                       {runs("Deployment", "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0"),
+                                        runs("CronJob", "registry.k8s.io/descheduler/descheduler:v0.34.0")},
+                                       {vpa("Off"), vpa("InPlaceOrRecreate"), Json::object()},
+                                       false});
+  for (const char* name : {"cluster-autoscaler", "karpenter", "descheduler", "vpa"})
+    CHECK(state_of(found, name) == State::warn);
+  for (const Finding& one : found) CHECK_FALSE(one.mend.empty());
+  CHECK(found.back().detail.starts_with("2 of 3"));
+  CHECK(state_of(judge_neighbours({{}, {}, {}, true}), "cluster-autoscaler") == State::warn);
 }
 
 TEST_CASE("nodes that lack something are named") {

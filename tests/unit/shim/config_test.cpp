@@ -33,3 +33,13 @@ TEST_CASE("a shim that others reach asks for TLS, since kube-scheduler shows no 
   REQUIRE(secure);
   CHECK(secure->listen_access.tls.key == "/k");
 }
+
+TEST_CASE("probes and metrics have an endpoint of their own where it is named, which a token guards") {
+  const std::string keys = "controller: {key: /k, server_key: /s}\n";
+  CHECK_FALSE(parse_config(keys, "shim.yaml")->http_port);
+  CHECK_FALSE(parse_config(keys + "http: {address: 0.0.0.0, port: 9462}\n", "shim.yaml"));
+  const auto guarded = parse_config(keys + "http: {address: 0.0.0.0, port: 9462, token_file: /t}\n", "shim.yaml");
+  REQUIRE(guarded);
+  CHECK(guarded->http_port == 9462);
+  CHECK(guarded->listen_address == "127.0.0.1");
+}

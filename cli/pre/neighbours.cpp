@@ -1,0 +1,71 @@
+#include "cli/pre/neighbours.hpp"
+
+#include <algorithm>
+
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+
+namespace {
+using Json = nlohmann::ordered_json;
+
+View pod_of(const View& workload) {
+  const View spec = workload["spec"];
+  return spec["jobTemplate"].present() ? spec["jobTemplate"]["spec"]["template"]["spec"] : spec["template"]["spec"];
+}
+
+// "namespace/name" of the first that runs such an image; empty: none.
+std::string who_runs(const std::vector<Json>& workloads, std::string_view image) {
+  for (const Json& one : workloads)
+    for (const View& container : pod_of(View(one))["containers"].items())
+      if (container["image"].text_or("").find(image) != std::string::npos)
+        return View(one)["metadata"]["namespace"].text_or() + "/" + View(one)["metadata"]["name"].text_or();
+  return "";
+}
+
+// Those that write: "Off" only recommends, "Initial" only at a pod's creation, before it is placed.
+std::size_t resizing(const std::vector<Json>& vpas) {
+  return static_cast<std::size_t>(std::count_if(vpas.begin(), vpas.end(), [](const Json& one) {
+    const std::string mode = View(one)["spec"]["updatePolicy"]["updateMode"].text_or("Auto");
+    return mode != "Off" && mode != "Initial";
+  }));
+}
+}  // namespace
+
+bool has_group(const Json& groups, std::string_view name) {
+  for (const View& group : View(groups)["groups"].items())
+    if (group["name"].text() == name) return true;
+  return false;
+}
+
+std::vector<Finding> judge_neighbours(const Neighbourhood& seen) {
+  Findings out("cluster");
+  const std::string scaler = who_runs(seen.workloads, "cluster-autoscaler");
+  if (!scaler.empty() || seen.cluster_autoscaler_status)
+    out.warn("cluster-autoscaler",
+             (scaler.empty() ? std::string("tells its state in kube-system") : scaler) +
+                 ": evicts what was placed on nodes that are little requested, and removes them",
+             "annotate pods that must stay cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\", or raise"
+             " --scale-down-unneeded-time");
+  const std::string karpenter = who_runs(seen.workloads, "karpenter");
+  if (!karpenter.empty() || has_group(seen.groups, "karpenter.sh"))
+    out.warn("karpenter",
+             (karpenter.empty() ? std::string("its kinds are there") : karpenter) +
+                 ": consolidation replaces nodes and evicts what was placed on them",
+             "disruption: {consolidationPolicy: WhenEmpty} in its NodePools");
+  const std::string descheduler = who_runs(seen.workloads, "descheduler");
+  if (!descheduler.empty())
+    out.warn("descheduler", descheduler + ": evicts by rules of its own what Wattle placed by its own",
+             "leave its plugins LowNodeUtilization, HighNodeUtilization and RemoveDuplicates off for Wattle's pods");
+  if (const std::size_t count = resizing(seen.vpas); count > 0)
+    out.warn("vpa",
+             std::to_string(count) + " of " + std::to_string(seen.vpas.size()) +
+                 " VerticalPodAutoscalers change requests of pods that run, by evicting or resizing them",
+             "updatePolicy: {updateMode: Initial} where a pod's place matters");
+  std::vector<Finding> all = std::move(out).all();
+  if (all.empty())
+    all.push_back({"cluster", "neighbours", State::ok, "nothing that moves or resizes pods was found", ""});
+  return all;
+}
+
+}  // namespace wattle::cli

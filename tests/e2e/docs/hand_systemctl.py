@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""hand_systemctl: stands in for systemctl where PID 1 is no systemd: starts the services of the units that are installed, as their users.
+
+Does     daemon-reload, enable [--now], restart, stop: User, Group, SupplementaryGroups, AmbientCapabilities, Environment, StateDirectory,
+         ExecStartPre (which must succeed) and ExecStart, each with its log in /var/log
+Not      sandboxing (tests/e2e/machine has a real systemd, and units_test.py the units' words), restarts, dependencies
+Exit     1 with what was wrong, 2 for what it does not know
+"""
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+UNITS = pathlib.Path("/etc/systemd/system")
+PIDS = pathlib.Path("/run/hand-systemctl")
+
+
+def settings_of(name):
+    found = {}
+    for line in (UNITS / f"{name}.service").read_text(encoding="utf-8").splitlines():
+        key, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def as_who(settings):
+    user = settings.get("User", ["root"])[0]
+    groups = ",".join([settings.get("Group", [user])[0], *settings.get("SupplementaryGroups", [])])
+    kept = [f"+{word.removeprefix('CAP_').lower()}" for word in " ".join(settings.get("AmbientCapabilities", [])).split()]
+    ambient = [f"--inh-caps={','.join(kept)}", f"--ambient-caps={','.join(kept)}"] if kept else ["--inh-caps=-all"]
+    return ["setpriv", f"--reuid={user}", f"--regid={settings.get('Group', [user])[0]}", f"--groups={groups}", *ambient, "--no-new-privs"]
+
+
+def start(name):
+    settings = settings_of(name)
+    words = [word for line in settings.get("Environment", []) for word in shlex.split(line)]
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"} | dict(word.split("=", 1) for word in words)
+    user = settings.get("User", ["root"])[0]
+    for folder in " ".join(settings.get("StateDirectory", [])).split():
+        path = pathlib.Path("/var/lib") / folder
+        path.mkdir(mode=int(settings.get("StateDirectoryMode", ["0755"])[0], 8), exist_ok=True)
+        subprocess.run(["chown", f"{user}:", str(path)], check=True)
+    who = as_who(settings)
+    for before in settings.get("ExecStartPre", []):
+        ran = subprocess.run([*who, *shlex.split(before)], env=env, capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            sys.exit(f"{name}: {before}: exit {ran.returncode}: {ran.stdout}{ran.stderr}")
+    with open(f"/var/log/{name}.log", "ab") as log:
+        process = subprocess.Popen([*who, *shlex.split(settings["ExecStart"][0])], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    PIDS.mkdir(exist_ok=True)
+    (PIDS / name).write_text(str(process.pid))
+    time.sleep(0.5)
+    if process.poll() is not None:
+        sys.exit(f"{name}: ended with {process.returncode}: {pathlib.Path(f'/var/log/{name}.log').read_text(encoding='utf-8')[-2000:]}")
+
+
+def stop(name):
+    if (PIDS / name).exists():
+        os.kill(int((PIDS / name).read_text()), signal.SIGTERM)
+        (PIDS / name).unlink()
+
+
+def main():
+    words = [word for word in sys.argv[1:] if word != "--now"]
+    names = [word.removesuffix(".service") for word in words[1:]]
+    if words == ["daemon-reload"] or (words[:1] == ["enable"] and "--now" not in sys.argv):
+        return 0
+    if words[:1] not in (["enable"], ["restart"], ["stop"]):
+        print(f"systemctl, by hand: does not know {sys.argv[1:]}", file=sys.stderr)
+        return 2
+    for name in names:
+        if words[0] != "enable":
+            stop(name)
+        if words[0] != "stop":
+            start(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""private_root: a root file system that is this machine's until somebody writes to it, and a network of its own: what a page says to install
+and to start is installed and started there, and the machine stays as it is.
+
+Source   namespaces of Linux (mount, network, processes), overlayfs over a tmpfs
+Needs    root; a kernel that allows overlays here
+Errors   Impossible: with what the kernel said
+Ends     with the process that entered: everything that was started ends, everything that was written is gone
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+INSIDE = "WATTLE_PRIVATE"
+SHARED = ("/proc", "/dev", "/sys")
+
+
+class Impossible(Exception):
+    pass
+
+
+def mount(*words):
+    ran = subprocess.run(["mount", *map(str, words)], capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        raise Impossible(f"mount {' '.join(map(str, words))}: {ran.stderr.strip()}")
+
+
+def enter():
+    """Once, first thing in a test: goes on in namespaces of its own. Gives the folder whose contents end with them."""
+    if os.environ.get(INSIDE) is None:
+        if os.geteuid() != 0:
+            raise Impossible("needs root")
+        tried = subprocess.run(["unshare", "--net", "--mount", "true"], capture_output=True, text=True, check=False)
+        if tried.returncode != 0:
+            raise Impossible(tried.stderr.strip())
+        os.execvpe("unshare", ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, *sys.argv],
+                   os.environ | {INSIDE: "1"})
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    folder = pathlib.Path("/run")
+    mount("-t", "tmpfs", "-o", "mode=0755", "private", folder)
+    return folder / "wattle-private"
+
+
+class Root:
+    """`binds`: folders of this machine that are to be seen in it, not written, though they may be mounts of their own, as {path in it: path here}."""
+
+    def __init__(self, folder, binds=None, hosts=()):
+        self.at = folder / "root"
+        for part in ("root", "upper", "work"):
+            (folder / part).mkdir(parents=True)
+        mount("-t", "overlay", "overlay", "-o", f"lowerdir=/,upperdir={folder}/upper,workdir={folder}/work", self.at)
+        for path in SHARED:
+            mount("--rbind", path, self.inside(path))
+        for path, here in (binds or {}).items():
+            self.bind(here, path, read_only=True)
+        (self.at / "etc/hosts").unlink(missing_ok=True)
+        (self.at / "etc/hosts").write_text(f"127.0.0.1 localhost {' '.join(hosts)}\n", encoding="utf-8")
+
+    def inside(self, path):
+        """Links lead to where they lead in there: /var/run is one to /run."""
+        at = self.at
+        for part in pathlib.PurePosixPath(path).parts[1:]:
+            at = at / part
+            if at.is_symlink():
+                to = os.readlink(at)
+                at = self.inside(to) if to.startswith("/") else at.parent / to
+        return at
+
+    def bind(self, here, path, read_only=False):
+        target = self.inside(path)
+        if pathlib.Path(here).is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+        else:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch()
+        mount("--rbind", here, target)
+        if read_only:
+            mount("-o", "remount,bind,ro", target)
+
+    def seal(self):
+        mount("-o", "remount,ro", self.at)
+
+    def command(self, *words):
+        return ["chroot", str(self.at), *words]
+
+    def shell(self, text, cwd, env, timeout):
+        """(exit code, what it said). What it leaves in the background lives on, and does not hold this up."""
+        with open(self.at.parent / "said", "w+b") as said:
+            words = self.command("bash", "-euo", "pipefail", "-c", f"cd {cwd}\n{text}")
+            code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=env, timeout=timeout, check=False).returncode
+            said.seek(0)
+            return code, said.read().decode(errors="replace")
