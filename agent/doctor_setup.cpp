@@ -11,6 +11,7 @@
 #include "agent/doctor.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "common/http/certificate.hpp"
 #include "common/http/token.hpp"
 #include "common/transport/keys.hpp"
 
@@ -69,6 +70,15 @@ Status reach(const std::string& endpoint) {
   return reached;
 }
 
+// What ends within a month is of use today, and is told in time.
+Finding certificate_finding(const std::string& file, WallTime now) {
+  const auto end = http::certificate_file_end(file);
+  if (!end) return lost("certificate", end.error());
+  const auto soon = http::ends_soon(*end, now);
+  if (!soon) return usable("certificate", file);
+  return {"certificate", false, *end > now, file + " " + *soon, "renew it: the file is read again by itself"};
+}
+
 bool loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
 }  // namespace
 
@@ -108,6 +118,8 @@ std::vector<Finding> examine_setup(const AgentConfig& config) {
   else if (config.http_port && config.http_access.tls.certificate.empty() && !loopback(config.http_address))
     out.push_back({"token", false, true, "/metrics on " + config.http_address + " tells energy to everybody",
                    "set http.token_file or http.tls, or keep others away by a firewall or network policy"});
+  if (config.http_port && !config.http_access.tls.certificate.empty())
+    out.push_back(certificate_finding(config.http_access.tls.certificate, SystemClock().wall()));
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -17,12 +18,16 @@
 #include "agent/sampler.hpp"
 #include "agent/ticker.hpp"
 #include "common/http/server.hpp"
+#include "common/pulse.hpp"
+#include "common/service_notify.hpp"
 #include "common/version.hpp"
 
 namespace wattle::agent {
 
 namespace {
 constexpr std::chrono::milliseconds kNoPump{60'000};
+// A loop that has not turned for that long beyond its tick hangs; a file of the kernel may take seconds.
+constexpr Duration kHangs = std::chrono::seconds(10);
 
 // Each trouble once when it begins and once when it ends, not at every tick.
 class ErrorLog {
@@ -44,7 +49,21 @@ class ErrorLog {
   std::set<std::string> failing_;
 };
 
-Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& prober, const Log& log) {
+http::Response live(const Pulse& pulse, MonoTime now, Duration tick) {
+  const Duration age = pulse.age(now);
+  if (age <= kHangs + tick) return {200, "text/plain", "ok\n"};
+  return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
+}
+
+// Until the link has something to do, at most until systemd wants to hear of us.
+std::chrono::milliseconds patience(const Link* link, const ServiceNotify& notify) {
+  const auto least = link != nullptr ? link->patience() : kNoPump;
+  if (notify.every() == Duration(0)) return least;
+  return std::min(least, std::chrono::duration_cast<std::chrono::milliseconds>(notify.every()));
+}
+
+Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& prober, const Pulse& pulse,
+                           const Clock& clock, const Log& log) {
   http::ServerOptions options;
   options.address = config.http_address;
   options.port = *config.http_port;
@@ -62,9 +81,7 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
         }},
        {"GET /echo", echo},
        {"GET /livez",
-        [](const http::Request&) {
-          return http::Response{200, "text/plain", "ok\n"};
-        }}},
+        [&pulse, &clock, tick = config.tick](const http::Request&) { return live(pulse, clock.mono(), tick); }}},
       log);
 }
 
@@ -122,9 +139,11 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   };
   use(first, 0);  // before the page is served: one that is asked for at once has values
 
+  Pulse pulse(clock.mono());
+  ServiceNotify notify;
   std::optional<http::Server> server;
   if (config.http_port) {
-    WATTLE_TRY(auto started, serve(config, metrics, prober, log));
+    WATTLE_TRY(auto started, serve(config, metrics, prober, pulse, clock, log));
     server.emplace(std::move(started));
   }
   std::optional<http::Server> echo_server;
@@ -145,10 +164,14 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
 
   const std::array<int, 2> fds{ticker.fd(), stop.get()};
   std::vector<const transport::Socket*> sockets;
+  notify.ready("samples " + config.node);
   for (;;) {
+    const MonoTime now = clock.mono();
+    pulse.beat(now);
+    notify.alive(now);
     sockets.clear();
     if (link && link->listening()) sockets.push_back(&link->socket());
-    const auto ready = transport::poll(sockets, fds, link ? link->patience() : kNoPump);
+    const auto ready = transport::poll(sockets, fds, patience(link.get(), notify));
     if (ready[sockets.size() + 1]) break;
     if (const auto due = ticker.due(); due > 0) {
       sampler.tick();
@@ -157,6 +180,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
     }
     if (link) link->pump(sampler);
   }
+  notify.stopping();
   log.info("agent.stopped", {{"node", config.node}});
   return {};
 }

@@ -119,6 +119,7 @@ struct Cluster::Folder {
 Cluster::Cluster(kube::ApiServer server, std::shared_ptr<Folder> folder)
     : folder_(std::move(folder)),
       url_(server.origin.url()),
+      certificate_file_(server.origin.tls ? server.origin.tls->certificate : std::string()),
       api_(std::make_unique<kube::HttpApi>(std::move(server), kPatience, kPatience)) {}
 
 Result<Cluster> Cluster::open_in_pod() {

@@ -38,13 +38,15 @@ class Cluster {
   // False: it is there already.
   Result<bool> create(const std::string& target, const nlohmann::ordered_json& object);
   const std::string& url() const { return url_; }
+  // Of the client's own certificate; empty: it shows none.
+  const std::string& certificate_file() const { return certificate_file_; }
 
  private:
   // What the file holds inline has to be in files of its own for TLS; it is removed with this.
   struct Folder;
   Cluster(kube::ApiServer server, std::shared_ptr<Folder> folder);
   std::shared_ptr<Folder> folder_;
-  std::string url_;
+  std::string url_, certificate_file_;
   std::unique_ptr<kube::HttpApi> api_;
 };
 

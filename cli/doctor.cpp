@@ -6,6 +6,8 @@
 #include "cli/parts.hpp"
 #include "cli/pre/live.hpp"
 #include "cli/show.hpp"
+#include "common/clock.hpp"
+#include "common/http/certificate.hpp"
 
 namespace wattle::cli {
 
@@ -66,14 +68,24 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
 }
 
 namespace {
-// Names of the cluster's nodes; none are asked for without a kubeconfig.
-Result<std::optional<std::vector<std::string>>> cluster_nodes(const Arguments& said) {
-  if (said.kubeconfig.empty()) return std::optional<std::vector<std::string>>();
+struct ClusterSeen {
+  std::optional<std::vector<std::string>> nodes;  // absent: without a kubeconfig none are asked for
+  std::vector<Finding> findings;
+};
+
+Result<ClusterSeen> look_at_cluster(const Arguments& said) {
+  ClusterSeen seen;
+  if (said.kubeconfig.empty()) return seen;
   WATTLE_TRY(Cluster cluster, Cluster::open_kubeconfig(said.kubeconfig, said.context));
   WATTLE_TRY(const auto nodes, list_nodes(cluster));
-  std::vector<std::string> names;
-  for (const Json& node : nodes) names.push_back(View(node)["metadata"]["name"].text_or());
-  return std::optional(std::move(names));
+  seen.nodes.emplace();
+  for (const Json& node : nodes) seen.nodes->push_back(View(node)["metadata"]["name"].text_or());
+  if (cluster.certificate_file().empty()) return seen;
+  if (const auto end = http::certificate_file_end(cluster.certificate_file()))
+    if (const auto soon = http::ends_soon(*end, SystemClock().wall()))
+      seen.findings.push_back({said.kubeconfig, "certificate", State::warn, "the client's certificate " + *soon,
+                               "have another one signed, as by kubeadm certs renew"});
+  return seen;
 }
 
 // What the controller and the nodes found stands without it.
@@ -86,10 +98,12 @@ int run_doctor(const Invocation& invocation) {
   if (invocation.arguments.before) return run_pre(invocation);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     WATTLE_TRY(Json document, controller.ask("doctor", {}));
-    WATTLE_TRY(const auto expected, cluster_nodes(invocation.arguments));
+    WATTLE_TRY(ClusterSeen seen, look_at_cluster(invocation.arguments));
     const auto nodes = controller.ask("nodes", {}), status = controller.ask("status", {});
-    document["fleet"] = findings_document(nodes && status ? judge_fleet(document, *nodes, *status, expected)
-                                                          : not_judged((nodes ? status : nodes).error()));
+    std::vector<Finding> fleet = nodes && status ? judge_fleet(document, *nodes, *status, seen.nodes)
+                                                 : not_judged((nodes ? status : nodes).error());
+    fleet.insert(fleet.end(), seen.findings.begin(), seen.findings.end());
+    document["fleet"] = findings_document(fleet);
     WATTLE_CHECK(print(invocation, document, render_doctor));
     return doctor_is_well(document) ? kOk : kProblem;
   });

@@ -7,6 +7,24 @@
 
 namespace wattle::cli {
 
+namespace {
+// "2 of 2 shims, last ask 3 s ago, 4% of 250 pods not asked for"
+Cell asked_by(const View& status) {
+  const std::vector<View> shims = status["shims"].items();
+  std::size_t connected = 0;
+  for (const View& shim : shims) connected += shim["connected"].flag() == true ? 1 : 0;
+  std::string text =
+      shims.empty() ? "no shim" : std::to_string(connected) + " of " + std::to_string(shims.size()) + " shims";
+  const View asks = status["asks"];
+  const auto age_ms = asks["last_ask_age_ms"].number();
+  text += age_ms ? ", last ask " + age(age_ms) + " ago" : ", never asked";
+  const auto bound = asks["pods_bound"].number(), unasked = asks["pods_unasked"].number();
+  if (bound && unasked && *bound > 0)
+    text += ", " + percent(*unasked / *bound) + " of " + count(bound) + " pods bound within 15 min not asked for";
+  return {text, connected < shims.size() || (bound && *bound > 0 && unasked == bound) ? Tone::bad : Tone::plain};
+}
+}  // namespace
+
 Result<std::string> render_status(const Json& document, const Style& style) {
   const View status(document);
   if (!status["mode"].present() && !status["version"].present())
@@ -40,6 +58,9 @@ Result<std::string> render_status(const Json& document, const Style& style) {
                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
                       ", epsilon " + number(status["epsilon"].number(), 3)},
       {"samples", integer("samples") + ", " + integer("samples_refused") + " refused"}};
+  if (status["shims"].present()) pairs.push_back({"asked by", asked_by(status)});
+  for (const View& left_out : status["left_out"].items())
+    pairs.push_back({"left out", {left_out["what"].text_or() + ": " + left_out["why"].text_or(), Tone::warning}});
   return pairs_text(pairs, style.colour);
 }
 

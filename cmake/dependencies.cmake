@@ -18,7 +18,6 @@ pkg_check_modules(MuParser REQUIRED IMPORTED_TARGET muparser)         # placemen
 find_package(ZLIB REQUIRED)                                           # sim/x8/gzip
 find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
 pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges
-pkg_check_modules(Systemd IMPORTED_TARGET libsystemd)
 
 # msgpack-cxx without its optional Boost parts.
 add_library(wattle_msgpack INTERFACE)                                 # common/wire

@@ -8,6 +8,7 @@
 #include "common/dir.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
+#include "common/service_notify.hpp"
 #include "common/stop_signal.hpp"
 #include "common/version.hpp"
 #include "controller/controller.hpp"
@@ -23,7 +24,8 @@ int serve(const ControllerConfig& config) {
     return 1;
   }
   const SystemClock clock;
-  auto controller = Controller::start(config, clock, log);
+  ServiceNotify notify;
+  auto controller = Controller::start(config, clock, log, &notify);
   if (!controller) {
     log.error("cannot start", {{"error", controller.error()}});
     return 1;
@@ -37,8 +39,10 @@ int serve(const ControllerConfig& config) {
                                {"ask", at.ask},
                                {"http_port", at.http_port},
                                {"enrol_port", at.enrol_port}});
+  notify.ready("serves in mode " + config.mode.text());
   while (!stop->wait(std::chrono::hours(1))) {
   }
+  notify.stopping();
   log.info("controller stops");
   controller->reset();
   return 0;

@@ -142,13 +142,14 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
                   "name certificate and key; on loopback alone insecure: true does without");
 }
 
-void read_kube(config::Section section, KubeConfig& out) {
+void read_kube(config::Section section, KubeConfig& out, std::vector<std::string>& schedulers) {
   auto use = static_cast<std::size_t>(out.use);
   section.read_choice("watch", use, {"auto", "on", "off"});
   out.use = static_cast<KubeUse>(use);
   section.read("server", out.server);
   section.read("ca", out.ca_file);
   section.read("token", out.token_file);
+  section.read("schedulers", schedulers);
   if (out.server.empty()) return;
   const auto url = kube::parse_url(out.server);
   if (!url) section.mistake("server", "'" + out.server + "' " + url.error().what, url.error().mend);
@@ -181,7 +182,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_learn(root.section("learn"), out.learn);
   read_store(root.section("store"), out.store);
   read_enrol(root.section("enrol"), out.enrol);
-  read_kube(root.section("kubernetes"), out.kube);
+  read_kube(root.section("kubernetes"), out.kube, out.schedulers);
   config::Section log = root.section("log");
   read_name(log, "level", out.log_level, parse_log_level);
   read_name(log, "format", out.log_format, parse_log_format);

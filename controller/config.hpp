@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/clock.hpp"
 #include "common/http/access.hpp"
@@ -91,6 +92,8 @@ struct ControllerConfig {
   StoreConfig store;
   EnrolConfig enrol;
   KubeConfig kube;
+  std::vector<std::string> schedulers{
+      "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

@@ -12,12 +12,14 @@
 #include "controller/trainer/first_network.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
+#include "controller/web/readiness.hpp"
 
 namespace wattle::controller {
 namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kHttpPatience{2000};
+constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not turned for that long
 constexpr std::size_t kMailbox = 64;
 constexpr std::size_t kMaxKnowledgeBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
@@ -42,13 +44,13 @@ Status may_replace(const std::string& file) {
 }  // namespace
 
 Result<std::unique_ptr<Controller>> Controller::start(const ControllerConfig& config, const Clock& clock,
-                                                      const Log& log) {
-  std::unique_ptr<Controller> controller(new Controller(config));
-  WATTLE_CHECK(controller->start_parts(clock, log));
+                                                      const Log& log, ServiceNotify* notify) {
+  std::unique_ptr<Controller> controller(new Controller(config, clock.mono()));
+  WATTLE_CHECK(controller->start_parts(clock, log, notify));
   return controller;
 }
 
-Status Controller::start_parts(const Clock& clock, const Log& log) {
+Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify* notify) {
   WATTLE_TRY(const transport::KeyPair key, transport::KeyPair::load(config_.key_file));
   auto looked = allow_.look();
   if (!looked) return forward_error(looked);
@@ -71,8 +73,13 @@ Status Controller::start_parts(const Clock& clock, const Log& log) {
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
-  WATTLE_CHECK(start_http(log));
-  thread_ = std::thread([this] { loop_->run(stop_); });
+  WATTLE_CHECK(start_http(clock, log));
+  thread_ = std::thread([this, notify] {
+    loop_->run(stop_, [this, notify](MonoTime now) {
+      pulse_.beat(now);
+      if (notify != nullptr) notify->alive(now);
+    });
+  });
   return {};
 }
 
@@ -205,14 +212,24 @@ Status Controller::start_watch(const Log& log) {
   return {};
 }
 
-Status Controller::start_http(const Log& log) {
+Status Controller::start_http(const Clock& clock, const Log& log) {
   const auto ask_loop = [this](Mailbox::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
   std::map<std::string, http::Handler> routes;
-  routes["GET /livez"] = [ask_loop](const http::Request&) -> http::Response {
-    const auto alive = ask_loop([]() -> Result<std::string> { return std::string("ok\n"); });
-    return alive ? http::Response{200, "text/plain", *alive} : failed(alive.error());
+  // The loop's own pulse: a place in its mailbox may be hard to get while it turns well.
+  routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
+    const Duration age = pulse_.age(clock.mono());
+    if (age <= kHangs) return {200, "text/plain", "ok\n"};
+    return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
   };
-  routes["GET /readyz"] = routes["GET /livez"];
+  routes["GET /readyz"] = [this, ask_loop](const http::Request&) -> http::Response {
+    auto ready = std::make_shared<bool>(false);
+    const auto text = ask_loop([this, ready]() -> Result<std::string> {
+      Readiness found = readiness(loop_->sources());
+      *ready = found.ready;
+      return std::move(found.text);
+    });
+    return text ? http::Response{*ready ? 200 : 503, "text/plain", *text} : failed(text.error());
+  };
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
     const auto text = ask_loop([this]() -> Result<std::string> {
       Sources sources = loop_->sources();

@@ -13,6 +13,8 @@
 #include "common/clock.hpp"
 #include "common/http/server.hpp"
 #include "common/log.hpp"
+#include "common/pulse.hpp"
+#include "common/service_notify.hpp"
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"
 #include "controller/enrol/enrolment.hpp"
@@ -25,21 +27,23 @@ namespace wattle::controller {
 
 class Controller {
  public:
-  static Result<std::unique_ptr<Controller>> start(const ControllerConfig& config, const Clock& clock, const Log& log);
+  // `notify`, if there is one, hears of each turn of the loop, and outlives this.
+  static Result<std::unique_ptr<Controller>> start(const ControllerConfig& config, const Clock& clock, const Log& log,
+                                                   ServiceNotify* notify = nullptr);
   ~Controller();  // stops asking, deciding and learning, in that order, and writes a last checkpoint
 
   const Endpoints& endpoints() const { return endpoints_; }
 
  private:
-  Controller(const ControllerConfig& config) : config_(config), allow_(config.allow_file) {}
-  Status start_parts(const Clock& clock, const Log& log);
+  Controller(const ControllerConfig& config, MonoTime now) : config_(config), allow_(config.allow_file), pulse_(now) {}
+  Status start_parts(const Clock& clock, const Log& log, ServiceNotify* notify);
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
   placement::Knowledge start_knowledge(const Log& log);
   std::string kept_contest(const Log& log) const;
   Status start_watch(const Log& log);
   Status start_governor(const Clock& clock, const Log& log);
-  Status start_http(const Log& log);
+  Status start_http(const Clock& clock, const Log& log);
   Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);
 
   ControllerConfig config_;
@@ -56,6 +60,7 @@ class Controller {
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<Loop> loop_;
   std::atomic<bool> stop_{false};
+  Pulse pulse_;  // the loop's
   std::thread thread_;
   std::shared_ptr<http::RefusalCounts> http_refusals_ = std::make_shared<http::RefusalCounts>();
   std::unique_ptr<http::Server> http_;

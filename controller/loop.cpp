@@ -54,7 +54,8 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
                  parts_.store != nullptr ? parts_.store->marks() : StoreMarks{}),
       decider_(parts_.config, state_, parts_.networks, parts_.clock, learning(parts_.trainer),
                parts_.trainer != nullptr ? parts_.trainer->last_decision_id() + 1 : 1, std::move(parts_.knowledge)),
-      join_(state_, decider_),
+      shims_(parts_.config.schedulers),
+      join_(state_, decider_, shims_, parts_.clock),
       models_(parts_.trainer, parts_.governor),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       epoch_(feed_.epoch()),
@@ -112,10 +113,11 @@ Sources Loop::sources() const {
           parts_.store,
           &parts_.governor,
           parts_.watch,
-          &parts_.allow};
+          &parts_.allow,
+          &shims_};
 }
 
-void Loop::run(const std::atomic<bool>& stop) {
+void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned) {
   const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &feed_.socket(), &telemetry_socket_};
   std::vector<int> fds = {parts_.mailbox.fd()};
   if (parts_.store != nullptr) fds.push_back(parts_.store->fd());
@@ -132,6 +134,7 @@ void Loop::run(const std::atomic<bool>& stop) {
     parts_.mailbox.run_all();
     receive_watch();
     const MonoTime now = parts_.clock.mono();
+    turned(now);
     if (now - ticked_ >= kTick) tick();
     feed_.decisions(decider_);
     more = feed_.board(decider_, parts_.networks, now) || more;
@@ -250,7 +253,10 @@ std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming) {
     if (query == nullptr) return refusal;
     return wire::Reply{query->request_id, false, {}, error.message()};
   }
-  if (auto* ask = std::get_if<wire::Ask>(&*message)) return decider_.ask(std::move(*ask));
+  if (auto* ask = std::get_if<wire::Ask>(&*message)) {
+    shims_.asked(ask->pod_uid, parts_.clock.mono());
+    return decider_.ask(std::move(*ask));
+  }
   if (query->what.starts_with("model-")) {
     models_.take(*query, who.user_id(), incoming.route);
     return std::nullopt;
@@ -264,6 +270,7 @@ wire::Message Loop::answer_query(const wire::Query& query, const std::string& wh
   wire::Reply reply;
   reply.request_id = query.request_id;
   auto body = query.what == "confirm"             ? confirm(query.arguments)
+              : query.what == "shim"              ? beat(query.arguments, who)
               : query.what.starts_with("policy-") ? parts_.governor.handle(query.what, query.arguments, who)
                                                   : document(sources(), query.what, query.arguments);
   reply.ok = body.has_value();
@@ -283,6 +290,11 @@ wire::Snapshot Loop::snapshot(std::uint64_t request_id) {
   snapshot.board.epoch = epoch_;
   snapshot.board.seq = feed_.boards();
   return snapshot;
+}
+
+Result<std::string> Loop::beat(const Arguments& facts, const std::string& who) {
+  WATTLE_CHECK(shims_.beat(who, facts, parts_.clock.mono()));
+  return std::string("{}");
 }
 
 Result<std::string> Loop::confirm(const Arguments& arguments) {
@@ -351,41 +363,12 @@ void Loop::tick() {
     expired_ = ticked_;
   }
   decider_.expire();
+  shims_.expire(ticked_);
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();
   if (ticked_ - allow_checked_ < kAllowCheck) return;
   allow_checked_ = ticked_;
   reload_allow_list();
-}
-
-void Loop::reload_allow_list() {
-  auto list = parts_.allow.look();
-  if (!list) {
-    const std::string why = list.error().message();
-    if (why != std::exchange(allow_told_, why))
-      parts_.log.error("allow list not read, the old one stays: who was taken off is still heard",
-                       {{"error", list.error()}});
-    return;
-  }
-  allow_told_.clear();
-  if (!*list) return;
-  parts_.log.info("allow list read again", {{"keys", static_cast<std::uint64_t>((*list)->size())}});
-  cut(parts_.context.set_allow_list(std::move(**list)));
-}
-
-// What they say is not heard any more as it is; this ends what they would go on to be told.
-void Loop::cut(const std::vector<transport::Revoked>& revoked) {
-  bool listened = false;
-  for (const auto& [key, identity] : revoked) {
-    ++revoked_keys_;
-    parts_.log.warn("key revoked", {{"key", key}, {"peer", identity.user_id()}});
-    listened = listened || !refused(Channel::feed, std::nullopt, {}, identity.role);
-    const auto route = telemetry_.revoke(identity.name, key);
-    if (!route) continue;
-    telemetry_socket_.send(*route, wire::encode(wire::Refusal{"key " + key, "has been revoked",
-                                                              "if it should not be: wattle keys allow"}));
-  }
-  if (listened) feed_.rebind(parts_.log, ticked_);
 }
 
 }  // namespace wattle::controller

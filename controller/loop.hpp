@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@
 #include "controller/modes/governor.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/shims.hpp"
 #include "controller/store/file_saver.hpp"
 #include "controller/store/store.hpp"
 #include "controller/trainer/model_desk.hpp"
@@ -68,7 +70,8 @@ struct LoopParts {
 class Loop final : private TelemetrySink {
  public:
   static Result<std::unique_ptr<Loop>> bind(LoopParts parts, const transport::KeyPair& key);
-  void run(const std::atomic<bool>& stop);
+  // `turned` is called at each turn, which is every 50 ms or so while it does not hang.
+  void run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned);
   Endpoints endpoints() const;  // without http
   // For work in the mailbox, on the loop's thread.
   Sources sources() const;
@@ -94,6 +97,7 @@ class Loop final : private TelemetrySink {
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
   wire::Message answer_query(const wire::Query& query, const std::string& who);
   wire::Snapshot snapshot(std::uint64_t request_id);
+  Result<std::string> beat(const Arguments& facts, const std::string& who);
   Result<std::string> confirm(const Arguments& arguments);
   void tick();
   void save_knowledge();
@@ -108,6 +112,7 @@ class Loop final : private TelemetrySink {
   Telemetry telemetry_;
   PlanThread plans_;
   Decider decider_;
+  Shims shims_;
   Join join_;
   ModelDesk models_;
   Feed feed_;

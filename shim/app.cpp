@@ -8,6 +8,7 @@
 
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
+#include "common/service_notify.hpp"
 #include "common/version.hpp"
 #include "shim/config.hpp"
 #include "shim/service.hpp"
@@ -51,11 +52,14 @@ int run_app(int argc, char** argv) {
 
   const SystemClock clock;
   const Log log("wattle-shim", config->log_level, config->log_format);
-  const auto service = Service::start(*config, clock, log);
+  ServiceNotify notify;
+  const auto service = Service::start(*config, clock, log, notify);
   if (!service) return complain(service.error());
   log.info("listening", {{"address", config->listen_address}, {"port", service->port()}});
+  notify.ready("answers on port " + std::to_string(service->port()));
   int signal = 0;
   sigwait(&ending, &signal);
+  notify.stopping();
   log.info("stopping", {{"signal", signal}});
   return 0;
 }

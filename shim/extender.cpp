@@ -86,7 +86,7 @@ json parse_large(std::string_view text) {
   return json::parse(text.begin(), text.end(), keep);
 }
 
-Result<wire::Ask> parse_all(std::string_view text) {
+Result<PodAsk> parse_all(std::string_view text) {
   json args;
   try {
     args = text.size() > kLargeBytes ? parse_large(text) : json::parse(text);
@@ -101,8 +101,8 @@ Result<wire::Ask> parse_all(std::string_view text) {
   const auto pod = args.find("Pod");
   if (pod == args.end() || !pod->is_object()) return fail(Errc::malformed, "Pod", "is no object", "send the v1.Pod");
 
-  wire::Ask ask;
-  read_pod(*pod, ask);
+  PodAsk ask;
+  ask.scheduler = read_pod(*pod, ask);
   const auto names = args.find("NodeNames");
   const auto nodes = args.find("Nodes");
   if (names != args.end() && !names->is_null()) {
@@ -115,7 +115,7 @@ Result<wire::Ask> parse_all(std::string_view text) {
 
 }  // namespace
 
-Result<wire::Ask> parse_extender_args(std::string_view text) {
+Result<PodAsk> parse_extender_args(std::string_view text) {
   // Names are most of a request, and most of what a tree of its values would cost.
   const auto list = text.size() > kLargeBytes ? std::nullopt : raw_member(text, "NodeNames");
   auto plain = list ? plain_list(*list) : std::nullopt;

@@ -22,8 +22,12 @@
 
 namespace wattle::shim {
 
+struct PodAsk : wire::Ask {
+  std::string scheduler;  // spec.schedulerName
+};
+
 // ExtenderArgs -> Ask. What is wrong in an annotation or a quantity is told in Ask::problems and ignored.
-Result<wire::Ask> parse_extender_args(std::string_view json);
+Result<PodAsk> parse_extender_args(std::string_view json);
 
 // Of a request that makes no ask, the candidates alone: so that all of them can pass.
 std::vector<std::string> names_of(std::string_view json);

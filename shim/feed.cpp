@@ -31,6 +31,7 @@ void Feed::listen() {
   wire::Limits limits;
   limits.message_bytes = kMaxBoardBytes;
   while (!stopping_) {
+    pulse_.beat(clock_.mono());
     const auto published = subscriber_.receive(kLook);
     if (!published) {
       rebuild_when_refused();

@@ -9,6 +9,7 @@
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
+#include "common/pulse.hpp"
 #include "common/transport/sockets.hpp"
 #include "shim/board.hpp"
 
@@ -20,10 +21,11 @@ class Feed {
   static Result<std::unique_ptr<Feed>> start(transport::Context& context, const transport::ClientOptions& options,
                                              BoardKeeper& board, const Clock& clock, const Log& log);
   ~Feed();
+  const Pulse& pulse() const { return pulse_; }
 
  private:
   Feed(transport::Subscriber subscriber, BoardKeeper& board, const Clock& clock, const Log& log)
-      : subscriber_(std::move(subscriber)), board_(board), clock_(clock), log_(log) {}
+      : subscriber_(std::move(subscriber)), board_(board), clock_(clock), log_(log), pulse_(clock.mono()) {}
   void listen();
   void rebuild_when_refused();
 
@@ -31,6 +33,7 @@ class Feed {
   BoardKeeper& board_;
   const Clock& clock_;
   const Log& log_;
+  Pulse pulse_;
   MonoTime rebuilt_{};
   bool garbage_logged_ = false;
   std::atomic<bool> stopping_ = false;

@@ -44,6 +44,16 @@ struct Metrics::Impl {
                                                           .Help("Connections and requests refused, by reason")
                                                           .Register(registry);
   std::mutex refused_mutex;  // of two pages at a time
+  prometheus::Family<prometheus::Gauge>& breaker_states =
+      prometheus::BuildGauge()
+          .Name("wattle_shim_breaker_state")
+          .Help("1 for the state that it is in: closed, open (the controller is not asked), half_open (a probe is out)")
+          .Register(registry);
+  prometheus::Counter& breaker_opened = prometheus::BuildCounter()
+                                            .Name("wattle_shim_breaker_opened_total")
+                                            .Help("Times that the controller was not asked any more")
+                                            .Register(registry)
+                                            .Add({});
   prometheus::Histogram& candidates = prometheus::BuildHistogram()
                                           .Name("wattle_shim_candidates")
                                           .Help("Candidate nodes per request")
@@ -94,6 +104,13 @@ void Metrics::refused(const http::RefusalCounts& counts) {
     const std::lock_guard lock(impl_->refused_mutex);
     counter.Increment(static_cast<double>(counts.get(static_cast<http::Refused>(i))) - counter.Value());
   }
+}
+
+void Metrics::breaker(BreakerState state, std::uint64_t times_opened) {
+  for (const BreakerState one : {BreakerState::closed, BreakerState::open, BreakerState::half_open})
+    impl_->breaker_states.Add({{"state", std::string(to_string(one))}}).Set(one == state ? 1 : 0);
+  const std::lock_guard lock(impl_->refused_mutex);
+  impl_->breaker_opened.Increment(static_cast<double>(times_opened) - impl_->breaker_opened.Value());
 }
 
 void Metrics::board(BoardState state, std::optional<Duration> age) {

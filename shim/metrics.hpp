@@ -26,6 +26,7 @@ class Metrics {
   void answer(const Scores& answer, std::size_t candidates, std::size_t problems);
   void filtered(const Veto& veto, std::size_t candidates, std::size_t problems);
   void refused(const http::RefusalCounts& counts);
+  void breaker(BreakerState state, std::uint64_t times_opened);
   void board(BoardState state, std::optional<Duration> age);
   // Text exposition format 0.0.4
   std::string page() const;

@@ -7,7 +7,7 @@
 
 namespace wattle::shim {
 
-void read_pod(const nlohmann::json& object, wire::Ask& into) {
+std::string read_pod(const nlohmann::json& object, wire::Ask& into) {
   kube::Pod pod = kube::read_pod(object);
   into.pod_uid = std::move(pod.uid);
   into.pod_name = std::move(pod.name);
@@ -21,6 +21,7 @@ void read_pod(const nlohmann::json& object, wire::Ask& into) {
   into.latency_hard_ms = pod.latency_hard_ms;
   into.latency_target = std::move(pod.latency_target);
   into.problems.insert(into.problems.end(), pod.problems.begin(), pod.problems.end());
+  return std::move(pod.scheduler);
 }
 
 }  // namespace wattle::shim

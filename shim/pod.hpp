@@ -1,16 +1,18 @@
 // pod: what an Ask tells of a pod, from its v1.Pod.
-// Source   metadata.{uid,name,namespace,annotations,ownerReferences}, spec.{nodeName,containers,initContainers,overhead}
+// Source   metadata.{uid,name,namespace,annotations,ownerReferences}, spec.{nodeName,schedulerName,containers,initContainers,overhead}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in Ask::problems and left at its default
 // Threads  pure
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "common/wire/messages.hpp"
 
 namespace wattle::shim {
 
-void read_pod(const nlohmann::json& pod, wire::Ask& into);
+// Gives the scheduler that it names.
+std::string read_pod(const nlohmann::json& pod, wire::Ask& into);
 
 }  // namespace wattle::shim

@@ -38,6 +38,13 @@ std::string_view to_string(Source source) {
   return "neutral";
 }
 
+void note(Breaker& breaker, const Error* error) {
+  if (error == nullptr || error->code == Errc::malformed)
+    breaker.answered();
+  else
+    breaker.missed();
+}
+
 // Asks with each candidate once, and gives one valid score per candidate of `ask`.
 Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const {
   wire::Ask once = ask;
@@ -70,23 +77,29 @@ Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const
 
 Scores Prioritizer::scores(const wire::Ask& ask) {
   const auto neutral = [&](std::string_view reason) {
-    return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, {}};
+    return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, false, {}};
   };
   if (ask.candidates.empty()) return neutral("no_candidates");
   if (!ask.node_name.empty()) return neutral("already_bound");
-  if (auto again = recent_.find(ask, clock_.mono())) return {std::move(*again), Source::repeated, "scored", {}};
+  if (auto again = recent_.find(ask, clock_.mono())) return {std::move(*again), Source::repeated, "scored", false, {}};
 
+  const auto without_controller = [&](std::string_view why, std::string failure, MonoTime now) {
+    if (auto standing = board_.scores(ask, now))
+      return Scores{std::move(*standing), Source::board, why, true, std::move(failure)};
+    Scores none = neutral(to_string(board_.state(now)));
+    none.without_controller = true;
+    none.failure = std::move(failure);
+    return none;
+  };
+  if (!breaker_.may_ask()) return without_controller("breaker_open", {}, clock_.mono());
   auto suggestion = ask_controller(ask);
+  note(breaker_, suggestion ? nullptr : &suggestion.error());
   const MonoTime now = clock_.mono();
   if (suggestion) {
     recent_.keep(ask, suggestion->scores, now);
-    return {std::move(suggestion->scores), Source::controller, suggestion->neutral ? "neutral" : "scored", {}};
+    return {std::move(suggestion->scores), Source::controller, suggestion->neutral ? "neutral" : "scored", false, {}};
   }
-  if (auto standing = board_.scores(ask, now))
-    return {std::move(*standing), Source::board, to_string(suggestion.error().code), suggestion.error().message()};
-  Scores none = neutral(to_string(board_.state(now)));
-  none.failure = suggestion.error().message();
-  return none;
+  return without_controller(to_string(suggestion.error().code), suggestion.error().message(), now);
 }
 
 }  // namespace wattle::shim

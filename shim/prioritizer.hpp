@@ -1,6 +1,6 @@
 // prioritizer: which scores a pod's candidates get, whatever has failed behind us.
 // Rules    already bound -> neutral; the same pod and candidates within 2 s -> the same answer; the controller within the
-//          deadline; else the board while it is fresh; else neutral (all 0)
+//          deadline, unless the breaker is open; else the board while it is fresh; else neutral (all 0)
 // Errors   none: there is always one integer 0..10 per candidate
 // Threads  any
 #pragma once
@@ -16,6 +16,7 @@
 #include "common/result.hpp"
 #include "common/wire/messages.hpp"
 #include "shim/board.hpp"
+#include "shim/breaker.hpp"
 #include "shim/recent_answers.hpp"
 
 namespace wattle::shim {
@@ -27,24 +28,30 @@ struct Scores {
   std::vector<std::int64_t> scores;
   Source source = Source::neutral;
   // One of few fixed words: "scored", "neutral" (the controller means it), "already_bound", "no_candidates", a BoardState,
-  // or for the board the Errc that the controller failed with.
+  // or for the board "breaker_open" or the Errc that the controller failed with.
   std::string_view reason;
+  bool without_controller = false;  // it should have answered, and did not or was not asked
   std::string failure;  // why the controller did not answer, for the log; empty when it did or was not asked
 };
+
+// Whether the controller let somebody wait: an answer that makes no sense came in time all the same.
+void note(Breaker& breaker, const Error* error);
 
 using Asker = std::function<Result<wire::Suggestion>(wire::Ask, std::chrono::milliseconds deadline)>;
 
 class Prioritizer {
  public:
-  // The board and the clock must outlive it.
-  Prioritizer(Asker asker, const BoardKeeper& board, const Clock& clock, std::chrono::milliseconds deadline)
-      : asker_(std::move(asker)), board_(board), clock_(clock), deadline_(deadline) {}
+  // Board, breaker and clock must outlive it.
+  Prioritizer(Asker asker, const BoardKeeper& board, Breaker& breaker, const Clock& clock,
+              std::chrono::milliseconds deadline)
+      : asker_(std::move(asker)), board_(board), breaker_(breaker), clock_(clock), deadline_(deadline) {}
   Scores scores(const wire::Ask& ask);
 
  private:
   Result<wire::Suggestion> ask_controller(const wire::Ask& ask) const;
   Asker asker_;
   const BoardKeeper& board_;
+  Breaker& breaker_;
   const Clock& clock_;
   const std::chrono::milliseconds deadline_;
   RecentAnswers recent_;

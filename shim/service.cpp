@@ -1,18 +1,26 @@
 #include "shim/service.hpp"
 
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <optional>
 #include <utility>
 
+#include "common/http/certificate.hpp"
 #include "common/http/server.hpp"
 #include "common/transport/ask_client.hpp"
 #include "common/transport/keys.hpp"
+#include "common/version.hpp"
+#include "shim/beat.hpp"
 #include "shim/board.hpp"
+#include "shim/breaker.hpp"
 #include "shim/extender.hpp"
 #include "shim/feed.hpp"
 #include "shim/latency_veto.hpp"
 #include "shim/metrics.hpp"
 #include "shim/prioritizer.hpp"
+#include "shim/requests.hpp"
 
 namespace wattle::shim {
 
@@ -20,38 +28,58 @@ namespace {
 // Whole nodes instead of names are 22 MB at 5,000. Two of those are read and answered at a time: the unit gives us 256 MiB.
 constexpr std::size_t kMaxBodyBytes = 32 << 20;
 constexpr std::size_t kMaxBodiesBytes = 64 << 20;
+// A thread that has not turned for that long hangs.
+constexpr Duration kHangs = std::chrono::seconds(5);
+constexpr Duration kCertificateEvery = std::chrono::minutes(1);
 constexpr unsigned kPageThreads = 2;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 }  // namespace
 
 struct Service::Impl {
-  Impl(const ShimConfig& config, const transport::ClientOptions& ask, const Clock& c, const Log& l)
+  Impl(const ShimConfig& config, const transport::ClientOptions& ask, const Clock& c, const Log& l, ServiceNotify& n)
       : clock(c),
         log(l),
-        pool(context, ask, config.threads),
-        prioritizer(
-            [this](wire::Ask one, std::chrono::milliseconds deadline) { return pool.ask(std::move(one), deadline); },
-            board, clock, config.deadline),
+        notify(n),
+        deadline(config.deadline),
+        certificate(config.listen_access.tls.certificate),
+        pool(context, ask, config.threads + 1),  // the beat's too
+        breaker(clock),
+        answering(clock.mono()),
+        prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },
+                    board, breaker, clock, config.deadline),
+        beat([this](Facts facts) { return tell(std::move(facts)); }, [this] { return facts(); }, breaker, clock, log),
         filter(config.filter),
-        veto(
-            [this](const std::string& target, std::chrono::milliseconds deadline) { return latency(target, deadline); },
-            clock, config.deadline) {}
+        veto([this](const std::string& target, std::chrono::milliseconds wait) { return latency(target, wait); }, clock,
+             config.deadline) {}
 
   using Routes = std::map<std::string, http::Handler>;
   Routes page_routes();
   http::Response prioritize(const http::Request& request);
   http::Response filter_nodes(const http::Request& request);
-  Result<std::string> latency(const std::string& target, std::chrono::milliseconds deadline);
+  Result<std::string> latency(const std::string& target, std::chrono::milliseconds wait);
+  Status tell(Facts facts);
+  Facts facts();
+  // The threads that hang, a line each; empty: none.
+  std::string hanging() const;
   void tell_change(const std::string& failure, std::string_view from);
 
   const Clock& clock;
   const Log& log;
+  ServiceNotify& notify;
+  const std::chrono::milliseconds deadline;
+  const std::string certificate;
+  std::string certificate_end;  // seconds since 1970; this and the next are the beat's
+  MonoTime certificate_read{};
   transport::Context context;
   transport::AskPool pool;
   BoardKeeper board;
+  Breaker breaker;
+  Pulse answering;  // of the workers that answer kube-scheduler
+  Requests requests;
   Metrics metrics;
   std::shared_ptr<http::RefusalCounts> refusals = std::make_shared<http::RefusalCounts>();
   Prioritizer prioritizer;
+  Beat beat;
   const bool filter;
   LatencyVeto veto;
   std::atomic<bool> without_controller = false;
@@ -67,6 +95,7 @@ http::Response Service::Impl::prioritize(const http::Request& request) {
     const Scores answer = prioritizer.scores(*ask);
     response.body = format_scores(ask->candidates, answer.scores);
     metrics.answer(answer, ask->candidates.size(), ask->problems.size());
+    requests.note(ask->scheduler, answer.without_controller, start);
     // Otherwise it was not asked.
     if (!answer.failure.empty() || answer.source == Source::controller)
       tell_change(answer.failure, to_string(answer.source));
@@ -77,9 +106,49 @@ http::Response Service::Impl::prioritize(const http::Request& request) {
   return response;
 }
 
-Result<std::string> Service::Impl::latency(const std::string& target, std::chrono::milliseconds deadline) {
+Result<std::string> Service::Impl::latency(const std::string& target, std::chrono::milliseconds wait) {
+  if (!breaker.may_ask())
+    return fail(Errc::unavailable, "controller", "is not asked while the breaker is open",
+                "it is asked again once it answers");
+  auto client = pool.lend(wait);
+  auto body =
+      client ? (*client)->query("latency", {{"target", target}}, wait) : Result<std::string>(forward_error(client));
+  note(breaker, body ? nullptr : &body.error());
+  return body;
+}
+
+Status Service::Impl::tell(Facts facts) {
   WATTLE_TRY(auto client, pool.lend(deadline));
-  return client->query("latency", {{"target", target}}, deadline);
+  auto told = client->query("shim", std::move(facts), deadline);
+  if (!told) return forward_error(told);
+  return {};
+}
+
+Facts Service::Impl::facts() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  Facts out = requests.facts(clock.mono());
+  out["host"] = host.data();
+  out["version"] = std::string(kVersion);
+  out["breaker_opened"] = std::to_string(breaker.times_opened());
+  out["wrong_paths"] = std::to_string(refusals->get(http::Refused::path));
+  // It is replaced while we run: looked at now and then.
+  if (!certificate.empty() && clock.mono() - certificate_read >= kCertificateEvery) {
+    certificate_read = clock.mono();
+    const auto end = http::certificate_file_end(certificate);
+    certificate_end = end ? std::to_string(to_ns(*end) / 1'000'000'000) : std::string();
+  }
+  if (!certificate_end.empty()) out["certificate_end_s"] = certificate_end;
+  return out;
+}
+
+std::string Service::Impl::hanging() const {
+  const MonoTime now = clock.mono();
+  std::string out;
+  if (feed->pulse().age(now) > kHangs) out += "feed\n";
+  if (beat.pulse().age(now) > kHangs) out += "beat\n";
+  if (answering.age(now) > kHangs) out += "answers to kube-scheduler\n";
+  return out;
 }
 
 http::Response Service::Impl::filter_nodes(const http::Request& request) {
@@ -111,13 +180,20 @@ Service::Impl::Routes Service::Impl::page_routes() {
     const MonoTime now = clock.mono();
     metrics.board(board.state(now), board.age(now));
     metrics.refused(*refusals);
+    metrics.breaker(breaker.state(), breaker.times_opened());
     return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page()};
   };
-  routes["GET /livez"] = [](const http::Request&) { return http::Response{200, std::string(kText), "ok\n"}; };
+  routes["GET /livez"] = [this](const http::Request&) {
+    const std::string hung = hanging();
+    if (hung.empty()) return http::Response{200, std::string(kText), "ok\n"};
+    return http::Response{503, std::string(kText), "does not turn:\n" + hung};
+  };
   routes["GET /readyz"] = [this](const http::Request&) {
     const std::string controller = without_controller ? "does not answer" : "ok";
     const std::string state(to_string(board.state(clock.mono())));
-    return http::Response{200, std::string(kText), "ok\ncontroller: " + controller + "\nboard: " + state + "\n"};
+    return http::Response{200, std::string(kText),
+                          "ok\ncontroller: " + controller + "\nbreaker: " + std::string(to_string(breaker.state())) +
+                              "\nboard: " + state + "\n"};
   };
   return routes;
 }
@@ -140,7 +216,7 @@ std::optional<std::uint16_t> Service::http_port() const {
   return impl_->web ? std::optional(impl_->web->port()) : std::nullopt;
 }
 
-Result<Service> Service::start(const ShimConfig& config, const Clock& clock, const Log& log) {
+Result<Service> Service::start(const ShimConfig& config, const Clock& clock, const Log& log, ServiceNotify& notify) {
   transport::ClientOptions ask;
   ask.endpoint = config.ask_endpoint;
   WATTLE_TRY(ask.key, transport::KeyPair::load(config.key_file));
@@ -149,9 +225,10 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   feed.endpoint = config.feed_endpoint;
   feed.reconnect_max = std::chrono::seconds(2);
 
-  auto impl = std::make_unique<Impl>(config, ask, clock, log);
+  auto impl = std::make_unique<Impl>(config, ask, clock, log, notify);
   Impl* self = impl.get();
   WATTLE_TRY(impl->feed, Feed::start(impl->context, feed, impl->board, clock, log));
+  impl->beat.start();
 
   Impl::Routes routes = self->page_routes();
   routes["POST /prioritize"] = [self](const http::Request& request) { return self->prioritize(request); };
@@ -167,6 +244,11 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   options.open_paths.insert("/prioritize");
   options.open_paths.insert("/filter");
   options.refusals = impl->refusals;
+  // From the workers that answer kube-scheduler: when none of them is free any more, systemd hears nothing.
+  options.turns = [self] {
+    self->answering.beat(self->clock.mono());
+    if (self->hanging().empty()) self->notify.alive(self->clock.mono());
+  };
   WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
   impl->server.emplace(std::move(server));
   if (config.http_port) {

@@ -2,9 +2,9 @@
 //          and metrics alone.
 // Rules    POST /prioritize and /filter answer every well-formed request with 200; a malformed one with 400 that names the mistake, but
 //          filter passes the nodes of one whose names can be read: an error there would fail the pod.
-//          /readyz is 200 as soon as it listens, since it can always answer; its body tells how
+//          /livez is 200 while its threads turn; /readyz as soon as it listens, since it can always answer: its body tells how
 // Errors   at start: key files, endpoints, listen address
-// Threads  the HTTP workers, the feed's, ZeroMQ's; all end in the destructor
+// Threads  the HTTP workers, the feed's, the beat's, ZeroMQ's; all end in the destructor
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
+#include "common/service_notify.hpp"
 #include "shim/config.hpp"
 
 namespace wattle::shim {
 
 class Service {
  public:
-  // The clock and the log must outlive it.
-  static Result<Service> start(const ShimConfig& config, const Clock& clock, const Log& log);
+  // Clock, log and notify, which hears of every half second in which it works, must outlive it.
+  static Result<Service> start(const ShimConfig& config, const Clock& clock, const Log& log, ServiceNotify& notify);
   Service(Service&&) noexcept;
   ~Service();
   std::uint16_t port() const;

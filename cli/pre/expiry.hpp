@@ -13,8 +13,6 @@
 
 namespace wattle::cli {
 
-inline constexpr std::chrono::hours kExpiresSoon{24 * 30};
-
 void judge_expiry(Findings& out, const std::string& name, const std::string& pem, WallTime now,
                   const std::string& mend);
 // Of the extenders; a file that is not here is another machine's.

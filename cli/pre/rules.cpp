@@ -11,7 +11,7 @@ constexpr double kOutvoted = 300;
 // A winner has 10 and the others at most 5, ten times the weight each.
 constexpr double kPointsPerWeight = 10.0 * (10 - 5);
 constexpr double kUsualWeight = 6, kLargestWeight = 12;
-constexpr double kLongTimeout_s = 0.5, kShortTimeout_s = 0.05;
+constexpr double kLongTimeout_s = 0.5, kShortTimeout_s = 0.03;
 }  // namespace
 
 void judge_weight(Findings& out, const std::string& name, std::optional<double> weight) {
@@ -27,7 +27,7 @@ void judge_weight(Findings& out, const std::string& name, std::optional<double> 
 }
 
 void judge_timeout(Findings& out, const std::string& name, const std::optional<std::string>& text) {
-  const std::string mend = "set it to 200ms: the shim answers within its own deadline of 20ms";
+  const std::string mend = "set it to 50ms: the shim answers within its own deadline of 20ms";
   if (!text)
     return out.failed(name, "not set, so 5 s: every pod waits that long for an answer that does not come", mend);
   const auto timeout_s = parse::duration_s(*text);

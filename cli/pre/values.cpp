@@ -9,7 +9,7 @@
 namespace wattle::cli {
 
 namespace {
-constexpr double kShimDeadline_s = 0.02, kSchedulerTimeout_s = 0.2;  // of the chart
+constexpr double kShimDeadline_s = 0.02, kSchedulerTimeout_s = 0.05;  // of the chart
 
 void judge_scheduler_part(Findings& out, const View& scheduler, const View& shim) {
   if (scheduler["weight"].present()) judge_weight(out, "scheduler.weight", scheduler["weight"].number());
@@ -31,7 +31,7 @@ void judge_scheduler_part(Findings& out, const View& scheduler, const View& shim
   if (deadline_s >= timeout_s)
     out.failed("shim.deadline",
                "not shorter than the scheduler's httpTimeout: what the board or a neutral answer says comes too late",
-               "20ms, and 200ms for the scheduler");
+               "20ms, and 50ms for the scheduler");
   if (scheduler["name"].text() == "default-scheduler")
     out.failed("scheduler.name", "the cluster's own scheduler has this name: both would bind the same pods",
                "name it wattle");

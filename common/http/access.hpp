@@ -42,9 +42,10 @@ enum class Refused : std::uint8_t {
   too_large,  // header or body
   too_slow,   // the request did not arrive in time
   too_many,   // connections, or bytes of bodies at once
+  path,       // nothing is there, or not for this method
 };
-inline constexpr std::array<std::string_view, 6> kRefusedNames{"tls",       "token",    "malformed",
-                                                               "too_large", "too_slow", "too_many"};
+inline constexpr std::array<std::string_view, 7> kRefusedNames{"tls",      "token",    "malformed", "too_large",
+                                                               "too_slow", "too_many", "path"};
 
 class RefusalCounts {
  public:

@@ -1,13 +1,17 @@
 #include "common/http/certificate.hpp"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
+#include <algorithm>
 #include <cassert>
 #include <ctime>
 #include <memory>
+
+#include "common/dir.hpp"
 
 namespace wattle::http {
 namespace {
@@ -77,13 +81,32 @@ Result<Certificate> self_signed(const std::vector<std::string>& names, WallTime 
   return Certificate{text_of(public_text.get()), text_of(secret_text.get())};
 }
 
-Result<WallTime> good_until(const std::string& pem) {
-  const Owned<BIO, BIO_free> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  const Owned<X509, X509_free> certificate(bio ? PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr) : nullptr);
-  std::tm until{};
-  if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &until) != 1)
-    return fail(Errc::malformed, "certificate", "is none in PEM", "-----BEGIN CERTIFICATE----- and what follows");
-  return WallTime(std::chrono::duration_cast<Duration>(std::chrono::seconds(::timegm(&until))));
+Result<WallTime> certificates_end(std::string_view pem, const std::string& subject) {
+  const Owned<BIO, BIO_free_all> in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  std::optional<WallTime> first;
+  while (const Owned<X509, X509_free> one{PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr)}) {
+    std::tm end{};
+    if (ASN1_TIME_to_tm(X509_get0_notAfter(one.get()), &end) != 1) continue;
+    const WallTime at = wall_from_ns(0) + std::chrono::seconds(::timegm(&end));
+    first = std::min(first.value_or(at), at);
+  }
+  ERR_clear_error();  // that there is no further one
+  if (!first) return fail(Errc::malformed, subject, "has no certificate", "a PEM file");
+  return *first;
+}
+
+Result<WallTime> certificate_file_end(const std::string& path) {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  WATTLE_TRY(const std::string pem, read_file(path, kMostBytes));
+  return certificates_end(pem, path);
+}
+
+std::optional<std::string> ends_soon(WallTime end, WallTime now) {
+  const auto left = end - now;
+  if (left > kEndsSoon) return std::nullopt;
+  const auto days = std::chrono::duration_cast<std::chrono::hours>(left < Duration(0) ? -left : left).count() / 24;
+  const std::string span = days == 0 ? "less than a day" : std::to_string(days) + (days == 1 ? " day" : " days");
+  return left < Duration(0) ? "ended " + span + " ago" : "ends in " + span;
 }
 
 }  // namespace wattle::http

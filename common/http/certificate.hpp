@@ -1,11 +1,14 @@
-// certificate: a certificate that vouches for itself, for an endpoint whose clients are given it as their authority.
-// Source   a fresh key on P-256
-// Errors   io (OpenSSL refuses)
+// certificate: a certificate that vouches for itself, for an endpoint whose clients are given it as their authority; and when
+// certificates end.
+// Source   a fresh key on P-256; PEM
+// Errors   io (OpenSSL refuses), malformed (no certificate in it), those of the file
 // Threads  any
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -22,7 +25,12 @@ struct Certificate {
 // For a server of these DNS names, of which there is at least one; good from a day before `now`, for clocks that differ.
 Result<Certificate> self_signed(const std::vector<std::string>& names, WallTime now, std::chrono::hours valid);
 
-// The last moment at which the first certificate of a PEM text is good. Errors: malformed
-Result<WallTime> good_until(const std::string& pem);
+// The first end of any certificate in it.
+Result<WallTime> certificates_end(std::string_view pem, const std::string& subject);
+Result<WallTime> certificate_file_end(const std::string& path);
+
+inline constexpr std::chrono::hours kEndsSoon{30 * 24};
+// "ends in 12 days", "ended 3 days ago"; absent while it lasts longer than kEndsSoon.
+std::optional<std::string> ends_soon(WallTime end, WallTime now);
 
 }  // namespace wattle::http

@@ -57,7 +57,7 @@ std::optional<std::string> wrong_with(std::string_view head) {
   }
   if (wrong) return wrong;
   if (encodings > 0 && (lengths || !asks_host))
-    return "Transfer-Encoding goes with HTTP/1.1 and without Content-Length";
+    return "Transfer-Encoding goes with version 1.1 and without Content-Length";
   if (hosts > 1) return "the header has more than one Host";
   if (hosts == 0 && asks_host) return "the header has no Host";
   return std::nullopt;

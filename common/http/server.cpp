@@ -11,6 +11,7 @@ namespace {
 
 // How long the destructor waits for open answers.
 constexpr std::chrono::milliseconds kStopPatience{2000};
+constexpr std::chrono::milliseconds kTurnEvery{500};
 
 Source source_of(const tcp::socket& socket) {
   error_code error;
@@ -60,6 +61,15 @@ Shared::Admission Shared::admit(const Source& newcomer) const {
     if (admission.admitted || !verdict.gives_way) break;
   }
   return admission;
+}
+
+void Shared::turn() {
+  turned.expires_after(kTurnEvery);
+  turned.async_wait([this](error_code stopped) {
+    if (stopped || stopping) return;
+    options.turns();
+    turn();
+  });
 }
 
 void Shared::accept() {
@@ -138,6 +148,7 @@ struct Server::Impl {
       error_code ignored;
       shared.acceptor.close(ignored);
       shared.retry.cancel();
+      shared.turned.cancel();
     });
     std::vector<std::shared_ptr<Session>> open;
     {
@@ -191,6 +202,7 @@ Result<Server> Server::start(const ServerOptions& options, std::map<std::string,
   if (error) return fail_errno(error.value(), subject, "cannot listen there");
   impl->port = acceptor.local_endpoint(error).port();
   impl->shared.accept();
+  if (options.turns) impl->shared.turn();
   for (unsigned i = 0; i < std::max(1U, options.threads); ++i)
     impl->threads.emplace_back([&io = impl->shared.io] { io.run(); });
   return Server(std::move(impl));

@@ -56,6 +56,7 @@ struct ServerOptions {
   std::string token_file;                                 // empty: nobody is asked for a token
   std::set<std::string> open_paths{"/livez", "/readyz"};  // that ask for no token
   std::shared_ptr<RefusalCounts> refusals;                // null: nobody looks
+  std::function<void()> turns;  // called each half second by a worker that is free; empty: nobody looks
 };
 
 class Server {

@@ -217,6 +217,7 @@ void Session::answer() {
 
   std::string allow;
   const Handler* handler = shared_.find(method, target->path, allow);
+  if (handler == nullptr) shared_.refused(Refused::path, method + " " + target->path);
   if (handler == nullptr && !allow.empty())
     return send(plain(405, target->path + " does not answer " + method + "; it answers " + allow), true, allow);
   if (handler == nullptr) return send(plain(404, "nothing is at " + target->path), true);

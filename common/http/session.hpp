@@ -95,7 +95,8 @@ struct Shared {
         token(std::move(k)),
         log(l),
         acceptor(net::make_strand(io)),
-        retry(acceptor.get_executor()) {}
+        retry(acceptor.get_executor()),
+        turned(acceptor.get_executor()) {}
 
   const ServerOptions options;
   const std::map<std::string, Handler> routes;
@@ -117,10 +118,12 @@ struct Shared {
   net::io_context io;
   tcp::acceptor acceptor;
   net::steady_timer retry;
+  net::steady_timer turned;
 
   // Counts, and logs once a minute per reason.
   void refused(Refused why, const std::string& what);
 
+  void turn();
   void accept();
   void on_accept(error_code error, tcp::socket socket);
   // Under the lock: whether there is room, and who has to make it.

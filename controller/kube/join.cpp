@@ -40,7 +40,16 @@ bool Join::take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::C
   return !nodes.empty();
 }
 
+// Once a pod: what was bound before is known as such, or waits.
+void Join::count_binding(const kube::Pod& pod) {
+  if (pod.node_name.empty() || waits_at_.contains(pod.uid)) return;
+  const Pod* before = state_.pod(pod.uid);
+  if (before != nullptr && before->watched && !before->node.empty()) return;
+  shims_.bound(pod, clock_.mono());
+}
+
 void Join::put(const PodPointer& pod, bool followed) {
+  if (followed) count_binding(*pod);
   leave_waiting(pod->uid);
   if (!pod->node_name.empty() && state_.node(pod->node_name) == nullptr) {
     waiting_[pod->node_name][pod->uid] = pod;

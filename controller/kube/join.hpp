@@ -14,12 +14,14 @@
 #include "common/kube/copy.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/shims.hpp"
 
 namespace wattle::controller {
 
 class Join {
  public:
-  Join(ClusterState& state, Decider& decider) : state_(state), decider_(decider) {}
+  Join(ClusterState& state, Decider& decider, Shims& shims, const Clock& clock)
+      : state_(state), decider_(decider), shims_(shims), clock_(clock) {}
   // True: something of a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
   // The node's agent said Hello.
@@ -27,11 +29,14 @@ class Join {
 
  private:
   using PodPointer = std::shared_ptr<const kube::Pod>;
+  void count_binding(const kube::Pod& pod);
   void put(const PodPointer& pod, bool followed);
   void leave_waiting(const std::string& uid);
 
   ClusterState& state_;
   Decider& decider_;
+  Shims& shims_;
+  const Clock& clock_;
   std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
   std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod
   std::unordered_map<std::string, std::string> waits_at_;             // UID -> that node

@@ -7,7 +7,9 @@
 #include "common/parse.hpp"
 #include "common/version.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/findings.hpp"
 #include "controller/web/model_json.hpp"
+#include "controller/web/shims_json.hpp"
 #include "placement/features.hpp"
 
 namespace wattle::controller {
@@ -71,7 +73,10 @@ Result<std::string> status(const Sources& from) {
                {"mean_reward", or_null(mean(decided.rewards))},
                {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
                {"samples", from.telemetry.figures().records},
-               {"samples_refused", from.telemetry.figures().refused}});
+               {"samples_refused", from.telemetry.figures().refused},
+               {"asks", asks_json(from)},
+               {"shims", shims_json(from)},
+               {"left_out", left_out_json(from)}});
 }
 
 json nodes(const Sources& from) {
@@ -227,67 +232,6 @@ Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   decision["demand_cores"] = number(entry->demand_cores);
   decision["features"] = features_json(*entry);
   return dump({{"decision", std::move(decision)}});
-}
-
-template <class Add>
-void add_watch_finding(Add& add, const WatchHealth& health) {
-  const std::string& problem = health.nodes.problem.empty() ? health.pods.problem : health.nodes.problem;
-  const bool synced = health.nodes.synced && health.pods.synced;
-  const std::string known = std::to_string(health.node_count) + " nodes, " + std::to_string(health.pod_count) + " pods";
-  if (!problem.empty()) {
-    add("kubernetes", "failed", problem + "; " + known + " known", "see the API server, and the role of our account");
-  } else {
-    add("kubernetes", synced ? "ok" : "lost", synced ? known : "the first list is not here yet", "");
-  }
-}
-
-json controller_findings(const Sources& from) {
-  json findings = json::array();
-  const auto add = [&](const char* name, const char* state, std::string detail, std::string mend) {
-    findings.push_back({{"name", name}, {"state", state}, {"detail", std::move(detail)}, {"mend", std::move(mend)}});
-  };
-  if (from.trainer == nullptr) {
-    add("learning", from.config.learn.enabled ? "lost" : "ok", from.mode_reason.empty() ? "off" : from.mode_reason, "");
-  } else {
-    const TrainerFigures figures = from.trainer->figures();
-    const bool well = figures.problem.empty();
-    add("learning", well ? "ok" : "lost", well ? std::to_string(figures.steps) + " gradient steps" : figures.problem,
-        "");
-    add("checkpoints", figures.failed_checkpoints > 0 ? "failed" : "ok",
-        std::to_string(figures.checkpoints) + " written", figures.failed_checkpoints > 0 ? "see data_dir" : "");
-  }
-  if (from.watch != nullptr) add_watch_finding(add, from.watch->health());
-  const TelemetryFigures& telemetry = from.telemetry.figures();
-  add("telemetry", telemetry.refused > 0 ? "lost" : "ok",
-      std::to_string(telemetry.records) + " records, " + std::to_string(telemetry.refused) + " refused", "");
-  if (from.store == nullptr) {
-    add("store", "lost", "marks and energy sums end with the process", "set store.path to a file on a local disk");
-  } else {
-    const StoreFigures store = from.store->figures();
-    const bool well = store.problem.empty();
-    add("store", well ? "ok" : "failed",
-        well ? std::to_string(store.records) + " records committed, " + std::to_string(store.gap_records) + " missing"
-             : store.problem,
-        well ? "" : "nothing is acknowledged until it can be kept: see the disk");
-  }
-  if (from.governor != nullptr && !from.governor->lost().empty())
-    add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.governor->lost(),
-        "if it may act again: wattle policy set --mode");
-  const std::vector<std::string> conflicts = from.telemetry.conflicts();
-  if (!conflicts.empty())
-    add("identities", "failed",
-        "two agents use the key of " + conflicts.front() +
-            (conflicts.size() > 1 ? " and of " + std::to_string(conflicts.size() - 1) + " more" : ""),
-        "give each node a key of its own: wattle keys new");
-  if (from.allow != nullptr && from.allow->problem())
-    add("allow list", "failed",
-        "an older one is in force, who was taken off is still heard: " + from.allow->problem()->subject + ": " +
-            from.allow->problem()->what,
-        from.allow->problem()->mend);
-  add("keys", from.refused_handshakes > 0 ? "lost" : "ok",
-      std::to_string(from.refused_handshakes) + " handshakes with unknown keys",
-      from.refused_handshakes > 0 ? "allow the key with `wattle keys allow`, or find who knocks" : "");
-  return findings;
 }
 
 // Of a target: what each node with fresh telemetry measured last, and whether it may be acted upon.

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "controller/web/findings.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -200,6 +202,32 @@ void add_watch(Families& families, const Sources& from) {
        [](const Health& one, std::size_t) { return one.figures.failures; });
 }
 
+void add_shims(Families& families, const Sources& from) {
+  if (from.shims == nullptr) return;
+  const MonoTime now = from.clock.mono();
+  const auto connected = from.shims->connected(now);
+  MetricFamily& shims = families.family("wattle_controller_shims", "Shims, connected or silent.", MetricType::Gauge);
+  Families::add(shims, {{"state", "connected"}}, static_cast<double>(connected));
+  Families::add(shims, {{"state", "silent"}}, static_cast<double>(from.shims->all().size() - connected));
+  std::optional<double> ask_age;
+  if (from.shims->last_ask()) ask_age = seconds(now - *from.shims->last_ask());
+  families.gauge("wattle_controller_ask_age_seconds", "Since somebody asked for a placement.", ask_age);
+  if (from.watch == nullptr) return;
+  const Bindings& total = from.shims->total();
+  MetricFamily& pods = families.family(
+      "wattle_controller_pods_bound_total",
+      "Pods of Wattle's schedulers seen to be bound, by whether somebody had asked for them.", MetricType::Counter);
+  Families::add(pods, {{"asked", "yes"}}, static_cast<double>(total.pods - total.unasked));
+  Families::add(pods, {{"asked", "no"}}, static_cast<double>(total.unasked));
+}
+
+void add_certificates(Families& families, const Sources& from) {
+  MetricFamily& ends = families.family("wattle_controller_certificate_end_timestamp_seconds",
+                                       "When a certificate that is served with ends.", MetricType::Gauge);
+  for (const auto& [whose, end] : certificate_ends(from))
+    if (end) Families::add(ends, {{"whose", whose}}, static_cast<double>(to_ns(*end)) / 1e9);
+}
+
 void add_contest(Families& families, const Sources& from) {
   const placement::Contest& contest = from.decider.contest();
   families.gauge("wattle_controller_network_left_out",
@@ -300,6 +328,8 @@ std::string metrics_text(const Sources& from) {
   add_watch(families, from);
   add_modes(families, from);
   add_contest(families, from);
+  add_shims(families, from);
+  add_certificates(families, from);
   add_learning(families, from);
   add_nodes(families, from);
   return families.text();

@@ -17,6 +17,7 @@
 #include "controller/kube/watch.hpp"
 #include "controller/modes/governor.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
 #include "controller/trainer/network_slot.hpp"
 #include "controller/trainer/trainer.hpp"
@@ -45,6 +46,7 @@ struct Sources {
   const Governor* governor = nullptr;           // null: only in tests
   const Watch* watch = nullptr;                 // null: no API server is followed
   const transport::AllowFile* allow = nullptr;  // null: only in tests
+  const Shims* shims = nullptr;                 // null: only in tests
 };
 
 // Middle and tail of the last values, by rank; absent when there are none.

@@ -2,7 +2,8 @@
 wattle_lint(lint_units "${WATTLE_PYTHON}" tests/lint/units_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 wattle_lint(lint_manifests "${WATTLE_PYTHON}" tests/lint/manifests_test.py)
 wattle_lint(lint_chart "${WATTLE_PYTHON}" tests/lint/chart_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-set_tests_properties(lint_units lint_manifests lint_chart PROPERTIES SKIP_RETURN_CODE 77)
+wattle_lint(lint_alerts "${WATTLE_PYTHON}" tests/lint/alerts_test.py)
+set_tests_properties(lint_units lint_manifests lint_chart lint_alerts PROPERTIES SKIP_RETURN_CODE 77)
 
 # What is installed must be accepted by the very programs it is for.
 function(wattle_config_accepted program)

@@ -144,7 +144,7 @@ enrol:
   port: 7463
   tls: {certificate: /run/wattle/tls.crt, key: /run/wattle/tls.key}
   kubernetes: {audience: wattle, accounts: [{{ .Values.namespaces.agents }}/wattle-agent]}
-kubernetes: {watch: "on"}
+kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name }}]{{ end }}}
 reward: {preset: weighted}
 log: {format: json}
 {{- end }}

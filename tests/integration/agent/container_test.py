@@ -36,6 +36,7 @@ cd /
 shift
 exec setpriv --bounding-set="-all,$CAPABILITIES" --inh-caps=-all --ambient-caps=-all --no-new-privs "$@"
 """
+TOKEN = "shown-by-who-may-read-metrics"
 failures = 0
 
 
@@ -65,7 +66,10 @@ def config_in(folder, port):
     config["roots"] = {key: path.replace("/host", str(folder), 1) for key, path in config["roots"].items()}
     config["state_dir"] = f"{folder}/state"
     config["controller"] = {"endpoint": ""}
-    config["http"] = {**config["http"], "address": "127.0.0.1", "port": port}
+    token = pathlib.Path(f"{folder}.token")
+    token.write_text(TOKEN, encoding="utf-8")
+    token.chmod(0o400)
+    config["http"] = {**config["http"], "address": "127.0.0.1", "port": port, "token_file": str(token)}
     return yaml.safe_dump(config)
 
 
@@ -80,7 +84,7 @@ def states(text):
 
 def fetch(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers={"Authorization": f"Bearer {TOKEN}"}), timeout=5) as answer:
             return answer.read().decode()
     except (OSError, urllib.error.URLError):
         return ""

@@ -77,8 +77,8 @@ class FakeApi {
           {{"allocatable", {{"cpu", cpu}, {"memory", "8Gi"}, {"pods", "30"}}},
            {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
   }
-  void put_pod(const std::string& uid, const std::string& node) {
-    json spec = {{"schedulerName", "default-scheduler"},
+  void put_pod(const std::string& uid, const std::string& node, const std::string& scheduler = "default-scheduler") {
+    json spec = {{"schedulerName", scheduler},
                  {"containers", {{{"image", "nginx:1.25"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}};
     if (!node.empty()) spec["nodeName"] = node;
     put("/api/v1/pods", uid,

@@ -77,6 +77,64 @@ TEST_CASE_FIXTURE(Watched,
 }
 
 TEST_CASE_FIXTURE(Watched,
+                  "pods of Wattle's schedulers that nobody asked for are counted, and shims that tell are known") {
+  world.config.schedulers = {"wattle"};
+  start();
+  api.put_pod("before", "n0", "wattle");
+  REQUIRE(until([&] { return requested("n0") == 1; }));
+  auto shim = world.ask_client(world.shim);
+  REQUIRE(shim.ask(ask_for("asked", {"n0", "n1"}), 20s));
+  api.put_pod("asked", "", "wattle");
+  api.put_pod("asked", "n0", "wattle");
+  api.put_pod("other", "n0", "another");
+  api.put_pod("unasked", "", "wattle");
+  api.put_pod("unasked", "n1", "wattle");
+  api.put_pod("unasked", "n1", "wattle");  // a change of a pod that is bound is no binding
+  REQUIRE(until([&] { return requested("n0") == 3 && requested("n1") == 1; }));
+  const json asks = get("status")["asks"];
+  CHECK(asks["pods_bound"].get<int>() - asks["pods_unasked"].get<int>() == 1);
+  CHECK(asks["pods_unasked"].get<int>() >= 1);
+  CHECK(asks["pods_bound"].get<int>() <= 3);  // "before" may have been bound before the first list, or after it
+  CHECK(asks["last_ask_age_ms"].is_number());
+  const auto finding = [&] {
+    const json doctor = get("doctor");
+    for (const json& one : doctor["controller"]["findings"])
+      if (one["name"] == "shims") return one;
+    return json();
+  };
+  CHECK(finding()["state"] == "failed");  // it asks, and has never told of itself
+  REQUIRE(shim.query("shim", {{"host", "h1"}, {"asked", "1"}, {"schedulers", "wattle,another"}}, 20s));
+  CHECK(finding()["state"] == "ok");
+  const json known = get("status")["shims"];
+  REQUIRE(known.size() == 1);
+  CHECK(known[0]["peer"] == "shim/shim");
+  CHECK(known[0]["host"] == "h1");
+  CHECK(get("status")["asks"]["schedulers"] == json{"another", "wattle"});
+  CHECK_FALSE(world.ask_client(world.reader).query("shim", {}, 20s));
+  http::Client client("127.0.0.1", world.controller->endpoints().http_port);
+  const auto page = client.request("GET", "/metrics", "", 20s);
+  CHECK(page->body.find("wattle_controller_pods_bound_total{asked=\"yes\"} 1\n") != std::string::npos);
+  CHECK(page->body.find("wattle_controller_shims{state=\"connected\"} 1\n") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Watched,
+                  "ready means that the first lists are there and the store is open; alive that the loop turns") {
+  world.config.store.path = world.dir / "store.db";
+  api.close();
+  start();
+  http::Client client("127.0.0.1", world.controller->endpoints().http_port);
+  const auto page = [&](const char* path) {
+    const auto answer = client.request("GET", path, "", 20s);
+    return answer ? std::to_string(answer->status) + " " + answer->body : std::string();
+  };
+  REQUIRE(until([&] { return get("status")["nodes_connected"] == 2; }));
+  CHECK(page("/readyz").starts_with("503 not ready\nstore: open\nkubernetes: "));
+  CHECK(page("/livez") == "200 ok\n");
+  api.open();
+  REQUIRE(until([&] { return page("/readyz").starts_with("200 ok\nstore: open\nkubernetes: known\n"); }));
+}
+
+TEST_CASE_FIXTURE(Watched,
                   "a controller that starts again regains what is requested, and takes no past for a decision") {
   api.put_pod("p1", "n0");
   api.put_pod("p2", "n1");

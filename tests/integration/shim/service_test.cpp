@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -45,6 +47,9 @@ class ScriptedController {
   std::string ask_endpoint, feed_endpoint;
   std::atomic<bool> hung = false;
   std::atomic<double> ttl_ms = 60'000;
+  std::atomic<int> asks = 0;
+  std::mutex beat_mutex;  // guards the next
+  std::map<std::string, std::string> beat;
 
  private:
   void run(transport::Server& server, transport::Publisher& publisher) {
@@ -61,9 +66,16 @@ class ScriptedController {
       board.classes = {{64.0, {{"a", 1}, {"b", 10}}}};
       publisher.publish(transport::kTopicBoard, wire::encode(wire::Message(board)));
       while (const auto incoming = server.receive()) {
-        if (hung) continue;
         const auto message = wire::decode(incoming->bytes);
+        if (message && std::holds_alternative<wire::Ask>(*message)) ++asks;
+        if (hung) continue;
         if (const auto* query = message ? std::get_if<wire::Query>(&*message) : nullptr) {
+          if (query->what == "shim") {
+            const std::lock_guard lock(beat_mutex);
+            beat = query->arguments;
+            server.send(incoming->route, wire::encode(wire::Message(wire::Reply{query->request_id, true, "{}", ""})));
+            continue;
+          }
           const bool known = query->what == "latency" && query->arguments.at("target") == "users";
           const wire::Reply reply{query->request_id, known, R"({"acting":true,"nodes":{"a":10,"b":99}})", ""};
           server.send(incoming->route, wire::encode(wire::Message(reply)));
@@ -110,6 +122,7 @@ struct World {
   std::filesystem::path folder;
   Log log = Log::silent();
   SystemClock clock;
+  ServiceNotify notify;
   transport::KeyPair server_key = transport::KeyPair::generate();
   transport::KeyPair shim_key = transport::KeyPair::generate();
   transport::AllowList allow;
@@ -118,7 +131,7 @@ struct World {
 
 std::string request(int pod, const std::string& names = R"(["a","b","new"])") {
   return R"({"Pod":{"metadata":{"uid":"pod-)" + std::to_string(pod) +
-         R"("},"spec":{"containers":[]}},"Nodes":null,"NodeNames":)" + names + "}";
+         R"("},"spec":{"schedulerName":"wattle","containers":[]}},"Nodes":null,"NodeNames":)" + names + "}";
 }
 
 const std::string kFromController = R"([{"Host":"a","Score":10},{"Host":"b","Score":4},{"Host":"new","Score":4}])";
@@ -144,7 +157,7 @@ bool comes_to(http::Client& client, const std::string& wanted, int& pod) {
 TEST_CASE("the shim answers from the controller, the board, or neutrally, and finds back") {
   World world;
   world.start_controller();
-  auto service = shim::Service::start(world.config(), world.clock, world.log);
+  auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
   int pod = 0;
@@ -172,10 +185,55 @@ TEST_CASE("the shim answers from the controller, the board, or neutrally, and fi
   CHECK(metrics->body.find("wattle_shim_request_duration_seconds_bucket{verb=\"prioritize\"") != std::string::npos);
 }
 
+TEST_CASE("a controller that hangs is not asked after three misses, and is asked again when it answers") {
+  World world;
+  world.start_controller();
+  auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
+  REQUIRE(service);
+  http::Client client("127.0.0.1", service->port());
+  const auto page = [&](const char* path) { return client.request("GET", path, "", 10s)->body; };
+  int pod = 0;
+  CHECK(comes_to(client, kFromController, pod));
+  world.controller->hung = true;
+  while (page("/metrics").find("wattle_shim_breaker_state{state=\"closed\"} 0\n") == std::string::npos)
+    CHECK(client.request("POST", "/prioritize", request(++pod), 10s)->status == 200);
+  const int asks = world.controller->asks;
+  for (int i = 0; i < 50; ++i) CHECK(client.request("POST", "/prioritize", request(++pod), 10s)->body == kFromBoard);
+  CHECK(world.controller->asks == asks);
+  CHECK(page("/metrics").find("wattle_shim_answers_total{reason=\"breaker_open\",source=\"board\"}") !=
+        std::string::npos);
+  CHECK(page("/readyz").starts_with("ok\n"));
+  CHECK(page("/livez") == "ok\n");
+  world.controller->hung = false;
+  CHECK(comes_to(client, kFromController, pod));
+  CHECK(page("/metrics").find("wattle_shim_breaker_opened_total 1\n") != std::string::npos);
+}
+
+TEST_CASE("the controller is told of the shim: who asked it, how often, and paths that it does not have") {
+  World world;
+  world.start_controller();
+  auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
+  REQUIRE(service);
+  http::Client client("127.0.0.1", service->port());
+  int pod = 0;
+  CHECK(comes_to(client, kFromController, pod));
+  CHECK(client.request("POST", "/prioritise", request(++pod), 10s)->status == 404);
+  const auto told = [&](const char* key) {
+    const std::lock_guard lock(world.controller->beat_mutex);
+    return world.controller->beat.contains(key) ? world.controller->beat.at(key) : std::string();
+  };
+  const MonoTime until = world.clock.mono() + 30s;
+  while (told("wrong_paths") != "1" && world.clock.mono() < until) std::this_thread::sleep_for(20ms);
+  CHECK(told("wrong_paths") == "1");
+  CHECK(told("asked") == std::to_string(pod - 1));
+  CHECK_FALSE(told("host").empty());
+  CHECK(told("schedulers") == "wattle");
+}
+
 TEST_CASE("odd requests are answered as the protocol wants") {
   World world;
   world.start_controller();
-  auto service = shim::Service::start(world.config(), world.clock, world.log);
+  auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
   CHECK(client.request("POST", "/prioritize", request(1, "[]"), 10s)->body == "[]");
@@ -209,13 +267,13 @@ TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and pa
   };
   const nlohmann::json all{"b", "a", "new"};
   {
-    auto off = shim::Service::start(config, world.clock, world.log);
+    auto off = shim::Service::start(config, world.clock, world.log, world.notify);
     REQUIRE(off);
     http::Client client("127.0.0.1", off->port());
     CHECK(passed(client, limited("users")) == all);
   }
   config.filter = true;
-  auto service = shim::Service::start(config, world.clock, world.log);
+  auto service = shim::Service::start(config, world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
   const MonoTime until = world.clock.mono() + 30s;
@@ -243,7 +301,7 @@ TEST_CASE("a shim whose key is not allowed answers neutrally") {
   World world;
   world.allow = {};
   world.start_controller();
-  auto service = shim::Service::start(world.config(), world.clock, world.log);
+  auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
   REQUIRE(service);
   http::Client client("127.0.0.1", service->port());
   for (int pod = 0; pod < 3; ++pod) CHECK(client.request("POST", "/prioritize", request(pod), 10s)->body == kNeutral);
@@ -263,7 +321,7 @@ TEST_CASE("over TLS only who shows the scheduler's certificate is answered, and 
   write_certificate(own, config.listen_access.tls.certificate);
   write_key(own, config.listen_access.tls.key);
   write_certificate(authority, config.listen_access.tls.client_ca);
-  auto service = shim::Service::start(config, world.clock, world.log);
+  auto service = shim::Service::start(config, world.clock, world.log, world.notify);
   REQUIRE(service);
   const std::string body = request(1);
   const std::string ask =
@@ -285,7 +343,7 @@ TEST_CASE("the second endpoint shows pages, metrics against the token alone, and
   config.http_access.token_file = (world.folder / "token").string();
   std::filesystem::remove(config.http_access.token_file);
   REQUIRE(write_file_atomically(config.http_access.token_file, "0123456789abcdef", 0400));
-  const auto service = shim::Service::start(config, world.clock, world.log);
+  const auto service = shim::Service::start(config, world.clock, world.log, world.notify);
   REQUIRE(service);
   REQUIRE(service->http_port());
   REQUIRE(*service->http_port() != service->port());
@@ -307,7 +365,7 @@ TEST_CASE("a missing key file is an error at start that names it") {
   world.start_controller();
   auto config = world.config();
   config.key_file = (world.folder / "none.key").string();
-  const auto service = shim::Service::start(config, world.clock, world.log);
+  const auto service = shim::Service::start(config, world.clock, world.log, world.notify);
   REQUIRE_FALSE(service);
   CHECK(service.error().subject.find("none.key") != std::string::npos);
 }

@@ -35,7 +35,7 @@ extenders:
     weight: 6
     nodeCacheCapable: true
     enableHTTPS: false
-    httpTimeout: 200ms
+    httpTimeout: 50ms
     ignorable: true
 )";
 
@@ -73,10 +73,10 @@ TEST_CASE("each mistake of a scheduler's configuration is found, and by its own 
   const Mistake mistakes[] = {
       {"nodeCacheCapable: true", "nodeCacheCapable: false", "extender.nodeCacheCapable", State::failed},
       {"    nodeCacheCapable: true\n", "", "extender.nodeCacheCapable", State::failed},
-      {"httpTimeout: 200ms", "httpTimeout: 5s", "extender.httpTimeout", State::failed},
-      {"    httpTimeout: 200ms\n", "", "extender.httpTimeout", State::failed},
-      {"httpTimeout: 200ms", "httpTimeout: 800ms", "extender.httpTimeout", State::warn},
-      {"httpTimeout: 200ms", "httpTimeout: 20ms", "extender.httpTimeout", State::warn},
+      {"httpTimeout: 50ms", "httpTimeout: 5s", "extender.httpTimeout", State::failed},
+      {"    httpTimeout: 50ms\n", "", "extender.httpTimeout", State::failed},
+      {"httpTimeout: 50ms", "httpTimeout: 800ms", "extender.httpTimeout", State::warn},
+      {"httpTimeout: 50ms", "httpTimeout: 20ms", "extender.httpTimeout", State::warn},
       {"weight: 6", "weight: 0", "extender.weight", State::failed},
       {"weight: 6", "weight: 1", "extender.weight", State::warn},
       {"weight: 6", "weight: 100", "extender.weight", State::warn},

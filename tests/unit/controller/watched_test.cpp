@@ -15,10 +15,11 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Rig : DeciderRig {
+  Shims shims{std::vector<std::string>{"wattle"}};
   std::optional<Join> join;
 
   explicit Rig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
-    join.emplace(state, *decider);
+    join.emplace(state, *decider, shims, clock);
     greet("n1");
     greet("n2");
     tick({});

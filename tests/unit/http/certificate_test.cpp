@@ -49,3 +49,22 @@ TEST_CASE("a certificate of our own making is believed by whoever has it as auth
 }
 
 TEST_CASE("names that are none make no certificate") { CHECK_FALSE(self_signed({""}, SystemClock().wall(), 1h)); }
+
+TEST_CASE("when the first certificate of a file ends is told, and whether that is soon") {
+  const test::TempDir dir;
+  const WallTime now = SystemClock().wall();
+  const auto near = [&](const Result<WallTime>& end, std::chrono::hours after) {
+    REQUIRE(end);
+    return *end - now <= after && *end - now > after - 1min;
+  };
+  const std::string both = made("a", {}, 24h * 90).certificate + made("b", {}, 24h * 12 + 1h).certificate;
+  REQUIRE(write_file_atomically(dir.file("both.pem"), both));
+  CHECK(near(certificate_file_end(dir.file("both.pem")), 24h * 12 + 1h));
+  CHECK(certificates_end("no certificate", "it").error().code == Errc::malformed);
+  CHECK(certificate_file_end(dir.file("none.pem")).error().code == Errc::not_found);
+  CHECK(ends_soon(now + 24h * 12 + 1h, now) == "ends in 12 days");
+  CHECK(ends_soon(now + 24h + 1h, now) == "ends in 1 day");
+  CHECK(ends_soon(now + 1h, now) == "ends in less than a day");
+  CHECK(ends_soon(now - 24h * 3, now) == "ended 3 days ago");
+  CHECK_FALSE(ends_soon(now + 24h * 31, now));
+}

@@ -126,6 +126,44 @@ TEST_CASE("large bodies share a bounded room; who finds none is refused, small o
   }
 }
 
+TEST_CASE("a path or a method that is not there is counted, and what is logged of it stays on its line") {
+  ServerOptions options;
+  options.refusals = std::make_shared<wattle::http::RefusalCounts>();
+  const Fixture f(options);
+  CHECK(f.client().request("POST", "/prioritise%0aforged", "", 10s)->status == 404);
+  CHECK(f.client().request("PUT", "/echo", "", 10s)->status == 405);
+  CHECK(options.refusals->get(wattle::http::Refused::path) == 2);
+}
+
+TEST_CASE("turns are told by the workers themselves: not while none of them is free") {
+  std::atomic<int> turns = 0;
+  std::atomic<bool> busy = false, go_on = false;
+  ServerOptions options;
+  options.threads = 1;
+  options.turns = [&] { ++turns; };
+  const wattle::Log log = wattle::Log::silent();
+  auto server = wattle::http::Server::start(options,
+                                            {{"GET /wait",
+                                              [&](const wattle::http::Request&) {
+                                                busy = true;
+                                                while (!go_on) std::this_thread::sleep_for(1ms);
+                                                return wattle::http::Response{200, "text/plain", "ok\n"};
+                                              }}},
+                                            log);
+  REQUIRE(server);
+  while (turns < 2) std::this_thread::sleep_for(1ms);
+  std::thread waiting([port = server->port()] {
+    CHECK(wattle::http::Client("127.0.0.1", port).request("GET", "/wait", "", 60s)->status == 200);
+  });
+  while (!busy) std::this_thread::sleep_for(1ms);
+  const int before = turns;
+  std::this_thread::sleep_for(1200ms);
+  CHECK(turns == before);
+  go_on = true;
+  while (turns < before + 2) std::this_thread::sleep_for(1ms);
+  waiting.join();
+}
+
 TEST_CASE("a header over the limit is 431") {
   const Fixture f({.max_header_bytes = 2000});
   const RawSocket socket(f.server->port());

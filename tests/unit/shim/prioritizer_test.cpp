@@ -21,13 +21,14 @@ using Scores = std::vector<std::int64_t>;
 struct Fixture {
   ManualClock clock;
   BoardKeeper board;
+  wattle::shim::Breaker breaker{clock};
   std::vector<Ask> asked;
   Result<Suggestion> next = fail(Errc::timeout, "controller", "no answer");
   Prioritizer prioritizer{[this](const Ask& ask, std::chrono::milliseconds) {
                             asked.push_back(ask);
                             return next;
                           },
-                          board, clock, 20ms};
+                          board, breaker, clock, 20ms};
   void answer(Scores scores) {
     Suggestion suggestion;
     suggestion.neutral = false;
@@ -99,6 +100,33 @@ TEST_CASE("without the controller the board answers while fresh, then nobody pre
   CHECK(got.scores == Scores{0, 0, 0});
   CHECK(got.source == Source::neutral);
   CHECK(got.reason == "board_stale");
+}
+
+TEST_CASE("after three misses nobody is asked until a probe is answered") {
+  Fixture f;
+  f.publish();
+  for (int i = 0; i < 5; ++i) {
+    const auto got = f.prioritizer.scores(pod({"a", "b"}));
+    CHECK(got.scores == Scores{2, 10});
+    CHECK(got.reason == (i < 3 ? "timed out" : "breaker_open"));
+    CHECK(got.failure.empty() == (i >= 3));
+  }
+  CHECK(f.asked.size() == 3);
+  f.clock.advance(1500ms);
+  CHECK(f.prioritizer.scores(pod({"a", "b"})).reason == "board_stale");
+  CHECK(f.asked.size() == 3);
+  REQUIRE(f.breaker.begin_probe());
+  CHECK(f.prioritizer.scores(pod({"a", "b"})).source == Source::neutral);
+  f.breaker.end_probe(true);
+  f.answer({7, 10});
+  CHECK(f.prioritizer.scores(pod({"a", "b"})).source == Source::controller);
+}
+
+TEST_CASE("an answer in time that makes no sense does not open the breaker") {
+  Fixture f;
+  f.answer({1});
+  for (int i = 0; i < 10; ++i) (void)f.prioritizer.scores(pod({"a", "b"}));
+  CHECK(f.asked.size() == 10);
 }
 
 TEST_CASE("an answer that breaks the rule of integers 0 to 10 counts as none") {

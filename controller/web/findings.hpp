@@ -1,0 +1,20 @@
+// findings: what the controller finds of itself: learning, store, API server, shims, keys, certificates; part of the document `doctor`.
+// Threads  the owner of the sources
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/web/sources.hpp"
+
+namespace wattle::controller {
+
+// Of each certificate that is served with, or checked against: whose, and when the first in its file ends.
+std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Sources& from);
+
+// [{name, state, detail, mend}]; state is ok, lost or failed.
+nlohmann::json controller_findings(const Sources& from);
+
+}  // namespace wattle::controller

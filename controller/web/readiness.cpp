@@ -1,0 +1,38 @@
+#include "controller/web/readiness.hpp"
+
+namespace wattle::controller {
+
+Readiness readiness(const Sources& from) {
+  Readiness out{true, {}};
+  const auto tell = [&](const char* part, bool well, const std::string& what) {
+    out.ready = out.ready && well;
+    out.text += std::string(part) + ": " + what + "\n";
+  };
+  if (from.store == nullptr) {
+    tell("store", true, "none is configured");
+  } else {
+    const std::string problem = from.store->figures().problem;
+    tell("store", problem.empty(), problem.empty() ? "open" : problem);
+  }
+  if (from.watch != nullptr) {
+    const WatchHealth health = from.watch->health();
+    const bool synced = health.nodes.synced && health.pods.synced;
+    const std::string& problem = health.nodes.problem.empty() ? health.pods.problem : health.nodes.problem;
+    tell("kubernetes", synced, synced ? "known" : problem.empty() ? "the first list is not here yet" : problem);
+  }
+  if (from.store != nullptr) {
+    std::size_t known = 0, heard = 0;
+    for (const auto& [name, marks] : from.store->marks()) {
+      const Node* node = from.state.node(name);
+      ++known;
+      heard += node != nullptr && node->sampled_at ? 1 : 0;
+    }
+    const bool waited = from.clock.mono() - from.started >= kWarmUp;
+    tell("nodes", waited || 2 * heard >= known,
+         std::to_string(heard) + " of " + std::to_string(known) + " that the store knows have been heard");
+  }
+  out.text = (out.ready ? "ok\n" : "not ready\n") + out.text;
+  return out;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,61 @@
+#include "shim/beat.hpp"
+
+#include "shim/prioritizer.hpp"
+
+namespace wattle::shim {
+
+namespace {
+constexpr std::chrono::milliseconds kLook{20};  // how soon a pause that is over is seen
+}  // namespace
+
+Beat::~Beat() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Beat::start() {
+  thread_ = std::thread([this] {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      lock.unlock();
+      turn();
+      lock.lock();
+      stop_.wait_for(lock, kLook, [this] { return stopping_; });
+    }
+  });
+}
+
+void Beat::turn() {
+  pulse_.beat(clock_.mono());
+  if (breaker_.begin_probe()) {
+    const Status told = tell_(facts_());
+    breaker_.end_probe(told || told.error().code == Errc::malformed);
+    told_at_ = clock_.mono();
+  } else if (breaker_.may_ask() && (!told_at_ || clock_.mono() - *told_at_ >= kBeatEvery)) {
+    told_at_ = clock_.mono();
+    const Status told = tell_(facts_());
+    note(breaker_, told ? nullptr : &told.error());
+  }
+  tell_changes();
+}
+
+// One line when it opens and one when it closes; one that flaps has a line a minute.
+void Beat::tell_changes() {
+  const bool open = !breaker_.may_ask();
+  if (open == open_logged_) return;
+  if (open) {
+    const auto count = logged_.note("open", clock_.mono());
+    if (!count) return;
+    log_.warn("controller is not asked until it answers again",
+              {{"breaker", "open"}, {"times", breaker_.times_opened()}, {"answering_from", "board, then neutral"}});
+  } else {
+    log_.info("controller is asked again", {{"breaker", "closed"}});
+  }
+  open_logged_ = open;
+}
+
+}  // namespace wattle::shim

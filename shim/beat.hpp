@@ -1,0 +1,62 @@
+// beat: tells the controller each second that this shim is here and how it fares; while the breaker is open the same message
+// is the probe that closes it.
+// Source   Query `shim` of the ask socket (docs/api.md, "What a shim tells")
+// Errors   none: who does not answer is the breaker's business
+// Threads  start() makes one of its own, joined by the destructor; without it turn() is the caller's
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/once_per.hpp"
+#include "common/pulse.hpp"
+#include "common/result.hpp"
+#include "shim/breaker.hpp"
+
+namespace wattle::shim {
+
+inline constexpr Duration kBeatEvery = std::chrono::seconds(1);
+
+using Facts = std::map<std::string, std::string>;
+
+class Beat {
+ public:
+  using Tell = std::function<Status(Facts facts)>;  // gives up after the deadline of an ask
+  // What it refers to must outlive it.
+  Beat(Tell tell, std::function<Facts()> facts, Breaker& breaker, const Clock& clock, const Log& log)
+      : tell_(std::move(tell)),
+        facts_(std::move(facts)),
+        breaker_(breaker),
+        clock_(clock),
+        log_(log),
+        pulse_(clock.mono()) {}
+  ~Beat();
+  void start();
+  // Does what is due.
+  void turn();
+  const Pulse& pulse() const { return pulse_; }
+
+ private:
+  void tell_changes();
+  const Tell tell_;
+  const std::function<Facts()> facts_;
+  Breaker& breaker_;
+  const Clock& clock_;
+  const Log& log_;
+  Pulse pulse_;
+  std::optional<MonoTime> told_at_;
+  bool open_logged_ = false;
+  OncePer logged_{std::chrono::minutes(1)};
+  std::mutex mutex_;  // guards stopping_
+  std::condition_variable stop_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace wattle::shim

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""hang_test: parts that hang instead of dying, and who notices.
+
+Usage    hang_test.py BIN_DIR
+Does     runs agent, controller and shim as systemd would (a notification socket and a watchdog of its own); stops each with SIGSTOP; has the
+         controller's loop stand still alone; asks for scores while the controller is stopped
+Exit     0 fine, 1 a claim is wrong
+"""
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+import time
+
+from house import House, binaries_from, extender_args, fetch, wait_until
+
+WATCHDOG_US = 1_500_000
+SILENCE_S = 3  # twice the watchdog's span
+FAILED = []
+
+
+def check(what, fine):
+    print(("ok      " if fine else "FAILED  ") + what, flush=True)
+    if not fine:
+        FAILED.append(what)
+
+
+class Watched(House):
+    """What systemd hears of each program."""
+
+    def __init__(self, binaries):
+        super().__init__(binaries)
+        self.sockets = {}
+
+    def start(self, name, *command):
+        path = str(self.dir / f"{name}.notify")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        self.sockets[name] = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.sockets[name].bind(path)
+        self.sockets[name].setblocking(False)
+        super().start(name, "env", f"NOTIFY_SOCKET={path}", f"WATCHDOG_USEC={WATCHDOG_US}", *command)
+
+    def heard(self, name):
+        out = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                out.append(self.sockets[name].recv(512).decode())
+        return out
+
+    def pings(self, name):
+        return wait_until(f"{name} tells that it is alive", lambda: "WATCHDOG=1" in self.heard(name))
+
+    def silent(self, name):
+        self.heard(name)
+        time.sleep(SILENCE_S)
+        return not self.heard(name)
+
+    def signal(self, name, number):
+        self.processes[name].send_signal(number)
+
+
+def prioritize(house, uid):
+    status, body = fetch(f"{house.shim()}/prioritize", extender_args(uid, [house.node, "other"]))
+    return status, json.loads(body)
+
+
+def metric(house, line):
+    return next((float(found.rsplit(" ", 1)[1]) for found in fetch(f"{house.shim()}/metrics")[1].splitlines() if found.startswith(line)), None)
+
+
+def stopped_parts(house):
+    for name in ("agent", "controller", "shim"):
+        house.signal(name, signal.SIGSTOP)
+        check(f"a stopped {name} is silent", house.silent(name))
+        house.signal(name, signal.SIGCONT)
+        check(f"the {name} that goes on is heard again", house.pings(name))
+
+
+class HeldThread:
+    """One thread of a process stands still; the others go on. None: the kernel does not let us."""
+
+    SEIZE, INTERRUPT, DETACH, ALL = 0x4206, 0x4207, 17, 0x40000000
+
+    def __init__(self, thread):
+        self.thread = thread
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        self.held = self.libc.ptrace(self.SEIZE, thread, None, None) == 0 and self.libc.ptrace(self.INTERRUPT, thread, None, None) == 0
+        if self.held:
+            os.waitpid(thread, self.ALL)
+
+    def release(self):
+        self.libc.ptrace(self.DETACH, self.thread, None, None)
+
+
+def hung_loop(house):
+    """The loop's thread is the last that the controller starts. HTTP workers go on."""
+    wait_until("livez", lambda: fetch(f"{house.api()}/livez")[0] == 200)
+    loop = HeldThread(max(map(int, os.listdir(f"/proc/{house.processes['controller'].pid}/task"))))
+    if not loop.held:
+        return print("        a single thread cannot be held here: left out", flush=True)
+    wait_until("the loop hangs: /livez is 503", lambda: fetch(f"{house.api()}/livez")[0] == 503)
+    check("/livez of a hung loop says so", "has not turned" in fetch(f"{house.api()}/livez")[1])
+    check("/readyz of a hung loop is 503", fetch(f"{house.api()}/readyz")[0] == 503)
+    check("a hung loop tells systemd nothing, though its other threads live", house.silent("controller"))
+    loop.release()
+    wait_until("the loop turns again", lambda: fetch(f"{house.api()}/livez")[0] == 200)
+    return check("a loop that turns again is heard", house.pings("controller"))
+
+
+def breaker(house):
+    wait_until("the controller scores", lambda: metric(house, 'wattle_shim_answers_total{reason="scored",source="controller"}') or not prioritize(house, f"w{time.monotonic()}"))
+    house.signal("controller", signal.SIGSTOP)
+    asked = 0
+
+    def open_():
+        nonlocal asked
+        asked += 1
+        check("a pod that comes while the controller is stopped is answered", prioritize(house, f"stopped-{asked}")[0] == 200)
+        return metric(house, 'wattle_shim_breaker_state{state="closed"}') == 0
+    wait_until("the breaker opens", open_)
+    check(f"it opened after at most four asks ({asked})", asked <= 4)
+    timed_out = [metric(house, f'wattle_shim_request_duration_seconds_count{{verb="prioritize"}}')]
+    began = time.monotonic()
+    for pod in range(100):
+        prioritize(house, f"open-{pod}")
+    print(f"        100 answers while it is open took {time.monotonic() - began:.3f} s (each would wait 0.020 s)", flush=True)
+    check("all hundred were counted", metric(house, f'wattle_shim_request_duration_seconds_count{{verb="prioritize"}}') == timed_out[0] + 100)
+    check("/readyz of the shim is 200 all the while, and tells of it", fetch(f"{house.shim()}/readyz") [0] == 200 and "breaker: " in fetch(f"{house.shim()}/readyz")[1])
+    house.signal("controller", signal.SIGCONT)
+    wait_until("the breaker closes", lambda: metric(house, 'wattle_shim_breaker_state{state="closed"}') == 1)
+    check("it is told in the shim's log once", house.log("shim").count("controller is not asked until it answers again") == 1)
+
+
+def shims_known(house):
+    shims = house.query("status")["shims"]
+    check("the controller knows its shim", len(shims) == 1 and shims[0]["connected"] and shims[0]["asked"] > 0)
+    check("status prints it", "1 of 1 shims" in house.cli("status").stdout)
+    check("a path that the shim does not have is 404", fetch(f"{house.shim()}/prioritise", b"{}")[0] == 404)
+    check("and in its log", "/prioritise" in house.log("shim"))
+    house.heard("shim")  # so that there is room for what it says last
+    house.kill("shim", signal.SIGTERM)
+    finding = wait_until("doctor misses the shim", lambda: [f for f in json.loads(house.cli("doctor", "-o", "json", check=False).stdout)["controller"]["findings"]
+                                                            if f["name"] == "shims" and f["state"] == "failed"])
+    check("doctor says which", "is silent" in finding[0]["detail"])
+    check("doctor exits with 1", house.cli("doctor", check=False).returncode == 1)
+    check("stopping was told", "STOPPING=1" in house.heard("shim"))
+
+
+def main():
+    with Watched(binaries_from(sys.argv)) as house:
+        for name in ("controller", "agent", "shim"):
+            getattr(house, f"start_{name}")()
+            ready = wait_until(f"{name} says that it is ready", lambda n=name: [m for m in house.heard(n) if m.startswith("READY=1")])
+            check(f"{name} is ready once: {ready[0]!r}", len(ready) == 1)
+            house.pings(name)
+        wait_until("the agent is connected", house.connected)
+        stopped_parts(house)
+        wait_until("the agent is connected again", house.connected)
+        breaker(house)
+        hung_loop(house)
+        shims_known(house)
+    print(f"{len(FAILED)} failed" if FAILED else "all fine")
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+#include "shim/beat.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "shim/requests.hpp"
+
+using namespace std::chrono_literals;
+using namespace wattle;
+using namespace wattle::shim;
+
+namespace {
+
+struct Fixture {
+  ManualClock clock;
+  Log log = Log::silent();
+  Breaker breaker{clock};
+  std::vector<Facts> told;
+  Status next;
+  Beat beat{[this](Facts facts) {
+              told.push_back(std::move(facts));
+              return next;
+            },
+            [] {
+              return Facts{{"host", "a"}};
+            },
+            breaker, clock, log};
+  void turn(int times, Duration step) {
+    for (int i = 0; i < times; ++i) {
+      beat.turn();
+      clock.advance(step);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the controller is told each second, and misses open the breaker without any ask") {
+  Fixture f;
+  f.turn(50, 100ms);
+  CHECK(f.told.size() == 5);
+  CHECK(f.told[0].at("host") == "a");
+  f.next = fail(Errc::timeout, "controller", "no answer");
+  f.turn(30, 100ms);
+  CHECK_FALSE(f.breaker.may_ask());
+}
+
+TEST_CASE("while the breaker is open what is told is the probe, after its pauses, and an answer closes it") {
+  Fixture f;
+  f.next = fail(Errc::timeout, "controller", "no answer");
+  for (int i = 0; i < 3; ++i) f.breaker.missed();
+  f.turn(10, 10ms);
+  CHECK(f.told.empty());
+  f.turn(70, 10ms);  // 100, 300 and 700 ms
+  CHECK(f.told.size() == 3);
+  CHECK_FALSE(f.breaker.may_ask());
+  f.next = {};
+  f.turn(90, 10ms);
+  CHECK(f.told.size() == 4);
+  CHECK(f.breaker.may_ask());
+}
+
+TEST_CASE("a controller that does not know the message is there all the same") {
+  Fixture f;
+  for (int i = 0; i < 3; ++i) f.breaker.missed();
+  f.next = fail(Errc::malformed, "controller", "there is no such document");
+  f.turn(11, 10ms);
+  CHECK(f.breaker.may_ask());
+}
+
+TEST_CASE("what is told: how often and when it was asked, by whom, and how many answers lacked the controller") {
+  Requests requests;
+  CHECK_FALSE(requests.facts(MonoTime{}).contains("asked_ago_ms"));
+  requests.note("wattle", false, MonoTime{} + 1s);
+  requests.note("default-scheduler", true, MonoTime{} + 2s);
+  requests.note("no,name", true, MonoTime{} + 3s);
+  const auto facts = requests.facts(MonoTime{} + 4s);
+  CHECK(facts.at("asked") == "3");
+  CHECK(facts.at("asked_ago_ms") == "1000");
+  CHECK(facts.at("without_controller") == "2");
+  CHECK(facts.at("schedulers") == "default-scheduler,wattle");
+  for (int i = 0; i < 100; ++i) requests.note("s" + std::to_string(i), false, MonoTime{});
+  const std::string names = requests.facts(MonoTime{}).at("schedulers");
+  CHECK(static_cast<std::size_t>(std::count(names.begin(), names.end(), ',')) == kSchedulersKept - 1);
+}
