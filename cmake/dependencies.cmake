@@ -4,7 +4,27 @@
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
-pkg_check_modules(ZeroMQ REQUIRED IMPORTED_TARGET libzmq)            # common/transport
+
+# libzmq with cmake/zeromq/limits.patch, as scripts/zeromq builds it: a part of each program, so that no other libzmq can stand in for it.
+# Sanitizers leave libraries alone that are not instrumented, if they are apart.
+execute_process(COMMAND "${PROJECT_SOURCE_DIR}/scripts/zeromq" --print OUTPUT_VARIABLE WATTLE_ZEROMQ OUTPUT_STRIP_TRAILING_WHITESPACE
+                COMMAND_ERROR_IS_FATAL ANY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/zeromq" "${PROJECT_SOURCE_DIR}/cmake/zeromq/limits.patch")
+if(NOT EXISTS "${WATTLE_ZEROMQ}/lib/libzmq.a")
+  message(FATAL_ERROR "libzmq with cmake/zeromq/limits.patch is not in ${WATTLE_ZEROMQ}: run scripts/setup, or scripts/zeromq alone. "
+                      "Without the patch any peer that is let in can fill the controller's memory or end it.")
+endif()
+if(WATTLE_SANITIZE)
+  set(zeromq_kind so)
+else()
+  set(zeromq_kind a)
+endif()
+pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium)
+add_library(wattle_zeromq UNKNOWN IMPORTED)                           # common/transport
+set_target_properties(wattle_zeromq PROPERTIES
+  IMPORTED_LOCATION "${WATTLE_ZEROMQ}/lib/libzmq.${zeromq_kind}"
+  INTERFACE_INCLUDE_DIRECTORIES "${WATTLE_ZEROMQ}/include"
+  INTERFACE_LINK_LIBRARIES "PkgConfig::Sodium;Threads::Threads")
 find_package(spdlog REQUIRED)                                         # common/log
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -107,7 +107,6 @@ Sources Loop::sources() const {
           &parts_.context.refusals(),
           nullptr,
           revoked_keys_,
-          feed_.rebinds(),
           nullptr,
           nullptr,
           parts_.store,
@@ -130,7 +129,7 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     more = (behind_ && !wait) || more;
     send_acks();
     send_late_answers();
-    feed_.drain(parts_.log, parts_.clock.mono());
+    feed_.drain();
     parts_.mailbox.run_all();
     receive_watch();
     const MonoTime now = parts_.clock.mono();
@@ -209,7 +208,7 @@ void Loop::receive_watch() {
 }
 
 wire::Message Loop::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
-  parts_.context.refusals().add(Channel::ask, reason);
+  parts_.context.refusals().add(Channel::ask, reason, who.role);
   if (const auto count = told_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
     parts_.log.warn("peer refused", {{"endpoint", "ask"},
                                      {"reason", to_string(reason)},

@@ -6,8 +6,6 @@
 
 namespace wattle::controller {
 
-using transport::Channel;
-
 void Loop::reload_allow_list() {
   auto list = parts_.allow.look();
   if (!list) {
@@ -23,19 +21,16 @@ void Loop::reload_allow_list() {
   cut(parts_.context.set_allow_list(std::move(**list)));
 }
 
-// What they say is not heard any more as it is; this ends what they would go on to be told.
+// What they say is not heard any more as it is, and their connections end; this tells agents why.
 void Loop::cut(const std::vector<transport::Revoked>& revoked) {
-  bool listened = false;
   for (const auto& [key, identity] : revoked) {
     ++revoked_keys_;
     parts_.log.warn("key revoked", {{"key", key}, {"peer", identity.user_id()}});
-    listened = listened || !refused(Channel::feed, std::nullopt, {}, identity.role);
     const auto route = telemetry_.revoke(identity.name, key);
     if (!route) continue;
     telemetry_socket_.send(*route, wire::encode(wire::Refusal{"key " + key, "has been revoked",
                                                               "if it should not be: wattle keys allow"}));
   }
-  if (listened) feed_.rebind(parts_.log, ticked_);
 }
 
 }  // namespace wattle::controller

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -27,6 +28,19 @@ std::optional<Channel> channel_of(std::string_view domain) {
   for (const Channel channel : kChannels)
     if (domain.starts_with(kZapDomain) && domain.substr(kZapDomain.size()) == to_string(channel)) return channel;
   return std::nullopt;
+}
+
+std::string_view mend_of(Refused why) {
+  switch (why) {
+    case Refused::routing_id:
+    case Refused::unfinished:
+    case Refused::unread:
+    case Refused::connections:
+    case Refused::subscription:
+      return "programs of ours do not do this: find out who has the key, and wattle keys revoke it";
+    default:
+      return "if it is one of ours: wattle keys allow KEY ROLE NAME";
+  }
 }
 
 // ZMTP metadata: length and name, four bytes of length (big endian) and value.
@@ -96,7 +110,14 @@ std::vector<Revoked> Context::Impl::set_allow_list(AllowList list) {
     const Identity* still = now.find(key);
     if (still == nullptr || *still != identity) revoked.push_back({key, identity});
   }
+  const std::lock_guard lock(mutex_);
+  for (const Revoked& one : revoked) revoked_keys_.push_back(one.public_key);
   return revoked;
+}
+
+std::vector<std::string> Context::Impl::revoked_since(std::size_t n) const {
+  const std::lock_guard lock(mutex_);
+  return {revoked_keys_.begin() + static_cast<std::ptrdiff_t>(std::min(n, revoked_keys_.size())), revoked_keys_.end()};
 }
 
 std::shared_ptr<const Identity> Context::Impl::allowed(std::string_view public_key) const {
@@ -148,8 +169,8 @@ void Context::Impl::answer(void* requests) {
     } else {
       status = "200";
       text = "OK";
-      user_id = identity->user_id();
-      properties = metadata(kKeyProperty, key);
+      user_id = key;
+      properties = metadata(kIdentityProperty, identity->user_id());
     }
   } else {
     refuse_handshake(channel.value_or(Channel::ask), Refused::no_key, "the client shows no CURVE key");
@@ -169,7 +190,7 @@ std::optional<std::uint64_t> Context::Impl::to_tell(const std::string& peer) {
 
 void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
                                std::string_view address) {
-  refusals_.add(channel, why);
+  refusals_.add(channel, why, identity == nullptr ? std::nullopt : std::optional(identity->role));
   const auto count = to_tell(public_key + std::string(to_string(channel)) + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;
   log_->warn("peer refused", {{"endpoint", to_string(channel)},
@@ -178,11 +199,11 @@ void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& 
                               {"peer", identity == nullptr ? std::string("unknown") : identity->user_id()},
                               {"address", address},
                               {"count", *count},
-                              {"mend", "if it is one of ours: wattle keys allow KEY ROLE NAME"}});
+                              {"mend", mend_of(why)}});
 }
 
 void Context::Impl::refuse_handshake(Channel channel, Refused why, const std::string& detail) {
-  refusals_.add(channel, why);
+  refusals_.add(channel, why, std::nullopt);
   // Who it was is not known: one line a minute for all of them.
   const auto count = to_tell(std::string(to_string(channel)) + " " + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;

@@ -20,8 +20,10 @@ namespace wattle::transport {
 
 // ZAP domains are this and the channel: "wattle.telemetry".
 inline constexpr std::string_view kZapDomain = "wattle.";
-// ZAP metadata that tells a connection's key, so that a key taken off the list is not heard any more.
-inline constexpr const char* kKeyProperty = "X-Wattle-Key";
+// ZAP's User-Id is the connection's public key: what libzmq bounds and ends, and a key that was taken off the list is not heard any more.
+inline constexpr const char* kKeyProperty = "User-Id";
+// ZAP metadata: whom the list named for the key at the handshake.
+inline constexpr const char* kIdentityProperty = "X-Wattle-Identity";
 
 struct Context::Impl {
   Impl();
@@ -40,6 +42,8 @@ struct Context::Impl {
   void refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
                   std::string_view address);
   void refuse_handshake(Channel channel, Refused why, const std::string& detail);
+  // Keys that were taken off the list or given to somebody else, from the n-th on.
+  std::vector<std::string> revoked_since(std::size_t n) const;
 
  private:
   void answer_until_stopped(Handle requests, Handle stop);
@@ -52,6 +56,7 @@ struct Context::Impl {
   RefusalCounts refusals_;
   mutable std::mutex mutex_;
   std::shared_ptr<const AllowList> allow_;
+  std::vector<std::string> revoked_keys_;
   const Log* log_ = nullptr;
   Handle stop_;
   std::thread zap_;

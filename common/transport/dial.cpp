@@ -130,7 +130,8 @@ bool Dial::wait(short events, std::chrono::milliseconds timeout) {
 void Dial::read_monitor() {
   std::uint16_t event = 0;
   std::uint32_t value = 0;
-  while (read_event(monitor_, event, value)) note(event, value);
+  std::string where;
+  while (read_event(monitor_, event, value, where)) note(event, value);
   if (wrong_key_) try_other_key();
 }
 

@@ -20,7 +20,7 @@ enum class Role : std::uint8_t { agent, shim, reader, operator_ };
 std::string_view to_string(Role role);
 Result<Role> parse_role(std::string_view text);
 
-// Who a key speaks for. It travels as the ZAP User-Id "role/name".
+// Who a key speaks for. It travels in ZAP's metadata as "role/name".
 struct Identity {
   Role role = Role::reader;
   std::string name;  // of the node for an agent

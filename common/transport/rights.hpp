@@ -56,8 +56,13 @@ enum class Refused : std::uint8_t {
   kind,              // nobody sends this kind of message here
   malformed,         // no message
   session,           // telemetry out of order: no Hello, taken over, wire version, a value that cannot be
+  routing_id,        // handshake: announces an id of its own
+  unfinished,        // a message, or its parts so far, larger than one may be; ends the connection
+  unread,            // holds more that is not read yet, by us or by itself, than it may; ends the connection
+  connections,       // more connections with one key than there may be; ends the oldest
+  subscription,      // to a topic that there is not; after 64 messages to the feed the connection ends
 };
-inline constexpr std::size_t kRefusedReasons = 10;
+inline constexpr std::size_t kRefusedReasons = 15;
 std::string_view to_string(Refused reason);
 
 // Absent: it may. `query` matters for kind query alone.
@@ -65,19 +70,31 @@ std::optional<Refused> refused(Channel channel, std::optional<wire::Kind> kind, 
 // "shim or operator", for the mend.
 std::string roles_text(Channel channel, std::optional<wire::Kind> kind, std::string_view query);
 
+// By whom: one of the roles, or somebody who has shown no key of the list.
 class RefusalCounts {
  public:
-  void add(Channel channel, Refused reason) { at(channel, reason).fetch_add(1, std::memory_order_relaxed); }
+  using Who = std::optional<Role>;
+  static constexpr std::array<Who, kRoles.size() + 1> kWho{Role::agent, Role::shim, Role::reader, Role::operator_,
+                                                           std::nullopt};
+  static std::string_view to_string(Who who) { return who ? transport::to_string(*who) : "unknown"; }
+  void add(Channel channel, Refused reason, Who who) {
+    counts_[index(channel, reason, who)].fetch_add(1, std::memory_order_relaxed);
+  }
+  std::uint64_t get(Channel channel, Refused reason, Who who) const {
+    return counts_[index(channel, reason, who)].load(std::memory_order_relaxed);
+  }
   std::uint64_t get(Channel channel, Refused reason) const {
-    return counts_[index(channel, reason)].load(std::memory_order_relaxed);
+    std::uint64_t sum = 0;
+    for (const Who who : kWho) sum += get(channel, reason, who);
+    return sum;
   }
 
  private:
-  static std::size_t index(Channel channel, Refused reason) {
-    return static_cast<std::size_t>(channel) * kRefusedReasons + static_cast<std::size_t>(reason);
+  static std::size_t index(Channel channel, Refused reason, Who who) {
+    const std::size_t row = static_cast<std::size_t>(channel) * kRefusedReasons + static_cast<std::size_t>(reason);
+    return row * kWho.size() + (who ? static_cast<std::size_t>(*who) : kRoles.size());
   }
-  std::atomic<std::uint64_t>& at(Channel channel, Refused reason) { return counts_[index(channel, reason)]; }
-  std::array<std::atomic<std::uint64_t>, kChannels.size() * kRefusedReasons> counts_{};
+  std::array<std::atomic<std::uint64_t>, kChannels.size() * kRefusedReasons * kWho.size()> counts_{};
 };
 
 }  // namespace wattle::transport

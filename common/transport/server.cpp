@@ -1,6 +1,5 @@
 // server: the bound sockets, Server (ROUTER) and Publisher (XPUB).
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "common/transport/context.hpp"
@@ -14,6 +13,27 @@ namespace {
 // ZMQ_ZAP_ENFORCE_DOMAIN: libzmq 4.3 has it, zmq.h declares it only among the draft options. Without it a server
 // whose context does not answer ZAP would let everybody in.
 constexpr int kZapEnforceDomain = 93;
+
+// Per key and socket, both ways: an answer may have 64 MiB and goes out as long as no more than this waits before it.
+constexpr std::int64_t kUnreadBytesMax = 32 << 20;
+// What is not taken from us yet; more waits in the sender's kernel.
+constexpr int kQueueIn = 16;
+// A subscription is a topic and few bytes around it; the handshake takes some 330.
+constexpr std::int64_t kFeedMessageBytesMax = 512;
+constexpr int kWatchEvery = 64;
+
+// Of one key. An agent has one, and another while an old one is not known to be dead; shims have one per thread (64 at
+// most) and share a key.
+int connections_max(Channel channel) {
+  switch (channel) {
+    case Channel::telemetry:
+      return 8;
+    case Channel::feed:
+      return 32;
+    default:
+      return 256;
+  }
+}
 
 std::string refusal_of_revoked(const std::string& key) {
   return wire::encode(wire::Refusal{"key " + key, "is not on the controller's allow list any more",
@@ -49,6 +69,9 @@ Result<Handle> open_server(Context::Impl& context, const ServerOptions& options,
           {ZMQ_CURVE_SECRETKEY, "secret key", options.key.secret_key},
           {ZMQ_ZAP_DOMAIN, "ZAP domain", std::string(kZapDomain) + std::string(to_string(options.channel))},
           {kZapEnforceDomain, "ZAP domain enforced", 1},
+          {ZMQ_RCVHWM, "queue in", std::min(options.queue, kQueueIn)},
+          {ZMQ_WATTLE_USER_BYTES_MAX, "unread bytes of a key", kUnreadBytesMax},
+          {ZMQ_WATTLE_USER_PEERS_MAX, "connections of a key", connections_max(options.channel)},
       }));
   return handle;
 }
@@ -60,6 +83,7 @@ struct Server::Impl {
   Handle socket;
   Watch watch;  // goes before the socket
   std::string endpoint;
+  int until_watch = 0;
 };
 
 Result<Server> Server::bind(Context& context, const ServerOptions& options) {
@@ -80,9 +104,16 @@ Server::~Server() = default;
 std::optional<Incoming> Server::receive() {
   void* socket = impl_->socket.get();
   for (;;) {
+    // Also when there is never nothing to receive.
+    if (--impl_->until_watch < 0) {
+      impl_->until_watch = kWatchEvery;
+      impl_->watch.read();
+      impl_->watch.end_revoked();
+    }
     Frame route;
     if (!route.receive(socket)) {
       impl_->watch.read();
+      impl_->watch.end_revoked();
       return std::nullopt;
     }
     if (!route.more()) continue;
@@ -95,8 +126,8 @@ std::optional<Incoming> Server::receive() {
     // ZAP is asked once, at the handshake; a key taken off the list since then, or given to another, is not heard.
     std::string key(body.property(kKeyProperty));
     const auto identity = impl_->context.allowed(key);
-    if (!identity || identity->user_id() != body.property("User-Id")) {
-      const auto before = Identity::from_user_id(body.property("User-Id"));
+    if (!identity || identity->user_id() != body.property(kIdentityProperty)) {
+      const auto before = Identity::from_user_id(body.property(kIdentityProperty));
       impl_->context.refuse_key(impl_->channel, Refused::revoked_key, key, before ? &*before : nullptr,
                                 body.property("Peer-Address"));
       send(std::string(route.bytes()), refusal_of_revoked(key));
@@ -115,42 +146,26 @@ void* Server::native() const { return impl_->socket.get(); }
 
 struct Publisher::Impl {
   Context::Impl& context;
-  ServerOptions options;
   Handle socket;
-  std::optional<Watch> watch;                        // goes before the socket
-  std::set<std::string, std::less<>> subscriptions;  // prefixes of topics
-
-  Status open();
+  Watch watch;  // goes before the socket
+  std::string endpoint;
+  std::set<std::string, std::less<>> subscriptions;
 };
 
-Status Publisher::Impl::open() {
-  WATTLE_TRY(Handle handle, open_server(context, options, ZMQ_XPUB));
+Result<Publisher> Publisher::bind(Context& context, const ServerOptions& asked) {
+  ServerOptions options = asked;
+  options.channel = Channel::feed;
+  options.max_message_bytes = kFeedMessageBytesMax;
+  WATTLE_TRY(Handle handle, open_server(context.impl(), options, ZMQ_XPUB));
   // Verbose: a second subscriber to a topic is told too, so that it can be given what it missed.
-  WATTLE_CHECK(set_options(handle, {{ZMQ_XPUB_VERBOSE, "XPUB verbose", 1}}));
-  WATTLE_TRY(Watch opened, Watch::open_(context, handle, options.channel));
+  WATTLE_CHECK(set_options(handle, {{ZMQ_XPUB_VERBOSE, "XPUB verbose", 1},
+                                    {ZMQ_WATTLE_TOPIC, "topic", std::string(kTopicBoard)},
+                                    {ZMQ_WATTLE_TOPIC, "topic", std::string(kTopicState)},
+                                    {ZMQ_WATTLE_TOPIC, "topic", std::string(kTopicDecision)}}));
+  WATTLE_TRY(Watch watch, Watch::open_(context.impl(), handle, options.channel));
   WATTLE_CHECK(bind_apart(handle, options));
-  options.endpoint = last_endpoint(handle);
-  socket = std::move(handle);
-  watch.emplace(std::move(opened));
-  return {};
-}
-
-Result<Publisher> Publisher::bind(Context& context, const ServerOptions& options) {
-  std::unique_ptr<Impl> impl(new Impl{context.impl(), options, {}, std::nullopt});
-  impl->options.channel = Channel::feed;
-  WATTLE_CHECK(impl->open());
-  return Publisher(std::move(impl));
-}
-
-Status Publisher::rebind() {
-  close();
-  return impl_->open();
-}
-
-void Publisher::close() {
-  impl_->subscriptions.clear();
-  impl_->watch.reset();
-  impl_->socket.close();
+  const std::string endpoint = last_endpoint(handle);
+  return Publisher(std::unique_ptr<Impl>(new Impl{context.impl(), std::move(handle), std::move(watch), endpoint, {}}));
 }
 
 Publisher::Publisher(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -159,17 +174,16 @@ Publisher& Publisher::operator=(Publisher&&) noexcept = default;
 Publisher::~Publisher() = default;
 
 void Publisher::publish(std::string_view topic, std::string_view bytes) {
-  if (native() == nullptr) return;
   if (send_frame(impl_->socket.get(), topic, true)) send_frame(impl_->socket.get(), bytes, false);
 }
 
 bool Publisher::drain() {
   bool subscribed = false;
-  if (native() == nullptr) return false;
   for (;;) {
     Frame frame;
     if (!frame.receive(impl_->socket.get())) {
-      impl_->watch->read();
+      impl_->watch.read();
+      impl_->watch.end_revoked();
       return subscribed;
     }
     if (frame.bytes().empty()) continue;
@@ -183,12 +197,9 @@ bool Publisher::drain() {
   }
 }
 
-bool Publisher::wanted(std::string_view topic) const {
-  return std::any_of(impl_->subscriptions.begin(), impl_->subscriptions.end(),
-                     [&](const std::string& prefix) { return topic.starts_with(prefix); });
-}
+bool Publisher::wanted(std::string_view topic) const { return impl_->subscriptions.contains(topic); }
 
-const std::string& Publisher::endpoint() const { return impl_->options.endpoint; }
+const std::string& Publisher::endpoint() const { return impl_->endpoint; }
 void* Publisher::native() const { return impl_->socket.get(); }
 
 }  // namespace wattle::transport

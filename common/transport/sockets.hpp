@@ -1,9 +1,11 @@
 // sockets: Wattle's four kinds of ZeroMQ sockets, all under CURVE, with safe options.
-// Source   libzmq 4.3; ZeroMQ's only home is this folder
+// Source   libzmq 4.3 with cmake/zeromq/limits.patch; ZeroMQ's only home is this folder
 // Errors   conflict (address in use), malformed (endpoint), unavailable (peer not there or its queue full), denied
 // Threads  each socket belongs to one thread; Context may be shared
 //
 // Nothing here blocks unless a timeout says so. No routing ids are set: a peer is who its key is (ZAP User-Id).
+// What one key may hold of a server (parts of a message, messages that are not read, connections, subscriptions) is
+// bounded; whoever goes beyond is counted and loses the connection. A revoked key loses its connections within seconds.
 #pragma once
 
 #include <chrono>
@@ -138,7 +140,7 @@ class Client final : public Socket {
   std::unique_ptr<Impl> impl_;
 };
 
-// XPUB: the feed. A topic is a text; a subscriber with a full queue loses messages and must ask for a snapshot.
+// XPUB: the feed. Its topics are those below, and no others are subscribed to; a subscriber with a full queue loses messages and must ask for a snapshot.
 class Publisher final : public Socket {
  public:
   static Result<Publisher> bind(Context& context, const ServerOptions& options);
@@ -150,10 +152,6 @@ class Publisher final : public Socket {
   bool drain();
   // Somebody subscribes to it, as far as drain() has read: what nobody hears need not be made.
   bool wanted(std::string_view topic) const;
-  // Ends every connection and listens at the same endpoint again, so that ZAP is asked about each subscriber anew.
-  // conflict: the old listener is not gone yet; nothing is published until a further call succeeds.
-  Status rebind();
-  void close();
   const std::string& endpoint() const;
   void* native() const override;
 

@@ -43,7 +43,7 @@ std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, st
                                              std::string mend, Refused reason) {
   History& history = history_[from.identity.name];
   ++figures_.refusals;
-  if (refusals_ != nullptr) refusals_->add(Channel::telemetry, reason);
+  if (refusals_ != nullptr) refusals_->add(Channel::telemetry, reason, from.identity.role);
   if (const auto count = told_.note(from.identity.user_id() + " " + std::string(to_string(reason)), clock_.mono()))
     log_.warn("peer refused", {{"endpoint", "telemetry"},
                                {"reason", to_string(reason)},

@@ -13,8 +13,6 @@ constexpr Duration kBoardEvery = std::chrono::seconds(1);
 constexpr Duration kBoardAtMostEvery = milliseconds(250);
 constexpr Duration kStateAtMostEvery = milliseconds(900);
 constexpr double kBoardTtlMs = 3000;
-constexpr Duration kRebindEvery = milliseconds(20);  // the old listener goes in the background, within milliseconds
-constexpr Duration kRebindTold = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -52,29 +50,7 @@ wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
   return board;
 }
 
-void Feed::rebind(const Log& log, MonoTime now) {
-  ++rebinds_;
-  closed_ = true;
-  rebind_at_ = now;
-  rebind_told_ = now + kRebindTold;
-  publisher_.close();
-  log.info("feed closed to be bound again", {{"endpoint", publisher_.endpoint()}});
-}
-
-void Feed::drain(const Log& log, MonoTime now) {
-  if (closed_) {
-    if (now < rebind_at_) return;
-    const auto bound = publisher_.rebind();
-    if (!bound) {
-      rebind_at_ = now + kRebindEvery;
-      if (now < rebind_told_) return;
-      rebind_told_ = now + std::chrono::minutes(1);
-      log.error("feed not bound again, it is tried on", {{"error", bound.error()}});
-      return;
-    }
-    closed_ = false;
-    log.info("feed bound again", {{"endpoint", publisher_.endpoint()}});
-  }
+void Feed::drain() {
   if (publisher_.drain()) changed_ = true;
 }
 

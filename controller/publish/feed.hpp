@@ -1,10 +1,7 @@
 // feed: boards, node states and decisions for whoever subscribed.
 // Rules    a board every second, and at most every 250 ms when something changed; states as samples come, at most one a
 //          second per node; nothing is made that nobody subscribes to
-//          a publisher cannot drop one subscriber: rebind() ends all connections, and who still may comes back and asks
-//          for a snapshot
-// Errors   none: a subscriber with a full queue loses messages and asks for a snapshot; an endpoint that cannot be had
-//          again is tried on at each drain(), and told once a minute
+// Errors   none: a subscriber with a full queue loses messages and asks for a snapshot
 // Threads  single owner
 #pragma once
 
@@ -28,9 +25,7 @@ class Feed {
   Feed(transport::Publisher publisher, std::uint64_t epoch) : publisher_(std::move(publisher)), epoch_(epoch) {}
   const transport::Publisher& socket() const { return publisher_; }
   // Reads subscriptions; a new subscriber gets a board at once.
-  void drain(const Log& log, MonoTime now);
-  void rebind(const Log& log, MonoTime now);
-  std::uint64_t rebinds() const { return rebinds_; }
+  void drain();
   void changed() { changed_ = true; }
   // At most one class of a board a call, since asks wait meanwhile. True: more of it is to be made.
   bool board(Decider& decider, const NetworkSlot& networks, MonoTime now);
@@ -45,9 +40,6 @@ class Feed {
   std::uint64_t epoch_;
   std::uint64_t board_seq_ = 0, state_seq_ = 0;
   bool changed_ = true;
-  bool closed_ = false;  // between rebind() and a listener of our own again
-  std::uint64_t rebinds_ = 0;
-  MonoTime rebind_at_{}, rebind_told_{};
   MonoTime board_at_{};
   std::optional<wire::Board> making_;
   std::uint64_t made_for_ = 0;  // Decider::takes() when it was begun

@@ -75,14 +75,16 @@ void add_enrolment(Families& families, MetricFamily& refused, const Sources& fro
 // Every pair is there from the start: a rate of what was absent before is not told.
 void add_refusals(Families& families, const Sources& from) {
   using transport::Refused;
-  MetricFamily& family = families.family("wattle_controller_refused_total", "What was refused, by endpoint and reason.",
-                                         MetricType::Counter);
+  MetricFamily& family = families.family("wattle_controller_refused_total",
+                                         "What was refused, by endpoint, reason and role.", MetricType::Counter);
   for (const transport::Channel channel : transport::kChannels)
     for (std::size_t i = 0; i < transport::kRefusedReasons; ++i)
-      Families::add(
-          family,
-          {{"endpoint", std::string(to_string(channel))}, {"reason", std::string(to_string(static_cast<Refused>(i)))}},
-          static_cast<double>(from.refusals->get(channel, static_cast<Refused>(i))));
+      for (const auto who : transport::RefusalCounts::kWho)
+        Families::add(family,
+                      {{"endpoint", std::string(to_string(channel))},
+                       {"reason", std::string(to_string(static_cast<Refused>(i)))},
+                       {"role", std::string(transport::RefusalCounts::to_string(who))}},
+                      static_cast<double>(from.refusals->get(channel, static_cast<Refused>(i), who)));
   for (std::size_t i = 0; from.http_refusals != nullptr && i < http::kRefusedNames.size(); ++i)
     Families::add(family, {{"endpoint", "http"}, {"reason", std::string(http::kRefusedNames[i])}},
                   static_cast<double>(from.http_refusals->get(static_cast<http::Refused>(i))));
@@ -93,8 +95,6 @@ void add_refusals(Families& families, const Sources& from) {
     families.gauge("wattle_controller_allow_list_ok",
                    "1: the allow list is in force as its file has it; 0: it cannot be read, an older one is.",
                    from.allow->problem() ? 0.0 : 1.0);
-  families.counter("wattle_controller_feed_rebinds_total", "Times that the feed was closed to lose a revoked key.",
-                   from.feed_rebinds);
 }
 
 void add_telemetry(Families& families, const Sources& from) {

@@ -39,7 +39,6 @@ struct Sources {
   const transport::RefusalCounts* refusals = nullptr;
   const http::RefusalCounts* http_refusals = nullptr;
   std::uint64_t revoked_keys = 0;
-  std::uint64_t feed_rebinds = 0;
   const EnrolCounts* enrol = nullptr;  // null: nobody enrols
   const http::RefusalCounts* enrol_refusals = nullptr;
   const Store* store = nullptr;                 // null: nothing outlives the process

@@ -17,12 +17,11 @@ def check(claim, truth, detail=""):
 
 
 def metric(house, name):
-    found = re.search("^" + re.escape(name) + r" (\S+)$", fetch(f"{house.api()}/metrics")[1], re.M)
-    return float(found.group(1)) if found else 0.0
+    return sum(float(value) for value in re.findall("^" + name + r" (\S+)$", fetch(f"{house.api()}/metrics")[1], re.M))
 
 
 def refused(house, reason):
-    return metric(house, f'wattle_controller_refused_total{{endpoint="telemetry",reason="{reason}"}}')
+    return metric(house, f'wattle_controller_refused_total{{endpoint="telemetry",reason="{reason}",role="[a-z]+"}}')
 
 
 def secrets(house):

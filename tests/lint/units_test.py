@@ -64,6 +64,8 @@ def check_units(bin_dir, directory):
         fine, said = verify(path)
         if not fine:
             breach(f"{unit.name}: systemd-analyze verify: {said}")
+        if not re.search(r"^MemoryMax=\d+[MG]$", unit.read_text(encoding="utf-8"), re.M):
+            breach(f"{unit.name}: MemoryMax= is missing")
         if "--offline" not in offline or "--threshold" not in offline:
             print(f"{unit.name}: exposure not checked: this systemd-analyze has no --offline")
             continue

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Peers with a key of the allow list that keep to the protocol only as far as it serves them: messages that never end, announced routing
+ids, subscriptions without number, connections without number, a key that was revoked. Each loses its connection and is counted by role;
+the controller's memory stays, and an agent beside them misses nothing."""
+import pathlib
+import re
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from house import House, binaries_from, fetch, wait_until  # noqa: E402
+import zmtp  # noqa: E402
+
+MIB = 1 << 20
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"), flush=True)
+    failures += 0 if truth else 1
+
+
+class Siege:
+    """The house, with a hostile key for each role beside the honest ones."""
+    # endpoint, role of the hostile key there, the type that its socket says it has
+    FRONTS = (("telemetry", "agent", b"DEALER"), ("ask", "reader", b"DEALER"), ("feed", "reader", b"SUB"))
+
+    def __init__(self, house):
+        self.house = house
+        self.server = zmtp.server_key(house.dir / "controller.key.pub")
+        for role in ("agent", "reader"):
+            house.wattle("keys", "new", str(house.dir / f"hostile-{role}.key"))
+            self.allow(role)
+
+    def allow(self, role):
+        house = self.house
+        house.wattle("keys", "allow", "--allow-list", str(house.dir / "allow"), str(house.dir / f"hostile-{role}.key.pub"), role, f"hostile-{role}")
+
+    def peer(self, endpoint, role, kind, key=None, **how):
+        keys = zmtp.Keys.of(self.house.dir / f"{key or 'hostile-' + role}.key")
+        return zmtp.Peer(getattr(self.house, endpoint), keys, self.server, socket_type=kind, **how)
+
+    def refused(self, endpoint, reason, role):
+        page = fetch(f"{self.house.api()}/metrics")[1]
+        found = re.search(rf'^wattle_controller_refused_total{{endpoint="{endpoint}",reason="{reason}",role="{role}"}} (\S+)$', page, re.M)
+        return float(found.group(1)) if found else 0.0
+
+    def counted(self, endpoint, reason, role, at_least=1):
+        try:
+            wait_until("it is counted", lambda: self.refused(endpoint, reason, role) >= at_least, 10)
+            return True
+        except Exception:
+            return False
+
+    def memory_mib(self):
+        status = pathlib.Path(f"/proc/{self.house.processes['controller'].pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) / 1024
+
+
+def ends(peer, deed, seconds=10):
+    """Whether the other side closes while, or soon after, the deed is done."""
+    try:
+        deed(peer)
+        return peer.closed(seconds)
+    except zmtp.Closed:
+        return True
+
+
+def unfinished_messages(siege):
+    for endpoint, role, kind in siege.FRONTS:
+        for size, count in ((64 << 10, 2000), (0, 200_000)):
+            before = siege.memory_mib()
+            with siege.peer(endpoint, role, kind) as peer:
+                ended = ends(peer, lambda p: p.part(b"x" * size, count))
+                grown = siege.memory_mib() - before
+            check(f"{endpoint}: a message of {count} parts of {size} bytes that does not end ends the connection", ended)
+            check(f"{endpoint}: and the memory stays", grown < 24, f"{grown:.0f} MiB more")
+        check(f"{endpoint}: they are counted", siege.counted(endpoint, "unfinished", role, 2))
+
+
+def broken_frames(siege):
+    for endpoint, role, kind in siege.FRONTS:
+        with siege.peer(endpoint, role, kind) as peer:
+            check(f"{endpoint}: a frame that is not sealed ends the connection", ends(peer, lambda p: p.raw(zmtp.frame(b"x" * 100))))
+        with siege.peer(endpoint, role, kind) as peer:
+            check(f"{endpoint}: bytes that are no frame end it", ends(peer, lambda p: p.raw(b"\0\x09no frame!" * 100)))
+        with siege.peer(endpoint, role, kind) as peer:
+            check(f"{endpoint}: a frame larger than any may be ends it", ends(peer, lambda p: p.half(b"x" * 100, of=1 << 40)))
+    half = [siege.peer("telemetry", "agent", b"DEALER") for _ in range(4)]
+    before = siege.memory_mib()
+    for peer in half:
+        peer.half(b"x" * (MIB // 2), of=MIB)
+    time.sleep(0.5)
+    check("half frames hold no more than a message may have", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
+    for peer in half:
+        peer.close()
+
+
+def routing_ids(siege):
+    for endpoint, role in (("telemetry", "agent"), ("ask", "reader")):
+        for identity in (b"\0\0\0\0\1", b"me", b"x" * 255):
+            try:
+                siege.peer(endpoint, role, b"DEALER", identity=identity).close()
+                check(f"{endpoint}: a routing id of {len(identity)} bytes is refused", False)
+            except zmtp.Refused:
+                check(f"{endpoint}: a routing id of {len(identity)} bytes is refused", True)
+        check(f"{endpoint}: they are counted", siege.counted(endpoint, "routing_id", role, 3))
+        try:
+            siege.peer(endpoint, role, b"DEALER", properties=[(b"X-Much", b"x" * 100_000)]).close()
+            check(f"{endpoint}: so is a handshake that leaves much behind", False)
+        except zmtp.Refused:
+            check(f"{endpoint}: so is a handshake that leaves much behind", True)
+        siege.peer(endpoint, role, b"DEALER", identity=b"").close()
+
+
+def many_connections(siege):
+    for endpoint, role, kind, most in (("telemetry", "agent", b"DEALER", 8), ("feed", "reader", b"SUB", 32)):
+        peers = [siege.peer(endpoint, role, kind) for _ in range(most + 4)]
+        check(f"{endpoint}: the oldest of more connections than {most} is ended", peers[0].closed(10))
+        check(f"{endpoint}: the latest is not", not peers[-1].closed(0.5))
+        check(f"{endpoint}: it is counted", siege.counted(endpoint, "connections", role, 4))
+        for peer in peers:
+            peer.close()
+
+
+def subscriptions(siege):
+    with siege.peer("feed", "reader", b"SUB") as peer:
+        before = siege.memory_mib()
+        check("a topic of half a megabyte ends the connection", ends(peer, lambda p: p.subscribe(b"x" * (MIB // 2))))
+        check("and costs nothing that stays", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
+    with siege.peer("feed", "reader", b"SUB") as peer:
+        for topic in (b"other", b"", b"boar", b"board "):
+            peer.subscribe(topic)
+        peer.command(b"SUBSCRIBE", b"another")
+        check("topics that there are not are counted", siege.counted("feed", "subscription", "reader", 5))
+        check("and nothing comes of them", peer.receive(1.5) is None)
+        peer.subscribe(b"state")
+        news = peer.receive(10)
+        check("one that there is comes", news is not None and news[0] == b"state", str(news)[:80])
+    for topics in ((b"%d" % at for at in range(5000)), (b"board" for _ in range(5000))):
+        with siege.peer("feed", "reader", b"SUB") as peer:
+            check("whoever subscribes without end is ended", ends(peer, lambda p: [p.subscribe(topic) for topic in topics]))
+
+
+def revoked_keys(siege):
+    house = siege.house
+    hostile = {endpoint: siege.peer(endpoint, role, kind) for endpoint, role, kind in siege.FRONTS}
+    honest = {"ask": siege.peer("ask", "operator", b"DEALER", key="operator"), "feed": siege.peer("feed", "operator", b"SUB", key="operator")}
+    hostile["feed"].subscribe(b"state")
+    honest["feed"].subscribe(b"state")
+    check("the feed comes to both", hostile["feed"].receive(10) is not None and honest["feed"].receive(10) is not None)
+    for endpoint in ("telemetry", "ask"):
+        hostile[endpoint].part(b"never to end", 10)
+    for role in ("agent", "reader"):
+        house.wattle("keys", "revoke", "--allow-list", str(house.dir / "allow"), f"hostile-{role}")
+    for endpoint, peer in hostile.items():
+        check(f"{endpoint}: a revoked key's connection is ended, though it says nothing", ends(peer, lambda _: None, 20))
+    check("others' connections stay", not honest["ask"].closed(0.5) and not honest["feed"].closed(2))
+    for endpoint, role, kind in siege.FRONTS:
+        try:
+            siege.peer(endpoint, role, kind).close()
+            check(f"{endpoint}: and it does not come back", False)
+        except zmtp.Refused:
+            check(f"{endpoint}: and it does not come back", True)
+
+
+def main():
+    with House(binaries_from(sys.argv)) as house:
+        siege = Siege(house)
+        house.start_controller()
+        house.start_agent()
+        wait_until("the agent is connected", house.connected)
+        for attack in (unfinished_messages, broken_frames, routing_ids, many_connections, subscriptions, revoked_keys):
+            attack(siege)
+            check(f"the controller lives ({attack.__name__})", house.processes["controller"].poll() is None, house.log("controller")[-1000:])
+        page = fetch(f"{house.api()}/metrics")[1]
+        check("the agent beside them misses nothing", bool(house.connected()) and "wattle_controller_records_missing_total 0\n" in page)
+        check("nor was it cut", page.count("wattle_controller_sessions 1\n") == 1 and "connection lost" not in house.log("agent"))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+// What one peer can hold of a socket, by clients of libzmq that our own Client would not be.
+#include <doctest/doctest.h>
+#include <zmq.h>
+
+#include <memory>
+
+#include "world.hpp"
+
+using namespace wattle;
+using namespace wattle::transport;
+using namespace wattle::transport::test;
+
+namespace {
+
+// A DEALER with CURVE that announces `routing_id`.
+class Announcer {
+ public:
+  Announcer(const std::string& endpoint, const KeyPair& key, const std::string& server_key, std::string_view routing_id)
+      : context_(zmq_ctx_new()), socket_(zmq_socket(context_, ZMQ_DEALER)) {
+    const int zero = 0;
+    zmq_setsockopt(socket_, ZMQ_LINGER, &zero, sizeof zero);
+    zmq_setsockopt(socket_, ZMQ_CURVE_SERVERKEY, server_key.c_str(), server_key.size());
+    zmq_setsockopt(socket_, ZMQ_CURVE_PUBLICKEY, key.public_key.c_str(), key.public_key.size());
+    zmq_setsockopt(socket_, ZMQ_CURVE_SECRETKEY, key.secret_key.c_str(), key.secret_key.size());
+    REQUIRE(zmq_setsockopt(socket_, ZMQ_ROUTING_ID, routing_id.data(), routing_id.size()) == 0);
+    REQUIRE(zmq_connect(socket_, endpoint.c_str()) == 0);
+    zmq_send(socket_, "here I am", 9, ZMQ_DONTWAIT);
+  }
+  Announcer(const Announcer&) = delete;
+  Announcer& operator=(const Announcer&) = delete;
+  ~Announcer() {
+    zmq_close(socket_);
+    zmq_ctx_term(context_);
+  }
+
+ private:
+  void* context_;
+  void* socket_;
+};
+
+// As libzmq numbers connections: a zero and four bytes, big endian.
+std::string next_route(std::string route) {
+  REQUIRE(route.size() == 5);
+  for (std::size_t at = 4; at > 0 && ++route[at] == 0; --at) {
+  }
+  return route;
+}
+
+std::uint64_t count(World& world, Refused why, RefusalCounts::Who who) {
+  return world.context.refusals().get(Channel::ask, why, who);
+}
+
+}  // namespace
+
+TEST_CASE("a peer that announces the routing id that would come next is refused, and the next peer is heard") {
+  World world;
+  auto server = Server::bind(world.context, world.server_options());
+  REQUIRE(server);
+  auto first = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
+  REQUIRE(test::send(*first, "hello"));
+  const auto incoming = test::receive(*server);
+  REQUIRE(incoming);
+  const Announcer announcer(server->endpoint(), world.agent_key, world.server_key.public_key,
+                            next_route(incoming->route));
+  REQUIRE(eventually([&] {
+    const Socket* sockets[] = {&*server};
+    poll(sockets, {}, std::chrono::milliseconds(10));
+    CHECK_FALSE(server->receive());
+    return count(world, Refused::routing_id, Role::agent) > 0;
+  }));
+  auto second = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
+  REQUIRE(test::send(*second, "hello"));
+  const auto heard = test::receive(*server);
+  REQUIRE(heard);
+  CHECK(heard->bytes == "hello");
+}
+
+TEST_CASE("who does not read what it is answered is cut when too much waits for it, and another goes on") {
+  World world;
+  auto server = Server::bind(world.context, world.server_options());
+  REQUIRE(server);
+  auto options = world.client_options(server->endpoint(), world.agent_key);
+  options.queue = 1;
+  auto deaf = Client::connect(world.context, options);
+  REQUIRE(test::send(*deaf, "tell me much"));
+  const auto asked = test::receive(*server);
+  REQUIRE(asked);
+  const std::string much(1 << 20, 'x');
+  std::uint64_t sent = 0;
+  while (sent < 200 && server->send(asked->route, much)) ++sent;
+  CHECK(sent < 200);
+  CHECK(sent > 30);
+  CHECK(eventually([&] {
+    CHECK_FALSE(server->receive());
+    return count(world, Refused::unread, Role::agent) > 0;
+  }));
+  auto other = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
+  REQUIRE(test::send(*other, "hello"));
+  const auto heard = test::receive(*server);
+  REQUIRE(heard);
+  CHECK(heard->identity.role == Role::shim);
+  CHECK(server->send(heard->route, much));
+  CHECK(other->receive(kPatience) == much);
+}
+
+TEST_CASE("who sends faster than it is read is held back, and cut where many connections do") {
+  World world;
+  auto options = world.server_options();
+  options.channel = Channel::telemetry;
+  auto server = Server::bind(world.context, options);
+  REQUIRE(server);
+  std::vector<Client> clients;
+  for (int i = 0; i < 6; ++i) {
+    auto client = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
+    REQUIRE(client);
+    clients.push_back(std::move(*client));
+    REQUIRE(comes_up(clients.back()));
+  }
+  // Nobody receives. A connection that was cut comes back, with the rest still unread.
+  const std::string much((1 << 20) - 1000, 'x');
+  const auto ups = [&] {
+    std::uint64_t sum = 0;
+    for (Client& client : clients) {
+      static_cast<void>(client.send(much));
+      client.link();
+      sum += client.times_up();
+    }
+    return sum;
+  };
+  REQUIRE(eventually([&] {
+    clients.front().wait_readable(std::chrono::milliseconds(5));
+    return ups() >= 8;
+  }));
+  std::uint64_t heard = 0;
+  while (server->receive()) ++heard;
+  CHECK(heard > 16);
+  CHECK(eventually([&] {
+    server->receive();
+    return world.context.refusals().get(Channel::telemetry, Refused::unread, Role::agent) >= 2;
+  }));
+  auto other = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
+  REQUIRE(test::send(*other, "hello"));
+  CHECK(eventually([&] {
+    const auto incoming = server->receive();
+    return incoming && incoming->bytes == "hello";
+  }));
+}
+
+TEST_CASE("of more connections of one key than there may be the oldest end") {
+  World world;
+  auto options = world.server_options();
+  options.channel = Channel::telemetry;
+  auto server = Server::bind(world.context, options);
+  REQUIRE(server);
+  std::vector<Client> clients;
+  for (int i = 0; i < 10; ++i) {
+    auto client = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
+    REQUIRE(client);
+    clients.push_back(std::move(*client));
+    REQUIRE(test::send(clients.back(), "hello"));
+    REQUIRE(test::receive(*server));
+  }
+  // Those that were cut come back and cut others.
+  CHECK(eventually([&] {
+    server->receive();
+    for (Client& client : clients) client.link();
+    return world.context.refusals().get(Channel::telemetry, Refused::connections, Role::agent) >= 2 &&
+           clients.front().times_up() >= 1;
+  }));
+}
