@@ -100,7 +100,8 @@ def set_policy(house, named):
     policy, *reward = named.split("/")
     preset, *weights = reward or ["weighted"]
     said = [word for weight in weights for word in ("--weight", weight)]
-    house.cli("policy", "set", "--mode", "live", "--policy", policy, "--reward", preset, *said, key="operator")
+    house.cli("policy", "set", "--mode", "live", "--force", "--why", "a bench measures each policy live", "--policy", policy, "--reward", preset,
+              *said, key="operator")
 
 
 def one_seed(binaries, seed, options):

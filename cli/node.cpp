@@ -57,7 +57,8 @@ std::vector<std::pair<std::string, Cell>> facts_of(const View& node) {
                        bytes_per_s(node["disk_read_bytes_per_s"].number()) + " read, " +
                        bytes_per_s(node["disk_write_bytes_per_s"].number()) + " written"},
           {"pods", count(node["pods"].number()) + " of " + count(node["pod_capacity"].number()) + ", " +
-                       count(node["in_flight"].number()) + " in flight"}};
+                       count(node["in_flight"].number()) + " in flight; " + count(node["starts"].number()) + " of " +
+                       count(node["start_cap"].number()) + " starts of late"}};
 }
 
 std::string latency_text(const View& node, bool colour) {

@@ -83,7 +83,7 @@ Result<Pairs> pairs_of(const Arguments& given) {
     if (!value.empty()) pairs[name] = value;
   };
   put("why", given.why);
-  if (given.action == "promote" && given.force) pairs["force"] = "yes";
+  if (given.action != "get" && given.force) pairs["force"] = "yes";
   if (given.action == "rollback") put("to", given.to);
   if (given.action != "set") return pairs;
   put("mode", given.mode);
@@ -124,7 +124,10 @@ void declare_policy(CLI::App& command, Arguments& arguments) {
     auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
-    if (action.name != "get") sub->add_option("--why", arguments.why, "Kept with the change");
+    if (action.name != "get") {
+      sub->add_option("--why", arguments.why, "Kept with the change");
+      sub->add_flag("--force", arguments.force, "Past a closed gate; needs --why");
+    }
     if (action.name == "set") {
       sub->add_option("--mode", arguments.mode, "off, shadow, canary:P% or live");
       sub->add_option("--policy", arguments.policy, "dqn, planner, amortised, ...");
@@ -134,7 +137,6 @@ void declare_policy(CLI::App& command, Arguments& arguments) {
                       "Formula of preset expression, as \"energy + 2 * latency\"");
       sub->add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated");
     }
-    if (action.name == "promote") sub->add_flag("--force", arguments.force, "Past a closed gate; needs --why");
     if (action.name == "rollback") sub->add_option("--to", arguments.to, "Number of a change");
   }
 }

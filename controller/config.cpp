@@ -56,14 +56,25 @@ void read_reward(config::Section reward, placement::RewardConfig& out) {
   weights.read("failure", out.weights.failure, bounds);
 }
 
+void read_start_cap(config::Section& decide, StartCap& out) {
+  if (std::int64_t old = 0; decide.has("in_flight_cap")) {
+    decide.read("in_flight_cap", old);
+    decide.mistake("in_flight_cap", "is no key any more", "decide.start_cap caps pods in flight too");
+  }
+  config::Section cap = decide.section("start_cap");
+  cap.read("per_core", out.per_core, {.min = 0, .max = 1000});
+  auto least = static_cast<std::int64_t>(out.least);
+  cap.read("least", least, {.min = 1, .max = 10'000});
+  out.least = static_cast<std::uint64_t>(least);
+  read_time(cap, "window", out.window, 1, 600);
+}
+
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
   decide.read("prove_first", out.prove_first);
   decide.read("safe_margin", out.decide.safe_margin, {.min = 0, .max = 1e6});
   decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
-  auto cap = static_cast<std::int64_t>(out.decide.mask.in_flight_cap);
-  decide.read("in_flight_cap", cap, {.min = 1, .max = 10'000});
-  out.decide.mask.in_flight_cap = static_cast<std::uint64_t>(cap);
+  read_start_cap(decide, out.decide.mask.start_cap);
   read_time(decide, "in_flight_expiry", out.in_flight_expiry, 1, 3600);
   read_time(decide, "repeat_within", out.repeat_within, 0, 60);
   read_time(decide, "settle_window", out.settle_window, 0.2, 600);

@@ -51,6 +51,7 @@ struct NodeView {
   std::uint64_t same_app_pods = 0;  // of the pod that is being placed
   std::uint64_t in_flight = 0;      // advised, not yet seen bound
   Resources in_flight_request;
+  std::uint64_t starts = 0;        // in flight, or bound within the window of the start cap
   std::uint64_t unsettled = 0;     // bound since the last telemetry interval
   double unsettled_cpu_cores = 0;  // their predicted mean use
   NodeValues values;               // last telemetry

@@ -188,7 +188,7 @@ std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const Mas
     if (!latency_ms) return "latency unknown under a hard limit";
     if (*latency_ms > *pod.latency_hard_ms) return "hard latency limit exceeded";
   }
-  if (node.in_flight >= options.in_flight_cap) return "too many in flight";
+  if (node.starts >= options.start_cap.of(node.allocatable.cpu_cores)) return "start cap reached";
   return {};
 }
 

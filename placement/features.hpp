@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/start_window.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/plan_view.hpp"
@@ -31,11 +32,11 @@ std::string feature_schema_hash();
 
 struct MaskOptions {
   double stale_after_s = 10;  // telemetry older than this masks a node
-  std::uint64_t in_flight_cap = 8;
+  StartCap start_cap;
 };
 
 // Why this node cannot take this pod; empty if it can. In order: not ready, never heard of, stale, does not fit (cpu,
-// memory, pods; in-flight requests count), hard latency exceeded or unknown, in-flight cap. The text lives for ever.
+// memory, pods; in-flight requests count), hard latency exceeded or unknown, start cap. The text lives for ever.
 std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options);
 
 // Mean cores that the pod will use: as predicted, or of a pod of which nothing is known this share of its request.

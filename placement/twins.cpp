@@ -41,7 +41,7 @@ void Twins::show(Side& side, const TwinQuestion& question) {
     node.used_cores = load.used_cores;
     node.sleeps = seen.asleep = side.fleet.idle_nodes_sleep && load.pods == 0;
     node.empties_at_s = load.empties_at_s;
-    seen.in_flight = seen.unsettled = 0;
+    seen.in_flight = seen.starts = seen.unsettled = 0;
     seen.in_flight_request = {};
     seen.unsettled_cpu_cores = 0;
     if (seen.values.cpu_used_cores)

@@ -5,6 +5,10 @@
 
 namespace wattle::shim {
 
+namespace {
+constexpr double kLongestWindow_s = 3600;
+}  // namespace
+
 std::string_view to_string(BoardState state) {
   switch (state) {
     case BoardState::none:
@@ -19,9 +23,21 @@ std::string_view to_string(BoardState state) {
   return "no_board";
 }
 
+bool BoardScores::all_capped() const {
+  return capped > 0 && std::all_of(scores.begin(), scores.end(), [](std::int64_t score) { return score == 0; });
+}
+
 void BoardKeeper::receive(wire::Board board, MonoTime now) {
   const std::lock_guard lock(mutex_);
-  if (board_ && board_->epoch == board.epoch && board.seq <= board_->seq) return;
+  const bool same_start = board_ && board_->epoch == board.epoch;
+  if (same_start && board.seq <= board_->seq) return;
+  if (!same_start) advised_.clear();  // another controller's numbers; what was given counts until its window is over
+  given_.expire(now);
+  std::erase_if(advised_, [&](const Advised& one) {
+    const bool known = one.decision_id <= board.last_decision;
+    if (known) given_.drop(one.key, one.until);
+    return known || one.until <= now;
+  });
   board_ = std::move(board);
   received_ = now;
 }
@@ -37,22 +53,74 @@ BoardState BoardKeeper::state(MonoTime now) const {
   return state_of(now);
 }
 
-std::optional<std::vector<std::int64_t>> BoardKeeper::scores(const wire::Ask& ask, MonoTime now) const {
+const wire::BoardClass& BoardKeeper::class_of(const wire::Ask& ask) const {
+  for (const auto& one : board_->classes)
+    if (!(ask.cpu_request_cores > one.cpu_request_cores)) return one;
+  return board_->classes.back();
+}
+
+std::optional<BoardScores> BoardKeeper::take(const wire::Ask& ask, MonoTime now) {
   const std::lock_guard lock(mutex_);
   if (state_of(now) != BoardState::fresh) return std::nullopt;
-  const wire::BoardClass* fitting = &board_->classes.back();
-  for (const auto& one : board_->classes) {
-    if (ask.cpu_request_cores > one.cpu_request_cores) continue;
-    fitting = &one;
-    break;
-  }
-  std::vector<std::int64_t> scores;
-  scores.reserve(ask.candidates.size());
+  const auto& standing = class_of(ask).scores;
+  BoardScores answer;
+  answer.scores.reserve(ask.candidates.size());
   for (const auto& node : ask.candidates) {
-    const auto found = fitting->scores.find(node);
-    scores.push_back(found == fitting->scores.end() ? 0 : std::clamp<std::int64_t>(found->second, 0, 10));
+    const auto found = standing.find(node);
+    answer.scores.push_back(found == standing.end() ? 0 : std::clamp<std::int64_t>(found->second, 0, 10));
   }
-  return scores;
+  if (board_->start_window_ms > 0) cap(ask, answer, now);
+  return answer;
+}
+
+void BoardKeeper::cap(const wire::Ask& ask, BoardScores& answer, MonoTime now) {
+  given_.expire(now);
+  given_.drop(ask.pod_uid);  // it is asked for again: it has started nowhere
+  std::optional<std::size_t> best;
+  std::uint64_t best_left = 0;
+  for (std::size_t i = 0; i < answer.scores.size(); ++i) {
+    std::int64_t& score = answer.scores[i];
+    if (score == 0) continue;
+    const std::string& node = ask.candidates[i];
+    const auto told = board_->starts_left.find(node);
+    const std::uint64_t most = told == board_->starts_left.end() ? 0 : told->second;
+    const std::uint64_t given = given_.count(node);
+    if (given >= most) {
+      score = 0;
+      ++answer.capped;
+      continue;
+    }
+    const bool better =
+        !best || score > answer.scores[*best] || (score == answer.scores[*best] && most - given > best_left);
+    if (!better) continue;
+    best = i;
+    best_left = most - given;
+  }
+  if (!best) return;
+  const std::string& node = ask.candidates[*best];
+  for (std::size_t i = 0; i < answer.scores.size(); ++i)
+    if (ask.candidates[i] == node) answer.scores[i] = 10;
+  hold(key_of(ask.pod_uid), node, now);
+}
+
+void BoardKeeper::given(const std::string& pod_uid, const std::string& node, std::uint64_t decision_id, MonoTime now) {
+  const std::lock_guard lock(mutex_);
+  given_.expire(now);
+  while (!advised_.empty() && advised_.front().until <= now) advised_.pop_front();
+  const std::string key = key_of(pod_uid);
+  advised_.push_back({decision_id, key, hold(key, node, now)});
+}
+
+// A pod without a UID counts each time that it is asked for.
+std::string BoardKeeper::key_of(const std::string& pod_uid) {
+  return pod_uid.empty() ? "#" + std::to_string(++nameless_) : pod_uid;
+}
+
+MonoTime BoardKeeper::hold(const std::string& key, const std::string& node, MonoTime now) {
+  const double told_s = board_ ? board_->start_window_ms / 1000 : 0;
+  const MonoTime until = now + (told_s > 0 ? from_seconds(std::min(told_s, kLongestWindow_s)) : StartCap{}.window);
+  given_.hold(key, node, until);
+  return until;
 }
 
 std::optional<Duration> BoardKeeper::age(MonoTime now) const {

@@ -64,6 +64,11 @@ struct Metrics::Impl {
                                       .Help("Annotations and quantities that were ignored")
                                       .Register(registry)
                                       .Add({});
+  prometheus::Counter& capped = prometheus::BuildCounter()
+                                    .Name("wattle_shim_start_capped_nodes_total")
+                                    .Help("Candidates that a board's answer gave 0 since they are at their start cap")
+                                    .Register(registry)
+                                    .Add({});
   prometheus::Gauge& board_fresh = prometheus::BuildGauge()
                                        .Name("wattle_shim_board_fresh")
                                        .Help("1 while the last board may be used")
@@ -89,6 +94,7 @@ void Metrics::answer(const Scores& answer, std::size_t candidates, std::size_t p
       .Increment();
   impl_->candidates.Observe(static_cast<double>(candidates));
   impl_->problems.Increment(static_cast<double>(problems));
+  impl_->capped.Increment(static_cast<double>(answer.capped));
 }
 
 void Metrics::filtered(const Veto& veto, std::size_t candidates, std::size_t problems) {

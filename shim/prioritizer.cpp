@@ -77,15 +77,23 @@ Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const
 
 Scores Prioritizer::scores(const wire::Ask& ask) {
   const auto neutral = [&](std::string_view reason) {
-    return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, false, {}};
+    return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, false, {}, 0};
   };
   if (ask.candidates.empty()) return neutral("no_candidates");
   if (!ask.node_name.empty()) return neutral("already_bound");
-  if (auto again = recent_.find(ask, clock_.mono())) return {std::move(*again), Source::repeated, "scored", false, {}};
+  if (auto again = recent_.find(ask, clock_.mono()))
+    return {std::move(*again), Source::repeated, "scored", false, {}, 0};
 
   const auto without_controller = [&](std::string_view why, std::string failure, MonoTime now) {
-    if (auto standing = board_.scores(ask, now))
-      return Scores{std::move(*standing), Source::board, why, true, std::move(failure)};
+    if (auto standing = board_.take(ask, now)) {
+      const bool none_left = standing->all_capped();
+      return Scores{std::move(standing->scores),
+                    none_left ? Source::neutral : Source::board,
+                    none_left ? "start_cap" : why,
+                    true,
+                    std::move(failure),
+                    standing->capped};
+    }
     Scores none = neutral(to_string(board_.state(now)));
     none.without_controller = true;
     none.failure = std::move(failure);
@@ -97,7 +105,12 @@ Scores Prioritizer::scores(const wire::Ask& ask) {
   const MonoTime now = clock_.mono();
   if (suggestion) {
     recent_.keep(ask, suggestion->scores, now);
-    return {std::move(suggestion->scores), Source::controller, suggestion->neutral ? "neutral" : "scored", false, {}};
+    const auto top = std::find(suggestion->scores.begin(), suggestion->scores.end(), 10);
+    if (top != suggestion->scores.end())
+      board_.given(ask.pod_uid, ask.candidates[static_cast<std::size_t>(top - suggestion->scores.begin())],
+                   suggestion->decision_id, now);
+    return {
+        std::move(suggestion->scores), Source::controller, suggestion->neutral ? "neutral" : "scored", false, {}, 0};
   }
   return without_controller(to_string(suggestion.error().code), suggestion.error().message(), now);
 }

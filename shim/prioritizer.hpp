@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -28,10 +29,12 @@ struct Scores {
   std::vector<std::int64_t> scores;
   Source source = Source::neutral;
   // One of few fixed words: "scored", "neutral" (the controller means it), "already_bound", "no_candidates", a BoardState,
-  // or for the board "breaker_open" or the Errc that the controller failed with.
+  // "start_cap" (every candidate that the board names is at its cap), or for the board "breaker_open" or the Errc that the
+  // controller failed with.
   std::string_view reason;
   bool without_controller = false;  // it should have answered, and did not or was not asked
-  std::string failure;  // why the controller did not answer, for the log; empty when it did or was not asked
+  std::string failure;     // why the controller did not answer, for the log; empty when it did or was not asked
+  std::size_t capped = 0;  // candidates that the board gives 0 for their start cap alone
 };
 
 // Whether the controller let somebody wait: an answer that makes no sense came in time all the same.
@@ -42,15 +45,14 @@ using Asker = std::function<Result<wire::Suggestion>(wire::Ask, std::chrono::mil
 class Prioritizer {
  public:
   // Board, breaker and clock must outlive it.
-  Prioritizer(Asker asker, const BoardKeeper& board, Breaker& breaker, const Clock& clock,
-              std::chrono::milliseconds deadline)
+  Prioritizer(Asker asker, BoardKeeper& board, Breaker& breaker, const Clock& clock, std::chrono::milliseconds deadline)
       : asker_(std::move(asker)), board_(board), breaker_(breaker), clock_(clock), deadline_(deadline) {}
   Scores scores(const wire::Ask& ask);
 
  private:
   Result<wire::Suggestion> ask_controller(const wire::Ask& ask) const;
   Asker asker_;
-  const BoardKeeper& board_;
+  BoardKeeper& board_;
   Breaker& breaker_;
   const Clock& clock_;
   const std::chrono::milliseconds deadline_;

@@ -290,6 +290,9 @@ void fields(V& v, Board& m) {
   v("policy", m.policy);
   v("model_step", m.model_step);
   v("classes", m.classes);
+  v("last_decision", m.last_decision);
+  v("start_window_ms", m.start_window_ms);
+  v("starts_left", m.starts_left);
 }
 
 template <class V>

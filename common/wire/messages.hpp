@@ -198,6 +198,10 @@ struct Board {
   std::string policy;
   std::uint64_t model_step = 0;
   std::vector<BoardClass> classes;  // ascending by cpu_request_cores
+  std::uint64_t last_decision = 0;  // the newest one that starts_left knows of
+  double start_window_ms = 0;       // how long a start counts; 0: no cap is told
+  std::map<std::string, std::uint64_t>
+      starts_left;  // of the nodes that are named: how many pods more each may be given
 };
 
 struct NodeState {

@@ -255,6 +255,9 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
   }
   const bool settled = before != nullptr && before->watched && !before->node.empty();
   if (settled && (told == Told::by_agent || told == Told::by_operator)) return false;
+  // What a list shows may run for long, and so may what a node tells first.
+  const bool expected = before != nullptr && !before->in_flight_to.empty();
+  const bool starts = expected || (told != Told::by_list && (told != Told::by_agent || known->samples > 1));
   // The state "before" the placement: the pod is neither expected nor there.
   state_.land(pod_uid);
   const bool waited = before != nullptr && before->node.empty();
@@ -270,6 +273,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
   std::optional<placement::RawOutcome> begun;
   if (asked) begun = placement::begin_outcome(state_.raw_view(), spec, row, options_.reward);
   state_.bind(pod_uid, node, by_operator, now);
+  if (starts) state_.started(pod_uid, node, now);
   came(spec, node, row, now);
   ++figures_.placements;
   figures_.placements_unasked += unasked ? 1 : 0;
@@ -310,8 +314,6 @@ void Decider::gone(const std::string& pod_uid, const std::string& node) {
 void Decider::greeted(const wire::Hello& hello) {
   if (const placement::PowerCurve* curve = knowledge_.kept_curve(hello.node)) state_.adopt_curve(hello.node, *curve);
 }
-
-std::string Decider::save_knowledge() { return knowledge_.save(state_.view({}, clock_.mono())); }
 
 void Decider::end_windows(const std::string& pod_uid, const std::string& node) {
   for (SettleWindow& window : windows_)

@@ -1,6 +1,6 @@
 // decider: answers asks, joins decisions to placements and placements to outcomes.
 // Rules    the same pod and candidates within `repeat_within` get the same answer; in mode live an advised node holds the
-//          pod in flight until it is seen or the expectation expires; the real placement comes from an agent or an
+//          pod in flight until it is seen or the expectation expires, and whatever is bound counts as a start there (StartWindow); the real placement comes from an agent or an
 //          operator, never from our own top score; outcomes come from telemetry after the settle window. Where an API server is
 //          followed it has the last word on where a pod is, and a pod that it shows bound though nobody asked is an observed
 //          decision: what we would have advised, and the placement to learn from (watched.cpp)
@@ -80,6 +80,8 @@ class Decider {
   void record(const std::string& node, const Record& record, const RecordNews& news);
   void expire();
   std::vector<wire::BoardClass> board();
+  // How many starts the nodes that the board names may still be given.
+  void tell_starts(wire::Board& board);
   // Of placement::kBoardClassCores, the one of that number: asks wait while it is made.
   wire::BoardClass board_class(std::size_t number);
 
@@ -120,7 +122,7 @@ class Decider {
   const placement::Knowledge& knowledge() const { return knowledge_; }
   // What recent decisions say of the ranking in force.
   const Rivals& rivals() const { return rivals_; }
-  std::string save_knowledge();
+  std::string save_knowledge() { return knowledge_.save(state_.view({}, clock_.mono())); }
   const placement::DecideOptions& options() const { return options_; }
   // Ids of decisions that are new or know more since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }

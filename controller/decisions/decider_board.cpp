@@ -1,4 +1,6 @@
 // What the decider would say of any pod, for who cannot ask.
+#include <algorithm>
+
 #include "controller/decisions/decider.hpp"
 #include "placement/board.hpp"
 
@@ -8,6 +10,21 @@ std::vector<wire::BoardClass> Decider::board() {
   const auto network = networks_.get();
   return placement::board_classes(state_.view({}, clock_.mono()), mind(usable(network)), options_, figures_.decisions,
                                   random_);
+}
+
+void Decider::tell_starts(wire::Board& board) {
+  const StartCap& cap = options_.mask.start_cap;
+  state_.view({}, clock_.mono());
+  board.last_decision = next_id_ - 1;
+  board.start_window_ms = 1000 * seconds(cap.window);
+  for (const wire::BoardClass& one : board.classes) {
+    for (const auto& [name, score] : one.scores) {
+      const placement::NodeView* node = state_.node_view(name);
+      if (node == nullptr) continue;
+      const std::uint64_t most = cap.of(node->allocatable.cpu_cores);
+      board.starts_left[name] = most - std::min(most, node->starts);
+    }
+  }
 }
 
 wire::BoardClass Decider::board_class(std::size_t number) {

@@ -68,14 +68,22 @@ Status Governor::begin(Standing configured, const std::string& lost) {
     }
     log_->error("what was in force is not readable, the configuration is", {{"error", kept.error()}});
   }
-  if (last || lost.empty())
-    return change(standing_, "configuration", last ? "the configuration changed" : "the first start", "");
+  if (!last && !lost.empty()) return begin_without(lost);
+  const char* what = last ? "the configuration changed" : "the first start";
+  if (standing_.mode.mode != Mode::canary && standing_.mode.mode != Mode::live)
+    return change(standing_, "configuration", what, "");
+  const std::string why = "the file names mode " + standing_.mode.text() + ": no gate was asked";
+  log_->warn("the configuration goes past the gates", {{"mode", standing_.mode.text()}});
+  return change(standing_, "configuration", what, why);
+}
+
+Status Governor::begin_without(const std::string& lost) {
   const bool shadow = standing_.mode.mode == Mode::canary || standing_.mode.mode == Mode::live;
   log_->error("what was in force was lost: an order to stop may be among it, so that nothing acts",
               {{"why", lost},
                {"configured", standing_.mode.text()},
                {"mode", shadow ? "shadow" : standing_.mode.text()},
-               {"mend", "if it may act again: wattle policy set --mode"}});
+               {"mend", "if it may act again: wattle policy set --mode MODE --force --why TEXT"}});
   if (shadow) standing_.mode = Mode::shadow;
   WATTLE_CHECK(change(standing_, "guard", "the control file was lost: nothing acts until an operator says so", lost));
   lost_ = lost;
@@ -154,14 +162,42 @@ Status Governor::set(const std::map<std::string, std::string>& arguments, const 
                      const std::string& why) {
   for (const auto& [name, value] : arguments) {
     const bool known = name == "why" || name == "mode" || name == "policy" || name == "reward" || name == "load" ||
-                       name == "expression" || name == "reference_w" || name == "horizon_s" ||
+                       name == "expression" || name == "force" || name == "reference_w" || name == "horizon_s" ||
                        name.starts_with("weight.");
     if (!known) return fail(Errc::malformed, "argument " + name, "is not known");
   }
   WATTLE_TRY(Standing to, with_changes(standing_, arguments));
   const std::string what = described(standing_, to);
   if (what == "nothing changed") return {};
-  return change(std::move(to), who, what, why);
+  const bool further = to.mode.mode > standing_.mode.mode && to.mode.mode > Mode::shadow;
+  const std::string closed = closed_to(to);
+  WATTLE_CHECK(enter(std::move(to), closed, text_of(arguments, "force") == "yes", who, what, why));
+  if (network_ && further) network_(true);
+  return {};
+}
+
+std::string Governor::closed_to(const Standing& to) const {
+  if (to.mode.mode <= standing_.mode.mode || to.mode.mode == Mode::shadow) return {};
+  const Gate next = gate();
+  if (to.mode.mode != next.next->mode)
+    return next.next->text() + " comes first" + (next.closed.empty() ? "" : ", and waits for: " + next.closed);
+  if (!next.closed.empty()) return next.closed;
+  const bool same_ranking = to.policy == standing_.policy && to.reward == standing_.reward;
+  return same_ranking
+             ? ""
+             : "the evidence is of policy and reward as they were: change them first, in mode " + standing_.mode.text();
+}
+
+// Through the gate, or past it.
+Status Governor::enter(Standing to, const std::string& closed, bool force, const std::string& who,
+                       const std::string& what, const std::string& why) {
+  const std::string mode = to.mode.text();
+  if (closed.empty()) return change(std::move(to), who, what, why);
+  if (force && why.empty()) return fail(Errc::malformed, "mode " + mode, "is forced without a reason", "--why TEXT");
+  if (force) return change(std::move(to), who, what + ", forced past: " + closed, why);
+  WATTLE_CHECK(note(who, "promotion to " + mode + " refused", closed));
+  return fail(Errc::denied, "mode " + mode, "its gate is closed: " + closed,
+              "wait, `wattle policy get` shows the gate; or go past it with --force --why TEXT");
 }
 
 Governor::Gate Governor::gate() const {
@@ -199,18 +235,11 @@ Governor::Gate Governor::gate() const {
 Status Governor::promote(bool force, const std::string& who, const std::string& why) {
   const Gate now = gate();
   if (!now.next) return fail(Errc::conflict, "promotion", "the mode is live already");
-  if (!now.closed.empty() && force && why.empty())
-    return fail(Errc::malformed, "promotion", "is forced without a reason", "say why");
-  if (!now.closed.empty() && !force) {
-    WATTLE_CHECK(note(who, "promotion to " + now.next->text() + " refused", now.closed));
-    return fail(Errc::denied, "promotion to " + now.next->text(), now.closed, "wait, or force it with a reason");
-  }
   Standing to = standing_;
   to.mode = *now.next;
   to.plan.share = to.mode.share;
-  WATTLE_CHECK(change(
-      to, who, "promoted: " + described(standing_, to) + (now.closed.empty() ? "" : ", forced past: " + now.closed),
-      why));
+  const std::string what = "promoted: " + described(standing_, to);
+  WATTLE_CHECK(enter(std::move(to), now.closed, force, who, what, why));
   if (network_ && standing_.mode.mode != Mode::shadow) network_(true);
   return {};
 }
@@ -240,8 +269,10 @@ Status Governor::rollback(const std::map<std::string, std::string>& arguments, c
     return fail(Errc::not_found, wanted ? "change " + to_text : "change before this one", "holds nothing to go back to",
                 "`wattle policy get` lists changes");
   WATTLE_TRY(Standing to, parse_standing(found->standing, standing_.plan));
-  const std::string what = described(standing_, to);
-  WATTLE_CHECK(change(std::move(to), who, "rolled back to change " + std::to_string(found->id) + ": " + what, why));
+  const std::string what = "rolled back to change " + std::to_string(found->id) + ": " + described(standing_, to);
+  // What was in force before may be further on, as when the guard has rolled back.
+  const std::string closed = closed_to(to);
+  WATTLE_CHECK(enter(std::move(to), closed, text_of(arguments, "force") == "yes", who, what, why));
   if (network_) network_(false);
   return {};
 }

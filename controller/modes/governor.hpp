@@ -3,8 +3,9 @@
 // Rollback an alarm of the guard while something acts, or a network that says nonsense, sets mode shadow at once: the same
 //          ask is answered neutral. By hand: to what was in force before, or to the change that is named. Either way the
 //          network of the last promotion serves again
-// Promote  off -> shadow -> canary:10% -> live, each behind a gate; `force` with a reason opens it. To a mode that acts, a
-//          ranking that recent decisions say is worse than the planner or the amortised rank is refused
+// Gates    off -> shadow -> canary -> live: whoever goes further, by whichever order, goes one mode at a time and through its gate;
+//          `force` with a reason goes past it. To a mode that acts, a ranking that recent decisions say is worse than the planner or
+//          the amortised rank is refused. What the configuration file names is in force without a gate, which the audit says
 // Audit    every change and every refused promotion with who, when, what and why, in the control file
 // Errors   handle: malformed, out_of_range, not_found, denied (a gate), io; then nothing has changed
 // Threads  single owner
@@ -76,14 +77,20 @@ class Governor {
   };
   Governor(const GuardOptions& guard, const Clock& clock, const Log& log) : guard_(guard), clock_(&clock), log_(&log) {}
   Status begin(Standing configured, const std::string& lost);
+  // The control file was lost for that reason.
+  Status begin_without(const std::string& lost);
   Status change(Standing to, const std::string& who, const std::string& what, const std::string& why);
   Status note(const std::string& who, const std::string& what, const std::string& why);
   Status record(Change& change);
   Status set(const std::map<std::string, std::string>& arguments, const std::string& who, const std::string& why);
   Status promote(bool force, const std::string& who, const std::string& why);
+  Status enter(Standing to, const std::string& closed, bool force, const std::string& who, const std::string& what,
+               const std::string& why);
   Status rollback(const std::map<std::string, std::string>& arguments, const std::string& who, const std::string& why);
   void harm(const std::string& what);
   Gate gate() const;
+  // Why `to` may not be entered from here; empty: it may.
+  std::string closed_to(const Standing& to) const;
   double measured_s() const { return seconds(standing_.plan.length - standing_.plan.dropped); }
 
   Guard guard_;

@@ -47,6 +47,7 @@ wire::Board empty_board(const Decider& decider, const NetworkSlot& networks) {
 wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
   wire::Board board = empty_board(decider, networks);
   if (!board.neutral) board.classes = decider.board();
+  decider.tell_starts(board);
   return board;
 }
 
@@ -71,6 +72,7 @@ bool Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
   }
   if (!making_->neutral) making_->classes.push_back(decider.board_class(making_->classes.size()));
   if (!making_->neutral && making_->classes.size() < placement::kBoardClassCores.size()) return true;
+  decider.tell_starts(*making_);
   making_->epoch = epoch_;
   making_->seq = ++board_seq_;
   publisher_.publish(transport::kTopicBoard, wire::encode(*std::exchange(making_, std::nullopt)));

@@ -40,6 +40,7 @@ void ClusterState::greet(const wire::Hello& hello) {
     view_.edition_of.resize(view_.nodes.size());
     sampled_at_[node.row].reset();
     view_.nodes[node.row].name = hello.node;
+    view_.nodes[node.row].starts = starts_.count(hello.node);
   }
   placement::NodeView& seen = change(node);
   if (seen.curve.samples() == 0 && hello.cpu_cores > 0) seen.curve = placement::PowerCurve::prior(hello.cpu_cores);
@@ -80,16 +81,35 @@ void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime
   found->second.in_flight_to = name;
   found->second.in_flight_since = now;
   node->in_flight.insert(uid);
+  starts_.hold(uid, name, now + std::max(in_flight_expiry_, start_window_));
   count_pods(*node);
 }
 
 void ClusterState::land(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || found->second.in_flight_to.empty()) return;
-  const std::string name = std::exchange(found->second.in_flight_to, {});
-  Node& node = *find(name);
-  node.in_flight.erase(uid);
+  starts_.drop(uid);
+  end_flight(found->second);
+}
+
+void ClusterState::end_flight(Pod& pod) {
+  Node& node = *find(std::exchange(pod.in_flight_to, {}));
+  node.in_flight.erase(pod.spec.uid);
   count_pods(node);
+}
+
+void ClusterState::started(const std::string& uid, const std::string& name, MonoTime now) {
+  const std::string before = starts_.hold(uid, name, now + start_window_);
+  if (before != name) count_starts(before);
+  count_starts(name);
+}
+
+void ClusterState::count_starts(const std::string& name) {
+  if (const Node* node = find(name)) change(*node).starts = starts_.count(name);
+}
+
+void ClusterState::expire_starts(MonoTime now) {
+  for (const std::string& name : starts_.expire(now)) count_starts(name);
 }
 
 bool ClusterState::bind(const std::string& uid, const std::string& name, bool by_operator, MonoTime now) {
@@ -136,7 +156,8 @@ void ClusterState::expire(MonoTime now) {
   std::vector<std::string> late;
   for (const auto& [uid, pod] : pods_)
     if (!pod.in_flight_to.empty() && now - pod.in_flight_since >= in_flight_expiry_) late.push_back(uid);
-  for (const std::string& uid : late) land(uid);
+  for (const std::string& uid : late) end_flight(pods_.at(uid));
+  expire_starts(now);
   in_flight_expired_ += late.size();
   std::erase_if(pending_, [&](const std::string& uid) { return now - pods_.at(uid).asked_at >= kPendingFor; });
   std::erase_if(pods_, [&](const auto& item) {
@@ -178,6 +199,7 @@ void ClusterState::count_pods(const Node& node) {
     seen.requested.cpu_cores += spec.request.cpu_cores;
     seen.requested.memory_bytes += spec.request.memory_bytes;
   }
+  seen.starts = starts_.count(seen.name);
   seen.in_flight = node.in_flight.size();
   seen.in_flight_request = {};
   for (const std::string& uid : node.in_flight) {
@@ -212,6 +234,7 @@ void ClusterState::tell_age(std::size_t row, MonoTime now) {
 
 // What depends on the pod and on those that wait beside it.
 void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime now) {
+  expire_starts(now);
   view_.now = now;
   for (const std::size_t row : same_app_) view_.nodes[row].same_app_pods = 0;
   same_app_.clear();

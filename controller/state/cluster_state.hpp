@@ -22,6 +22,7 @@
 #include "common/clock.hpp"
 #include "common/kube/node.hpp"
 #include "common/outbox.hpp"
+#include "common/start_window.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/state/clock_map.hpp"
 #include "placement/cluster_view.hpp"
@@ -93,7 +94,8 @@ struct RecordNews {
 
 class ClusterState {
  public:
-  explicit ClusterState(Duration in_flight_expiry) : in_flight_expiry_(in_flight_expiry) {}
+  explicit ClusterState(Duration in_flight_expiry, Duration start_window = StartCap{}.window)
+      : in_flight_expiry_(in_flight_expiry), start_window_(start_window) {}
 
   void greet(const wire::Hello& hello);
   void disconnect(const std::string& node);
@@ -105,9 +107,12 @@ class ClusterState {
 
   // The spec of a pod that asks for a place, and what it was told.
   void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
-  // The pod is expected on the node soon; an earlier expectation is over.
+  // The pod is expected on the node soon, and counts as a start there; an earlier expectation is over.
   void fly(const std::string& uid, const std::string& node, MonoTime now);
+  // It is expected no more, as if it had never been.
   void land(const std::string& uid);
+  // It starts on the node now, which counts for the window of the start cap, whatever becomes of the pod.
+  void started(const std::string& uid, const std::string& node, MonoTime now);
   // True if that is news. An unknown node is greeted by nobody: false.
   bool bind(const std::string& uid, const std::string& node, bool by_operator, MonoTime now);
   bool unbind(const std::string& uid, const std::string& node);
@@ -165,7 +170,12 @@ class ClusterState {
   void retire_nodes(MonoTime now);
   void judge(Node& node);
 
-  Duration in_flight_expiry_;
+  void end_flight(Pod& pod);
+  void count_starts(const std::string& node);
+  void expire_starts(MonoTime now);
+
+  Duration in_flight_expiry_, start_window_;
+  StartWindow starts_;
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
   std::unordered_map<std::string, std::map<std::size_t, std::uint64_t>> bound_by_app_;  // app -> row -> pods there

@@ -89,7 +89,9 @@ json node_json(const Sources& from, const std::string& name, const Node& node) {
           {"memory_requested_bytes", view.requested.memory_bytes},
           {"in_flight", view.in_flight},
           {"latency", std::move(latency)},
-          {"curve", curve_json(view.curve)}};
+          {"curve", curve_json(view.curve)},
+          {"starts", view.starts},
+          {"start_cap", from.decider.options().mask.start_cap.of(view.allocatable.cpu_cores)}};
 }
 
 json workload_json(const Sources& from, const std::string& node, const std::string& uid, const Workload& workload) {

@@ -90,7 +90,7 @@ json controller_findings(const Sources& from) {
   }
   if (from.governor != nullptr && !from.governor->lost().empty())
     add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.governor->lost(),
-        "if it may act again: wattle policy set --mode");
+        "if it may act again: wattle policy set --mode MODE --force --why TEXT");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
   if (!conflicts.empty())
     add("identities", "failed",

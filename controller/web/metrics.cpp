@@ -310,6 +310,16 @@ void add_nodes(Families& families, const Sources& from) {
   per_node(families, from, "wattle_node_in_flight_pods", "Pods advised to the node and not seen yet.",
            MetricType::Gauge,
            [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); });
+  per_node(families, from, "wattle_node_starts",
+           "Pods in flight to the node, or bound within the window of its start cap.", MetricType::Gauge,
+           [&](const std::string&, const Node& node) -> Found {
+             return static_cast<double>(from.state.view_of(node).starts);
+           });
+  per_node(families, from, "wattle_node_start_cap", "Starts at which the node takes no further pod.", MetricType::Gauge,
+           [&](const std::string&, const Node& node) -> Found {
+             const double cores = from.state.view_of(node).allocatable.cpu_cores;
+             return static_cast<double>(from.decider.options().mask.start_cap.of(cores));
+           });
 }
 
 }  // namespace

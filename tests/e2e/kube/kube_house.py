@@ -79,7 +79,8 @@ class KubeHouse(House):
                 "enableHTTPS": False, "httpTimeout": "200ms", "ignorable": True} | more
 
     def set_mode(self, mode):
-        self.cli("policy", "set", "--mode", mode, key="operator")
+        """Past the gates: what is tested is no promotion."""
+        self.cli("policy", "set", "--mode", mode, "--force", "--why", "a test chooses its mode", key="operator")
 
     def start_shim(self):
         self.start("shim", self.binary("wattle-shim"), "--config", str(self.dir / "shim.yaml"))

@@ -62,8 +62,13 @@ TEST_CASE("an operator changes policy and mode while it runs; a reader may look,
   CHECK((*before)["changes"].size() == 1);
   CHECK((*before)["durable"] == true);
 
-  const auto changed = query(operator_client, "policy-set",
-                             {{"mode", "live"}, {"policy", "planner"}, {"weight.contention", "2"}, {"why", "try it"}});
+  const auto closed = query(operator_client, "policy-set", {{"mode", "live"}, {"why", "now"}});
+  REQUIRE_FALSE(closed);
+  CHECK(closed.error().message().find("canary:10% comes first") != std::string::npos);
+  CHECK(ask(shim, "p1b").neutral);
+  const auto changed =
+      query(operator_client, "policy-set",
+            {{"mode", "live"}, {"policy", "planner"}, {"weight.contention", "2"}, {"force", "yes"}, {"why", "try it"}});
   if (!changed) FAIL(changed.error().message());
   CHECK((*changed)["policy"] == "planner");
   CHECK((*changed)["changes"][0]["who"] == "operator/operator");

@@ -34,6 +34,20 @@ TEST_CASE("outcomes are awaited longer than any settle window") {
   CHECK(config->learn.settle_expiry == std::chrono::minutes(6));
 }
 
+TEST_CASE("the start cap is read, and the key that it took the place of is told with the mend") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  const auto config = parse_config(keys + "decide: {start_cap: {per_core: 0.5, least: 3, window: 20s}}\n", "test");
+  if (!config) FAIL(config.error().message());
+  CHECK(config->decide.mask.start_cap.of(64) == 32);
+  CHECK(config->decide.mask.start_cap.of(2) == 3);
+  CHECK(config->decide.mask.start_cap.window == std::chrono::seconds(20));
+  const auto old = parse_config(keys + "decide: {in_flight_cap: 8}\n", "test");
+  REQUIRE_FALSE(old);
+  CHECK(old.error().message().find("decide.start_cap") != std::string::npos);
+  CHECK_FALSE(parse_config(keys + "decide: {start_cap: {least: 0}}\n", "test"));
+  CHECK_FALSE(parse_config(keys + "decide: {start_cap: {per_cores: 1}}\n", "test"));
+}
+
 TEST_CASE("what is learned must prove itself first, unless the file says otherwise") {
   const std::string keys = "key: k\nallow_list: a\n";
   CHECK(parse_config(keys, "test")->prove_first);

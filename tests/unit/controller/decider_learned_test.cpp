@@ -116,6 +116,8 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     std::uint64_t step() const override { return 5; }
   };
   Rig rig(Mode::shadow);
+  rig.config.decide.mask.start_cap.least = 100;  // one node takes a pod each second
+  rig.decider->take(Standing(rig.decider->standing()));
   std::vector<std::string> told;
   rig.decider->on_notice([&](const std::string& who, const std::string& what, const std::string& why) {
     told.push_back(who + ": " + what + ": " + why);

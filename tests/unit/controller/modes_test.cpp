@@ -252,8 +252,9 @@ TEST_CASE(
 TEST_CASE("a change holds over a restart, until the configuration says something new; the block goes on") {
   const Folder folder;
   Rig rig(Mode::shadow, folder.file());
-  REQUIRE(rig.handle("policy-set",
-                     {{"mode", "canary:50%"}, {"policy", "planner"}, {"weight.energy", "3"}, {"why", "try"}}));
+  REQUIRE(rig.handle(
+      "policy-set",
+      {{"mode", "canary:50%"}, {"policy", "planner"}, {"weight.energy", "3"}, {"force", "yes"}, {"why", "try"}}));
   rig.clock.advance(47min);
   const Standing before = rig.governor->standing();
   const Block block = block_at(before.plan, rig.clock.wall());
@@ -273,7 +274,11 @@ TEST_CASE("a change holds over a restart, until the configuration says something
   CHECK(document["changes"][0]["who"] == "configuration");
   CHECK(document["changes"][1]["who"] == "operator/ann");
   CHECK(document["changes"][1]["why"] == "try");
-  CHECK(document["changes"][1]["what"] == "mode shadow -> canary:50%, policy dqn -> planner, reward changed");
+  CHECK(document["changes"][0]["why"] == "the file names mode live: no gate was asked");
+  CHECK(
+      document["changes"][1]["what"] ==
+      "mode shadow -> canary:50%, policy dqn -> planner, reward changed, forced past: 0 of 100 decisions that a canary "
+      "asks for");
 }
 
 TEST_CASE("a canary measures what its treated blocks save, and a sure saving opens the way to live") {
@@ -311,6 +316,52 @@ TEST_CASE("a promotion that is not earned is refused and noted; force needs a re
   Rig earned;
   for (int i = 0; i < 100; ++i) earned.governor->decided({Arm::shadow, true}, 0);
   CHECK(earned.handle("policy-promote", {}));
+}
+
+TEST_CASE(
+    "no order walks around a gate: the refusal names it, what it waits for and the mend, and force needs a reason") {
+  const auto refusal = [](Rig& rig, const std::map<std::string, std::string>& arguments) {
+    const auto refused = rig.handle("policy-set", arguments);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::denied);
+    return refused.error().message();
+  };
+  Rig off(Mode::off);
+  CHECK(refusal(off, {{"mode", "live"}}).find("shadow comes first") != std::string::npos);
+  REQUIRE(off.handle("policy-set", {{"mode", "shadow"}}));
+  Rig rig;
+  std::string text = refusal(rig, {{"mode", "live"}, {"why", "now"}});
+  for (const char* part : {"mode live", "canary:10% comes first", "0 of 100 decisions", "--force --why"})
+    CHECK_MESSAGE(text.find(part) != std::string::npos, part, " in ", text);
+  CHECK(rig.governor->document()["changes"][0]["what"] == "promotion to live refused");
+  CHECK(rig.governor->document()["changes"][0]["who"] == "operator/ann");
+  CHECK(refusal(rig, {{"mode", "canary:50%"}}).find("0 of 100 decisions") != std::string::npos);
+  CHECK(rig.governor->standing().mode == ModeSetting(Mode::shadow));
+  for (int i = 0; i < 100; ++i) rig.governor->decided(rig.governor->arm(), 0);
+  CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "random"}}).find("change them first") != std::string::npos);
+  REQUIRE(rig.handle("policy-set", {{"mode", "canary:50%"}}));  // its gate is open
+  CHECK(refusal(rig, {{"mode", "live"}}).find("measured blocks: 0 treated") != std::string::npos);
+  REQUIRE(rig.handle("policy-set", {{"mode", "canary:95%"}}));  // a larger share is the same mode
+  const auto mute = rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}});
+  REQUIRE_FALSE(mute);
+  CHECK(mute.error().message().find("--why") != std::string::npos);
+  REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a demo"}}));
+  const json forced = rig.governor->document()["changes"][0];
+  CHECK(forced["who"] == "operator/ann");
+  CHECK(forced["why"] == "a demo");
+  CHECK(forced["what"].get<std::string>().starts_with("mode canary:95% -> live, forced past: measured blocks"));
+  REQUIRE(rig.handle("policy-set", {{"mode", "off"}}));  // back is always open
+}
+
+TEST_CASE("what the guard took back is not brought back by a rollback without a gate") {
+  Rig rig(Mode::live);
+  CHECK_FALSE(rig.governor->decided({Arm::live, true}, INFINITY));
+  REQUIRE(rig.governor->standing().mode.mode == Mode::shadow);
+  const auto refused = rig.handle("policy-rollback", {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message().find("canary:10% comes first") != std::string::npos);
+  REQUIRE(rig.handle("policy-rollback", {{"force", "yes"}, {"why", "another network serves"}}));
+  CHECK(rig.governor->standing().mode.mode == Mode::live);
 }
 
 TEST_CASE("rollback by hand goes to what was in force before, or to a change by its number") {
@@ -396,10 +447,10 @@ TEST_CASE("a promotion to a mode that acts keeps the network, every rollback bri
   CHECK(told == std::vector<bool>{true});
   REQUIRE(rig.handle("policy-rollback", {}));
   CHECK(told == std::vector<bool>{true, false});
-  REQUIRE(rig.handle("policy-set", {{"mode", "live"}}));
-  CHECK(told.size() == 2);
+  REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a test"}}));
+  CHECK(told == std::vector<bool>{true, false, true});
   CHECK_FALSE(rig.governor->decided(rig.governor->arm(), INFINITY));
-  CHECK(told == std::vector<bool>{true, false, false});
+  CHECK(told == std::vector<bool>{true, false, true, false});
 }
 
 TEST_CASE("an expression is set while it runs, kept, and refused with the term that is wrong") {
@@ -442,7 +493,7 @@ TEST_CASE(
     CHECK(rig.governor->document()["changes"][0]["why"] == lost);
     open();  // and it stays so over the next restart
     CHECK(rig.governor->standing().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
-    REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"why", "looked"}}));
+    REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "looked"}}));
     CHECK(rig.governor->standing().mode.mode == Mode::live);
     CHECK(rig.governor->lost().empty());
     open();

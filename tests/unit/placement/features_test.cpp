@@ -76,8 +76,8 @@ TEST_CASE("masks are tried in their order") {
   PodSpec pod = testing::small_pod();
   const MaskOptions options;
   CHECK(mask_reason(node, pod, options).empty());
-  node.in_flight = 8;
-  CHECK(mask_reason(node, pod, options) == "too many in flight");
+  node.in_flight = node.starts = 8;
+  CHECK(mask_reason(node, pod, options) == "start cap reached");
   pod.latency_hard_ms = 10;
   CHECK(mask_reason(node, pod, options) == "latency unknown under a hard limit");
   node.latency_ms["default"] = 11;

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <map>
+
 using namespace std::chrono_literals;
 using wattle::Errc;
 using wattle::fail;
@@ -177,4 +180,60 @@ TEST_CASE("what is remembered is bounded") {
     (void)f.prioritizer.scores(pod({"a"}, "u" + std::to_string(i)));
   CHECK(f.prioritizer.scores(pod({"a"}, "u1")).source == Source::repeated);
   CHECK(f.prioritizer.scores(pod({"a"}, "u0")).source == Source::controller);
+}
+
+// Sends each pod where its scores say, as kube-scheduler does when one node has 10 and the others at most 5.
+TEST_CASE("six hundred pods while the controller is gone leave no node above its start cap while others have room") {
+  constexpr std::uint64_t kNodes = 100, kCap = 8;
+  ManualClock clock;
+  BoardKeeper board;
+  Result<Suggestion> next = fail(Errc::timeout, "controller", "no answer");
+  wattle::shim::Breaker breaker{clock};
+  Prioritizer prioritizer{[&](const Ask&, std::chrono::milliseconds) { return next; }, board, breaker, clock, 20ms};
+  Board published;
+  published.seq = 1;
+  published.ttl_ms = 3000;
+  published.neutral = false;
+  published.start_window_ms = 10'000;
+  published.last_decision = 0;
+  published.classes = {{1.0, {}}};
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < kNodes; ++i) {
+    names.push_back("n" + std::to_string(i));
+    published.classes[0].scores[names.back()] = i == 7 ? 10 : static_cast<std::int64_t>(1 + i % 5);
+    published.starts_left[names.back()] = kCap;
+  }
+  board.receive(published, clock.mono());
+  std::map<std::string, std::uint64_t> given;
+  const auto place = [&](const std::string& uid) {
+    const auto got = prioritizer.scores(pod(names, uid));
+    const auto top = std::max_element(got.scores.begin(), got.scores.end());
+    if (*top > 0) ++given[names[static_cast<std::size_t>(top - got.scores.begin())]];
+    return got;
+  };
+  Suggestion advised;
+  advised.neutral = false;
+  advised.scores.assign(kNodes, 1);
+  advised.scores[7] = 10;
+  for (std::uint64_t i = 1; i <= 5; ++i) {  // the controller's last words
+    advised.decision_id = i;
+    next = advised;
+    place("early" + std::to_string(i));
+  }
+  next = fail(Errc::timeout, "controller", "no answer");
+  for (int i = 0; i < 600; ++i) {
+    clock.advance(4ms);
+    CHECK(place("p" + std::to_string(i)).source == Source::board);
+  }
+  std::uint64_t all = 0;
+  for (const auto& [node, count] : given) {
+    CHECK_MESSAGE(count <= kCap, node);
+    all += count;
+  }
+  CHECK(all == 605);
+  for (int i = 600; i < 795; ++i) place("p" + std::to_string(i));
+  const auto beyond = prioritizer.scores(pod(names, "beyond"));
+  CHECK(beyond.source == Source::neutral);
+  CHECK(beyond.reason == "start_cap");
+  CHECK(beyond.capped == kNodes);
 }
