@@ -221,13 +221,14 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     if (age <= kHangs) return {200, "text/plain", "ok\n"};
     return {503, "text/plain", "the loop has not turned for " + std::to_string(age / std::chrono::seconds(1)) + " s\n"};
   };
-  routes["GET /readyz"] = [this, ask_loop](const http::Request&) -> http::Response {
+  routes["GET /readyz"] = [this](const http::Request&) -> http::Response {
     auto ready = std::make_shared<bool>(false);
-    const auto text = ask_loop([this, ready]() -> Result<std::string> {
+    const auto look = [this, ready]() -> Result<std::string> {
       Readiness found = readiness(loop_->sources());
       *ready = found.ready;
       return std::move(found.text);
-    });
+    };
+    const auto text = mailbox_->call(look, kHttpPatience, Mailbox::Kind::probe);
     return text ? http::Response{*ready ? 200 : 503, "text/plain", *text} : failed(text.error());
   };
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {

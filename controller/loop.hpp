@@ -1,4 +1,6 @@
-// loop: the one thread that owns sockets, state and decisions. Asks go before telemetry.
+// loop: the one thread that owns sockets, state and decisions.
+// Turns    asks before all, between any two other things that are done; then telemetry for a slice of time, one query, calls of
+//          HTTP. Who used least of late is next, within bounds for each peer (loop_turns.cpp, docs/fairness.md)
 // Rules    common/transport/rights.hpp says who may ask, query and confirm; the allow list is read again when its file
 //          changes, each second until that succeeds: who is not on it any more loses session and feed at once
 // Errors   a peer that makes no sense, or may not, is refused, counted and logged once a minute; the loop goes on
@@ -19,15 +21,19 @@
 #include "common/once_per.hpp"
 #include "common/transport/allow_file.hpp"
 #include "common/transport/sockets.hpp"
+#include "common/wire/codec.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/decisions/plan_thread.hpp"
+#include "controller/ingest/peer_queues.hpp"
 #include "controller/ingest/telemetry.hpp"
+#include "controller/ingest/unsent.hpp"
 #include "controller/kube/join.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/mailbox.hpp"
 #include "controller/modes/governor.hpp"
 #include "controller/publish/feed.hpp"
+#include "controller/role_figures.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/file_saver.hpp"
@@ -80,21 +86,37 @@ class Loop final : private TelemetrySink {
  private:
   Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, transport::Publisher feed);
   void on_hello(const wire::Hello& hello) override;
+  std::size_t fold(const std::string& node, Record& record) override;
+  bool enough() override { return parts_.clock.mono() >= message_until_; }
   void on_record(const std::string& node, const Record& record) override;
   void on_live(const std::string& node, const Record& record) override;
   void show(const std::string& node, const Record& record, const RecordNews& news);
   void on_placement(const wire::Placement& placement) override;
   void on_lost(const std::string& node) override;
 
-  bool receive_asks();
-  bool receive_telemetry();
+  // loop_turns.cpp
+  void read_asks();
+  void read_telemetry();
+  bool serve_ask();
+  void serve_asks(Duration slice);
+  void serve_telemetry();
+  void serve_query();
+  void serve_http();
+  // For what takes long, between its parts: asks that came meanwhile are answered.
+  void breathe();
+  // To an ask or a query for which there is no room.
+  void say_busy(const transport::Incoming& incoming, const std::optional<wire::Head>& head);
+  void reply(const std::string& route, const wire::Message& message);
+  Duration charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed);
+  std::chrono::milliseconds patience(bool more, bool wait) const;
   bool store_is_behind();
   void receive_watch();
   void send_acks();
   void send_late_answers();
   // Nothing: the answer comes later.
-  std::optional<wire::Message> answer(const transport::Incoming& incoming);
+  std::optional<wire::Message> answer(const transport::Incoming& incoming, Duration waited);
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
+  std::optional<wire::Message> answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
   wire::Message answer_query(const wire::Query& query, const std::string& who);
   wire::Snapshot snapshot(std::uint64_t request_id);
   Result<std::string> beat(const Arguments& facts, const std::string& who);
@@ -108,6 +130,15 @@ class Loop final : private TelemetrySink {
 
   LoopParts parts_;
   transport::Server telemetry_socket_, ask_socket_;
+  Unsent answers_;
+  PeerQueues asks_, queries_, records_;
+  RoleFigures roles_;
+  const std::function<void()> breathe_;
+  Duration breathed_{};                            // asks took, so far, that were answered within other things
+  MonoTime message_until_{};                       // what is left of a message of records then has to wait
+  MonoTime breathed_at_{};                         // when they were looked for last
+  MonoTime next_query_at_{}, next_document_at_{};  // queries together have a share of the time, and so has HTTP
+  bool documents_wait_ = false;
   ClusterState state_;
   Telemetry telemetry_;
   PlanThread plans_;

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -20,8 +21,9 @@ void Mailbox::wake() {
   [[maybe_unused]] const auto written = write(fd_.get(), &one, sizeof one);
 }
 
-Result<std::string> Mailbox::call(Work work, std::chrono::milliseconds timeout) {
+Result<std::string> Mailbox::call(Work work, std::chrono::milliseconds timeout, Kind kind) {
   const auto call = std::make_shared<Call>();
+  call->kind = kind;
   call->work = std::move(work);
   auto answer = call->answer.get_future();
   {
@@ -36,15 +38,23 @@ Result<std::string> Mailbox::call(Work work, std::chrono::milliseconds timeout) 
   return answer.get();
 }
 
-std::deque<std::shared_ptr<Mailbox::Call>> Mailbox::take() {
-  std::uint64_t count = 0;
-  [[maybe_unused]] const auto got = read(fd_.get(), &count, sizeof count);
+std::shared_ptr<Mailbox::Call> Mailbox::take(Kind kind) {
   const std::lock_guard lock(mutex_);
-  return std::exchange(calls_, {});
+  const auto found = std::find_if(calls_.begin(), calls_.end(), [&](const auto& call) { return call->kind == kind; });
+  if (found == calls_.end()) return nullptr;
+  auto call = std::move(*found);
+  calls_.erase(found);
+  return call;
 }
 
-void Mailbox::run_all() {
-  for (const auto& call : take()) call->answer.set_value(call->work());
+bool Mailbox::run(bool document) {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(fd_.get(), &count, sizeof count);
+  while (const auto call = take(Kind::probe)) call->answer.set_value(call->work());
+  if (document)
+    if (const auto call = take(Kind::document)) call->answer.set_value(call->work());
+  const std::lock_guard lock(mutex_);
+  return !calls_.empty();
 }
 
 void Mailbox::close() {
@@ -52,8 +62,9 @@ void Mailbox::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
   }
-  for (const auto& call : take())
-    call->answer.set_value(fail(Errc::unavailable, "controller", "is stopping", "ask again"));
+  for (const Kind kind : {Kind::probe, Kind::document})
+    while (const auto call = take(kind))
+      call->answer.set_value(fail(Errc::unavailable, "controller", "is stopping", "ask again"));
 }
 
 }  // namespace wattle::controller

@@ -1,5 +1,6 @@
 // server: the bound sockets, Server (ROUTER) and Publisher (XPUB).
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "common/transport/context.hpp"
@@ -58,6 +59,7 @@ Result<Handle> open_server(Context::Impl& context, const ServerOptions& options,
       handle,
       {
           {ZMQ_BACKLOG, "backlog", options.backlog},
+          {ZMQ_SNDHWM, "answers queue", options.answers_queue},
           // Clients beat, and say how long their silence may last: a server that beats too keeps a timer for each of
           // its peers, among which libzmq searches one by one. The kernel finds those that do not beat.
           {ZMQ_HEARTBEAT_IVL, "heartbeat interval", 0},
@@ -137,8 +139,9 @@ std::optional<Incoming> Server::receive() {
   }
 }
 
-bool Server::send(const std::string& route, std::string_view bytes) {
-  return send_frame(impl_->socket.get(), route, true) && send_frame(impl_->socket.get(), bytes, false);
+Sent Server::send(const std::string& route, std::string_view bytes) {
+  if (send_frame(impl_->socket.get(), route, true) && send_frame(impl_->socket.get(), bytes, false)) return Sent::yes;
+  return zmq_errno() == EAGAIN ? Sent::full : Sent::gone;
 }
 
 const std::string& Server::endpoint() const { return impl_->endpoint; }

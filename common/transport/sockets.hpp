@@ -72,12 +72,15 @@ struct Incoming {
   std::string key;  // public, that the identity belongs to
 };
 
+enum class Sent : std::uint8_t { yes, full, gone };  // full: the peer has not read what was sent before
+
 struct ServerOptions {
   std::string endpoint;  // "tcp://127.0.0.1:7460"; port 0 picks one
   KeyPair key;
   Channel channel = Channel::ask;  // a Publisher's is the feed
   std::int64_t max_message_bytes = 1 << 20;
-  int queue = 1000;  // messages kept per peer before send() says unavailable
+  int queue = 1000;          // messages kept for a connection that were not read here
+  int answers_queue = 1000;  // and there, before send() says full
   int backlog = 8192;
 };
 
@@ -89,9 +92,9 @@ class Server final : public Socket {
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;
   ~Server() override;
-  std::optional<Incoming> receive();                            // nothing waiting: nullopt
-  bool send(const std::string& route, std::string_view bytes);  // false: the peer is gone or its queue is full
-  const std::string& endpoint() const;                          // with the real port
+  std::optional<Incoming> receive();  // nothing waiting: nullopt
+  Sent send(const std::string& route, std::string_view bytes);
+  const std::string& endpoint() const;  // with the real port
   void* native() const override;
 
  private:

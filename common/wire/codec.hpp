@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,13 @@ std::string encode(const Message& message);
 // `records`: gets the bytes of each record of Samples, within `bytes`, in their order.
 Result<Message> decode(std::string_view bytes, const Limits& limits = {},
                        std::vector<std::string_view>* records = nullptr);
+
+// What a message says it is, without a look at the rest of it; absent: it is none.
+struct Head {
+  Kind kind{};
+  std::uint64_t first = 0;  // its first field where that is a number above 0: the request_id of Ask and Query
+};
+std::optional<Head> peek(std::string_view bytes);
 
 // A record as it stands within Samples. Whatever version wrote it, it may be put into a message of another: the version
 // rule holds for each record by itself.

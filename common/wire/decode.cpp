@@ -275,6 +275,17 @@ Result<Message> decode(std::string_view bytes, const Limits& limits, std::vector
   return message;
 }
 
+std::optional<Head> peek(std::string_view bytes) {
+  const Limits limits;
+  Reader reader(bytes, limits);
+  Value head, version, kind, first;
+  if (!reader.next(head) || head.type != ValueType::array || head.size < 2 || !reader.next(version) ||
+      !reader.next(kind) || kind.type != ValueType::positive || kind.positive > 255)
+    return std::nullopt;
+  const bool numbered = head.size > 2 && reader.next(first) && first.type == ValueType::positive;
+  return Head{static_cast<Kind>(kind.positive), numbered ? first.positive : 0};
+}
+
 Result<Record> decode_record(std::string_view bytes, const Limits& limits) {
   Record record;
   Reader reader(bytes, limits);

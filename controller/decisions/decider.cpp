@@ -11,7 +11,6 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::size_t kKeptTimes = 1024;
-constexpr std::size_t kKeptRewards = 100;
 constexpr std::size_t kMaxOpen = 512;          // decisions whose observation waits for a placement
 constexpr std::size_t kMaxOpenRows = 500'000;  // nodes in all of their observations
 constexpr Duration kExpireStateEvery = std::chrono::milliseconds(500);  // it looks at every node and pod
@@ -52,19 +51,6 @@ std::string why_neutral(Arm arm, bool sound) {
 // What estimates of the ranking depend on.
 std::pair<std::string, std::string> ranking_of(const Standing& standing) {
   return {standing.policy, reward_json(standing.reward).dump()};
-}
-
-wire::Outcome told(const std::string& node, const placement::Reward& reward, const placement::RawOutcome& raw) {
-  wire::Outcome outcome{node, reward.value, reward.end_of_episode, reward.terms};
-  const auto tell = [&](const char* name, std::optional<double> value) {
-    if (value) outcome.terms[name] = *value;
-  };
-  tell("marginal_w", raw.marginal_w);
-  tell("expected_marginal_w", raw.expected_marginal_w);
-  tell("mean_power_w", raw.mean_power_w);
-  tell("latency_ms", raw.latency_ms);
-  tell("cpu_some_ratio", raw.cpu_some_ratio);
-  return outcome;
 }
 
 }  // namespace
@@ -253,6 +239,10 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
     state_.bind(pod_uid, node, by_operator, now);
     return false;
   }
+  if (told == Told::by_agent && known->pods.size() >= kMaxPods) {
+    ++figures_.placements_beyond;
+    return false;
+  }
   const bool settled = before != nullptr && before->watched && !before->node.empty();
   if (settled && (told == Told::by_agent || told == Told::by_operator)) return false;
   // What a list shows may run for long, and so may what a node tells first.
@@ -295,7 +285,8 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
     forget(open);
   }
   repeatable_.erase(pod_uid);
-  windows_.emplace_back(id, spec, node, row, now, config_.settle_window, std::move(*begun), arm);
+  windows_.try_emplace(id, id, spec, node, row, now, config_.settle_window, std::move(*begun), arm);
+  windows_of_[node].emplace(pod_uid, id);
   return true;
 }
 
@@ -315,69 +306,16 @@ void Decider::greeted(const wire::Hello& hello) {
   if (const placement::PowerCurve* curve = knowledge_.kept_curve(hello.node)) state_.adopt_curve(hello.node, *curve);
 }
 
-void Decider::end_windows(const std::string& pod_uid, const std::string& node) {
-  for (SettleWindow& window : windows_)
-    if (window.pod_uid() == pod_uid && window.node() == node) window.pod_gone();
-}
-
-void Decider::record(const std::string& node, const Record& record, const RecordNews& news) {
-  const Node* known = state_.node(node);
-  // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
-  const bool shown = news.turn != Turn::late;
-  if (shown && known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
-    for (const std::string& uid : known->pods) {
-      const auto workload = known->workloads.find(uid);
-      if (workload != known->workloads.end() && workload->second.cpu_cores)
-        knowledge_.used(uid, *workload->second.cpu_cores, static_cast<double>(record.interval_ns) * 1e-9);
-    }
-  }
-  bool over = false;
-  const MonoTime now = clock_.mono();
-  for (SettleWindow& window : windows_) {
-    if (window.node() != node) continue;
-    window.add(record, news.at, news.turn == Turn::ahead);
-    over = over || window.over(now);
-  }
-  if (over) settle(now);
-}
-
-void Decider::settle(MonoTime now) {
-  std::vector<SettleWindow> running;
-  for (SettleWindow& window : windows_) {
-    if (!window.over(now)) {
-      running.push_back(std::move(window));
-      continue;
-    }
-    auto raw = window.finish(state_.raw_view());
-    if (!raw) {
-      ++figures_.outcomes_lost;
-      learn_(LostNews{window.decision_id()});
-      continue;
-    }
-    const placement::Reward reward = placement::evaluate(options_.reward, *raw);
-    ++figures_.outcomes;
-    keep(figures_.rewards, reward.value, kKeptRewards);
-    if (LoggedDecision* entry = log_.find(window.decision_id())) {
-      entry->decision.outcome = told(window.node(), reward, *raw);
-      changed_.insert(window.decision_id());
-    }
-    judge(window.decision_id(), window.node(), reward.value);
-    // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
-    const LoggedDecision* made = log_.find(window.decision_id());
-    const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
-    if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
-    learn_(SettledNews{window.decision_id(), std::move(*raw)});
-  }
-  windows_ = std::move(running);
-}
-
 void Decider::expire() {
   const MonoTime now = clock_.mono();
   if (now - state_expired_ >= kExpireStateEvery) {
     state_expired_ = now;
     state_.expire(now);
   }
-  settle(now);
+  std::vector<std::uint64_t> over;
+  for (const auto& [id, window] : windows_)
+    if (window.over(now)) over.push_back(id);
+  settle(over, now);
   refresh(now);
   std::erase_if(repeatable_, [&](const auto& item) { return now - item.second.at > config_.repeat_within; });
   for (auto open = open_.begin(); open != open_.end();)

@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,7 @@ struct DeciderFigures {
   std::uint64_t placements = 0;          // pods that an agent or operator showed us
   std::uint64_t placements_unasked = 0;  // of which nobody had asked
   std::uint64_t observed = 0;            // of which became decisions all the same
+  std::uint64_t placements_beyond = 0;   // told by agents, not taken: the node has kMaxPods
   std::uint64_t placements_masked = 0;   // on a node that our masks had excluded: nothing to learn from
   std::uint64_t outcomes = 0, outcomes_lost = 0;
   std::deque<double> decide_us;  // of the last decisions
@@ -159,7 +161,9 @@ class Decider {
   std::uint64_t observe(placement::PodSpec pod, const std::string& node, MonoTime now);
   OpenDecisions::iterator forget(OpenDecisions::iterator open);
   void end_windows(const std::string& pod_uid, const std::string& node);
-  void settle(MonoTime now);
+  // Those that are over, of these decisions.
+  void settle(const std::vector<std::uint64_t>& ids, MonoTime now);
+  void settle_one(SettleWindow& window);
   void refresh(MonoTime now);
   placement::PodSpec expected(placement::PodSpec spec) const;
   void compare(MonoTime now);
@@ -220,7 +224,8 @@ class Decider {
   std::map<std::string, Repeatable> repeatable_;  // by pod UID
   OpenDecisions open_;
   std::size_t open_rows_ = 0;
-  std::vector<SettleWindow> windows_;
+  std::map<std::uint64_t, SettleWindow> windows_;                                                    // by decision
+  std::unordered_map<std::string, std::unordered_multimap<std::string, std::uint64_t>> windows_of_;  // by node, by pod
   std::set<std::uint64_t> changed_;
 };
 

@@ -14,16 +14,20 @@ double percent(std::optional<double> part, double whole) {
 
 }  // namespace
 
-void WindowSums::add(const Record& record, const std::string& pod_uid) {
+CpuUse cpu_use(const Record& record) {
+  CpuUse use;
+  for (const WorkloadValues& workload : record.workloads)
+    if (workload.cpu_usage_us) use[workload.name] += *workload.cpu_usage_us;
+  return use;
+}
+
+void WindowSums::add(const Record& record, const CpuUse& use, const std::string& pod_uid) {
   const double interval_s = static_cast<double>(record.interval_ns) * 1e-9;
   if (!(interval_s > 0)) return;
   if (record.part == 0) add_node(record, interval_s);
-  bool listed = false;
-  for (const WorkloadValues& workload : record.workloads) {
-    if (workload.name != pod_uid || !workload.cpu_usage_us) continue;
-    listed = true;
-    pod_core_s += static_cast<double>(*workload.cpu_usage_us) * 1e-6;
-  }
+  const auto used = use.find(pod_uid);
+  const bool listed = used != use.end();
+  if (listed) pod_core_s += static_cast<double>(used->second) * 1e-6;
   // A pod that a partial record does not list did nothing, if it was there at all: then it was listed once.
   const bool counted = record.partial && pod_listed;
   if (counted ? record.part == 0 : listed) pod_s += interval_s;
@@ -70,12 +74,12 @@ placement::WorkerAfter worker_after(const placement::NodeView& node) {
   return after;
 }
 
-void SettleWindow::add(const Record& record, MonoTime end, bool ahead) {
+void SettleWindow::add(const Record& record, const CpuUse& use, MonoTime end, bool ahead) {
   const MonoTime begin = end - Duration(record.interval_ns);
   if (begin < placed_at_ || gone_ || covered_) return;
   const bool within = begin < placed_at_ + length_;
   if (!within && ahead) return;  // what came between tells more
-  sums_.add(record, pod_.uid);
+  sums_.add(record, use, pod_.uid);
   covered_ = !ahead && end >= placed_at_ + length_ && record.part + 1 >= record.parts;
 }
 

@@ -7,8 +7,11 @@
 // Threads  values
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -17,6 +20,10 @@
 #include "placement/decide.hpp"
 
 namespace wattle::controller {
+
+// CPU that a record tells of each workload; into its names.
+using CpuUse = std::unordered_map<std::string_view, std::uint64_t>;
+CpuUse cpu_use(const Record& record);
 
 // Sums over the window, weighted by time.
 struct WindowSums {
@@ -27,7 +34,8 @@ struct WindowSums {
   std::size_t records = 0;
   bool pod_listed = false;
 
-  void add(const Record& record, const std::string& pod_uid);
+  void add(const Record& record, const CpuUse& use, const std::string& pod_uid);
+  void add(const Record& record, const std::string& pod_uid) { add(record, cpu_use(record), pod_uid); }
 
  private:
   void add_node(const Record& record, double interval_s);
@@ -53,7 +61,8 @@ class SettleWindow {
         arm_(arm) {}
 
   // A record of the node, whose interval ended at `end` on our clock. `ahead`: older ones are still to come.
-  void add(const Record& record, MonoTime end, bool ahead = false);
+  void add(const Record& record, const CpuUse& use, MonoTime end, bool ahead = false);
+  void add(const Record& record, MonoTime end, bool ahead = false) { add(record, cpu_use(record), end, ahead); }
   void pod_gone() { gone_ = true; }
   // The window is over, or nothing more will come.
   bool over(MonoTime now) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/wire/codec.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/ingest/validate.hpp"
 
@@ -70,8 +71,10 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   // Too many incarnations: this one's mark was not kept.
   if (const auto seqs = history.marks.find(mark.incarnation); valid && seqs != history.marks.end())
     valid = seqs->second.measured.add(record);
+  bool folded = false;
   if (valid) {
     ++figures_.records;
+    folded = fold(node, history, record);
     sink_.on_record(node, record);
   } else {
     ++figures_.refused;
@@ -80,11 +83,20 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   }
   if (store_ == nullptr) return Taken::yes;
   item.refused = !valid;
-  item.bytes = bytes;
+  item.bytes = folded ? wire::encode_record(record) : std::string(bytes);  // the ledger may be made from it anew
   item.record = std::move(record);
   store_->add(std::move(item));
   ++history.pending;
   return Taken::yes;
+}
+
+bool Telemetry::fold(const std::string& node, History& history, Record& record) {
+  const std::size_t folded = sink_.fold(node, record);
+  figures_.folded += folded;
+  if (folded > 0 && !std::exchange(history.folded_told, true))
+    log_.warn("more workloads than a node may tell one by one: the others are one in sum",
+              {{"node", node}, {"folded", static_cast<std::uint64_t>(folded)}});
+  return folded > 0;
 }
 
 std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from, Session& session,
@@ -113,6 +125,12 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
     if (take(node, history, record, record_bytes_[i]) == Taken::full)
       return refuse(from, node, "its records cannot be kept fast enough", "it will be welcome again in a moment");
     session.received = std::max(session.received, mark);
+    if (i + 1 == samples.records.size() || !sink_.enough()) continue;
+    std::vector<EncodedRecord> left;
+    for (std::size_t j = i + 1; j < record_bytes_.size(); ++j) left.push_back({{}, std::string(record_bytes_[j])});
+    session.in_second -= std::min<std::uint64_t>(session.in_second, left.size());  // they are counted then
+    rest_ = wire::encode_samples(left);
+    break;
   }
   // Else the store's next commit of this node's records says so.
   if (history.pending > 0 || session.received == RecordMark{}) return {};
@@ -143,6 +161,7 @@ std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, S
     if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) continue;
     if (!validate(record)) continue;  // it is counted and told when it comes in its turn
     ++figures_.live;
+    sink_.fold(node, record);  // it is counted and told when it comes in its turn
     sink_.on_live(node, record);
   }
   return {};

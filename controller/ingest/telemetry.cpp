@@ -57,6 +57,23 @@ std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, st
   return {wire::Refusal{std::move(subject), std::move(what), std::move(mend)}};
 }
 
+bool Telemetry::expects(const transport::Incoming& incoming) {
+  const auto session = sessions_.find(incoming.identity.name);
+  if (session != sessions_.end() && session->second.route == incoming.route) {
+    session->second.heard = clock_.mono();
+    return true;
+  }
+  const auto history = history_.find(incoming.identity.name);
+  if (history == history_.end() || history->second.cut_route != incoming.route) return true;
+  const auto head = wire::peek(incoming.bytes);
+  return head && head->kind == wire::Kind::hello;
+}
+
+std::vector<wire::Message> Telemetry::refuse_busy(const transport::Incoming& incoming) {
+  return refuse(incoming, incoming.identity.user_id(), "sends more than one peer may have waiting here",
+                "it will be welcome again in a moment", Refused::busy);
+}
+
 std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incoming) {
   record_bytes_.clear();
   auto message = wire::decode(incoming.bytes, {}, &record_bytes_);
@@ -187,10 +204,11 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   const RecordMark kept = held(history, hello.incarnation);
   sessions_[node] = {from.route, hello.incarnation, now, from.key, kept, now};
   history.cut_route.clear();
-  history.refused_told = false;
+  history.refused_told = history.folded_told = false;
   sink_.on_hello(hello);
-  log_.info("agent welcomed",
-            {{"node", node}, {"agent_version", hello.agent_version}, {"incarnation", hello.incarnation}});
+  if (now - std::exchange(history.welcomed, now) >= seconds(1))
+    log_.info("agent welcomed",
+              {{"node", node}, {"agent_version", hello.agent_version}, {"incarnation", hello.incarnation}});
   wire::Welcome welcome;
   welcome.version = version;
   welcome.controller_version = kVersion;

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -34,6 +35,10 @@ class TelemetrySink {
  public:
   virtual ~TelemetrySink() = default;
   virtual void on_hello(const wire::Hello& hello) = 0;
+  // Before a record is shown and kept: workloads beyond a node's share become one. How many they were.
+  virtual std::size_t fold(const std::string&, Record&) { return 0; }
+  // Between two records of a message: the others may wait (Telemetry::take_rest).
+  virtual bool enough() { return false; }
   virtual void on_record(const std::string& node, const Record& record) = 0;
   // Ahead of its turn: it comes again.
   virtual void on_live(const std::string& node, const Record& record) = 0;
@@ -47,6 +52,7 @@ struct TelemetryFigures {
   std::uint64_t duplicates = 0;  // had already
   std::uint64_t refused = 0;     // out of range
   std::uint64_t missing = 0;     // numbers that were skipped
+  std::uint64_t folded = 0;      // workloads beyond a node's share, of all records
   std::uint64_t garbage = 0;     // messages that made no sense, or came from whom they may not
   std::uint64_t refusals = 0;
   std::uint64_t takeovers = 0;
@@ -66,6 +72,12 @@ class Telemetry {
             RecordStore* store = nullptr, const StoreMarks& marks = {});
   // Answers to the same peer.
   std::vector<wire::Message> receive(const transport::Incoming& incoming);
+  // What was not looked at of the message before, as a message of its own, to be received next of this peer.
+  std::optional<std::string> take_rest() { return std::exchange(rest_, std::nullopt); }
+  // False: it goes on after its session was ended, and nothing but a Hello is heard of it. True: whoever it is lives.
+  bool expects(const transport::Incoming& incoming);
+  // For want of room: the session ends, what was not acknowledged comes again.
+  std::vector<wire::Message> refuse_busy(const transport::Incoming& incoming);
   // Ends the session that speaks with this key; gives its route.
   std::optional<std::string> revoke(const std::string& node, const std::string& key);
   // The store has committed `records` records of the node, the last of which is this one.
@@ -108,7 +120,8 @@ class Telemetry {
     std::vector<MonoTime> knocks;         // Hellos of lower incarnations while a higher one lived, of late
     std::optional<MonoTime> cut_until, conflict_at;
     Duration cut_for{};
-    bool refused_told = false, knocks_told = false;
+    MonoTime welcomed{};
+    bool refused_told = false, knocks_told = false, folded_told = false;
   };
 
   std::vector<wire::Message> refuse(const transport::Incoming& from, std::string subject, std::string what,
@@ -122,6 +135,7 @@ class Telemetry {
   void set_taken(History& history, const RecordMark& mark) const;
   Taken take(const std::string& node, History& history, Record& record, std::string_view bytes);
   std::optional<StoreGap> gap_before(const std::string& node, const History& history, const RecordMark& mark) const;
+  bool fold(const std::string& node, History& history, Record& record);
   std::uint64_t credit(Session& session);
   std::vector<wire::Message> on_placement(const transport::Incoming& from, const wire::Placement& placement);
   bool cut_if_alternating(const std::string& node, History& history, bool equals);
@@ -141,6 +155,7 @@ class Telemetry {
   TelemetryFigures figures_;
   ClockOffsets clocks_;
   std::vector<std::string_view> record_bytes_;  // of the message that is being read
+  std::optional<std::string> rest_;
 };
 
 }  // namespace wattle::controller

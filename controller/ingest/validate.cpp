@@ -22,7 +22,7 @@ constexpr double kMaxTasks = 1 << 22;  // pid_max: so many can wait at once
 constexpr double kMaxEventsPerS = 1e9;
 constexpr double kMaxRoundTripUs = 3.6e9;
 constexpr double kThrottlePeriodUs = 1e6;  // the longest of cpu.max: throttling is told when it ends
-constexpr std::uint64_t kMaxParts = 65'536;
+constexpr std::uint64_t kMaxParts = 1024;  // of up to a message each
 
 // A field's path, put together only when somebody wants to read it: of a hundred fields none is wrong, as a rule.
 class Field {
@@ -63,8 +63,12 @@ class Checks {
       return refuse("record.part", "is " + std::to_string(record.part) + " of " + std::to_string(record.parts));
     if (!check_node(record.node, record.interval_ns)) return false;
     const double cores = record.node.cpu_cores.value_or(kMaxCores);
-    for (WorkloadValues& workload : record.workloads)
+    std::optional<std::uint64_t> energy_uj = 0;
+    for (WorkloadValues& workload : record.workloads) {
       if (!check_workload(workload, cores, record.interval_ns)) return false;
+      *energy_uj += workload.energy_uj.value_or(0);  // of 65,536 at most: of each an hour of a node at most
+      if (!energy("record.workloads.energy_uj", energy_uj, record.interval_ns)) return false;
+    }
     for (ProbeValues& probe : record.probes)
       if (!check_probe(probe)) return false;
     return true;

@@ -63,14 +63,16 @@ void ClusterState::adopt_curve(const std::string& name, const placement::PowerCu
 
 void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now) {
   Pod& pod = pods_[spec.uid];
-  unlist_app(pod);
+  unlist(pod);
   pod.spec = spec;
   pod.asked = true;
   pod.asked_at = now;
   pod.advised = advised;
   pod.decision_id = decision_id;
-  list_app(pod);
-  if (!pod.node.empty()) count_pods(*find(pod.node));
+  list(pod);
+  if (unplaced_.size() <= kMaxAsked) return;
+  ++asks_forgotten_;
+  forget(std::string(unplaced_.begin()->second));
 }
 
 void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime now) {
@@ -78,11 +80,13 @@ void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime
   Node* node = find(name);
   const auto found = pods_.find(uid);
   if (node == nullptr || found == pods_.end() || !found->second.node.empty()) return;
-  found->second.in_flight_to = name;
-  found->second.in_flight_since = now;
+  Pod& pod = found->second;
+  unlist(pod);
+  pod.in_flight_to = name;
+  pod.in_flight_since = now;
   node->in_flight.insert(uid);
   starts_.hold(uid, name, now + std::max(in_flight_expiry_, start_window_));
-  count_pods(*node);
+  list(pod);
 }
 
 void ClusterState::land(const std::string& uid) {
@@ -93,9 +97,12 @@ void ClusterState::land(const std::string& uid) {
 }
 
 void ClusterState::end_flight(Pod& pod) {
-  Node& node = *find(std::exchange(pod.in_flight_to, {}));
+  unlist(pod);
+  Node& node = *find(pod.in_flight_to);
   node.in_flight.erase(pod.spec.uid);
-  count_pods(node);
+  pod.in_flight_to.clear();
+  tell_sums(node);
+  list(pod);
 }
 
 void ClusterState::started(const std::string& uid, const std::string& name, MonoTime now) {
@@ -116,100 +123,113 @@ bool ClusterState::bind(const std::string& uid, const std::string& name, bool by
   Node* node = find(name);
   if (node == nullptr) return false;
   land(uid);
-  Pod& pod = pods_[uid];
-  if (pod.node == name) {
-    pod.seen_at = now;
+  const auto [found, fresh] = pods_.try_emplace(uid);
+  if (found->second.node == name) {
+    found->second.seen_at = now;
     return false;
   }
-  if (!pod.node.empty()) {
-    Pod moved = pod;
-    unbind(uid, std::string(pod.node));  // forgets the pod
-    pods_[uid].spec = std::move(moved.spec);
-    pods_[uid].watched = moved.watched;
+  if (fresh) found->second.spec.uid = uid;
+  if (!found->second.node.empty()) {
+    Pod moved = found->second;
+    unbind(uid, std::string(moved.node));  // forgets the pod
+    Pod& here = pods_[uid];
+    here.spec = std::move(moved.spec);
+    here.watched = moved.watched;
   }
   Pod& bound = pods_[uid];
-  if (bound.spec.uid.empty()) bound.spec.uid = uid;
-  unlist_app(bound);
+  unlist(bound);
   bound.node = name;
-  list_app(bound);
   bound.seen_at = now;
   bound.by_operator = by_operator;
   node->pods.insert(uid);
   const auto workload = node->workloads.find(uid);
   if (workload == node->workloads.end() || !workload->second.cpu_cores) node->unsettled.insert(uid);
-  count_pods(*node);
+  list(bound);
   return true;
 }
 
 bool ClusterState::unbind(const std::string& uid, const std::string& name) {
   Node* node = find(name);
-  if (node == nullptr || node->pods.erase(uid) == 0) return false;
+  if (node == nullptr || !node->pods.contains(uid)) return false;
+  const auto found = pods_.find(uid);
+  unlist(found->second);
+  node->pods.erase(uid);
   node->unsettled.erase(uid);
-  unlist_app(pods_.at(uid));
-  pods_.erase(uid);
-  count_pods(*node);
+  pods_.erase(found);
+  tell_sums(*node);
   return true;
 }
 
 void ClusterState::expire(MonoTime now) {
   now_ = now;
-  std::vector<std::string> late;
-  for (const auto& [uid, pod] : pods_)
-    if (!pod.in_flight_to.empty() && now - pod.in_flight_since >= in_flight_expiry_) late.push_back(uid);
-  for (const std::string& uid : late) end_flight(pods_.at(uid));
+  while (!flying_.empty() && now - flying_.begin()->first >= in_flight_expiry_) {
+    end_flight(pods_.at(flying_.begin()->second));
+    ++in_flight_expired_;
+  }
   expire_starts(now);
-  in_flight_expired_ += late.size();
-  std::erase_if(pending_, [&](const std::string& uid) { return now - pods_.at(uid).asked_at >= kPendingFor; });
-  std::erase_if(pods_, [&](const auto& item) {
-    const Pod& pod = item.second;
-    const bool forget =
-        !pod.watched && pod.node.empty() && pod.in_flight_to.empty() && now - pod.asked_at >= kForgetAskAfter;
-    if (forget) pending_.erase(item.first);
-    return forget;
-  });
+  while (!unplaced_.empty() && now - unplaced_.begin()->first >= kForgetAskAfter)
+    forget(std::string(unplaced_.begin()->second));
   std::erase_if(buried_, [&](const auto& item) { return now - item.second >= kForgetAskAfter; });
   retire_nodes(now);
 }
 
-void ClusterState::list_app(const Pod& pod) {
+void ClusterState::list(const Pod& pod) {
+  ++steps_;
   if (pod.node.empty()) {
-    if (pod.asked && !pod.advised) pending_.insert(pod.spec.uid);
-  } else {
-    pending_.erase(pod.spec.uid);
-    if (!pod.spec.app.empty()) ++bound_by_app_[pod.spec.app][find(pod.node)->row];
+    if (pod.asked && !pod.advised) pending_.emplace(pod.asked_at, pod.spec.uid);
+    if (!pod.in_flight_to.empty()) {
+      Node& node = *find(pod.in_flight_to);
+      flying_.emplace(pod.in_flight_since, pod.spec.uid);
+      node.sums.in_flight.add(pod.spec.request, 1);
+      tell_sums(node);
+    } else if (!pod.watched) {
+      unplaced_.emplace(pod.asked_at, pod.spec.uid);
+    }
+    return;
   }
+  Node& node = *find(pod.node);
+  if (!pod.spec.app.empty()) ++bound_by_app_[pod.spec.app][node.row];
+  node.sums.bound.add(pod.spec.request, 1);
+  node.sums.daemonsets += pod.spec.daemonset ? 1 : 0;
+  if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, 1);
+  tell_sums(node);
 }
 
-void ClusterState::unlist_app(const Pod& pod) {
-  pending_.erase(pod.spec.uid);
-  if (pod.node.empty() || pod.spec.app.empty()) return;
+// A pod that was not listed yet has no UID.
+void ClusterState::unlist(const Pod& pod) {
+  ++steps_;
+  pending_.erase({pod.asked_at, pod.spec.uid});
+  if (pod.node.empty()) {
+    unplaced_.erase({pod.asked_at, pod.spec.uid});
+    if (!pod.in_flight_to.empty()) {
+      Node& node = *find(pod.in_flight_to);
+      flying_.erase({pod.in_flight_since, pod.spec.uid});
+      node.sums.in_flight.add(pod.spec.request, -1);
+      tell_sums(node);
+    }
+    return;
+  }
+  Node& node = *find(pod.node);
+  node.sums.bound.add(pod.spec.request, -1);
+  node.sums.daemonsets -= pod.spec.daemonset ? 1 : 0;
+  if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, -1);
+  tell_sums(node);
+  if (pod.spec.app.empty()) return;
   const auto found = bound_by_app_.find(pod.spec.app);
-  const auto there = found->second.find(find(pod.node)->row);
+  const auto there = found->second.find(node.row);
   if (--there->second == 0) found->second.erase(there);
   if (found->second.empty()) bound_by_app_.erase(found);
 }
 
-void ClusterState::count_pods(const Node& node) {
+void ClusterState::tell_sums(const Node& node) {
   placement::NodeView& seen = change(node);
-  seen.pods = 0;
-  seen.requested = {};
-  for (const std::string& uid : node.pods) {
-    const placement::PodSpec& spec = pods_.at(uid).spec;
-    if (!spec.daemonset) ++seen.pods;
-    seen.requested.cpu_cores += spec.request.cpu_cores;
-    seen.requested.memory_bytes += spec.request.memory_bytes;
-  }
   seen.starts = starts_.count(seen.name);
+  seen.pods = node.pods.size() - node.sums.daemonsets;
+  seen.requested = node.sums.bound.request();
   seen.in_flight = node.in_flight.size();
-  seen.in_flight_request = {};
-  for (const std::string& uid : node.in_flight) {
-    const placement::PodSpec& spec = pods_.at(uid).spec;
-    seen.in_flight_request.cpu_cores += spec.request.cpu_cores;
-    seen.in_flight_request.memory_bytes += spec.request.memory_bytes;
-  }
+  seen.in_flight_request = node.sums.in_flight.request();
   seen.unsettled = node.unsettled.size();
-  seen.unsettled_cpu_cores = 0;
-  for (const std::string& uid : node.unsettled) seen.unsettled_cpu_cores += placement::demand_cores(pods_.at(uid).spec);
+  seen.unsettled_cpu_cores = node.sums.unsettled.request().cpu_cores;
 }
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, MonoTime now) {
@@ -236,6 +256,7 @@ void ClusterState::tell_age(std::size_t row, MonoTime now) {
 void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime now) {
   expire_starts(now);
   view_.now = now;
+  const Pod* itself = pod(asked.uid);
   for (const std::size_t row : same_app_) view_.nodes[row].same_app_pods = 0;
   same_app_.clear();
   const auto same = bound_by_app_.find(asked.app);
@@ -244,15 +265,12 @@ void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime no
       view_.nodes[row].same_app_pods = pods;
       same_app_.push_back(row);
     }
-    const Pod* itself = pod(asked.uid);
     if (itself != nullptr && !itself->node.empty() && itself->spec.app == asked.app)
       --view_.nodes[find(itself->node)->row].same_app_pods;
   }
-  view_.pending_pods = 0;
-  for (const std::string& uid : pending_) {
-    const Pod& pod = pods_.at(uid);
-    if (uid != asked.uid && now - pod.asked_at < kPendingFor) ++view_.pending_pods;
-  }
+  while (!pending_.empty() && now - pending_.begin()->first >= kPendingFor) pending_.erase(pending_.begin());
+  const bool waits = itself != nullptr && pending_.contains({itself->asked_at, asked.uid});
+  view_.pending_pods = pending_.size() - (waits ? 1 : 0);
 }
 
 }  // namespace wattle::controller

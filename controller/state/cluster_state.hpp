@@ -15,6 +15,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -25,10 +26,20 @@
 #include "common/start_window.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/state/clock_map.hpp"
+#include "controller/state/newcomers.hpp"
+#include "controller/state/pod_sums.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/features.hpp"
 
 namespace wattle::controller {
+
+// Of one node, whatever its agent tells. Kubernetes runs 110 pods on a node as a rule, and was tested with 500.
+inline constexpr std::size_t kMaxWorkloads = 4096;
+inline constexpr std::size_t kMaxPods = 2048;
+// Pods that somebody asked for and that are nowhere yet.
+inline constexpr std::size_t kMaxAsked = 50'000;
+// What has the sums of workloads beyond those.
+inline constexpr std::string_view kOthers = "(others)";
 
 // A workload root, summed over its cgroups.
 struct Workload {
@@ -64,6 +75,8 @@ struct Node {
   std::set<std::string> pods;                 // bound here
   std::set<std::string> in_flight;            // advised to this node, not seen yet
   std::set<std::string> unsettled;            // bound here, their use not yet in the telemetry
+  PodSums sums;                               // of the three
+  Newcomers newcomers{kMaxWorkloads};         // names that its records brought of late
 };
 
 struct Pod {
@@ -104,6 +117,9 @@ class ClusterState {
   // The node must have been greeted. Binds nothing: the caller does, for each pod that appeared or went.
   // What comes ahead of its turn is shown at once and added to sums when it comes again; older ones are not shown then.
   RecordNews apply(const std::string& node, const Record& record, MonoTime received, bool ahead = false);
+  // Before apply(): workloads beyond kMaxWorkloads, and those of too many new names, become one, kOthers, which has their sums.
+  // How many they were.
+  std::size_t fold(const std::string& node, Record& record, MonoTime now);
 
   // The spec of a pod that asks for a place, and what it was told.
   void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
@@ -143,9 +159,12 @@ class ClusterState {
   const placement::NodeView& view_of(const Node& node) const { return view_.nodes[node.row]; }
   const std::map<std::string, Node>& nodes() const { return nodes_; }
   const Node* node(const std::string& name) const;
-  const std::map<std::string, Pod>& pods() const { return pods_; }
+  const std::unordered_map<std::string, Pod>& pods() const { return pods_; }
   const Pod* pod(const std::string& uid) const;
   std::uint64_t in_flight_expired() const { return in_flight_expired_; }
+  // Pods and workloads that were looked at so far. It grows with what is told, not with that times what is there: tests hold it.
+  std::uint64_t steps() const { return steps_; }
+  std::uint64_t asks_forgotten() const { return asks_forgotten_; }  // before their time, for there were too many
 
  private:
   Node* find(const std::string& name);
@@ -162,10 +181,13 @@ class ClusterState {
   void apply_workloads(Node& node, const Record& record, MonoTime received);
   // Those that no part of the interval listed.
   void finish_interval(Node& node, const Record& record);
+  void settle(Node& node, const std::string& uid);
   void find_news(const std::string& name, const Node& node, const Record& record, MonoTime now, RecordNews& news);
-  void count_pods(const Node& node);
-  void list_app(const Pod& pod);
-  void unlist_app(const Pod& pod);
+  void see(const std::string& name, const std::string& uid, MonoTime now, RecordNews& news);
+  // Everything that is counted of pods. Around each change of a pod: unlist(), change, list().
+  void list(const Pod& pod);
+  void unlist(const Pod& pod);
+  void tell_sums(const Node& node);
   std::size_t free_row(MonoTime now);
   void retire_nodes(MonoTime now);
   void judge(Node& node);
@@ -177,15 +199,18 @@ class ClusterState {
   Duration in_flight_expiry_, start_window_;
   StartWindow starts_;
   std::map<std::string, Node> nodes_;
-  std::map<std::string, Pod> pods_;
+  std::unordered_map<std::string, Pod> pods_;
   std::unordered_map<std::string, std::map<std::size_t, std::uint64_t>> bound_by_app_;  // app -> row -> pods there
-  std::set<std::string> pending_;  // UIDs that asked of late and were advised nowhere
+  using Since = std::set<std::pair<MonoTime, std::string>>;                             // UIDs, the longest first
+  Since pending_;   // asked of late and were advised nowhere
+  Since unplaced_;  // are nowhere and expected nowhere; by when they asked
+  Since flying_;
   placement::ClusterView view_;
   std::vector<std::optional<MonoTime>> sampled_at_;   // by row of the view, as its node has it
   std::vector<std::size_t> same_app_;                 // rows in which the view counts pods of the application asked for
   std::unordered_map<std::string, MonoTime> buried_;  // UID -> since
   std::vector<std::pair<std::size_t, MonoTime>> free_rows_;  // of nodes that went, since
-  std::uint64_t in_flight_expired_ = 0;
+  std::uint64_t in_flight_expired_ = 0, asks_forgotten_ = 0, steps_ = 0;
   MonoTime now_{};  // of the last expire()
 };
 

@@ -1,5 +1,7 @@
 // What records of a node tell of it, its workloads and its pods.
 #include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "controller/state/cluster_state.hpp"
@@ -61,8 +63,39 @@ void ClusterState::add_up(Node& node, const Record& record) {
   if (record.part == 0) add_joules(node.energy_j, record.node.energy_uj);
   for (const WorkloadValues& values : record.workloads) {
     const auto known = node.workloads.find(values.name);
-    if (known != node.workloads.end()) add_joules(known->second.energy_j, values.energy_uj);
+    if (known == node.workloads.end())
+      node.newcomers.note(values.name);
+    else
+      add_joules(known->second.energy_j, values.energy_uj);
   }
+}
+
+std::size_t ClusterState::fold(const std::string& name, Record& record, MonoTime now) {
+  Node& node = *find(name);
+  std::size_t room = node.newcomers.room(now);
+  std::size_t places = kMaxWorkloads - std::min(kMaxWorkloads, node.workloads.size());
+  const std::size_t listed = record.workloads.size();
+  if (listed <= room && listed < places) return 0;
+  if (!node.workloads.contains(std::string(kOthers))) places -= std::min<std::size_t>(places, 1);  // they have theirs
+  std::unordered_set<std::string_view> taken;
+  const auto stays = [&](const WorkloadValues& values) {
+    if (values.name == kOthers || node.workloads.contains(values.name) || taken.contains(values.name)) return true;
+    const bool heard = node.newcomers.knows(values.name);
+    if (places == 0 || (!heard && room == 0)) return false;
+    --places;
+    room -= heard ? 0 : 1;
+    taken.insert(values.name);
+    return true;
+  };
+  const auto first = std::stable_partition(record.workloads.begin(), record.workloads.end(), stays);
+  const auto folded = static_cast<std::size_t>(record.workloads.end() - first);
+  if (folded == 0) return 0;
+  WorkloadValues others;
+  others.name = kOthers;
+  for (auto each = first; each != record.workloads.end(); ++each) merge(others, *each);
+  record.workloads.erase(first, record.workloads.end());
+  record.workloads.push_back(std::move(others));
+  return folded;
 }
 
 RecordNews ClusterState::apply(const std::string& name, const Record& record, MonoTime received, bool ahead) {
@@ -88,14 +121,21 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   node.interval_ns = record.interval_ns;
   if (record.part == 0) apply_node(node, record);
   apply_workloads(node, record, received);
-  if (node.parts_seen == record.parts) finish_interval(node, record);
-  std::erase_if(node.workloads, [&](const auto& item) {
-    const Workload& workload = item.second;
-    const bool long_since = first_seq < workload.last_seq || first_seq - workload.last_seq >= kMissedRecords;
-    return workload.values.ended || (workload.missing && long_since);
-  });
+  for (const WorkloadValues& told : record.workloads) {
+    const auto known = node.workloads.find(told.name);
+    if (known != node.workloads.end() && known->second.values.ended) node.workloads.erase(known);
+  }
+  steps_ += record.workloads.size();
+  if (node.parts_seen == record.parts) {
+    steps_ += node.workloads.size() + node.pods.size();
+    finish_interval(node, record);
+    std::erase_if(node.workloads, [&](const auto& item) {
+      const Workload& workload = item.second;
+      return workload.missing && (first_seq < workload.last_seq || first_seq - workload.last_seq >= kMissedRecords);
+    });
+  }
   find_news(name, node, record, received, news);
-  count_pods(node);
+  tell_sums(node);
   if (!ahead) add_up(node, record);
   return news;
 }
@@ -129,14 +169,17 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
     else
       workload.values = told;
     const WorkloadValues& values = workload.values;
-    if (fresh) workload.first_seen = received;
+    if (fresh) {
+      workload.first_seen = received;
+      node.newcomers.note(told.name);
+    }
     workload.last_seq = node.interval_seq;
     workload.listed = node.samples;
     workload.missing = false;
     workload.cpu_cores.reset();
     if (values.cpu_usage_us && record.interval_ns > 0) {
       workload.cpu_cores = static_cast<double>(*values.cpu_usage_us) * 1e3 / static_cast<double>(record.interval_ns);
-      node.unsettled.erase(told.name);
+      settle(node, told.name);
     }
     workload.power_w = mean_w(values.energy_uj, record.interval_ns);
   }
@@ -158,22 +201,40 @@ void ClusterState::finish_interval(Node& node, const Record& record) {
   }
 }
 
+void ClusterState::settle(Node& node, const std::string& uid) {
+  const auto found = node.unsettled.find(uid);
+  if (found == node.unsettled.end()) return;
+  node.sums.unsettled.add({placement::demand_cores(pods_.at(uid).spec), 0}, -1);
+  node.unsettled.erase(found);
+}
+
+void ClusterState::see(const std::string& name, const std::string& uid, MonoTime now, RecordNews& news) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.node != name) {
+    news.appeared.push_back(uid);
+    return;
+  }
+  found->second.seen_at = now;
+  found->second.by_operator = false;
+}
+
+// A part tells of what it lists; when an interval is whole, all that is there is looked at.
 void ClusterState::find_news(const std::string& name, const Node& node, const Record& record, MonoTime now,
                              RecordNews& news) {
-  for (const auto& [uid, workload] : node.workloads) {
-    if (workload.values.kind != WorkloadKind::pod || workload.last_seq != node.interval_seq) continue;
-    const auto found = pods_.find(uid);
-    if (found == pods_.end() || found->second.node != name) {
-      news.appeared.push_back(uid);
-      continue;
+  if (node.parts_seen == record.parts) {
+    for (const auto& [uid, workload] : node.workloads)
+      if (workload.values.kind == WorkloadKind::pod && workload.last_seq == node.interval_seq)
+        see(name, uid, now, news);
+    for (const std::string& uid : node.pods) {
+      const Pod& pod = pods_.at(uid);
+      if (!pod.by_operator && !pod.watched && !node.workloads.contains(uid) && now - pod.seen_at >= kUnseenAfter)
+        news.gone.push_back(uid);
     }
-    found->second.seen_at = now;
-    found->second.by_operator = false;
-  }
-  for (const std::string& uid : node.pods) {
-    const Pod& pod = pods_.at(uid);
-    if (!pod.by_operator && !pod.watched && !node.workloads.contains(uid) && now - pod.seen_at >= kUnseenAfter)
-      news.gone.push_back(uid);
+  } else {
+    for (const WorkloadValues& values : record.workloads)
+      if (values.kind == WorkloadKind::pod && node.workloads.contains(values.name)) see(name, values.name, now, news);
+    std::sort(news.appeared.begin(), news.appeared.end());
+    news.appeared.erase(std::unique(news.appeared.begin(), news.appeared.end()), news.appeared.end());
   }
   for (const WorkloadValues& values : record.workloads) {
     if (values.ended && node.pods.contains(values.name) && !node.workloads.contains(values.name))

@@ -30,14 +30,12 @@ void ClusterState::judge(Node& node) {
 
 void ClusterState::describe(const placement::PodSpec& spec) {
   Pod& pod = pods_[spec.uid];
-  unlist_app(pod);
+  unlist(pod);
   pod.watched = true;
   const auto predicted = pod.spec.demand_cores;
   pod.spec = spec;
   if (!pod.spec.demand_cores) pod.spec.demand_cores = predicted;
-  list_app(pod);
-  if (!pod.node.empty()) count_pods(*find(pod.node));
-  if (!pod.in_flight_to.empty()) count_pods(*find(pod.in_flight_to));
+  list(pod);
 }
 
 void ClusterState::decided(const std::string& uid, std::uint64_t decision_id) {
@@ -49,7 +47,7 @@ void ClusterState::forget(const std::string& uid) {
   land(uid);
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.node.empty()) return;
-  unlist_app(found->second);
+  unlist(found->second);
   pods_.erase(found);
 }
 

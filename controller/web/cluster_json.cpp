@@ -45,6 +45,18 @@ json kube_json(const Node& node) {
           {"problems", node.kube->problems}};
 }
 
+// By cpu_cores descending, then uid.
+void sort_workloads(std::vector<json>& workloads) {
+  const auto cores = [](const json& workload) {
+    const json& value = workload.at("cpu_cores");
+    return value.is_null() ? -1.0 : value.get<double>();
+  };
+  std::sort(workloads.begin(), workloads.end(), [&](const json& a, const json& b) {
+    const double left = cores(a), right = cores(b);
+    return left != right ? left > right : a.at("uid").get<std::string>() < b.at("uid").get<std::string>();
+  });
+}
+
 }  // namespace
 
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
@@ -109,17 +121,6 @@ json workload_json(const Sources& from, const std::string& node, const std::stri
           {"psi", psi_json(workload.values.pressure)},
           {"age_s", seconds(from.clock.mono() - workload.first_seen)},
           {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)}};
-}
-
-void sort_workloads(std::vector<json>& workloads) {
-  const auto cores = [](const json& workload) {
-    const json& value = workload.at("cpu_cores");
-    return value.is_null() ? -1.0 : value.get<double>();
-  };
-  std::sort(workloads.begin(), workloads.end(), [&](const json& a, const json& b) {
-    const double left = cores(a), right = cores(b);
-    return left != right ? left > right : a.at("uid").get<std::string>() < b.at("uid").get<std::string>();
-  });
 }
 
 json findings_json(const Node& node) {

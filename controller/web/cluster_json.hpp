@@ -22,7 +22,5 @@ nlohmann::json node_details_json(const Sources& from, const std::string& name, c
 nlohmann::json workload_json(const Sources& from, const std::string& node, const std::string& uid,
                              const Workload& workload);
 nlohmann::json findings_json(const Node& node);
-// By cpu_cores descending, then uid.
-void sort_workloads(std::vector<nlohmann::json>& workloads);
 
 }  // namespace wattle::controller

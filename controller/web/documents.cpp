@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "common/parse.hpp"
 #include "common/version.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/decision_json.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/model_json.hpp"
 #include "controller/web/shims_json.hpp"
@@ -79,10 +81,20 @@ Result<std::string> status(const Sources& from) {
                {"left_out", left_out_json(from)}});
 }
 
-json nodes(const Sources& from) {
-  json list = json::array();
-  for (const auto& [name, node] : from.state.nodes()) list.push_back(node_json(from, name, node));
-  return list;
+// As dump() has it. Item by item: what is made of thousands at once would keep asks waiting.
+std::string list_text(const char* name, const std::vector<std::string>& items) {
+  std::string text = std::string("{\"") + name + "\":[";
+  for (const std::string& item : items) text.append(&item == items.data() ? "" : ",").append(item);
+  return text + "]}";
+}
+
+std::string nodes(const Sources& from) {
+  std::vector<std::string> list;
+  for (const auto& [name, node] : from.state.nodes()) {
+    list.push_back(dump(node_json(from, name, node)));
+    from.let_asks_in(list.size());
+  }
+  return list_text("nodes", list);
 }
 
 Result<const Node*> named_node(const Sources& from, const std::string& name) {
@@ -100,53 +112,19 @@ Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
 Result<std::string> pods(const Sources& from, const Arguments& arguments) {
   const auto only = arguments.find("node");
   if (only != arguments.end()) WATTLE_CHECK(named_node(from, only->second));
-  std::vector<json> list;
+  std::map<std::pair<double, std::string>, std::string> sorted;  // by cores descending, then UID and node
   for (const auto& [name, node] : from.state.nodes()) {
     if (only != arguments.end() && name != only->second) continue;
-    for (const auto& [uid, workload] : node.workloads)
-      if (workload.values.kind == WorkloadKind::pod) list.push_back(workload_json(from, name, uid, workload));
+    for (const auto& [uid, workload] : node.workloads) {
+      if (workload.values.kind != WorkloadKind::pod) continue;
+      sorted.emplace(std::pair(-workload.cpu_cores.value_or(-1.0), uid + '\0' + name),
+                     dump(workload_json(from, name, uid, workload)));
+      from.let_asks_in(sorted.size());
+    }
   }
-  sort_workloads(list);
-  return dump({{"pods", std::move(list)}});
-}
-
-json model_json(const LoggedDecision& entry) {
-  if (entry.model.sha256.empty()) return nullptr;
-  return {{"network_sha256", entry.model.sha256},
-          {"step", entry.decision.model_step},
-          {"loaded_from", text_or_null(entry.model.loaded_from)}};
-}
-
-json decision_json(const LoggedDecision& entry) {
-  const wire::Decision& decision = entry.decision;
-  json outcome = nullptr;
-  if (decision.outcome) {
-    outcome = {{"node", decision.outcome->node},
-               {"reward", number(decision.outcome->reward)},
-               {"end_of_episode", decision.outcome->end_of_episode},
-               {"terms", decision.outcome->terms}};
-  }
-  const auto masked = std::count_if(decision.candidates.begin(), decision.candidates.end(),
-                                    [](const wire::Candidate& candidate) { return !candidate.masked.empty(); });
-  return {{"id", decision.id},
-          {"wall_ns", decision.wall_ns},
-          {"pod_uid", decision.pod_uid},
-          {"pod_name", decision.pod_name},
-          {"pod_namespace", decision.pod_namespace},
-          {"policy", decision.policy},
-          {"mode", decision.mode},
-          {"model_step", decision.model_step},
-          {"model", model_json(entry)},
-          {"advice", text_or_null(decision.advice)},
-          {"propensity", number(decision.propensity)},
-          {"explored", decision.explored},
-          {"reason", decision.reason},
-          {"candidates", decision.candidates.size()},
-          {"masked", masked},
-          {"problems", decision.problems},
-          {"placed_on", text_or_null(decision.placed_on)},
-          {"decide_us", number(decision.decide_us)},
-          {"outcome", std::move(outcome)}};
+  std::vector<std::string> list;
+  for (auto& [key, text] : sorted) list.push_back(std::move(text));
+  return list_text("pods", list);
 }
 
 Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
@@ -157,62 +135,16 @@ Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
       return fail(Errc::malformed, "argument limit", "is '" + given->second + "'", "a number from 1 to 1000");
     limit = *value;
   }
-  json list = json::array();
   const auto& entries = from.decider.log().entries();
-  for (auto entry = entries.rbegin(); entry != entries.rend() && list.size() < limit; ++entry)
-    list.push_back(decision_json(*entry));
-  return dump({{"decisions", std::move(list)}});
-}
-
-json candidates_json(std::vector<wire::Candidate> candidates) {
-  std::stable_sort(candidates.begin(), candidates.end(), [](const wire::Candidate& a, const wire::Candidate& b) {
-    if (a.masked.empty() != b.masked.empty()) return a.masked.empty();
-    return a.masked.empty() && a.q > b.q;
-  });
-  json list = json::array();
-  for (const wire::Candidate& candidate : candidates) {
-    const bool open = candidate.masked.empty();
-    const auto known = [&](double value) { return open ? number(value) : json(nullptr); };
-    list.push_back({{"node", candidate.node},
-                    {"masked", text_or_null(candidate.masked)},
-                    {"score", candidate.score},
-                    {"q", known(candidate.q)},
-                    {"prior", known(candidate.prior)},
-                    {"residual", known(candidate.residual)},
-                    {"marginal_w", known(candidate.marginal_w)}});
+  std::vector<std::uint64_t> ids;  // asks that are let in make more entries, and push out old ones
+  for (auto entry = entries.rbegin(); entry != entries.rend() && ids.size() < limit; ++entry)
+    ids.push_back(entry->decision.id);
+  std::vector<std::string> list;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (const LoggedDecision* entry = from.decider.log().find(ids[i])) list.push_back(dump(decision_json(*entry)));
+    from.let_asks_in(i);
   }
-  return list;
-}
-
-template <class Specs, class Values>
-void add_features(json& names, json& values, const Specs& specs, const Values& from) {
-  names = json::array();
-  values = json::array();
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i].name == "reserved") continue;
-    names.push_back(std::string(specs[i].name));
-    values.push_back(number(static_cast<double>(from[i])));
-  }
-}
-
-json features_json(const LoggedDecision& entry) {
-  if (!entry.features) return nullptr;
-  json features;
-  add_features(features["names"], features["winner"], placement::kNodeFeatureSpecs, entry.features->winner);
-  features["runner_up"] = nullptr;
-  if (entry.features->runner_up)
-    add_features(features["names"], features["runner_up"], placement::kNodeFeatureSpecs, *entry.features->runner_up);
-  add_features(features["pod_names"], features["pod"], placement::kPodFeatureSpecs, entry.features->pod);
-  return features;
-}
-
-json terms_json(const std::optional<Contributions>& terms) {
-  if (!terms) return nullptr;
-  return {{"energy", number(terms->energy)},
-          {"latency", number(terms->latency)},
-          {"residual", number(terms->residual)},
-          {"policy_value", number(terms->policy_value)},
-          {"uncertainty", or_null(terms->uncertainty)}};
+  return list_text("decisions", list);
 }
 
 Result<std::string> explain(const Sources& from, const Arguments& arguments) {
@@ -223,15 +155,7 @@ Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   if (entry == nullptr)
     return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
                 "`wattle decisions` lists what is kept");
-  json decision = decision_json(*entry);
-  decision["candidates"] = candidates_json(entry->decision.candidates);
-  decision["winner"] = text_or_null(entry->winner);
-  decision["runner_up"] = text_or_null(entry->runner_up);
-  decision["winner_terms"] = terms_json(entry->winner_terms);
-  decision["runner_up_terms"] = terms_json(entry->runner_up_terms);
-  decision["demand_cores"] = number(entry->demand_cores);
-  decision["features"] = features_json(*entry);
-  return dump({{"decision", std::move(decision)}});
+  return dump({{"decision", explained_json(*entry)}});
 }
 
 // Of a target: what each node with fresh telemetry measured last, and whether it may be acted upon.
@@ -277,6 +201,7 @@ Result<std::string> doctor(const Sources& from) {
                     {"age_ms", age_ms},
                     {"clock_ahead_s", or_null(ahead_s)},
                     {"findings", findings_json(node)}});
+    from.let_asks_in(list.size());
   }
   json findings = controller_findings(from);
   const bool ok = std::none_of(findings.begin(), findings.end(),
@@ -322,7 +247,7 @@ Finding parse_finding(const std::string& text) {
 
 Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments) {
   if (what == "status") return status(from);
-  if (what == "nodes") return dump({{"nodes", nodes(from)}});
+  if (what == "nodes") return nodes(from);
   if (what == "node") return one_node(from, arguments);
   if (what == "pods") return pods(from, arguments);
   if (what == "decisions") return decisions(from, arguments);

@@ -56,7 +56,33 @@ void per_node(Families& families, const Sources& from, const char* name, const c
         std::string_view(name).find("energy") != std::string_view::npos)
       labels.push_back({"source", std::string(to_string(node.values.energy_source))});
     Families::add(family, std::move(labels), *found);
+    from.let_asks_in(family.metric.size());
   }
+}
+
+// By the role of the key that was used.
+void add_roles(Families& families, const Sources& from) {
+  if (from.roles == nullptr) return;
+  const auto each = [&](const char* name, const char* help, auto value) {
+    MetricFamily& family = families.family(name, help, MetricType::Counter);
+    for (const transport::Role role : transport::kRoles)
+      Families::add(family, {{"role", std::string(to_string(role))}}, value(from.roles->of(role)));
+  };
+  using Role = RoleFigures::Role;
+  each("wattle_controller_peer_messages_total", "Messages that came.",
+       [](const Role& role) { return static_cast<double>(role.messages); });
+  each("wattle_controller_peer_dropped_total", "Messages whose answer nobody would have had.",
+       [](const Role& role) { return static_cast<double>(role.dropped); });
+  each("wattle_controller_peer_seconds_total", "Time of the loop that they took.",
+       [](const Role& role) { return seconds(role.used); });
+  MetricFamily& waiting = families.family("wattle_controller_waiting_bytes",
+                                          "Messages that were read and wait for their turn.", MetricType::Gauge);
+  for (const auto& [what, bytes] : {std::pair{"asks", from.waiting_bytes.asks},
+                                    {"queries", from.waiting_bytes.queries},
+                                    {"telemetry", from.waiting_bytes.telemetry}})
+    Families::add(waiting, {{"what", what}}, static_cast<double>(bytes));
+  families.counter("wattle_controller_answers_unread_total", "Answers dropped for peers that do not read.",
+                   from.unread_answers);
 }
 
 void add_enrolment(Families& families, MetricFamily& refused, const Sources& from) {
@@ -104,6 +130,8 @@ void add_telemetry(Families& families, const Sources& from) {
                    figures.duplicates);
   families.counter("wattle_controller_records_refused_total", "Records refused for values out of range.",
                    figures.refused);
+  families.counter("wattle_controller_workloads_folded_total",
+                   "Workloads beyond what a node may tell one by one, of all records.", figures.folded);
   families.counter("wattle_controller_records_missing_total", "Record numbers that never came.", figures.missing);
   families.counter("wattle_controller_garbage_total", "Messages that made no sense or came from the wrong role.",
                    figures.garbage);
@@ -160,6 +188,10 @@ void add_decisions(Families& families, const Sources& from) {
                    figures.placements_unasked);
   families.counter("wattle_controller_placements_observed_total", "Of the unasked, those that became decisions.",
                    figures.observed);
+  families.counter("wattle_controller_placements_beyond_total",
+                   "Told by an agent whose node has as many pods as are taken.", figures.placements_beyond);
+  families.counter("wattle_controller_asks_forgotten_total", "Pods asked for and nowhere, forgotten before their time.",
+                   from.state.asks_forgotten());
   families.counter("wattle_controller_placements_masked_total", "On a node that the masks had excluded.",
                    figures.placements_masked);
   families.counter("wattle_controller_outcomes_total", "Placements whose outcome was measured.", figures.outcomes);
@@ -333,6 +365,7 @@ std::string metrics_text(const Sources& from) {
                  {"reward", std::string(placement::to_string(from.decider.options().reward.preset))}},
                 1);
   add_telemetry(families, from);
+  add_roles(families, from);
   add_store(families, from);
   add_decisions(families, from);
   add_watch(families, from);

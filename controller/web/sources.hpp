@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/modes/governor.hpp"
+#include "controller/role_figures.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
@@ -46,6 +48,18 @@ struct Sources {
   const Watch* watch = nullptr;                 // null: no API server is followed
   const transport::AllowFile* allow = nullptr;  // null: only in tests
   const Shims* shims = nullptr;                 // null: only in tests
+  const RoleFigures* roles = nullptr;           // null: only in tests, as the next
+  const std::function<void()>* breathe = nullptr;
+  struct {
+    std::size_t asks = 0, queries = 0, telemetry = 0;
+  } waiting_bytes;
+  std::uint64_t unread_answers = 0;
+
+  // Called now and then by who makes something long: the loop answers asks meanwhile.
+  void let_asks_in(std::size_t done) const {
+    constexpr std::size_t kEvery = 32;
+    if (breathe != nullptr && done % kEvery == 0) (*breathe)();
+  }
 };
 
 // Middle and tail of the last values, by rank; absent when there are none.

@@ -3,6 +3,7 @@
 
 #include "common/wire/codec.hpp"
 #include "controller/ingest/telemetry.hpp"
+#include "controller/ingest/validate.hpp"
 #include "tests/unit/controller/helpers.hpp"
 
 using namespace wattle;
@@ -188,4 +189,101 @@ TEST_CASE(
   CHECK(cut);
   CHECK(rig.telemetry->sessions() == 0);
   CHECK(rig.telemetry->conflicts() == std::vector<std::string>{"n1"});
+}
+
+TEST_CASE("a record with more workloads than a node may tell is acknowledged, and kept as it is counted") {
+  struct Folds final : TelemetrySink {
+    void on_hello(const wire::Hello&) override {}
+    std::size_t fold(const std::string&, Record& record) override {
+      record.workloads.resize(1);
+      return 2;
+    }
+    void on_record(const std::string&, const Record& record) override { CHECK(record.workloads.size() == 1); }
+    void on_live(const std::string&, const Record&) override {}
+    void on_placement(const wire::Placement&) override {}
+    void on_lost(const std::string&) override {}
+  } folds;
+  Rig rig;
+  rig.telemetry.emplace(rig.clock, rig.log, folds, nullptr, &rig.queue);
+  rig.hello("a");
+  Record record = record_at(1);
+  for (const char* name : {"p1", "p2", "p3"}) record.workloads.push_back(pod_values(name, 1));
+  CHECK(rig.say("a", wire::Samples{{record}}).empty());
+  REQUIRE(rig.queue.items.size() == 1);
+  const auto kept = wire::decode_record(rig.queue.items[0].bytes);
+  REQUIRE(kept);
+  CHECK(kept->workloads.size() == 1);
+  CHECK(rig.queue.items[0].record.workloads.size() == 1);
+  CHECK(rig.telemetry->figures().folded == 2);
+  CHECK(acked(rig.commit(1)) == 1);
+}
+
+TEST_CASE("workloads that together use more than any node are refused: their sum is no number of joules") {
+  Record record = record_at(1);
+  for (int i = 0; i < 3; ++i) {
+    record.workloads.push_back(pod_values("p" + std::to_string(i), 1));
+    record.workloads.back().energy_uj = 9'000'000'000;  // 9 kW
+  }
+  const auto wrong = validate(record);
+  REQUIRE(!wrong);
+  CHECK(wrong.error().subject == "record.workloads.energy_uj");
+  record.workloads.pop_back();
+  CHECK(validate(record));
+}
+
+TEST_CASE(
+    "an agent for whose messages there is no room loses its session, is not heard until Hello, and loses no record") {
+  Rig rig;
+  rig.hello("a");
+  rig.send("a", 1, 3);
+  const transport::Incoming more{"a", {Role::agent, "n1"}, wire::encode(wire::Samples{{record_at(4)}})};
+  CHECK(rig.telemetry->expects(more));
+  CHECK(refused(rig.telemetry->refuse_busy(more)));
+  CHECK(rig.telemetry->sessions() == 0);
+  CHECK(!rig.telemetry->expects(more));
+  CHECK(rig.telemetry->expects({"a", {Role::agent, "n1"}, wire::encode(hello_of("n1"))}));
+  CHECK(rig.telemetry->expects({"b", {Role::agent, "n1"}, more.bytes}));
+  rig.commit(3);
+  CHECK(rig.hello("a").acked_seq == 3);
+  rig.send("a", 4, 4);
+  CHECK(rig.sink.records == 4);
+}
+
+TEST_CASE("who waits for his turn is not silent") {
+  Rig rig;
+  rig.hello("a");
+  for (int s = 0; s < 10; ++s) {
+    rig.clock.advance(2s);
+    CHECK(rig.telemetry->expects({"a", {Role::agent, "n1"}, "waits"}));
+    rig.telemetry->expire();
+  }
+  CHECK(rig.telemetry->sessions() == 1);
+  rig.clock.advance(6s);
+  rig.telemetry->expire();
+  CHECK(rig.telemetry->sessions() == 0);
+}
+
+TEST_CASE("a message that takes too long is gone on with later, record by record, and nothing of it is lost or twice") {
+  struct Slow final : TelemetrySink {
+    std::vector<std::uint64_t> seqs;
+    void on_hello(const wire::Hello&) override {}
+    bool enough() override { return true; }
+    void on_record(const std::string&, const Record& record) override { seqs.push_back(record.seq); }
+    void on_live(const std::string&, const Record&) override {}
+    void on_placement(const wire::Placement&) override {}
+    void on_lost(const std::string&) override {}
+  } slow;
+  Rig rig;
+  rig.telemetry.emplace(rig.clock, rig.log, slow, nullptr, &rig.queue);
+  rig.hello("a");
+  rig.send("a", 1, 3);
+  int rests = 0;
+  while (const auto rest = rig.telemetry->take_rest()) {
+    ++rests;
+    rig.telemetry->receive({"a", {Role::agent, "n1"}, *rest});
+  }
+  CHECK(rests == 2);
+  CHECK(slow.seqs == std::vector<std::uint64_t>{1, 2, 3});
+  CHECK(rig.telemetry->figures().duplicates == 0);
+  CHECK(acked(rig.commit(3)) == 3);
 }

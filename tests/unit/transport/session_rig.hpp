@@ -114,7 +114,9 @@ struct Rig {
     got = std::move(rest);
     return all;
   }
-  void say(const wire::Message& message) { REQUIRE(server->send(route, wire::encode(message))); }
+  void say(const wire::Message& message) {
+    REQUIRE(server->send(route, wire::encode(message)) == transport::Sent::yes);
+  }
   void greet(const wire::Welcome& with) {
     REQUIRE(next<wire::Hello>());
     say(with);

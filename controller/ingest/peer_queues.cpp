@@ -1,0 +1,116 @@
+#include "controller/ingest/peer_queues.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wattle::controller {
+namespace {
+
+// What a peer owes beyond is forgiven: it must come to an end.
+constexpr Duration kMostOwed = std::chrono::seconds(30);
+constexpr double kMemory_s = 10;
+constexpr double kForgotten_s = 1e-6;
+
+std::size_t cost(const transport::Incoming& message) { return sizeof(PeerQueues::Waiting) + message.bytes.size(); }
+
+double since_the_beginning(MonoTime now) { return static_cast<double>(to_ns(now)) * 1e-9 / kMemory_s; }
+
+double log_of_sum(double a, double b) {
+  const double more = std::max(a, b), less = std::min(a, b);
+  return std::isinf(less) ? more : more + std::log1p(std::exp(less - more));
+}
+
+}  // namespace
+
+bool PeerQueues::push(transport::Incoming&& message, MonoTime now) {
+  const std::string name = message.identity.user_id();
+  Peer& peer = peers_[name];
+  const std::size_t bytes = cost(message);
+  const std::size_t free = limits_.all_bytes - std::min(limits_.all_bytes, bytes_);
+  const std::size_t most = std::min(limits_.bytes, free / 4);
+  if (!peer.waiting.empty() && (peer.waiting.size() >= limits_.messages || peer.bytes + bytes > most)) return false;
+  peer.waiting.push_back({std::move(message), now});
+  peer.bytes += bytes;
+  bytes_ += bytes;
+  ++messages_;
+  if (!peer.turn) queue_up(name, peer);
+  return true;
+}
+
+// After every change of what its place in the order depends on.
+void PeerQueues::queue_up(const std::string& name, Peer& peer) {
+  if (peer.turn) order_.erase(*peer.turn);
+  peer.turn.reset();
+  if (!peer.waiting.empty()) peer.turn = order_.insert({peer.used, peer.waiting.front().since, name}).first;
+}
+
+void PeerQueues::count_out(Peer& peer, const transport::Incoming& message) {
+  peer.bytes -= cost(message);
+  bytes_ -= cost(message);
+  --messages_;
+}
+
+std::set<PeerQueues::Turn>::iterator PeerQueues::first(MonoTime now) const {
+  return std::find_if(order_.begin(), order_.end(),
+                      [&](const Turn& turn) { return peers_.at(turn.name).paid_at - now <= limits_.tolerance; });
+}
+
+std::optional<PeerQueues::Waiting> PeerQueues::next(MonoTime now) {
+  const auto turn = first(now);
+  if (turn == order_.end()) return std::nullopt;
+  const std::string name = turn->name;
+  Peer& peer = peers_.at(name);
+  Waiting waiting = std::move(peer.waiting.front());
+  peer.waiting.pop_front();
+  count_out(peer, waiting.message);
+  queue_up(name, peer);
+  return waiting;
+}
+
+void PeerQueues::put_back(Waiting&& waiting) {
+  const std::string name = waiting.message.identity.user_id();
+  Peer& peer = peers_[name];
+  const std::size_t bytes = cost(waiting.message);
+  peer.waiting.push_front(std::move(waiting));
+  peer.bytes += bytes;
+  bytes_ += bytes;
+  ++messages_;
+  queue_up(name, peer);
+}
+
+void PeerQueues::pause(const transport::Identity& who, MonoTime until) {
+  Peer& peer = peers_[who.user_id()];
+  peer.paid_at = std::max(peer.paid_at, until + limits_.tolerance);
+}
+
+void PeerQueues::charge(const transport::Identity& who, Duration used, MonoTime now) {
+  const std::string name = who.user_id();
+  Peer& peer = peers_[name];
+  const auto paid = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(used) / limits_.share));
+  peer.paid_at = std::min(std::max(peer.paid_at, now) + paid, now + kMostOwed);
+  if (used > Duration{0}) peer.used = log_of_sum(peer.used, std::log(seconds(used)) + since_the_beginning(now));
+  queue_up(name, peer);
+}
+
+std::size_t PeerQueues::drop(const transport::Identity& who, const std::string& route) {
+  const std::string name = who.user_id();
+  const auto found = peers_.find(name);
+  if (found == peers_.end()) return 0;
+  Peer& peer = found->second;
+  const std::size_t dropped = std::erase_if(peer.waiting, [&](const Waiting& waiting) {
+    if (waiting.message.route != route) return false;
+    count_out(peer, waiting.message);
+    return true;
+  });
+  queue_up(name, peer);
+  return dropped;
+}
+
+void PeerQueues::expire(MonoTime now) {
+  std::erase_if(peers_, [&](const auto& item) {
+    const Peer& peer = item.second;
+    return peer.waiting.empty() && peer.paid_at <= now && peer.used - since_the_beginning(now) < std::log(kForgotten_s);
+  });
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,122 @@
+// What the loop says to asks and queries.
+#include <utility>
+
+#include "controller/limits.hpp"
+#include "controller/loop.hpp"
+
+namespace wattle::controller {
+
+using transport::Channel;
+
+wire::Message Loop::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
+  parts_.context.refusals().add(Channel::ask, reason, who.role);
+  if (const auto count = told_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
+    parts_.log.warn("peer refused", {{"endpoint", "ask"},
+                                     {"reason", to_string(reason)},
+                                     {"peer", who.user_id()},
+                                     {"subject", why.subject},
+                                     {"what", why.what},
+                                     {"count", *count}});
+  return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
+}
+
+std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming, Duration waited) {
+  using transport::Refused;
+  const transport::Identity& who = incoming.identity;
+  auto message = wire::decode(incoming.bytes);
+  if (!message)
+    return refuse(who, Refused::malformed,
+                  {Errc::malformed, message.error().subject, message.error().what, "find who sends it, or upgrade it"});
+  const wire::Kind kind = kind_of(*message);
+  const auto* query = std::get_if<wire::Query>(&*message);
+  const std::string_view what = query != nullptr ? std::string_view(query->what) : std::string_view();
+  if (const auto why = refused(Channel::ask, kind, what, who.role)) {
+    if (*why == Refused::kind)
+      return refuse(who, *why,
+                    {Errc::denied, std::string(to_string(kind)), "is not for the ask endpoint", "send Ask or Query"});
+    const Error error{Errc::denied, who.user_id(),
+                      "may not " + (query != nullptr ? "query " + query->what : std::string("ask for placements")),
+                      "allow the key with role " + transport::roles_text(Channel::ask, kind, what)};
+    wire::Message refusal = refuse(who, *why, error);
+    if (query == nullptr) return refusal;
+    return wire::Reply{query->request_id, false, {}, error.message()};
+  }
+  if (auto* ask = std::get_if<wire::Ask>(&*message)) return answer_ask(std::move(*ask), who, waited);
+  if (query->what.starts_with("model-")) {
+    models_.take(*query, who.user_id(), incoming.route);
+    return std::nullopt;
+  }
+  return answer_query(*query, who.user_id());
+}
+
+std::optional<wire::Message> Loop::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
+  if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) {  // nobody listens any more
+    ++roles_.of(who.role).dropped;
+    return std::nullopt;
+  }
+  shims_.asked(ask.pod_uid, parts_.clock.mono());
+  if (ask.candidates.size() <= kMaxCandidates) return decider_.ask(std::move(ask));
+  wire::Suggestion neutral;
+  neutral.request_id = ask.request_id;
+  neutral.reason = "more than " + std::to_string(kMaxCandidates) + " candidates";
+  neutral.scores.assign(ask.candidates.size(), 0);
+  parts_.context.refusals().add(Channel::ask, transport::Refused::malformed, who.role);
+  return neutral;
+}
+
+wire::Message Loop::answer_query(const wire::Query& query, const std::string& who) {
+  // Whoever listens to the feed may know where it begins.
+  if (query.what == "snapshot") return snapshot(query.request_id);
+  wire::Reply reply;
+  reply.request_id = query.request_id;
+  auto body = query.what == "confirm"             ? confirm(query.arguments)
+              : query.what == "shim"              ? beat(query.arguments, who)
+              : query.what.starts_with("policy-") ? parts_.governor.handle(query.what, query.arguments, who)
+                                                  : document(sources(), query.what, query.arguments);
+  reply.ok = body.has_value();
+  (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();
+  return reply;
+}
+
+wire::Snapshot Loop::snapshot(std::uint64_t request_id) {
+  const MonoTime now = parts_.clock.mono();
+  wire::Snapshot snapshot;
+  snapshot.request_id = request_id;
+  snapshot.epoch = epoch_;
+  snapshot.seq = feed_.state_seq();
+  for (const auto& [name, node] : state_.nodes()) {
+    snapshot.states.push_back(state_of(name, node, *state_.node_view(name), now));
+    if (snapshot.states.size() % kBreatheEvery == 0) breathe();
+  }
+  snapshot.board = board_of(decider_, parts_.networks);
+  snapshot.board.epoch = epoch_;
+  snapshot.board.seq = feed_.boards();
+  return snapshot;
+}
+
+Result<std::string> Loop::beat(const Arguments& facts, const std::string& who) {
+  WATTLE_CHECK(shims_.beat(who, facts, parts_.clock.mono()));
+  return std::string("{}");
+}
+
+Result<std::string> Loop::confirm(const Arguments& arguments) {
+  const auto pod = arguments.find("pod"), node = arguments.find("node");
+  if (pod == arguments.end() || node == arguments.end())
+    return fail(Errc::malformed, "confirm", "needs pod and node", "wattle confirm POD NODE");
+  if (state_.node(node->second) == nullptr)
+    return fail(Errc::not_found, "node " + node->second, "no agent of that name has said Hello",
+                "`wattle nodes` lists them");
+  std::string uid = pod->second;
+  if (state_.pod(uid) == nullptr) {
+    const LoggedDecision* entry = decider_.log().newest(pod->second);
+    if (entry == nullptr)
+      return fail(Errc::not_found, "pod " + pod->second, "nobody asked for it", "ask first, or give the pod's UID");
+    uid = entry->decision.pod_uid;
+  }
+  if (uid.empty())
+    return fail(Errc::malformed, "confirm", "the pod has no UID", "ask with a UID: placements are told apart by it");
+  decider_.placed(uid, node->second, true);
+  return std::string(R"({"confirmed": true})");
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,195 @@
+// Whose message is looked at next, and for how long: docs/fairness.md.
+#include <algorithm>
+#include <utility>
+
+#include "common/wire/codec.hpp"
+#include "controller/limits.hpp"
+#include "controller/loop.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using std::chrono::milliseconds;
+using transport::Channel;
+using transport::Incoming;
+using transport::Refused;
+using transport::Sent;
+constexpr int kReadAtOnce = 512;
+constexpr milliseconds kPoll{50};
+// A disk that is slow for a moment holds back who sends; agents take a controller for dead after 5 s.
+constexpr Duration kWaitForStore = std::chrono::seconds(2);
+// Whoever waits longer for an answer is asked whether he is still there; clients pass over a Pong.
+constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
+// An answer for which there is no room: how often that is looked at.
+constexpr Duration kUnreadPause = milliseconds(20);
+constexpr Duration kQueryAtMost = std::chrono::seconds(10);  // then its client has given it up
+constexpr Duration kBreathLasts = milliseconds(1);
+
+// When there may be more of what has a share of the time, and was used from `begun` on.
+MonoTime after(MonoTime begun, Duration used) {
+  return begun + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(used) / kQueriesShare));
+}
+
+}  // namespace
+
+void Loop::reply(const std::string& route, const wire::Message& message) {
+  answers_.send(route, wire::encode(message));
+}
+
+Duration Loop::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed) {
+  const MonoTime now = parts_.clock.mono();
+  const Duration used = std::max(Duration{0}, now - begun - (breathed_ - breathed));
+  queue.charge(peer, used, now);
+  roles_.of(peer.role).used += used;
+  return used;
+}
+
+void Loop::read_asks() {
+  const MonoTime until = parts_.clock.mono() + kBreathLasts;
+  for (int i = 0; i < kReadAtOnce && (i == 0 || parts_.clock.mono() < until); ++i) {
+    auto incoming = ask_socket_.receive();
+    if (!incoming) return;
+    ++roles_.of(incoming->identity.role).messages;
+    const auto head = wire::peek(incoming->bytes);
+    PeerQueues& queue = head && head->kind == wire::Kind::query ? queries_ : asks_;
+    if (!queue.push(std::move(*incoming), parts_.clock.mono())) say_busy(*incoming, head);
+  }
+}
+
+void Loop::say_busy(const Incoming& incoming, const std::optional<wire::Head>& head) {
+  constexpr const char* kWhat = "more of its questions wait than one peer may have";
+  wire::Message refusal = refuse(incoming.identity, Refused::busy,
+                                 {Errc::unavailable, incoming.identity.user_id(), kWhat, "ask more slowly"});
+  // Told apart by its number where there is one: a Refusal would be taken for the answer to the next.
+  if (head && head->kind == wire::Kind::query)
+    refusal = wire::Reply{head->first, false, {}, std::string("busy: ") + kWhat};
+  if (head && head->kind == wire::Kind::ask) {
+    wire::Suggestion neutral;
+    neutral.request_id = head->first;
+    neutral.reason = std::string("busy: ") + kWhat;
+    refusal = std::move(neutral);
+  }
+  reply(incoming.route, refusal);
+}
+
+bool Loop::serve_ask() {
+  const MonoTime begun = parts_.clock.mono();
+  const auto waiting = asks_.next(begun);
+  if (!waiting) return false;
+  const Incoming& incoming = waiting->message;
+  if (const auto message = answer(incoming, begun - waiting->since)) reply(incoming.route, *message);
+  charge(asks_, incoming.identity, begun, breathed_);
+  return true;
+}
+
+void Loop::serve_asks(Duration slice) {
+  const MonoTime until = parts_.clock.mono() + slice;
+  while (serve_ask() && parts_.clock.mono() < until) {
+  }
+  breathed_at_ = parts_.clock.mono();
+}
+
+void Loop::breathe() {
+  const MonoTime begun = parts_.clock.mono();
+  if (begun - breathed_at_ < kBreath) return;
+  read_asks();
+  serve_asks(kBreathLasts);
+  documents_wait_ = parts_.mailbox.run(false);
+  breathed_ += parts_.clock.mono() - begun;
+}
+
+// What is not read holds back its senders, by TCP; what is read and cannot be kept ends their sessions.
+bool Loop::store_is_behind() {
+  if (parts_.store == nullptr || !parts_.store->half_full()) {
+    store_full_since_.reset();
+    return false;
+  }
+  const MonoTime now = parts_.clock.mono();
+  if (!store_full_since_) store_full_since_ = now;
+  return now - *store_full_since_ < kWaitForStore;
+}
+
+void Loop::read_telemetry() {
+  for (int i = 0; i < kReadAtOnce; ++i) {
+    auto incoming = telemetry_socket_.receive();
+    if (!incoming) return;
+    RoleFigures::Role& role = roles_.of(incoming->identity.role);
+    ++role.messages;
+    if (!telemetry_.expects(*incoming)) {
+      ++role.dropped;
+    } else if (!records_.push(std::move(*incoming), parts_.clock.mono())) {
+      // What it has not seen acknowledged it keeps, and sends again.
+      for (const wire::Message& refusal : telemetry_.refuse_busy(*incoming))
+        telemetry_socket_.send(incoming->route, wire::encode(refusal));
+      role.dropped += records_.drop(incoming->identity, incoming->route);
+    }
+    breathe();
+  }
+}
+
+void Loop::serve_telemetry() {
+  const MonoTime until = parts_.clock.mono() + kSlice;
+  for (MonoTime begun = parts_.clock.mono(); begun < until; begun = parts_.clock.mono()) {
+    auto waiting = records_.next(begun);
+    if (!waiting) return;
+    Incoming& incoming = waiting->message;
+    const Duration breathed = breathed_;
+    message_until_ = begun + kSlice;
+    for (const wire::Message& message : telemetry_.receive(incoming))
+      telemetry_socket_.send(incoming.route, wire::encode(message));
+    const transport::Identity peer = incoming.identity;
+    if (auto rest = telemetry_.take_rest()) {
+      incoming.bytes = std::move(*rest);
+      records_.put_back(std::move(*waiting));
+    }
+    charge(records_, peer, begun, breathed);
+    breathe();
+  }
+}
+
+void Loop::serve_query() {
+  const MonoTime begun = parts_.clock.mono();
+  if (begun < next_query_at_) return;
+  auto waiting = queries_.next(begun);
+  if (!waiting) return;
+  const Incoming& incoming = waiting->message;
+  const Duration waited = begun - waiting->since;
+  if (waited > kQueryAtMost) return say_busy(incoming, wire::peek(incoming.bytes));
+  RoleFigures::Role& role = roles_.of(incoming.identity.role);
+  Sent there = answers_.waits(incoming.route) ? Sent::full : Sent::yes;
+  if (there == Sent::yes && waited > kAskWhetherThere)
+    there = ask_socket_.send(incoming.route, wire::encode(wire::Pong{}));
+  if (there == Sent::gone) {
+    role.dropped += 1 + queries_.drop(incoming.identity, incoming.route);
+    return;
+  }
+  if (there == Sent::full) {  // who does not read gets no more
+    queries_.pause(incoming.identity, begun + kUnreadPause);
+    queries_.put_back(std::move(*waiting));
+    return;
+  }
+  const Duration breathed = breathed_;
+  if (const auto message = answer(incoming, waited)) reply(incoming.route, *message);
+  const Duration used = charge(queries_, incoming.identity, begun, breathed);
+  next_query_at_ = after(begun, used);
+}
+
+void Loop::serve_http() {
+  const MonoTime begun = parts_.clock.mono();
+  const Duration breathed = breathed_;
+  const bool document = begun >= next_document_at_;
+  documents_wait_ = parts_.mailbox.run(document);
+  if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (breathed_ - breathed));
+}
+
+std::chrono::milliseconds Loop::patience(bool more, bool wait) const {
+  const MonoTime now = parts_.clock.mono();
+  if (more || asks_.ready(now) || (!wait && records_.ready(now))) return milliseconds(0);
+  if (!answers_.empty()) return milliseconds(1);
+  Duration left = kPoll;
+  if (queries_.ready(now)) left = std::min(left, next_query_at_ - now);
+  if (documents_wait_) left = std::min(left, next_document_at_ - now);
+  return std::max(std::chrono::ceil<milliseconds>(left), milliseconds(0));
+}
+
+}  // namespace wattle::controller

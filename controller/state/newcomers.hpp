@@ -1,0 +1,42 @@
+// newcomers: how many names of workloads that were never heard of a node may bring. Each takes a place in the ledger for good.
+// Bounds   `burst` at once, kNewPerS for ever; as many names of late are remembered twice, so that one is counted once
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "common/clock.hpp"
+
+namespace wattle::controller {
+
+class Newcomers {
+ public:
+  static constexpr double kNewPerS = 4;
+  explicit Newcomers(std::size_t burst) : burst_(burst), room_(static_cast<double>(burst)) {}
+
+  // How many may come now.
+  std::size_t room(MonoTime now) {
+    if (now > at_) room_ = std::min(static_cast<double>(burst_), room_ + seconds(now - at_) * kNewPerS);
+    at_ = std::max(at_, now);
+    return static_cast<std::size_t>(room_);
+  }
+  bool knows(const std::string& name) const { return now_.contains(name) || before_.contains(name); }
+  void note(const std::string& name) {
+    if (knows(name)) return;
+    room_ = std::max(0.0, room_ - 1);
+    if (now_.size() >= burst_) before_ = std::exchange(now_, {});
+    now_.insert(name);
+  }
+
+ private:
+  std::size_t burst_;
+  double room_;
+  MonoTime at_{};
+  std::unordered_set<std::string> now_, before_;
+};
+
+}  // namespace wattle::controller

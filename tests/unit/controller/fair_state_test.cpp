@@ -1,0 +1,222 @@
+// What one node's agent may make of the state: work that grows with what it tells, and caps that lose no joule.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <numeric>
+#include <set>
+
+#include "tests/unit/controller/decider_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+MonoTime at_s(std::int64_t s) { return mono_from_ns(s * kSecondNs); }
+
+placement::PodSpec spec(const std::string& uid, double cores, double bytes = 1e9) {
+  placement::PodSpec pod;
+  pod.uid = uid;
+  pod.app = "web";
+  pod.request = {cores, bytes};
+  return pod;
+}
+
+Record record_of(std::uint64_t seq, std::size_t first, std::size_t pods) {
+  Record record = record_at(seq);
+  for (std::size_t i = first; i < first + pods; ++i)
+    record.workloads.push_back(pod_values("pod-" + std::to_string(i), 1000 + i));
+  return record;
+}
+
+std::uint64_t joules_of(const Record& record) {
+  return std::accumulate(
+      record.workloads.begin(), record.workloads.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const WorkloadValues& values) { return sum + values.energy_uj.value_or(0); });
+}
+
+// Steps that it takes to show so many new pods.
+std::uint64_t steps_for(std::size_t pods) {
+  ClusterState state(30s);
+  state.greet(hello_of("n1"));
+  const RecordNews news = state.apply("n1", record_of(1, 0, pods), at_s(1));
+  REQUIRE(news.appeared.size() == pods);
+  for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, at_s(1));
+  CHECK(state.node_view("n1")->pods == pods);
+  return state.steps();
+}
+
+}  // namespace
+
+TEST_CASE("binding a pod looks at that pod, not at all pods of its node") {
+  const std::uint64_t few = steps_for(250), many = steps_for(2000);
+  CHECK(many <= 8 * few + 100);
+  CHECK(many <= 2000 * 8);
+}
+
+TEST_CASE("an interval of many parts is looked through once, not once for each part") {
+  ClusterState state(30s);
+  state.greet(hello_of("n1"));
+  constexpr std::size_t kParts = 100;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    Record record = record_of(1 + part, part * 20, 20);
+    record.part = part;
+    record.parts = kParts;
+    const RecordNews news = state.apply("n1", record, at_s(1));
+    CHECK(news.appeared.size() >= (part + 1 < kParts ? 20 : 0));
+    for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, at_s(1));
+  }
+  CHECK(state.node("n1")->pods.size() == 20 * kParts);
+  CHECK(state.steps() <= 20 * kParts * 10);
+}
+
+TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, to the last bit") {
+  CHECK(rc::check("sums", [] {
+    ClusterState state(30s);
+    state.greet(hello_of("n1"));
+    state.greet(hello_of("n2"));
+    for (int i = 0; i < 120; ++i) {
+      const std::string uid = "p" + std::to_string(*rc::gen::inRange(0, 12));
+      const std::string node = *rc::gen::inRange(0, 2) == 0 ? "n1" : "n2";
+      const double cores = *rc::gen::inRange(1, 64) * 0.1;
+      switch (*rc::gen::inRange(0, 7)) {
+        case 0:
+          state.ask(spec(uid, cores), 1, true, at_s(i));
+          break;
+        case 1:
+          state.fly(uid, node, at_s(i));
+          break;
+        case 2:
+          state.bind(uid, node, false, at_s(i));
+          break;
+        case 3:
+          state.unbind(uid, node);
+          break;
+        case 4:
+          state.describe(spec(uid, cores, 3e8));
+          break;
+        case 5:
+          state.land(uid);
+          break;
+        default:
+          state.expire(at_s(i));
+      }
+      for (const char* name : {"n1", "n2"}) {
+        const Node& here = *state.node(name);
+        const placement::NodeView& seen = *state.node_view(name);
+        const auto tenths = [&](const std::set<std::string>& uids, auto value) {
+          std::int64_t sum = 0;
+          for (const std::string& pod : uids) sum += std::llround(value(state.pod(pod)->spec) * 1e9);
+          return static_cast<double>(sum) / 1e9;
+        };
+        const auto cores_of = [](const placement::PodSpec& pod) { return pod.request.cpu_cores; };
+        RC_ASSERT(seen.pods == here.pods.size());
+        RC_ASSERT(seen.requested.cpu_cores == tenths(here.pods, cores_of));
+        RC_ASSERT(seen.in_flight == here.in_flight.size());
+        RC_ASSERT(seen.in_flight_request.cpu_cores == tenths(here.in_flight, cores_of));
+        RC_ASSERT(seen.unsettled == here.unsettled.size());
+        RC_ASSERT(seen.unsettled_cpu_cores ==
+                  tenths(here.unsettled, [](const placement::PodSpec& pod) { return placement::demand_cores(pod); }));
+      }
+    }
+  }));
+}
+
+TEST_CASE("workloads beyond a node's share become one, and no microjoule is lost") {
+  ClusterState state(30s);
+  state.greet(hello_of("n1"));
+  Record record = record_of(1, 0, 10'000);
+  for (std::size_t i = 0; i < record.workloads.size(); ++i) record.workloads[i].energy_uj = 1 + i * 7919;
+  const std::uint64_t before = joules_of(record);
+  CHECK(state.fold("n1", record, at_s(1)) == 10'000 - (kMaxWorkloads - 1));
+  CHECK(record.workloads.size() == kMaxWorkloads);
+  CHECK(record.workloads.back().name == kOthers);
+  CHECK(joules_of(record) == before);
+  state.apply("n1", record, at_s(1));
+  CHECK(state.node("n1")->workloads.size() == kMaxWorkloads);
+  // The same again: who has a place keeps it.
+  Record again = record_of(2, 0, 10'000);
+  CHECK(state.fold("n1", again, at_s(2)) == 10'000 - (kMaxWorkloads - 1));
+  CHECK(again.workloads.front().name == "pod-0");
+  state.apply("n1", again, at_s(2));
+  CHECK(state.node("n1")->workloads.size() == kMaxWorkloads);
+}
+
+TEST_CASE("names that come and go without end are folded too: each would stay in the ledger") {
+  ClusterState state(30s);
+  state.greet(hello_of("n1"));
+  std::set<std::string> names;
+  std::uint64_t told = 0, kept = 0;
+  constexpr std::size_t kEach = 500, kRecords = 200;
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    Record record = record_of(1 + i, i * kEach, kEach);
+    for (WorkloadValues& values : record.workloads) values.ended = true;
+    told += joules_of(record);
+    state.fold("n1", record, at_s(static_cast<std::int64_t>(i)));
+    kept += joules_of(record);
+    for (const WorkloadValues& values : record.workloads) names.insert(values.name);
+    state.apply("n1", record, at_s(static_cast<std::int64_t>(i)));
+  }
+  CHECK(kept == told);
+  CHECK(names.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(Newcomers::kNewPerS) + 1);
+  CHECK(names.size() >= kMaxWorkloads);
+}
+
+TEST_CASE("a node as others are is not folded, over a day of pods that come and go") {
+  ClusterState state(30s);
+  state.greet(hello_of("n1"));
+  std::uint64_t seq = 0;
+  for (std::int64_t minute = 0; minute < 24 * 60; ++minute) {
+    Record record = record_of(++seq, static_cast<std::size_t>(minute) * 20, 100);  // 20 new ones a minute
+    CHECK(state.fold("n1", record, at_s(60 * minute)) == 0);
+    state.apply("n1", record, at_s(60 * minute));
+  }
+}
+
+TEST_CASE("records of an hour ago that name what has gone since are not folded") {
+  ClusterState state(30s);
+  state.greet(hello_of("n1"));
+  Record now = record_of(4000, 0, 10);
+  state.apply("n1", now, at_s(1), true);  // ahead of its turn
+  for (std::uint64_t seq = 1; seq < 3600; ++seq) {
+    Record late = record_of(seq, 1000, 50);
+    CHECK(state.fold("n1", late, at_s(2)) == 0);
+    state.apply("n1", late, at_s(2));
+  }
+}
+
+TEST_CASE("a thousandth pod that an agent tells of is bound, the one beyond the node's share is not, and counted") {
+  DeciderRig rig(ModeSetting{Mode::live});
+  rig.begin();
+  for (std::size_t i = 0; i < kMaxPods + 5; ++i) rig.decider->placed("pod-" + std::to_string(i), "n1", false);
+  CHECK(rig.state.node("n1")->pods.size() == kMaxPods);
+  CHECK(rig.decider->figures().placements_beyond == 5);
+  CHECK(rig.decider->bound("pod-x", "n1", true));  // an API server is believed
+  CHECK(rig.decider->placed("pod-y", "n2", false));
+}
+
+TEST_CASE("pods that were asked for and never came are kept up to a number, the newest") {
+  ClusterState state(30s);
+  for (std::size_t i = 0; i < kMaxAsked + 10; ++i)
+    state.ask(spec("p" + std::to_string(i), 1), i, false, at_s(static_cast<std::int64_t>(i / 100)));
+  CHECK(state.pods().size() == kMaxAsked);
+  CHECK(state.asks_forgotten() == 10);
+  CHECK(state.pod("p0") == nullptr);
+  CHECK(state.pod("p" + std::to_string(kMaxAsked)) != nullptr);
+}
+
+TEST_CASE("outcomes of many pods of one node are joined in one look at the record") {
+  DeciderRig rig(ModeSetting{Mode::live});
+  rig.begin();
+  std::vector<std::string> uids;
+  for (int i = 0; i < 50; ++i) {
+    uids.push_back("p" + std::to_string(i));
+    rig.decider->ask(ask_for(uids.back(), {"n1", "n2"}));
+  }
+  rig.tick(uids);
+  for (int i = 0; i < 5; ++i) rig.tick(uids);
+  CHECK(rig.decider->figures().outcomes == 50);
+  CHECK(rig.decider->figures().outcomes_lost == 0);
+}

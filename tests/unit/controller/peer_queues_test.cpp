@@ -1,0 +1,243 @@
+#include "controller/ingest/peer_queues.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <map>
+
+#include "common/dir.hpp"
+#include "controller/ingest/unsent.hpp"
+#include "controller/limits.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "tests/places.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+using transport::Incoming;
+using transport::Role;
+using transport::Sent;
+
+namespace {
+
+Incoming from(const std::string& name, std::size_t bytes = 100, const std::string& route = "r") {
+  return {route, {Role::agent, name}, std::string(bytes, 'x'), "key"};
+}
+
+struct Rig {
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  PeerQueues queues;
+  explicit Rig(PeerLimits limits) : queues(limits) {}
+  bool push(const std::string& name, std::size_t bytes = 100) { return queues.push(from(name, bytes), clock.mono()); }
+  // Whose message was looked at, for that long; empty: nobody's turn.
+  std::string serve(Duration takes) {
+    const auto waiting = queues.next(clock.mono());
+    if (!waiting) return {};
+    clock.advance(takes);
+    queues.charge(waiting->message.identity, takes, clock.mono());
+    return waiting->message.identity.name;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a peer's burst delays another's message by one message at most") {
+  Rig rig(kAskLimits);
+  for (int i = 0; i < 200; ++i) REQUIRE(rig.push("flood"));
+  for (int round = 0; round < 50; ++round) {
+    CHECK(rig.serve(3ms) == "flood");
+    REQUIRE(rig.push("scheduler"));  // comes while the flood's is looked at
+    CHECK(rig.serve(1ms) == "scheduler");
+    CHECK(rig.serve(3ms) == "flood");
+  }
+}
+
+TEST_CASE("twenty that flood without end cost a light one a message of one of them, not of each") {
+  Rig rig(kAskLimits);
+  std::map<std::string, int> served;
+  for (int turn = 0; turn < 2000; ++turn) {
+    for (int i = 0; i < 20; ++i) rig.push("flood-" + std::to_string(i));
+    if (turn >= 100 && turn % 10 == 9) {  // at first nobody has used anything
+      REQUIRE(rig.push("scheduler"));
+      CHECK(rig.serve(500us) == "scheduler");
+    }
+    ++served[rig.serve(2ms)];
+  }
+  // And among themselves they are equals.
+  for (int i = 0; i < 20; ++i) CHECK(served["flood-" + std::to_string(i)] == doctest::Approx(100).epsilon(0.1));
+}
+
+TEST_CASE("who used more than his tolerance waits, and has his share in the long run") {
+  Rig rig(kTelemetryLimits);
+  Duration used{};
+  const MonoTime begun = rig.clock.mono();
+  while (rig.clock.mono() - begun < 60s) {
+    rig.push("greedy");
+    if (rig.serve(10ms) == "greedy")
+      used += 10ms;
+    else
+      rig.clock.advance(1ms);
+  }
+  CHECK(seconds(used) <=
+        60 * kTelemetryLimits.share + seconds(kTelemetryLimits.tolerance) * kTelemetryLimits.share + 0.02);
+  CHECK(seconds(used) >= 60 * kTelemetryLimits.share);
+}
+
+TEST_CASE("an agent that tells what agents tell never waits for its own sake") {
+  Rig rig(kTelemetryLimits);
+  for (int s = 0; s < 600; ++s) {
+    REQUIRE(rig.push("n1"));
+    CHECK(rig.serve(1ms) == "n1");
+    rig.clock.advance(999ms);
+  }
+}
+
+TEST_CASE("what waits is bounded for each peer and for all, and there is room for who comes") {
+  Rig rig({100, 10'000, 40'000, 1, 1h});
+  while (rig.push("a", 500)) {
+  }
+  CHECK(rig.queues.bytes() <= 10'000);
+  for (int i = 0; i < 100; ++i)
+    while (rig.push("flood-" + std::to_string(i), 500)) {
+    }
+  // A hundred have one each at least; more than that fits no more, and it is not the first who had it all.
+  CHECK(rig.queues.bytes() <= 40'000 + 100 * 1000);
+  CHECK(rig.push("scheduler", 500));
+  CHECK(!rig.push("scheduler", 500));
+  Rig many({3, 10'000, 40'000, 1, 1h});
+  for (int i = 0; i < 3; ++i) CHECK(many.push("a", 1));
+  CHECK(!many.push("a", 1));
+}
+
+TEST_CASE("a message that finds no room is as it was") {
+  Rig rig({1, 10'000, 40'000, 1, 1h});
+  REQUIRE(rig.push("a"));
+  Incoming second = from("a", 7, "route");
+  CHECK(!rig.queues.push(std::move(second), rig.clock.mono()));
+  CHECK(second.bytes == "xxxxxxx");
+  CHECK(second.route == "route");
+}
+
+TEST_CASE("messages of one peer keep their order, and what came by a closed connection is dropped") {
+  Rig rig(kQueryLimits);
+  for (const char* route : {"a", "b", "a", "b"}) REQUIRE(rig.queues.push(from("cli", 10, route), rig.clock.mono()));
+  CHECK(rig.queues.drop({Role::agent, "cli"}, "a") == 2);
+  CHECK(rig.queues.messages() == 2);
+  CHECK(rig.queues.next(rig.clock.mono())->message.route == "b");
+  CHECK(rig.queues.next(rig.clock.mono())->message.route == "b");
+  CHECK(!rig.queues.next(rig.clock.mono()));
+  CHECK(rig.queues.bytes() == 0);
+  CHECK(rig.queues.drop({Role::agent, "cli"}, "a") == 0);
+}
+
+TEST_CASE("what is put back is its peer's next again, after a pause in which others are not kept waiting") {
+  Rig rig(kQueryLimits);
+  for (const char* route : {"a", "b"}) REQUIRE(rig.queues.push(from("stuck", 10, route), rig.clock.mono()));
+  auto first = rig.queues.next(rig.clock.mono());
+  REQUIRE(first);
+  rig.queues.pause(first->message.identity, rig.clock.mono() + 20ms);
+  rig.queues.put_back(std::move(*first));
+  CHECK(rig.queues.messages() == 2);
+  CHECK(!rig.queues.ready(rig.clock.mono()));
+  REQUIRE(rig.push("other"));
+  CHECK(rig.serve(0ms) == "other");
+  rig.clock.advance(20ms);
+  CHECK(rig.queues.next(rig.clock.mono())->message.route == "a");
+  CHECK(rig.queues.next(rig.clock.mono())->message.route == "b");
+  CHECK(rig.queues.bytes() == 0);
+}
+
+TEST_CASE("whoever neither waits nor owes is forgotten") {
+  Rig rig(kTelemetryLimits);
+  for (int i = 0; i < 10; ++i) rig.push("n" + std::to_string(i));
+  while (!rig.serve(1ms).empty()) {
+  }
+  CHECK(rig.queues.peers() == 10);
+  rig.clock.advance(2min);
+  rig.queues.expire(rig.clock.mono());
+  CHECK(rig.queues.peers() == 0);
+}
+
+TEST_CASE("docs/fairness.md has the bounds that the code has") {
+  const auto dir = Dir::open_(tests::source_dir() + "/docs");
+  REQUIRE(dir);
+  const auto page = dir->read_file("fairness.md");
+  REQUIRE(page);
+  const auto has = [&](const std::string& row) {
+    CAPTURE(row);
+    CHECK(page->find(row) != std::string::npos);
+  };
+  const auto number = [](auto value) { return std::to_string(value); };
+  const auto waits = [&](const PeerLimits& limits) {
+    return "| a peer | " + number(limits.messages) + ", " + number(limits.bytes / kMiB) + " MiB of " +
+           number(limits.all_bytes / kMiB) + " MiB |";
+  };
+  const auto time = [&](const PeerLimits& limits) {
+    return "| a peer | " + number(std::lround(limits.share * 100)) + "% of the loop, " +
+           number(std::lround(seconds(limits.tolerance) * limits.share * 1e3)) + " ms at once |";
+  };
+  has("| asks that wait " + waits(kAskLimits));
+  has("| queries that wait " + waits(kQueryLimits));
+  has("| telemetry that waits " + waits(kTelemetryLimits));
+  has("| time for telemetry " + time(kTelemetryLimits));
+  has("| time for queries " + time(kQueryLimits));
+  has("| all | " + number(std::lround(kQueriesShare * 100)) + "% of the loop each |");
+  has("| candidates | an ask | " + number(kMaxCandidates) + " |");
+  has("| " + number(kAnswersQueue) + " in the library, " + number(Unsent::kMostBytes / kMiB) +
+      " MiB or one answer beside |");
+  has("| " + number(kAskQueue) + " on the ask socket, " + number(kTelemetryQueue) + " on telemetry |");
+  has("| workloads | a node | " + number(kMaxWorkloads) + " |");
+  has("| " + number(kMaxWorkloads) + " at once, " + number(std::lround(Newcomers::kNewPerS)) + " a second |");
+  has("| pods that agents tell of | a node | " + number(kMaxPods) + " |");
+  has("| pods asked for that are nowhere | all | " + number(kMaxAsked) + " |");
+}
+
+TEST_CASE("what goes in comes out, whatever comes and goes") {
+  CHECK(rc::check("counts hold", [] {
+    Rig rig({8, 2'000, 6'000, 0.1, 10s});
+    std::size_t in = 0, out = 0;
+    for (int i = 0; i < 200; ++i) {
+      const auto name = "p" + std::to_string(*rc::gen::inRange(0, 5));
+      const auto what = *rc::gen::inRange(0, 4);
+      if (what <= 1) in += rig.push(name, static_cast<std::size_t>(*rc::gen::inRange(1, 600))) ? 1 : 0;
+      if (what == 2) out += rig.serve(std::chrono::milliseconds(*rc::gen::inRange(0, 50))).empty() ? 0 : 1;
+      if (what == 3 && i % 20 == 0) out += rig.queues.drop({Role::agent, name}, "r");
+      RC_ASSERT(rig.queues.messages() == in - out);
+    }
+    rig.clock.advance(10min);
+    while (!rig.serve(0ms).empty()) ++out;
+    RC_ASSERT(in == out);
+    RC_ASSERT(rig.queues.bytes() == 0U);
+  }));
+}
+
+TEST_CASE("answers wait for a connection that does not read, as many as fit, in their order") {
+  std::map<std::string, std::vector<std::string>> sent;
+  std::map<std::string, Sent> state;
+  Unsent answers([&](const std::string& route, std::string_view bytes) {
+    if (state[route] == Sent::yes) sent[route].emplace_back(bytes);
+    return state[route];
+  });
+  answers.send("reads", "1");
+  state["stuck"] = Sent::full;
+  const std::string big(Unsent::kMostBytes / 2, 'x');
+  for (const char* text : {"1", "2"}) answers.send("stuck", text + big);
+  CHECK(answers.dropped() == 1);
+  answers.send("reads", "2");
+  CHECK(sent["reads"] == std::vector<std::string>{"1", "2"});
+  CHECK(answers.waits("stuck"));
+  answers.flush();
+  CHECK(answers.waits("stuck"));
+  state["stuck"] = Sent::yes;
+  answers.flush();
+  CHECK(sent["stuck"] == std::vector<std::string>{"1" + big});
+  CHECK(answers.empty());
+  state["stuck"] = Sent::full;
+  answers.send("stuck", "3");
+  state["stuck"] = Sent::gone;
+  answers.flush();
+  CHECK(answers.empty());
+}
