@@ -90,7 +90,7 @@ void Decider::take(const Standing& standing) {
     drift_.begin_anew();
   }
   options_.reward = standing.reward;
-  repeatable_.clear();  // an answer of before is no answer now
+  repeats_.clear();  // an answer of before is no answer now
   to_compare_.reset();
   drift_until_.reset();  // whatever changed, a rollback above all, is not explored against
   if (ranking_of(before) == ranking_of(standing)) return;
@@ -126,7 +126,7 @@ wire::Suggestion Decider::ask(wire::Ask ask) {
   } else if (ask.candidates.empty()) {
     answer.reason = "no candidates";
     ++figures_.neutral;
-  } else if (auto repeated = repeat(ask, now)) {
+  } else if (auto repeated = repeats_.find(ask, config_.repeat_within, now)) {
     ++figures_.repeated;
     answer = std::move(*repeated);
   } else {
@@ -134,24 +134,6 @@ wire::Suggestion Decider::ask(wire::Ask ask) {
   }
   answer.request_id = request_id;
   answer.mode = to_string(standing_.mode.mode);
-  return answer;
-}
-
-std::optional<wire::Suggestion> Decider::repeat(const wire::Ask& ask, MonoTime now) const {
-  const auto found = repeatable_.find(ask.pod_uid);
-  if (ask.pod_uid.empty() || found == repeatable_.end()) return std::nullopt;
-  const Repeatable& last = found->second;
-  if (now - last.at > config_.repeat_within || last.candidates.size() != ask.candidates.size()) return std::nullopt;
-  wire::Suggestion answer = last.suggestion;
-  if (last.candidates == ask.candidates) return answer;
-  std::unordered_map<std::string_view, std::int64_t> score_of;  // in another order
-  for (std::size_t i = 0; i < last.candidates.size(); ++i)
-    score_of.emplace(last.candidates[i], last.suggestion.scores[i]);
-  for (std::size_t i = 0; i < ask.candidates.size(); ++i) {
-    const auto score = score_of.find(ask.candidates[i]);
-    if (score == score_of.end()) return std::nullopt;
-    answer.scores[i] = score->second;
-  }
   return answer;
 }
 
@@ -205,7 +187,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);
     if (advice.top) remember(id, advice, spec.uid, arm, now);
-    repeatable_[spec.uid] = {now, std::move(advice.candidates), answer};
+    repeats_.keep(spec.uid, std::move(advice.candidates), answer, now);
   }
   log_.add(std::move(entry));
   changed_.insert(id);
@@ -284,7 +266,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
     }
     forget(open);
   }
-  repeatable_.erase(pod_uid);
+  repeats_.forget(pod_uid);
   windows_.try_emplace(id, id, spec, node, row, now, config_.settle_window, std::move(*begun), arm);
   windows_of_[node].emplace(pod_uid, id);
   return true;
@@ -317,7 +299,7 @@ void Decider::expire() {
     if (window.over(now)) over.push_back(id);
   settle(over, now);
   refresh(now);
-  std::erase_if(repeatable_, [&](const auto& item) { return now - item.second.at > config_.repeat_within; });
+  repeats_.expire(config_.repeat_within, now);
   for (auto open = open_.begin(); open != open_.end();)
     open = now - open->second.at > kForgetOpenAfter ? forget(open) : std::next(open);
 }

@@ -29,6 +29,7 @@
 #include "controller/decisions/decision_log.hpp"
 #include "controller/decisions/news.hpp"
 #include "controller/decisions/q_error.hpp"
+#include "controller/decisions/repeats.hpp"
 #include "controller/decisions/settle.hpp"
 #include "controller/modes/rivals.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -130,11 +131,6 @@ class Decider {
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
 
  private:
-  struct Repeatable {
-    MonoTime at{};
-    std::vector<std::string> candidates;
-    wire::Suggestion suggestion;
-  };
   struct Open {  // decided, not seen placed yet
     models::Observation observation;
     std::vector<std::size_t> node;  // of each row; rows of the state stay
@@ -152,7 +148,6 @@ class Decider {
 
   using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
 
-  std::optional<wire::Suggestion> repeat(const wire::Ask& ask, MonoTime now) const;
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
   void remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid, std::optional<ArmNow> arm,
                 MonoTime now);
@@ -221,7 +216,7 @@ class Decider {
   DecisionLog log_;
   DeciderFigures figures_;
   std::uint64_t next_id_, takes_ = 0;
-  std::map<std::string, Repeatable> repeatable_;  // by pod UID
+  Repeats repeats_;
   OpenDecisions open_;
   std::size_t open_rows_ = 0;
   std::map<std::uint64_t, SettleWindow> windows_;                                                    // by decision

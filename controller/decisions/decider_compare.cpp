@@ -85,7 +85,7 @@ void Decider::contend(const ToCompare& what, const placement::ClusterView& view,
                                   contest_planner_);
   const double behind = contest_.mean();
   if (!figure || !contest_.add(*figure)) return;
-  repeatable_.clear();
+  repeats_.clear();
   const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +
                            std::to_string(contest_.blocks()) + " blocks of decisions";
   if (contest_.left_out()) {
@@ -136,7 +136,7 @@ Status Decider::restore_contest(std::string_view text) {
   contest_from_ = kept.network;
   contest_restored_ = true;
   left_out_why_ = kept.state.left_out ? kept.why : std::string();
-  repeatable_.clear();
+  repeats_.clear();
   return {};
 }
 

@@ -43,7 +43,7 @@ void Decider::described(const placement::PodSpec& pod) {
 
 void Decider::deleted(const std::string& pod_uid) {
   elsewhere(pod_uid);
-  repeatable_.erase(pod_uid);
+  repeats_.forget(pod_uid);
   state_.bury(pod_uid, clock_.mono());
 }
 
