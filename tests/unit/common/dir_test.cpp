@@ -132,11 +132,12 @@ TEST_CASE("what is no file is told at once, and nothing waits for it") {
   REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
   const auto root = Dir::open_(temp.path());
   REQUIRE(root);
-  for (const auto& [name, what] : {std::pair{"fifo", "is a FIFO, no file"},
-                                   {"folder", "is a directory, no file"},
-                                   {"socket", "is a socket, no file"}}) {
+  for (const auto& is : {std::pair{"fifo", "is a FIFO, no file"},
+                         {"folder", "is a directory, no file"},
+                         {"socket", "is a socket, no file"}}) {
+    const std::string name = is.first, what = is.second;
     CAPTURE(name);
-    for (const Error& error : {root->read_file(name).error(), root->open_fd(name).error(),
+    for (const Error& error : {root->read_file(name).error(), root->open_fd(name.c_str()).error(),
                                read_file(temp.file(name)).error(), check_regular(temp.file(name)).error()}) {
       CHECK(error.code == Errc::malformed);
       CHECK(error.subject == temp.file(name));

@@ -226,9 +226,9 @@ TEST_CASE("six hundred pods while the controller is gone leave no node above its
     CHECK(place("p" + std::to_string(i)).source == Source::board);
   }
   std::uint64_t all = 0;
-  for (const auto& [node, count] : given) {
-    CHECK_MESSAGE(count <= kCap, node);
-    all += count;
+  for (const auto& of : given) {
+    CHECK_MESSAGE(of.second <= kCap, of.first);
+    all += of.second;
   }
   CHECK(all == 605);
   for (int i = 600; i < 795; ++i) place("p" + std::to_string(i));
