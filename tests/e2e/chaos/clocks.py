@@ -66,6 +66,7 @@ def jumping_clocks(cluster, report, dice, kills):
     far = 400 * 86400
     clocks["controller"].set(far)
     clocks["a1"].set(far)
+    time.sleep(1.1)  # an agent that comes again within a second is welcomed without a line
     cluster.kill("a1")
     cluster.start("a1")
     cluster.wait_ingesting(("a1",))
