@@ -4,6 +4,8 @@ ids, subscriptions without number, connections without number, a key that was re
 the controller's memory stays, and an agent beside them misses nothing."""
 import pathlib
 import re
+import socket
+import struct
 import sys
 import time
 
@@ -95,6 +97,30 @@ def broken_frames(siege):
     check("half frames hold no more than a message may have", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
     for peer in half:
         peer.close()
+    before = siege.memory_mib()
+    half = [siege.peer("ask", "reader", b"DEALER") for _ in range(60)]
+    ended = sum(ends(peer, lambda p: p.half(b"x" * (MIB - 1000), of=MIB), 0.1) for peer in half)
+    check("nor do many of one key hold more than it may", siege.memory_mib() - before < 40, f"{siege.memory_mib() - before:.0f} MiB more")
+    check("those beyond are ended, and counted", ended >= 60 - 32 and siege.counted("ask", "unread", "reader", 60 - 32), ended)
+    for peer in half:
+        peer.close()
+
+
+def strangers(siege):
+    """Who shows no key at all."""
+    for endpoint in ("telemetry", "ask", "feed"):
+        with socket.create_connection(("127.0.0.1", getattr(siege.house, endpoint)), timeout=10) as stranger:
+            stranger.sendall(zmtp.GREETING + bytes([6]) + struct.pack(">Q", MIB) + b"\x05HELLO")
+            said = b""
+            try:
+                while piece := stranger.recv(4096):
+                    said += piece
+                ended = True
+            except ConnectionError:
+                ended = True
+            except TimeoutError:
+                ended = False
+        check(f"{endpoint}: a stranger's frame that is larger than a handshake's ends the connection", ended, said)
 
 
 def routing_ids(siege):
@@ -171,7 +197,7 @@ def main():
         house.start_controller()
         house.start_agent()
         wait_until("the agent is connected", house.connected)
-        for attack in (unfinished_messages, broken_frames, routing_ids, many_connections, subscriptions, revoked_keys):
+        for attack in (unfinished_messages, broken_frames, strangers, routing_ids, many_connections, subscriptions, revoked_keys):
             attack(siege)
             check(f"the controller lives ({attack.__name__})", house.processes["controller"].poll() is None, house.log("controller")[-1000:])
         page = fetch(f"{house.api()}/metrics")[1]

@@ -99,6 +99,9 @@ def metadata(pairs):
     return b"".join(bytes([len(name)]) + name + struct.pack(">I", len(value)) + value for name, value in pairs)
 
 
+GREETING = b"\xff\0\0\0\0\0\0\0\1\x7f\3\0" + b"CURVE".ljust(20, b"\0") + b"\0" + bytes(31)
+
+
 class Peer:
     """One connection. `identity` None announces none; `properties` are further pairs of bytes for the handshake's metadata."""
 
@@ -240,7 +243,7 @@ class Peer:
 
     def _handshake(self, keys, server, pairs):
         end = time.monotonic() + (self.socket.gettimeout() or 10)
-        self.socket.sendall(b"\xff\0\0\0\0\0\0\0\1\x7f\3\0" + b"CURVE".ljust(20, b"\0") + b"\0" + bytes(31))
+        self.socket.sendall(GREETING)
         if self._take(64, end) is None:
             raise Refused("no greeting in time")
         short = Keys.new()
