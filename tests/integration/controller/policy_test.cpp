@@ -96,8 +96,8 @@ TEST_CASE("an operator changes policy and mode while it runs; a reader may look,
   INFO((*after)["changes"].dump(2));
   // The first of an operator: that the model was kept is noted beside it, as soon as the trainer has done it.
   const auto& changes = (*after)["changes"];
-  const auto by_operator =
-      std::find_if(changes.begin(), changes.end(), [](const auto& change) { return change["who"] == "operator/operator"; });
+  const auto by_operator = std::find_if(changes.begin(), changes.end(),
+                                        [](const auto& change) { return change["who"] == "operator/operator"; });
   REQUIRE(by_operator != changes.end());
   CHECK((*by_operator)["why"] == "try it");
 
