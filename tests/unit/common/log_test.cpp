@@ -1,31 +1,12 @@
 #include "common/log.hpp"
 
-#include <fcntl.h>
-
 #include <nlohmann/json.hpp>
 
-#include "common/dir.hpp"
-#include "common/parse.hpp"
-#include "temp_dir.hpp"
+#include "log_lines.hpp"
 
 using namespace wattle;
 
-namespace {
-// What f writes to standard error.
-template <class F>
-std::vector<std::string> lines_of(F&& f) {
-  const wattle::test::TempDir temp;
-  const Fd before(::dup(STDERR_FILENO));
-  const Fd into(::open(temp.file("log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  ::dup2(into.get(), STDERR_FILENO);
-  f();
-  ::dup2(before.get(), STDERR_FILENO);
-  const std::string text = Dir::open_(temp.path())->read_file("log").value();
-  std::vector<std::string> lines;
-  parse::for_each_line(text, [&](std::string_view line) { lines.emplace_back(line); });
-  return lines;
-}
-}  // namespace
+using wattle::test::lines_of;
 
 TEST_CASE("a JSON line is one object with time, level, program, event and fields of their type") {
   const auto lines = lines_of([] {

@@ -1,6 +1,7 @@
 #include "controller/enrol/enrolment.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -158,6 +159,17 @@ TEST_CASE_FIXTURE(Fixture, "what cannot be read or written now is told as that, 
   std::ofstream(tokens) << "garbage\n";
   CHECK(ask(good, key).status == 503);
   CHECK(refused(EnrolRefused::unavailable) == 2);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a list that others may write is not added to, and the token stays good") {
+  const std::string good = token("node-1");
+  REQUIRE(::chmod(allow.c_str(), 0666) == 0);
+  const http::Response answer = ask(good, key);
+  CHECK(answer.status == 503);
+  CHECK(answer.body.find("write") != std::string::npos);
+  CHECK(text_of(allow) == "# by hand\n");
+  REQUIRE(::chmod(allow.c_str(), 0600) == 0);
+  CHECK(ask(good, key).status == 200);
 }
 
 TEST_CASE_FIXTURE(Fixture, "who asks too often is put off, and heard again later") {

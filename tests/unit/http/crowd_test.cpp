@@ -1,10 +1,18 @@
 #include "common/http/crowd.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <thread>
 #include <vector>
 
+#include "common/http/server.hpp"
+#include "tests/unit/common/log_lines.hpp"
+#include "tests/unit/http/raw_socket.hpp"
+
 using namespace wattle::http;
+using wattle::http::test::RawSocket;
 
 namespace {
 
@@ -65,4 +73,33 @@ TEST_CASE("who is at work stays, and some connections are kept for loopback") {
   CHECK(judge(all, kHere, kBounds).admitted);
   all[1].turn = Turn::answer;  // an answer that nobody reads
   CHECK(judge(all, kProbe, kBounds).gives_way == 1);
+}
+
+TEST_CASE("a program without descriptors says so once, and answers those who waited when it has some again") {
+  std::string answer;
+  const auto lines = wattle::test::lines_of([&answer] {
+    const wattle::Log log("wattle-test", wattle::LogLevel::info, wattle::LogFormat::json);
+    const auto server = Server::start({}, {{"GET /hello", [](const Request&) { return Response{}; }}}, log);
+    REQUIRE(server);
+    const RawSocket early(server->port());
+    early.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+    early.read_until("\r\n\r\n");  // whatever is opened once is open
+    RawSocket client;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit few{256, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    std::vector<wattle::Fd> taken;
+    for (int fd = ::dup(client.fd()); fd >= 0; fd = ::dup(client.fd())) taken.emplace_back(fd);
+    CHECK(client.connect(server->port()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // it tries again each 100 ms
+    taken.clear();
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    client.send("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    answer = client.read_to_end();
+  });
+  CHECK(answer.starts_with("HTTP/1.1 200 "));
+  CHECK(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+          return line.find("http accept failed") != std::string::npos;
+        }) == 1);
 }

@@ -17,15 +17,19 @@ namespace wattle::http::test {
 
 class RawSocket {
  public:
-  explicit RawSocket(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  RawSocket() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    // Beyond it a test has failed, whatever it waited for.
+    const timeval patience{20, 0};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  }
+  explicit RawSocket(std::uint16_t port) : RawSocket() { connect(port); }
+  bool connect(std::uint16_t port) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    // Beyond it a test has failed, whatever it waited for.
-    const timeval patience{20, 0};
-    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     connected_ = ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+    return connected_;
   }
   bool connected() const { return connected_; }
   int fd() const { return fd_.get(); }

@@ -82,6 +82,19 @@ TEST_CASE("a network comes back from its checkpoint with its manifest") {
   CHECK(FrozenNetwork::from_weights(loaded->tensors, loaded->manifest.step, loaded->file));
 }
 
+TEST_CASE("the files of a checkpoint are their owner's alone") {
+  const TemporaryDir temporary;
+  const auto dir = open(temporary.path() + "/made");
+  REQUIRE(dir.save(weights(1), {"layout-1", 1, wall_from_ns(1), {}}));
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary.path())) {
+    if (!entry.is_regular_file()) continue;
+    ++files;
+    CHECK((entry.status().permissions() & std::filesystem::perms(077)) == std::filesystem::perms::none);
+  }
+  CHECK(files >= 2);
+}
+
 TEST_CASE("every single flipped bit of weights or manifest is noticed, and the checkpoint before is used") {
   const TemporaryDir temporary;
   const auto dir = open(temporary.path());
