@@ -121,8 +121,7 @@ Sources Loop::sources() const {
           &shims_,
           &roles_,
           &breathe_,
-          {asks_.bytes(), queries_.bytes(), records_.bytes()},
-          answers_.dropped()};
+          {asks_.bytes(), queries_.bytes(), records_.bytes()}};
 }
 
 void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned) {
@@ -199,7 +198,7 @@ void Loop::send_acks() {
 }
 
 void Loop::send_late_answers() {
-  for (const ModelDesk::Done& done : models_.done()) reply(done.route, done.reply);
+  for (const ModelDesk::Done& done : models_.done()) reply(done.route, transport::Role::operator_, done.reply);
 }
 
 void Loop::on_hello(const wire::Hello& hello) {

@@ -106,7 +106,7 @@ class Loop final : private TelemetrySink {
   void breathe();
   // To an ask or a query for which there is no room.
   void say_busy(const transport::Incoming& incoming, const std::optional<wire::Head>& head);
-  void reply(const std::string& route, const wire::Message& message);
+  void reply(const std::string& route, transport::Role role, const wire::Message& message);
   Duration charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed);
   std::chrono::milliseconds patience(bool more, bool wait) const;
   bool store_is_behind();

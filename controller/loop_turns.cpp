@@ -32,8 +32,8 @@ MonoTime after(MonoTime begun, Duration used) {
 
 }  // namespace
 
-void Loop::reply(const std::string& route, const wire::Message& message) {
-  answers_.send(route, wire::encode(message));
+void Loop::reply(const std::string& route, transport::Role role, const wire::Message& message) {
+  if (!answers_.send(route, wire::encode(message))) ++roles_.of(role).unread;
 }
 
 Duration Loop::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed) {
@@ -69,7 +69,7 @@ void Loop::say_busy(const Incoming& incoming, const std::optional<wire::Head>& h
     neutral.reason = std::string("busy: ") + kWhat;
     refusal = std::move(neutral);
   }
-  reply(incoming.route, refusal);
+  reply(incoming.route, incoming.identity.role, refusal);
 }
 
 bool Loop::serve_ask() {
@@ -77,7 +77,8 @@ bool Loop::serve_ask() {
   const auto waiting = asks_.next(begun);
   if (!waiting) return false;
   const Incoming& incoming = waiting->message;
-  if (const auto message = answer(incoming, begun - waiting->since)) reply(incoming.route, *message);
+  if (const auto message = answer(incoming, begun - waiting->since))
+    reply(incoming.route, incoming.identity.role, *message);
   charge(asks_, incoming.identity, begun, breathed_);
   return true;
 }
@@ -169,7 +170,7 @@ void Loop::serve_query() {
     return;
   }
   const Duration breathed = breathed_;
-  if (const auto message = answer(incoming, waited)) reply(incoming.route, *message);
+  if (const auto message = answer(incoming, waited)) reply(incoming.route, incoming.identity.role, *message);
   const Duration used = charge(queries_, incoming.identity, begun, breathed);
   next_query_at_ = after(begun, used);
 }

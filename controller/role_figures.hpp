@@ -14,6 +14,7 @@ struct RoleFigures {
   struct Role {
     std::uint64_t messages = 0;
     std::uint64_t dropped = 0;  // nobody would have had an answer: connection closed, session ended, deadline over
+    std::uint64_t unread = 0;   // answers for which their connection, which does not read, had no room
     Duration used{};
   };
   Role& of(transport::Role role) { return roles[static_cast<std::size_t>(role)]; }

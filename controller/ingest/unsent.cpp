@@ -7,19 +7,17 @@ namespace wattle::controller {
 
 using transport::Sent;
 
-void Unsent::send(const std::string& route, std::string bytes) {
+bool Unsent::send(const std::string& route, std::string bytes) {
   auto found = routes_.find(route);
   if (found == routes_.end()) {
-    if (send_(route, bytes) != Sent::full) return;
+    if (send_(route, bytes) != Sent::full) return true;
     found = routes_.try_emplace(route).first;
   }
   Route& waiting = found->second;
-  if (!waiting.answers.empty() && waiting.bytes + bytes.size() > kMostBytes) {
-    ++dropped_;
-    return;
-  }
+  if (!waiting.answers.empty() && waiting.bytes + bytes.size() > kMostBytes) return false;
   waiting.bytes += bytes.size();
   waiting.answers.push_back(std::move(bytes));
+  return true;
 }
 
 void Unsent::flush() {

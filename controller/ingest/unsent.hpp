@@ -1,10 +1,9 @@
 // unsent: answers for connections that have not taken those before; they are sent when there is room again.
-// Bounds   of a connection kMostBytes, one answer at least; what is beyond is dropped and counted: who does not read is not waited for
+// Bounds   of a connection kMostBytes, one answer at least; what is beyond is dropped: who does not read is not waited for
 // Errors   none
 // Threads  single owner
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -20,12 +19,12 @@ class Unsent {
   using Send = std::function<transport::Sent(const std::string& route, std::string_view bytes)>;
   explicit Unsent(Send send) : send_(std::move(send)) {}
 
-  void send(const std::string& route, std::string bytes);
+  // False: there is no room for it.
+  bool send(const std::string& route, std::string bytes);
   // Whatever can be sent now.
   void flush();
   bool waits(const std::string& route) const { return routes_.contains(route); }
   bool empty() const { return routes_.empty(); }
-  std::uint64_t dropped() const { return dropped_; }
 
  private:
   struct Route {
@@ -37,7 +36,6 @@ class Unsent {
 
   Send send_;
   std::map<std::string, Route> routes_;
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace wattle::controller

@@ -73,6 +73,8 @@ void add_roles(Families& families, const Sources& from) {
        [](const Role& role) { return static_cast<double>(role.messages); });
   each("wattle_controller_peer_dropped_total", "Messages whose answer nobody would have had.",
        [](const Role& role) { return static_cast<double>(role.dropped); });
+  each("wattle_controller_answers_unread_total", "Answers dropped for peers that do not read.",
+       [](const Role& role) { return static_cast<double>(role.unread); });
   each("wattle_controller_peer_seconds_total", "Time of the loop that they took.",
        [](const Role& role) { return seconds(role.used); });
   MetricFamily& waiting = families.family("wattle_controller_waiting_bytes",
@@ -81,8 +83,6 @@ void add_roles(Families& families, const Sources& from) {
                                     {"queries", from.waiting_bytes.queries},
                                     {"telemetry", from.waiting_bytes.telemetry}})
     Families::add(waiting, {{"what", what}}, static_cast<double>(bytes));
-  families.counter("wattle_controller_answers_unread_total", "Answers dropped for peers that do not read.",
-                   from.unread_answers);
 }
 
 void add_enrolment(Families& families, MetricFamily& refused, const Sources& from) {

@@ -53,7 +53,6 @@ struct Sources {
   struct {
     std::size_t asks = 0, queries = 0, telemetry = 0;
   } waiting_bytes;
-  std::uint64_t unread_answers = 0;
 
   // Called now and then by who makes something long: the loop answers asks meanwhile.
   void let_asks_in(std::size_t done) const {
