@@ -14,13 +14,12 @@ namespace wattle::agent {
 namespace {
 
 using nlohmann::json;
-using std::chrono::seconds;
 constexpr std::chrono::milliseconds kPatience{10'000};
-constexpr Duration kFirstPause = seconds(1);
-constexpr Duration kLongestPause = seconds(300);
+constexpr Duration kFirstPause = std::chrono::seconds(1);
+constexpr Duration kLongestPause = std::chrono::seconds(300);
 // At an installation agents are there long before the controller, whose image is larger and whose volume comes later
-constexpr Duration kLongestUnanswered = seconds(30);
-constexpr Duration kQuiet = seconds(10);  // the controller reads its list within two
+constexpr Duration kLongestUnanswered = std::chrono::seconds(30);
+constexpr Duration kQuiet = std::chrono::seconds(10);  // the controller reads its list within two
 constexpr std::size_t kMaxAnswer = 64 << 10;
 
 Error refused(const EnrolConfig& config, const http::Answer& answer) {
@@ -104,7 +103,7 @@ Status Enroller::try_once() {
 }
 
 void Enroller::run() {
-  OncePer told(seconds(60), 16);
+  OncePer told(std::chrono::seconds(60), 16);
   Duration span = kFirstPause;
   for (;;) {
     {

@@ -90,7 +90,7 @@ void play(Setting& setting, double for_s, Figures& figures) {
   figures.p99_us.push_back(took_us[took_us.size() * 99 / 100]);
 }
 
-double median(std::vector<double> values) {
+double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -118,8 +118,8 @@ int run(int rounds, double for_s, double steps_per_s) {
     }
     for (const int arm : {0, 1})
       std::printf("%6zu %-9s %16.0f %16.0f %12.0f %16.0f\n", nodes, arm == 0 ? "no" : "yes",
-                  median(arms[arm].per_cpu_s), median(arms[arm].per_wall_s), median(arms[arm].p99_us),
-                  arm == 0 ? 0.0 : median(arms[arm].steps_per_s));
+                  median_of(arms[arm].per_cpu_s), median_of(arms[arm].per_wall_s), median_of(arms[arm].p99_us),
+                  arm == 0 ? 0.0 : median_of(arms[arm].steps_per_s));
   }
   return 0;
 }

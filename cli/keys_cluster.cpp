@@ -210,7 +210,7 @@ int unpack(const Invocation& invocation) {
   return done ? kOk : complain(invocation, done.error(), kProblem);
 }
 
-constexpr std::array kActions{
+constexpr std::array kClusterActions{
     KeysAction{"bootstrap", "Make the keys of an installation in Kubernetes, as Secrets, where they are not there yet",
                bootstrap},
     KeysAction{"unpack", "Copy a mounted Secret's files to a folder, mode 0400, and allow the keys of its file `allow`",
@@ -218,7 +218,7 @@ constexpr std::array kActions{
 }  // namespace
 
 void declare_cluster_keys(CLI::App& keys, Arguments& arguments) {
-  for (const KeysAction& action : kActions) {
+  for (const KeysAction& action : kClusterActions) {
     auto* sub = keys.add_subcommand(std::string(action.name), std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
@@ -237,9 +237,9 @@ void declare_cluster_keys(CLI::App& keys, Arguments& arguments) {
 }
 
 const KeysAction* cluster_action(std::string_view name) {
-  const auto found =
-      std::find_if(kActions.begin(), kActions.end(), [&](const KeysAction& action) { return action.name == name; });
-  return found == kActions.end() ? nullptr : &*found;
+  const auto found = std::find_if(kClusterActions.begin(), kClusterActions.end(),
+                                  [&](const KeysAction& action) { return action.name == name; });
+  return found == kClusterActions.end() ? nullptr : &*found;
 }
 
 }  // namespace wattle::cli

@@ -53,7 +53,7 @@ Status make_token(const Arguments& arguments, std::ostream& out) {
   return {};
 }
 
-int make(const Invocation& invocation) {
+int make_token(const Invocation& invocation) {
   const Status made = make_token(invocation.arguments, invocation.around.out);
   if (made) return kOk;
   return complain(invocation, made.error(), made.error().code == Errc::malformed ? kUsage : kProblem);
@@ -64,7 +64,7 @@ std::string state_of(const EnrolToken& token) {
   return token.expires_s <= now_s() ? "expired" : "open";
 }
 
-int list(const Invocation& invocation) {
+int list_tokens(const Invocation& invocation) {
   const std::string& path = invocation.arguments.tokens;
   const auto text = read_enrol_file(path);
   if (!text) return complain(invocation, text.error(), kUsage);
@@ -105,15 +105,15 @@ Status drop(const Arguments& arguments, std::ostream& out) {
   return write_file_atomically(arguments.tokens, text, 0644);
 }
 
-int revoke(const Invocation& invocation) {
+int revoke_tokens(const Invocation& invocation) {
   const Status dropped = drop(invocation.arguments, invocation.around.out);
   return dropped ? kOk : complain(invocation, dropped.error(), kProblem);
 }
 
 constexpr std::array kTokenActions{
-    KeysAction{"token new", "Make a token for NODE in FILE, good once", make},
-    KeysAction{"token list", "Show which tokens there are; never the tokens themselves", list},
-    KeysAction{"token revoke", "Make a token, or all of a node, good for nothing", revoke}};
+    KeysAction{"token new", "Make a token for NODE in FILE, good once", make_token},
+    KeysAction{"token list", "Show which tokens there are; never the tokens themselves", list_tokens},
+    KeysAction{"token revoke", "Make a token, or all of a node, good for nothing", revoke_tokens}};
 
 }  // namespace
 

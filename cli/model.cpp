@@ -12,14 +12,14 @@ namespace wattle::cli {
 
 namespace {
 
-struct Action {
+struct ModelAction {
   std::string_view name, help, query;
 };
-constexpr std::array kActions{
-    Action{"list", "Show the networks that are kept, and which of them serves", "models"},
-    Action{"save", "Keep the network as it is now, under a name", "model-save"},
-    Action{"load", "Let another network serve, and learning go on from it", "model-load"},
-    Action{"eval", "Compare a network with the one that serves, on replayed decisions", "model-eval"}};
+constexpr std::array kModelActions{
+    ModelAction{"list", "Show the networks that are kept, and which of them serves", "models"},
+    ModelAction{"save", "Keep the network as it is now, under a name", "model-save"},
+    ModelAction{"load", "Let another network serve, and learning go on from it", "model-load"},
+    ModelAction{"eval", "Compare a network with the one that serves, on replayed decisions", "model-eval"}};
 
 std::string shortened(const View& digest) {
   const auto text = digest.text();
@@ -80,7 +80,7 @@ Result<std::string> render_models(const Json& document, const Style& style) {
 
 void declare_model(CLI::App& command, Arguments& arguments) {
   command.require_subcommand(1);
-  for (const Action& action : kActions) {
+  for (const ModelAction& action : kModelActions) {
     auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
@@ -94,7 +94,7 @@ int run_model(const Invocation& invocation) {
   std::map<std::string, std::string> pairs;
   if (!invocation.arguments.name.empty()) pairs["name"] = invocation.arguments.name;
   if (!invocation.arguments.why.empty()) pairs["why"] = invocation.arguments.why;
-  for (const Action& action : kActions)
+  for (const ModelAction& action : kModelActions)
     if (action.name == invocation.arguments.action)
       return show(invocation, std::string(action.query), pairs, render_models);
   return complain(invocation, {Errc::malformed, "model", "no action is named", "see wattle model --help"}, kUsage);

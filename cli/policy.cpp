@@ -69,7 +69,7 @@ Table changes_table(const std::vector<View>& changes) {
 struct Action {
   std::string_view name, help, query;
 };
-constexpr std::array kActions{
+constexpr std::array kPolicyActions{
     Action{"get", "Show mode, policy, reward, what the canary saves, and who changed what", "policy"},
     Action{"set", "Change mode, policy or reward", "policy-set"},
     Action{"promote", "Go one mode further: off, shadow, canary:10%, live", "policy-promote"},
@@ -120,7 +120,7 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
 
 void declare_policy(CLI::App& command, Arguments& arguments) {
   command.require_subcommand(1);
-  for (const Action& action : kActions) {
+  for (const Action& action : kPolicyActions) {
     auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
@@ -142,7 +142,7 @@ void declare_policy(CLI::App& command, Arguments& arguments) {
 }
 
 int run_policy(const Invocation& invocation) {
-  for (const Action& action : kActions) {
+  for (const Action& action : kPolicyActions) {
     if (action.name != invocation.arguments.action) continue;
     const auto pairs = pairs_of(invocation.arguments);
     if (!pairs) return complain(invocation, pairs.error(), kUsage);

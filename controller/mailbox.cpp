@@ -49,7 +49,7 @@ std::shared_ptr<Mailbox::Call> Mailbox::take(Kind kind) {
 
 bool Mailbox::run(bool document) {
   std::uint64_t count = 0;
-  [[maybe_unused]] const auto got = read(fd_.get(), &count, sizeof count);
+  [[maybe_unused]] const auto got = ::read(fd_.get(), &count, sizeof count);
   while (const auto call = take(Kind::probe)) call->answer.set_value(call->work());
   if (document)
     if (const auto call = take(Kind::document)) call->answer.set_value(call->work());

@@ -11,7 +11,7 @@ namespace {
 constexpr double kRequestWhenNoneCores = 0.1;  // as the default scheduler counts a pod without a request
 constexpr double kOutlierSpreads = 4;
 constexpr double kEnoughPods = 8;
-constexpr double kMaxRatio = 1000;
+constexpr double kMaxDemandRatio = 1000;
 
 double request_of(const Resources& request) {
   return request.cpu_cores > 0 && std::isfinite(request.cpu_cores) ? request.cpu_cores : kRequestWhenNoneCores;
@@ -98,7 +98,7 @@ bool DemandModel::observe(const AppKey& key, const Resources& request, double me
   if (!std::isfinite(mean_cores) || mean_cores < 0 || !std::isfinite(seen_s) || seen_s <= 0) return false;
   App& app = app_of(key);
   const double by = std::min(1.0, seen_s / options_.full_weight_s);
-  double ratio = std::min(mean_cores / request_of(request), kMaxRatio);
+  double ratio = std::min(mean_cores / request_of(request), kMaxDemandRatio);
   const double spread = std::sqrt(app.stats.variance());
   if (app.stats.weight >= kEnoughPods && spread > 0) {
     ratio = std::clamp(ratio, app.stats.mean - kOutlierSpreads * spread, app.stats.mean + kOutlierSpreads * spread);

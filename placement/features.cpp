@@ -17,16 +17,16 @@ constexpr double kReferenceLatencyMs = 100;
 constexpr double kInFlightReference = 8;
 constexpr double kAgeReferenceS = 10;
 
-double sane(double value, double limit) {
+double within(double value, double limit) {
   if (std::isnan(value)) return 0;
   return std::clamp(value, -limit, limit);
 }
-float ratio(double value) { return static_cast<float>(sane(value, kMaxRatio)); }
-float relative(double value) { return static_cast<float>(sane(value, kMaxRelative)); }
+float ratio(double value) { return static_cast<float>(within(value, kMaxRatio)); }
+float relative(double value) { return static_cast<float>(within(value, kMaxRelative)); }
 float flag(bool value) { return value ? 1.0F : 0.0F; }
 float logarithm(double value, double divisor) {
   const double inside = std::isfinite(value) ? std::max(value, 0.0) : 0.0;
-  return static_cast<float>(sane(std::log2(1 + inside) / divisor, kMaxRatio));
+  return static_cast<float>(within(std::log2(1 + inside) / divisor, kMaxRatio));
 }
 double part(double of, double whole) { return whole > 0 ? of / whole : 0.0; }
 double cores_of(const NodeView& node) {
@@ -50,9 +50,9 @@ Means sum_up(const ClusterView& view, std::span<const std::size_t> rows, std::sp
     const NodeView& node = view.nodes[rows[row]];
     fleet.amortised_w += predictions[row].amortised_w;
     fleet.cores += cores_of(node);
-    fleet.memory_bytes += sane(node.allocatable.memory_bytes, 1e18);
-    fleet.requested_cores += sane(node.requested.cpu_cores + node.in_flight_request.cpu_cores, 1e9);
-    fleet.allocatable_cores += sane(node.allocatable.cpu_cores, 1e9);
+    fleet.memory_bytes += within(node.allocatable.memory_bytes, 1e18);
+    fleet.requested_cores += within(node.requested.cpu_cores + node.in_flight_request.cpu_cores, 1e9);
+    fleet.allocatable_cores += within(node.allocatable.cpu_cores, 1e9);
     fleet.tcp += static_cast<double>(node.values.tcp_established.value_or(0));
     fleet.same_app += static_cast<double>(node.same_app_pods);
   }
@@ -220,13 +220,13 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
     write_node(out, node, pod, predictions[row], fleet);
     const double cores = cores_of(node);
     const double from = cores > 0 ? expected_cpu_cores(node) / cores : 0;
-    amortised[row] = sane(predictions[row].amortised_w, 1e9);
-    slope[row] = sane(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
+    amortised[row] = within(predictions[row].amortised_w, 1e9);
+    slope[row] = within(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
     slots[row] = predictions[row].slots;
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
     const auto preference = planned ? std::optional(plan->nodes[row].preference) : std::nullopt;
     const double prior = prior_of(reward, predictions[row].value(), predictions[row].latency, preference);
-    observation.prior[row] = static_cast<float>(sane(prior, 1e6));
+    observation.prior[row] = static_cast<float>(within(prior, 1e6));
     observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
   }
   const std::vector<float> amortised_ranks = mean_ranks(amortised), slope_ranks = mean_ranks(slope);
@@ -280,7 +280,7 @@ void relabel(models::Observation& observation, const RewardConfig& reward) {
         reward, {w0 * (1 - static_cast<double>(node[kAmortised])), life_s, latency_ms, soft_ms, hard_ms});
     const auto preference = planned ? std::optional(static_cast<double>(node[kPlanPreference])) : std::nullopt;
     const double prior = prior_of(reward, terms.energy + terms.latency, terms.latency, preference);
-    observation.prior[row] = static_cast<float>(sane(prior, 1e6));
+    observation.prior[row] = static_cast<float>(within(prior, 1e6));
   }
 }
 

@@ -6,13 +6,13 @@
 namespace wattle::placement {
 
 namespace {
-constexpr std::size_t kExpectations = 9;
+constexpr std::size_t kForecastExpectations = 9;
 constexpr std::size_t kMaxBuckets = 100'000;
-bool sane(double value) { return std::isfinite(value) && value >= 0; }
+bool usable(double value) { return std::isfinite(value) && value >= 0; }
 }  // namespace
 
 void RequestForecast::sample(double requested_cores, double now_s) {
-  if (!sane(requested_cores) || !sane(now_s)) return;
+  if (!usable(requested_cores) || !usable(now_s)) return;
   if (began_s_ < 0 || now_s < last_s_) {  // the first, or another clock
     began_s_ = last_s_ = now_s;
     weight_s_ = 0;
@@ -31,11 +31,11 @@ void RequestForecast::sample(double requested_cores, double now_s) {
 }
 
 void RequestForecast::came(double cores) {
-  if (sane(cores)) open_.came_cores += cores;
+  if (usable(cores)) open_.came_cores += cores;
 }
 
 void RequestForecast::went(double cores) {
-  if (sane(cores)) open_.went_cores += cores;
+  if (usable(cores)) open_.went_cores += cores;
 }
 
 RequestForecast::Bucket RequestForecast::sum() const {
@@ -60,14 +60,15 @@ std::vector<double> RequestForecast::expected_cores(double capacity_cores) const
   if (pods_stay()) {
     const Bucket all = sum();
     const double growth_cores = all.came_cores - all.went_cores;
-    for (std::size_t i = 0; i < kExpectations; ++i)
-      add(now_cores_ + growth_cores * (0.5 + static_cast<double>(i) / (kExpectations - 1)));
+    for (std::size_t i = 0; i < kForecastExpectations; ++i)
+      add(now_cores_ + growth_cores * (0.5 + static_cast<double>(i) / (kForecastExpectations - 1)));
     return expected;
   }
   std::vector<double> means;
   for (const Bucket& bucket : past_) means.push_back(bucket.mean_cores);
   std::sort(means.begin(), means.end());
-  for (std::size_t i = 0; i < kExpectations; ++i) add(means[i * (means.size() - 1) / (kExpectations - 1)]);
+  for (std::size_t i = 0; i < kForecastExpectations; ++i)
+    add(means[i * (means.size() - 1) / (kForecastExpectations - 1)]);
   return expected;
 }
 

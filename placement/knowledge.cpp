@@ -17,7 +17,7 @@ constexpr double kDay_s = 86'400;
 constexpr double kUnknownCores = 16;
 constexpr double kUnknownBytes = 1e18;
 constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostJoules = 1e12;  // of anything that a view says
-constexpr std::size_t kExpectations = 50;
+constexpr std::size_t kLifeExpectations = 50;
 constexpr std::size_t kMaxKnownNodes = 100'000;
 
 double mean_of(const std::vector<double>& values) {
@@ -212,7 +212,7 @@ void Knowledge::revise(const ClusterView& view, bool must) {
     for (const NodeView& node : view.nodes)
       if (usable(node, options_.stale_after_s)) capacity_cores += size_of(node).cpu_cores;
     cores = forecast_.expected_cores(capacity_cores);
-    demand = demand_.expected_demand(kExpectations);
+    demand = demand_.expected_demand(kLifeExpectations);
     const auto apart = [&](const std::vector<double>& a, const std::vector<double>& b) {
       return a.empty() != b.empty() ||
              std::abs(mean_of(a) - mean_of(b)) > options_.change_ratio * std::max(mean_of(a), mean_of(b));

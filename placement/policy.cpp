@@ -113,7 +113,7 @@ class KubeDefault final : public Policy {
   }
 };
 
-class RoundRobin final : public Policy {
+class RoundRobinPolicy final : public Policy {
  public:
   using Policy::Policy;
   void rank(const Question& question, std::span<double> values) override {
@@ -196,7 +196,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::uint64_t
   if (info.name == "kube-default") return std::make_unique<KubeDefault>(info);
   if (info.name == "least-allocated") return std::make_unique<Allocated>(info, -1.0);
   if (info.name == "most-allocated") return std::make_unique<Allocated>(info, 1.0);
-  if (info.name == "round-robin") return std::make_unique<RoundRobin>(info);
+  if (info.name == "round-robin") return std::make_unique<RoundRobinPolicy>(info);
   return std::make_unique<AtRandom>(info);
 }
 

@@ -5,7 +5,7 @@
 namespace wattle::shim {
 
 namespace {
-constexpr std::chrono::milliseconds kLook{20};  // how soon a pause that is over is seen
+constexpr std::chrono::milliseconds kLookWhilePaused{20};  // how soon a pause that is over is seen
 }  // namespace
 
 Beat::~Beat() {
@@ -24,7 +24,7 @@ void Beat::start() {
       lock.unlock();
       turn();
       lock.lock();
-      stop_.wait_for(lock, kLook, [this] { return stopping_; });
+      stop_.wait_for(lock, kLookWhilePaused, [this] { return stopping_; });
     }
   });
 }

@@ -8,7 +8,7 @@
 namespace wattle::shim {
 
 namespace {
-constexpr std::chrono::milliseconds kLook{100};  // how soon a stop is seen
+constexpr std::chrono::milliseconds kLookForStop{100};  // how soon a stop is seen
 constexpr Duration kRebuildEvery = std::chrono::seconds(1);
 constexpr std::size_t kMaxBoardBytes = 16 << 20;
 }  // namespace
@@ -32,7 +32,7 @@ void Feed::listen() {
   limits.message_bytes = kMaxBoardBytes;
   while (!stopping_) {
     pulse_.beat(clock_.mono());
-    const auto published = subscriber_.receive(kLook);
+    const auto published = subscriber_.receive(kLookForStop);
     if (!published) {
       rebuild_when_refused();
       continue;

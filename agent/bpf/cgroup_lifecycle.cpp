@@ -23,8 +23,6 @@ tl::unexpected<Error> fail_bpf(int error_number, const char* step) {
               "a kernel of 5.12 or later with CONFIG_DEBUG_INFO_BTF can");
 }
 
-Fd kept(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
-
 int take(void* into, void* data, std::size_t bytes) {
   constexpr std::size_t kHead = offsetof(wattle_cgroup_ended, name);
   if (bytes <= kHead) return 0;
@@ -35,14 +33,12 @@ int take(void* into, void* data, std::size_t bytes) {
       {head.id, head.parent, std::string(name, ::strnlen(name, bytes - kHead))});
   return 0;
 }
-
-int silent(libbpf_print_level, const char*, va_list) { return 0; }
 }  // namespace
 
 void CgroupLifecycle::Closer::operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
 
 Result<CgroupLifecycle> CgroupLifecycle::open_(std::uint32_t ring_bytes) {
-  libbpf_set_print(silent);  // what it would print is told by the finding
+  libbpf_set_print(nullptr);  // what it would print is told by the finding
   CgroupLifecycle lifecycle;
   {
     const std::unique_ptr<cgroup_lifecycle, void (*)(cgroup_lifecycle*)> skeleton(cgroup_lifecycle__open(),

@@ -35,8 +35,6 @@ Error lost(int error_number, const char* step) {
   return error;
 }
 
-Fd kept(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
-
 struct Loaded {
   Fd link, records, seen;
 };
@@ -73,7 +71,6 @@ Result<Loaded> load(const Dir& top, std::size_t capacity) {
                  capacity);
 }
 
-int silent(libbpf_print_level, const char*, va_list) { return 0; }
 }  // namespace
 
 Result<CgroupSweep> CgroupSweep::open_(const Dir& top, std::size_t least_capacity) {
@@ -88,7 +85,7 @@ Result<CgroupSweep> CgroupSweep::open_(const Dir& top, std::size_t least_capacit
 }
 
 Result<CgroupSweep> CgroupSweep::with_capacity(const Dir& top, std::size_t capacity) {
-  const auto before = libbpf_set_print(silent);
+  const auto before = libbpf_set_print(nullptr);
   auto loaded = load(top, capacity);
   libbpf_set_print(before);
   ::malloc_trim(0);  // the kernel's types take megabytes, but only to load

@@ -1,8 +1,9 @@
-// mapped: a BPF array mapped into this process; stays readable when its descriptor and all capabilities are gone.
+// mapped: a BPF array mapped into this process; stays readable when its descriptor and all capabilities are gone. Descriptors of our own.
 // Errors   the kernel's, from open_
 // Threads  values; what is mapped is written by the kernel
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -10,9 +11,13 @@
 #include <span>
 #include <utility>
 
+#include "common/dir.hpp"
 #include "common/result.hpp"
 
 namespace wattle::agent {
+
+// Stays open when libbpf closes its own.
+inline Fd kept(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 
 template <class T>
 class Mapped {

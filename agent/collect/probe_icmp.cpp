@@ -75,7 +75,7 @@ int queued_error(int socket) {
   return error_number;
 }
 
-int pending_error(int socket) {
+int pending_icmp_error(int socket) {
   int error_number = 0;
   socklen_t size = sizeof error_number;
   if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error_number, &size) != 0) return errno;
@@ -84,7 +84,7 @@ int pending_error(int socket) {
 
 // Both kinds of error; reading takes them away.
 int take_error(int socket) {
-  const int pending = pending_error(socket), queued = queued_error(socket);
+  const int pending = pending_icmp_error(socket), queued = queued_error(socket);
   return pending != 0 ? pending : queued;
 }
 }  // namespace

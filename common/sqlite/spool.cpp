@@ -15,8 +15,7 @@
 namespace wattle::sqlite {
 
 namespace {
-using std::chrono::seconds;
-constexpr Duration kRetryEvery = seconds(5);
+constexpr Duration kRetryEvery = std::chrono::seconds(5);
 constexpr int kOpensBeforeGivingUp = 3;
 constexpr std::size_t kCommitRecords = 32;
 constexpr std::uint64_t kRemoveBatch = 32;
@@ -198,7 +197,7 @@ void Spool::maintain() {
 Duration Spool::patience() const {
   const MonoTime now = clock_.mono();
   if (trouble_) return std::max(Duration{0}, retry_at_ - now);
-  if (waiting_.empty()) return seconds(60);
+  if (waiting_.empty()) return std::chrono::seconds(60);
   return std::max(Duration{0}, committed_at_ + options_.commit_every - now);
 }
 

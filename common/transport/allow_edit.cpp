@@ -13,7 +13,6 @@ namespace wattle::transport {
 namespace {
 
 constexpr std::string_view kRevoked = "# revoked ";
-constexpr std::size_t kMaxFileBytes = 16 << 20;
 
 std::string parent_of(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
@@ -83,7 +82,7 @@ Result<Fd> lock_list(const std::string& path) {
 }
 
 Result<std::string> read_list(const std::string& path, bool may_be_new) {
-  auto text = read_file(path, kMaxFileBytes);
+  auto text = read_file(path, kMaxKeyFileBytes);
   if (!text && may_be_new && text.error().code == Errc::not_found) return std::string();
   if (!text) return text;
   WATTLE_CHECK(AllowList::parse(*text, path));

@@ -10,8 +10,6 @@
 namespace wattle::transport {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 16 << 20;
-
 // Changes with the file.
 std::string fingerprint(const struct stat& info) {
   return std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + "/" +
@@ -55,7 +53,7 @@ Result<std::optional<AllowList>> AllowFile::read() {
   if (info.st_size == 0 && !read_.empty())
     return fail(Errc::malformed, path_, "is empty, as a crash or an editor leaves it",
                 "write the list again; a line that begins with '#' if nobody is to be allowed");
-  WATTLE_TRY(const std::string text, file->read_all(kMaxFileBytes));
+  WATTLE_TRY(const std::string text, file->read_all(kMaxKeyFileBytes));
   WATTLE_TRY(AllowList list, AllowList::parse(text, path_));
   read_ = fingerprint(info);
   return std::optional<AllowList>(std::move(list));

@@ -8,9 +8,9 @@ namespace wattle::transport {
 
 namespace {
 constexpr int kReconnectMs = 250;  // and as much at random, so that not all of a fleet come in one instant
-constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                        ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH | ZMQ_EVENT_DISCONNECTED |
-                        ZMQ_EVENT_CLOSED;
+constexpr int kDialEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                            ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                            ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;
 }  // namespace
 
 Status ClientOptions::read_server_keys(const std::string& path) {
@@ -100,7 +100,7 @@ Status Dial::build() {
                                    }));
   for (const std::string& topic : topics_) WATTLE_CHECK(set_options(handle, {{ZMQ_SUBSCRIBE, "topic", topic}}));
 
-  WATTLE_TRY(Handle monitor, open_monitor(*context_, handle, kEvents));
+  WATTLE_TRY(Handle monitor, open_monitor(*context_, handle, kDialEvents));
   WATTLE_CHECK(connect_to(handle, options_.endpoint));
   socket_ = std::move(handle);
   monitor_ = std::move(monitor);

@@ -16,8 +16,7 @@ namespace wattle::transport {
 
 namespace {
 constexpr std::size_t kKeyCharacters = 40;
-constexpr std::size_t kMaxFileBytes = 16 << 20;
-constexpr std::array<std::pair<Role, std::string_view>, 4> kRoles{
+constexpr std::array<std::pair<Role, std::string_view>, 4> kRoleNames{
     {{Role::agent, "agent"}, {Role::shim, "shim"}, {Role::reader, "reader"}, {Role::operator_, "operator"}}};
 
 bool is_key(std::string_view text) {
@@ -58,13 +57,13 @@ std::string octal(unsigned mode) {
 }  // namespace
 
 std::string_view to_string(Role role) {
-  for (const auto& [known, name] : kRoles)
+  for (const auto& [known, name] : kRoleNames)
     if (known == role) return name;
   return "unknown";
 }
 
 Result<Role> parse_role(std::string_view text) {
-  for (const auto& [role, name] : kRoles)
+  for (const auto& [role, name] : kRoleNames)
     if (name == text) return role;
   return fail(Errc::malformed, "role", "'" + std::string(text) + "' is none", "use agent, shim, reader or operator");
 }
@@ -100,7 +99,7 @@ Result<KeyPair> KeyPair::load(const std::string& path) {
   if ((info.st_mode & 077U) != 0)
     return fail(Errc::denied, path, "mode " + octal(info.st_mode & 07777U) + " lets group or others at a secret key",
                 "chmod 0400 " + path);
-  WATTLE_TRY(const std::string text, file.read_all(kMaxFileBytes));
+  WATTLE_TRY(const std::string text, file.read_all(kMaxKeyFileBytes));
   KeyPair pair{std::string(value_of(text, "public-key")), std::string(value_of(text, "secret-key"))};
   const auto mend = "make a pair with 'wattle keys new'";
   if (!is_key(pair.public_key)) return fail(Errc::malformed, path, "public-key is no Z85 key of 40 characters", mend);
@@ -117,7 +116,7 @@ Status KeyPair::save(const std::string& path) const { return write_file_atomical
 
 Result<std::string> load_public_key(const std::string& path) {
   WATTLE_TRY(const File file, open_at(path));
-  WATTLE_TRY(const std::string text, file.read_all(kMaxFileBytes));
+  WATTLE_TRY(const std::string text, file.read_all(kMaxKeyFileBytes));
   const std::string key(parse::trim(text));
   if (!is_key(key))
     return fail(Errc::malformed, path, "is not one line with a Z85 key of 40 characters",
@@ -127,7 +126,7 @@ Result<std::string> load_public_key(const std::string& path) {
 
 Result<ServerKeys> load_server_keys(const std::string& path) {
   WATTLE_TRY(const File file, open_at(path));
-  WATTLE_TRY(const std::string text, file.read_all(kMaxFileBytes));
+  WATTLE_TRY(const std::string text, file.read_all(kMaxKeyFileBytes));
   ServerKeys keys;
   int number = 0;
   std::string mistake;
@@ -156,7 +155,7 @@ Result<ServerKeys> load_server_keys(const std::string& path) {
 Result<AllowList> AllowList::load(const std::string& path) {
   auto file = open_at(path);
   if (!file) return fail(file.error().code, path, file.error().what, "allow keys with 'wattle keys allow'");
-  WATTLE_TRY(const std::string text, file->read_all(kMaxFileBytes));
+  WATTLE_TRY(const std::string text, file->read_all(kMaxKeyFileBytes));
   return parse(text, path);
 }
 

@@ -16,6 +16,9 @@
 
 namespace wattle::transport {
 
+// A file of keys, or a list of them, that is larger is none.
+inline constexpr std::size_t kMaxKeyFileBytes = 16 << 20;
+
 enum class Role : std::uint8_t { agent, shim, reader, operator_ };
 std::string_view to_string(Role role);
 Result<Role> parse_role(std::string_view text);

@@ -10,18 +10,17 @@ namespace wattle::transport {
 
 namespace {
 using std::chrono::milliseconds;
-using std::chrono::seconds;
-constexpr Duration kPingEvery = seconds(1);
+constexpr Duration kPingEvery = std::chrono::seconds(1);
 // A Ping goes along with what is sent shortly before it is due, so that a quiet link wakes its peers once a second.
 constexpr Duration kPingEarly = milliseconds(100);
 // Hence nobody need wake up for it alone while samples go out every second.
 constexpr Duration kPingLate = milliseconds(200);
 constexpr Duration kBusyPatience = milliseconds(100);
-constexpr Duration kDeadAfter = seconds(5);
+constexpr Duration kDeadAfter = std::chrono::seconds(5);
 // A whole fleet may be greeting, and each that gives up comes back with a handshake more.
-constexpr Duration kGreetingPatience = seconds(20);
+constexpr Duration kGreetingPatience = std::chrono::seconds(20);
 constexpr Duration kBackoffFirst = milliseconds(250);
-constexpr Duration kBackoffMax = seconds(32);
+constexpr Duration kBackoffMax = std::chrono::seconds(32);
 constexpr int kReceivePerPump = 1000;
 constexpr std::size_t kMaxReports = 10'000;
 constexpr std::size_t kMaxGapsAtOnce = 1000;

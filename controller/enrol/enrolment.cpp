@@ -16,10 +16,6 @@ using transport::AllowLine;
 constexpr std::size_t kMaxToken = 16 << 10;  // a service account's is a signed document
 constexpr std::array<int, kEnrolRefusedNames.size()> kStatus{429, 400, 401, 401, 401, 403, 409, 409, 503};
 
-tl::unexpected<EnrolRefusal> because(EnrolRefused why, Error error) {
-  return tl::unexpected<EnrolRefusal>({why, std::move(error)});
-}
-
 std::string_view token_of(std::string_view authorization) {
   static constexpr std::string_view kScheme = "bearer ";
   if (authorization.size() <= kScheme.size()) return {};

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
@@ -41,6 +42,9 @@ struct EnrolRefusal {
 };
 template <class T>
 using Reviewed = tl::expected<T, EnrolRefusal>;
+inline tl::unexpected<EnrolRefusal> because(EnrolRefused why, Error error) {
+  return tl::unexpected<EnrolRefusal>({why, std::move(error)});
+}
 
 class Reviewer {
  public:

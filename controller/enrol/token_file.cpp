@@ -9,28 +9,24 @@ namespace {
 
 constexpr const char* kNewToken = "make another: wattle keys token new";
 
-tl::unexpected<EnrolRefusal> refuse(EnrolRefused why, Error error) {
-  return tl::unexpected<EnrolRefusal>({why, std::move(error)});
-}
-
 }  // namespace
 
 Reviewed<Admission> TokenFile::review(std::string_view token, const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto text = read_enrol_file(path_);
-  if (!text) return refuse(EnrolRefused::unavailable, text.error());
+  if (!text) return because(EnrolRefused::unavailable, text.error());
   const auto tokens = parse_enrol_tokens(*text, path_);
-  if (!tokens) return refuse(EnrolRefused::unavailable, tokens.error());
+  if (!tokens) return because(EnrolRefused::unavailable, tokens.error());
   const std::string hash = enrol_hash(token);
   const auto found =
       std::find_if(tokens->begin(), tokens->end(), [&](const EnrolToken& one) { return one.hash == hash; });
   if (found == tokens->end())
-    return refuse(EnrolRefused::token, {Errc::denied, "the token", "is none of this controller's", kNewToken});
+    return because(EnrolRefused::token, {Errc::denied, "the token", "is none of this controller's", kNewToken});
   const std::string subject = "token " + found->id();
   if (!found->used_by.empty() && found->used_by != key)
-    return refuse(EnrolRefused::used, {Errc::denied, subject, "has been used", kNewToken});
+    return because(EnrolRefused::used, {Errc::denied, subject, "has been used", kNewToken});
   if (to_ns(clock_.wall()) / 1'000'000'000 >= found->expires_s)
-    return refuse(EnrolRefused::expired, {Errc::denied, subject, "has expired", kNewToken});
+    return because(EnrolRefused::expired, {Errc::denied, subject, "has expired", kNewToken});
   return Admission{found->node, subject, found->replace};
 }
 

@@ -13,18 +13,14 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPatience{2000};
 constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
 
-tl::unexpected<EnrolRefusal> refuse(EnrolRefused why, Error error) {
-  return tl::unexpected<EnrolRefusal>({why, std::move(error)});
-}
-
 tl::unexpected<EnrolRefusal> not_ours(std::string subject, std::string what, std::string mend) {
-  return refuse(EnrolRefused::token, {Errc::denied, std::move(subject), std::move(what), std::move(mend)});
+  return because(EnrolRefused::token, {Errc::denied, std::move(subject), std::move(what), std::move(mend)});
 }
 
 tl::unexpected<EnrolRefusal> unavailable(const std::string& what) {
-  return refuse(EnrolRefused::unavailable,
-                {Errc::unavailable, "TokenReview", what,
-                 "the API server must be reachable, and the controller's role must allow: create tokenreviews"});
+  return because(EnrolRefused::unavailable,
+                 {Errc::unavailable, "TokenReview", what,
+                  "the API server must be reachable, and the controller's role must allow: create tokenreviews"});
 }
 
 json member(const json& object, const char* key) {

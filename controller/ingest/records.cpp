@@ -9,7 +9,6 @@
 namespace wattle::controller {
 namespace {
 
-using std::chrono::seconds;
 constexpr std::uint64_t kMaxLivePerS = 256;  // records: ten intervals of a second, of 25 parts each
 constexpr const char* kBeforeContact = "before the first contact";  // nobody knows what was there
 
@@ -139,7 +138,7 @@ std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from
 
 void Telemetry::count_in_second(Session& session, std::size_t records) const {
   const MonoTime now = clock_.mono();
-  if (now - session.second_began >= seconds(1)) {
+  if (now - session.second_began >= std::chrono::seconds(1)) {
     session.second_began = now;
     session.in_second = session.live_in_second = 0;
   }

@@ -10,15 +10,14 @@
 namespace wattle::controller {
 namespace {
 
-using std::chrono::seconds;
 using transport::Channel;
 using transport::Refused;
-constexpr Duration kDeadAfter = seconds(5);
-constexpr Duration kTakeoverWindow = seconds(60);
-constexpr Duration kCutFor = seconds(60);
+constexpr Duration kDeadAfter = std::chrono::seconds(5);
+constexpr Duration kTakeoverWindow = std::chrono::seconds(60);
+constexpr Duration kCutFor = std::chrono::seconds(60);
 constexpr std::size_t kMaxTakeovers = 6;
-constexpr Duration kCutForAtMost = seconds(600);
-constexpr Duration kConflictLasts = seconds(600);
+constexpr Duration kCutForAtMost = std::chrono::seconds(600);
+constexpr Duration kConflictLasts = std::chrono::seconds(600);
 constexpr std::size_t kKnocks = 3;
 constexpr std::uint64_t kLeastCredit = 4;
 constexpr std::uint64_t kSharedCredit = 20'000;  // of all sessions
@@ -206,7 +205,7 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   history.cut_route.clear();
   history.refused_told = history.folded_told = false;
   sink_.on_hello(hello);
-  if (now - std::exchange(history.welcomed, now) >= seconds(1))
+  if (now - std::exchange(history.welcomed, now) >= std::chrono::seconds(1))
     log_.info("agent welcomed",
               {{"node", node}, {"agent_version", hello.agent_version}, {"incarnation", hello.incarnation}});
   wire::Welcome welcome;

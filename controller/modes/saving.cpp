@@ -12,7 +12,7 @@ constexpr double kLeastWatched = 0.95;
 constexpr double kLeastCores = 0.1;
 constexpr double kHour_s = 3600;
 
-struct Arm {
+struct ArmSums {
   double n = 0, sum = 0, squares = 0;
   void add(double value) {
     n += 1;
@@ -60,7 +60,7 @@ double student_975(double freedom) {
 
 Saving measured_saving(std::span<const BlockResult> blocks, double measured_s) {
   Saving saving;
-  Arm treated, control;
+  ArmSums treated, control;
   for (const BlockResult& block : blocks) {
     if (!block.usable(measured_s)) {
       ++saving.dropped;

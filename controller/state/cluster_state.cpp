@@ -7,9 +7,8 @@ namespace wattle::controller {
 namespace {
 
 using std::chrono::minutes;
-using std::chrono::seconds;
 constexpr Duration kForgetAskAfter = minutes(10);
-constexpr Duration kPendingFor = seconds(30);
+constexpr Duration kPendingFor = std::chrono::seconds(30);
 
 }  // namespace
 

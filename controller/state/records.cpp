@@ -9,10 +9,9 @@
 namespace wattle::controller {
 namespace {
 
-using std::chrono::seconds;
-constexpr std::uint64_t kMissedRecords = 3;     // a workload that is missing so often has gone
-constexpr Duration kUnseenAfter = seconds(15);  // a bound pod that no record names for that long has gone
-constexpr std::size_t kMostAhead = 4096;        // of a node: over an hour's of outage
+constexpr std::uint64_t kMissedRecords = 3;                  // a workload that is missing so often has gone
+constexpr Duration kUnseenAfter = std::chrono::seconds(15);  // a bound pod that no record names for that long has gone
+constexpr std::size_t kMostAhead = 4096;                     // of a node: over an hour's of outage
 
 std::optional<double> mean_w(std::optional<std::uint64_t> energy_uj, std::int64_t interval_ns) {
   if (!energy_uj || interval_ns <= 0) return std::nullopt;

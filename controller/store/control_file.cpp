@@ -6,7 +6,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 1> kSteps{
+constexpr std::array<const char*, 1> kControlSteps{
     "CREATE TABLE change(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
     " why TEXT NOT NULL, standing TEXT NOT NULL, experiment INTEGER NOT NULL, configured TEXT NOT NULL);"
     "CREATE TABLE block(id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, number INTEGER NOT NULL,"
@@ -28,10 +28,10 @@ void empty_log(sqlite::Database& database) { static_cast<void>(database.checkpoi
 
 }  // namespace
 
-std::span<const char* const> control_steps() { return kSteps; }
+std::span<const char* const> control_steps() { return kControlSteps; }
 
 Result<ControlFile> ControlFile::open_(const std::string& path) {
-  WATTLE_TRY(auto database, sqlite::Database::open_(path, {}, kSteps));
+  WATTLE_TRY(auto database, sqlite::Database::open_(path, {}, kControlSteps));
   return ControlFile(std::move(database));
 }
 

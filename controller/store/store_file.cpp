@@ -10,7 +10,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 2> kSteps{
+constexpr std::array<const char*, 2> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
     " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
     " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
@@ -41,11 +41,11 @@ std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(val
 
 }  // namespace
 
-std::span<const char* const> store_steps() { return kSteps; }
+std::span<const char* const> store_steps() { return kStoreSteps; }
 
 Result<StoreFile> StoreFile::open_(const StoreFileOptions& options) {
   StoreFile file(options);
-  WATTLE_TRY(file.database_, sqlite::Database::open_(options.path, options.database, kSteps));
+  WATTLE_TRY(file.database_, sqlite::Database::open_(options.path, options.database, kStoreSteps));
   WATTLE_CHECK(file.load());
   WATTLE_CHECK(file.prepare());
   return file;

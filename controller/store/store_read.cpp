@@ -8,7 +8,7 @@
 namespace wattle::controller {
 namespace {
 
-std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+std::uint64_t number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
 template <class Row, class Take>
 Result<std::vector<Row>> all(sqlite::Database& database, const std::string& sql, Take take) {
@@ -71,7 +71,7 @@ Result<std::vector<RawRecord>> StoreFile::raw() {
                         " JOIN node n ON n.id = r.node ORDER BY r.id",
                         [](const sqlite::Statement& at) {
                           RawRecord record{std::string(at.blob(0)),
-                                           {loaded(at.integer(1)), loaded(at.integer(2))},
+                                           {number(at.integer(1)), number(at.integer(2))},
                                            at.integer(3) != 0,
                                            std::string(at.blob(5))};
                           if (sqlite::record_hash(record.mark, record.bytes) != at.integer(4)) record.bytes.clear();
@@ -85,8 +85,8 @@ Result<std::vector<StoreGap>> StoreFile::gaps(std::int64_t newest) {
                        " JOIN node n ON n.id = g.node WHERE g.id > (SELECT coalesce(max(id), 0) FROM gap) - " +
                            std::to_string(newest) + " ORDER BY g.id",
                        [](const sqlite::Statement& at) {
-                         return StoreGap{std::string(at.blob(0)), loaded(at.integer(1)),   loaded(at.integer(2)),
-                                         loaded(at.integer(3)),   std::string(at.blob(4)), at.integer(5)};
+                         return StoreGap{std::string(at.blob(0)), number(at.integer(1)),   number(at.integer(2)),
+                                         number(at.integer(3)),   std::string(at.blob(4)), at.integer(5)};
                        });
 }
 

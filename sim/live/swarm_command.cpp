@@ -17,7 +17,7 @@ namespace {
 constexpr std::chrono::milliseconds kRound{50};  // sessions want ten rounds a second
 constexpr double kTellEvery_s = 10;
 
-int failed(const Error& error) {
+int swarm_failed(const Error& error) {
   std::fprintf(stderr, "wattle-sim swarm: %s\n", error.message().c_str());
   return 1;
 }
@@ -46,10 +46,10 @@ void tell(const Log& log, const Swarm& swarm) {
 
 int run(const SwarmOptions& options, const Clock& clock, const Log& log) {
   auto stop = StopSignal::open_();  // before the HTTP threads, so that they inherit the mask
-  if (!stop) return failed(stop.error());
+  if (!stop) return swarm_failed(stop.error());
   raise_descriptor_limit();
   auto swarm = Swarm::start(options, clock, log);
-  if (!swarm) return failed(swarm.error());
+  if (!swarm) return swarm_failed(swarm.error());
   std::printf("swarm: %zu simulated nodes, http://%s:%u\n", options.nodes, options.listen_address.c_str(),
               static_cast<unsigned>((*swarm)->port()));
   std::fflush(stdout);
@@ -110,7 +110,7 @@ int swarm_command(int argc, char** argv) {
   }
   if (!config.empty()) {
     const SwarmOptions given = options;
-    if (const Status loaded = load_swarm_config(config, options); !loaded) return failed(loaded.error());
+    if (const Status loaded = load_swarm_config(config, options); !loaded) return swarm_failed(loaded.error());
     if (*nodes) options.nodes = given.nodes;
     if (*endpoint) options.endpoint = given.endpoint;
     if (*keys) options.keys_dir = given.keys_dir;
@@ -120,15 +120,15 @@ int swarm_command(int argc, char** argv) {
     if (*rotate) options.fleet.rotate_every_s = given.fleet.rotate_every_s;
   }
   if (!listen.empty())
-    if (const Status parsed = parse_listen(listen, options); !parsed) return failed(parsed.error());
+    if (const Status parsed = parse_listen(listen, options); !parsed) return swarm_failed(parsed.error());
   if (!api.empty()) {
     auto origin = kube::parse_url(api);
-    if (!origin) return failed(origin.error());
+    if (!origin) return swarm_failed(origin.error());
     if (origin->tls) origin->tls->ca_file = api_ca;
     options.kube = kube::ApiServer{std::move(*origin), api_token};
   }
   if (!part.empty())
-    if (const Status parsed = parse_part(part, options); !parsed) return failed(parsed.error());
+    if (const Status parsed = parse_part(part, options); !parsed) return swarm_failed(parsed.error());
   if (options.keys_dir.empty() || (options.server_key.empty() && make_keys.empty())) {
     std::fprintf(stderr, "wattle-sim swarm: --keys and --server-key are needed (or keys and server_key in --config)\n");
     return 2;
@@ -139,10 +139,10 @@ int swarm_command(int argc, char** argv) {
   }
   if (!make_keys.empty()) {
     const auto lines = make_swarm_keys(options);
-    if (!lines) return failed(lines.error());
+    if (!lines) return swarm_failed(lines.error());
     std::FILE* const file = std::fopen(make_keys.c_str(), "ae");
     if (file == nullptr || std::fputs(lines->c_str(), file) < 0 || std::fclose(file) != 0)
-      return failed({Errc::io, make_keys, "could not be written", "give a file that can be"});
+      return swarm_failed({Errc::io, make_keys, "could not be written", "give a file that can be"});
     return 0;
   }
   const SystemClock clock;

@@ -10,7 +10,7 @@ namespace wattle::sim {
 
 namespace {
 
-constexpr double kMiB = 1024.0 * 1024;
+constexpr double kServiceMiB = 1024.0 * 1024;
 constexpr std::size_t kServices = 8;
 constexpr std::size_t kWave = 60, kWaves = 2;  // slots
 constexpr std::size_t kStable = 10;            // slots that scaling down looks back
@@ -34,7 +34,7 @@ std::vector<AppProfile> service_profiles(const Scenario& scenario, std::uint64_t
   for (std::size_t i = 0; i < kServices; ++i) {
     AppProfile& service = services[i];
     service.name = "service-" + std::to_string(i);
-    service.request = {kRequests_cores[pick(random, kRequests_cores.size())], 256 * kMiB};
+    service.request = {kRequests_cores[pick(random, kRequests_cores.size())], 256 * kServiceMiB};
     service.latency_soft_ms = 1.25 * kServiceLatency_ms;
     service.serves_users = true;
     service.request_share = uniform(random, 0.5, 1.5);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kSyntheticServers = 200;
 constexpr std::size_t kSyntheticMachines = 1000;
 constexpr std::size_t kSyntheticDays = 4;
-constexpr std::size_t kExpectations = 65;
+constexpr std::size_t kEpisodeExpectations = 65;
 
 PodDay pod_day(const DemandDay& day, double scale) {
   PodDay out;
@@ -85,8 +85,8 @@ std::size_t draw_machine(const App& app, const PodDay& day, double spread, Rando
 // The steady state's number of requested cores: Poisson, here by its normal limit.
 std::vector<double> steady_state(double cores) {
   std::vector<double> expected;
-  for (std::size_t i = 0; i < kExpectations; ++i) {
-    const double p = (static_cast<double>(i) + 0.5) / static_cast<double>(kExpectations);
+  for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
+    const double p = (static_cast<double>(i) + 0.5) / static_cast<double>(kEpisodeExpectations);
     // Inverse of the logistic that is closest to the normal.
     expected.push_back(std::max(1.0, cores + std::sqrt(cores) * std::log(p / (1 - p)) / 1.702));
   }
@@ -173,8 +173,8 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
     }
     episode.measure_from_s = options.interval_s * static_cast<double>(wanted);
     episode.end_s = episode.measure_from_s + kSample_s * static_cast<double>(kDaySamples);
-    for (std::size_t i = 0; i < kExpectations; ++i) {
-      const double part = static_cast<double>(i) / static_cast<double>(kExpectations - 1);
+    for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
+      const double part = static_cast<double>(i) / static_cast<double>(kEpisodeExpectations - 1);
       const double told = options.fill_told ? static_cast<double>(wanted) / cores
                                             : options.fill_low + part * (options.fill_high - options.fill_low);
       episode.expected_cores.push_back(std::min(room, told * cores));

@@ -22,7 +22,7 @@ using namespace wattle::agent;
 using agent::test::Child;
 
 namespace {
-std::string text_of(const std::string& path) {
+std::string file_text(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -59,12 +59,12 @@ class Workload {
       return procs.good();
     };
   }
-  std::uint64_t usage_us() const { return parse::keyed_u64(text_of(path_ + "/cpu.stat"), "usage_usec").value_or(0); }
+  std::uint64_t usage_us() const { return parse::keyed_u64(file_text(path_ + "/cpu.stat"), "usage_usec").value_or(0); }
   std::uint64_t run_delay_us() const {
     std::uint64_t sum_ns = 0, on_cpu = 0, delay = 0;
-    std::istringstream pids(text_of(path_ + "/cgroup.procs"));
+    std::istringstream pids(file_text(path_ + "/cgroup.procs"));
     for (std::string pid; std::getline(pids, pid);) {
-      std::istringstream(text_of("/proc/" + pid + "/schedstat")) >> on_cpu >> delay;
+      std::istringstream(file_text("/proc/" + pid + "/schedstat")) >> on_cpu >> delay;
       sum_ns += delay;
     }
     return sum_ns / 1000;
@@ -131,7 +131,7 @@ struct Rig {
 
 // Of all processors since start: interrupts and what the host took. cpu.stat leaves it out, a program on a switch cannot.
 std::uint64_t not_ours_us() {
-  std::istringstream line(text_of("/proc/stat"));
+  std::istringstream line(file_text("/proc/stat"));
   std::string cpu;
   std::uint64_t user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
   line >> cpu >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal;

@@ -26,9 +26,9 @@ bool sh(const std::string& command) { return std::system(command.c_str()) == 0; 
 
 // The other end of the link: 10.77.0.2, which answers pings itself (its kernel does not), after 20 ms and only those with
 // an odd sequence number; a router that drops what is for 192.0.2.0/24 and refuses what is for 198.51.100.0/24.
-class Peer {
+class ProbePeer {
  public:
-  Peer() {
+  ProbePeer() {
     worker_.run([this] { live(); });
     const long tid = ready_.get_future().get();
     linked_ = tid > 0 && sh("ip link add wa0 type veth peer name wb0 netns " + std::to_string(tid)) &&
@@ -37,7 +37,7 @@ class Peer {
     linked_ = done_.get_future().get() && linked_ &&
               sh("ip route add 192.0.2.0/24 via 10.77.0.2 && ip route add 198.51.100.0/24 via 10.77.0.2");
   }
-  ~Peer() { sh("ip link del wa0"); }
+  ~ProbePeer() { sh("ip link del wa0"); }
   bool linked() const { return linked_; }
 
  private:
@@ -188,7 +188,7 @@ TEST_CASE("loopback answers pings, through raw sockets and, where the group may,
 
 TEST_CASE("a peer's delay is in the median, its silence in the loss, and a stranger's reply in neither") {
   if (!world()) return;
-  const Peer peer;
+  const ProbePeer peer;
   REQUIRE(peer.linked());
   for (const bool raw : {true, false}) {
     CAPTURE(raw);
@@ -206,7 +206,7 @@ TEST_CASE("a peer's delay is in the median, its silence in the loss, and a stran
 
 TEST_CASE("dropped, unreachable, routeless and refused are told apart beyond a router") {
   if (!world()) return;
-  const Peer peer;
+  const ProbePeer peer;
   REQUIRE(peer.linked());
   using enum ProbeKind;
   Prober prober =

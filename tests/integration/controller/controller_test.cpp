@@ -17,23 +17,6 @@ using nlohmann::json;
 
 namespace {
 
-using Agents = std::vector<std::unique_ptr<ScriptedAgent>>;
-
-json query(transport::AskClient& client, const std::string& what, std::map<std::string, std::string> arguments = {}) {
-  const auto body = client.query(what, std::move(arguments), 20s);
-  if (!body) FAIL(body.error().message());
-  return json::parse(*body);
-}
-
-Agents connect_agents(World& world, std::size_t count) {
-  Agents agents;
-  for (std::size_t i = 0; i < count; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i));
-  REQUIRE(run_until(world, agents, [&] {
-    return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent->status().acked_seq > 2; });
-  }));
-  return agents;
-}
-
 // Asks for a pod and runs it where the scores say.
 std::string place_one(Agents& agents, transport::AskClient& shim, const std::string& uid) {
   std::vector<std::string> candidates;
@@ -55,22 +38,22 @@ TEST_CASE("records in, scores out, outcomes joined: the whole loop over real soc
   auto agents = connect_agents(world, 3);
   auto reader = world.ask_client(world.reader);
   auto shim = world.ask_client(world.shim);
-  const json nodes = query(reader, "nodes");
+  const json nodes = answer(reader, "nodes");
   REQUIRE(nodes["nodes"].size() == 3);
   CHECK(nodes["nodes"][0]["power_w"] == doctest::Approx(50));
 
   std::vector<std::string> placed_on;
   for (int i = 0; i < 8; ++i) placed_on.push_back(place_one(agents, shim, "pod-" + std::to_string(i)));
-  REQUIRE(run_until(world, agents, [&] { return query(reader, "status")["outcomes"] == 8; }));
-  const json explained = query(reader, "explain", {{"pod", "pod-0"}})["decision"];
+  REQUIRE(run_until(world, agents, [&] { return answer(reader, "status")["outcomes"] == 8; }));
+  const json explained = answer(reader, "explain", {{"pod", "pod-0"}})["decision"];
   CHECK(explained["placed_on"] == placed_on[0]);
   CHECK(explained["outcome"]["terms"].contains("marginal_w"));
-  CHECK(query(reader, "pods")["pods"].size() == 8);
+  CHECK(answer(reader, "pods")["pods"].size() == 8);
 
-  const auto& status = query(reader, "status");
+  const auto& status = answer(reader, "status");
   if (status["mode_reason"] == "") {  // built with libtorch
-    REQUIRE(run_until(world, agents, [&] { return query(reader, "status")["model_step"] >= 2; }));
-    CHECK(query(reader, "status")["replay"] > 0);
+    REQUIRE(run_until(world, agents, [&] { return answer(reader, "status")["model_step"] >= 2; }));
+    CHECK(answer(reader, "status")["replay"] > 0);
   }
 
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
@@ -92,16 +75,16 @@ TEST_CASE("a restart resumes gradient steps, replay and decision ids from the ch
     auto agents = connect_agents(world, 2);
     auto reader = world.ask_client(world.reader);
     auto shim = world.ask_client(world.shim);
-    if (query(reader, "status")["mode_reason"] != "") {
+    if (answer(reader, "status")["mode_reason"] != "") {
       MESSAGE("skipped: built without libtorch, nothing learns");
       return;
     }
     for (int i = 0; i < 8; ++i) place_one(agents, shim, "pod-" + std::to_string(i));
     REQUIRE(run_until(world, agents, [&] {
-      const json status = query(reader, "status");
+      const json status = answer(reader, "status");
       return status["gradient_steps"] >= 4 && status["placements"] == 8;
     }));
-    const json status = query(reader, "status");
+    const json status = answer(reader, "status");
     steps = status["gradient_steps"];
     replay = status["replay"];
   }
@@ -109,12 +92,12 @@ TEST_CASE("a restart resumes gradient steps, replay and decision ids from the ch
   world.start();
   auto agents = connect_agents(world, 2);
   auto reader = world.ask_client(world.reader);
-  const json status = query(reader, "status");
+  const json status = answer(reader, "status");
   CHECK(status["gradient_steps"] >= steps);
   CHECK(status["replay"] >= replay);
   auto shim = world.ask_client(world.shim);
   place_one(agents, shim, "after");
-  CHECK(query(reader, "decisions")["decisions"][0]["id"] == 9);
+  CHECK(answer(reader, "decisions")["decisions"][0]["id"] == 9);
 }
 
 TEST_CASE("garbage on each socket is refused and the loop goes on") {
@@ -139,8 +122,8 @@ TEST_CASE("garbage on each socket is refused and the loop goes on") {
   REQUIRE(feed);
   for (int i = 0; i < 10; ++i) (void)feed->send("\xc1 nonsense");
   auto reader = world.ask_client(world.reader);
-  const auto before = query(reader, "status")["samples"].get<std::uint64_t>();
-  CHECK(run_until(world, agents, [&] { return query(reader, "status")["samples"] > before; }));
+  const auto before = answer(reader, "status")["samples"].get<std::uint64_t>();
+  CHECK(run_until(world, agents, [&] { return answer(reader, "status")["samples"] > before; }));
 }
 
 TEST_CASE("roles hold: who may ask, query and confirm") {
@@ -156,8 +139,8 @@ TEST_CASE("roles hold: who may ask, query and confirm") {
   CHECK(!agent.query("nodes", {}, 20s));
   CHECK(!reader.query("confirm", {{"pod", "p"}, {"node", "n0"}}, 20s));
   REQUIRE(boss.ask(ask_for("p", {"n0"}), 20s));
-  CHECK(query(boss, "confirm", {{"pod", "p-name"}, {"node", "n0"}})["confirmed"] == true);
-  CHECK(query(reader, "decisions")["decisions"][0]["placed_on"] == "n0");
+  CHECK(answer(boss, "confirm", {{"pod", "p-name"}, {"node", "n0"}})["confirmed"] == true);
+  CHECK(answer(reader, "decisions")["decisions"][0]["placed_on"] == "n0");
   CHECK(boss.query("confirm", {{"pod", "p"}, {"node", "nope"}}, 20s).error().message().find("nope") !=
         std::string::npos);
 }
@@ -170,7 +153,7 @@ TEST_CASE("of two agents with one key the later incarnation wins") {
   REQUIRE(run_until(world, agents, [&] { return agents[1]->status().acked_seq > 2 && !agents[0]->status().welcomed; }));
   CHECK(agents[0]->status().problem.find("refused") != std::string::npos);
   auto reader = world.ask_client(world.reader);
-  CHECK(query(reader, "node", {{"name", "n0"}})["node"]["incarnation"] == 2);
+  CHECK(answer(reader, "node", {{"name", "n0"}})["node"]["incarnation"] == 2);
 }
 
 TEST_CASE("subscribers get boards, states and decisions") {

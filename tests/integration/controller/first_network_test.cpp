@@ -26,16 +26,9 @@ bool cannot_learn() {
   return true;
 }
 
-json query(transport::AskClient& client, const std::string& what,
-           const std::map<std::string, std::string>& arguments = {}) {
-  const auto body = client.query(what, arguments, 60s);
-  if (!body) FAIL(body.error().message());
-  return json::parse(*body);
-}
-
 // Of the newest change that a start brought; empty: none did.
 std::string audited_at_start(transport::AskClient& client) {
-  const json policy = query(client, "policy");
+  const json policy = answer(client, "policy");
   for (const json& change : policy["changes"])
     if (change["who"] == "start") return change["what"];
   return {};
@@ -63,10 +56,10 @@ TEST_CASE("a controller without a checkpoint begins with the shipped network of 
     world.config.decide.reward.preset = placement::parse_preset(preset).value();
     world.start();
     auto client = world.ask_client(world.operator_key);
-    const json models = query(client, "models");
+    const json models = answer(client, "models");
     CHECK(models["serving"]["network_sha256"] == shipped_digest(preset));
     CHECK(models["serving"]["loaded_from"] == "shipped:" + std::string(preset));
-    const json status = query(client, "status");
+    const json status = answer(client, "status");
     CHECK(status["mode"] == "shadow");
     CHECK(status["model_step"] == 0);
     CHECK(status["model_from"] == "shipped:" + std::string(preset));
@@ -80,16 +73,16 @@ TEST_CASE("a checkpoint of one's own serves after a restart, whatever is shipped
   world.start();
   {
     auto client = world.ask_client(world.operator_key);
-    CHECK(query(client, "models")["serving"]["network_sha256"] == untrained_digest());
+    CHECK(answer(client, "models")["serving"]["network_sha256"] == untrained_digest());
     CHECK(audited_at_start(client).empty());
-    query(client, "model-save", {{"name", "mine"}});
-    query(client, "model-load", {{"name", "mine"}});  // so that there is something to save at the end
+    answer(client, "model-save", {{"name", "mine"}});
+    answer(client, "model-load", {{"name", "mine"}});  // so that there is something to save at the end
   }
   world.controller.reset();
   world.config.models_dir = kShipped;
   world.start();
   auto client = world.ask_client(world.operator_key);
-  const json models = query(client, "models");
+  const json models = answer(client, "models");
   CHECK(models["serving"]["network_sha256"] == untrained_digest());
   CHECK(models["serving"]["loaded_from"] == "1");
   CHECK(audited_at_start(client).empty());
@@ -121,7 +114,7 @@ TEST_CASE("a network that is damaged, of other features or missing is said and n
     world.config.learn.pretrained = each.pretrained.empty() ? world.dir / "not-there.safetensors" : each.pretrained;
     world.start();
     auto client = world.ask_client(world.operator_key);
-    const json models = query(client, "models");
+    const json models = answer(client, "models");
     CHECK(models["serving"]["network_sha256"] == untrained_digest());
     CHECK(models["serving"]["loaded_from"] == nullptr);
     const std::string audited = audited_at_start(client);
@@ -144,7 +137,7 @@ TEST_CASE(
   world.start();
   {
     auto client = world.ask_client(world.operator_key);
-    const json models = query(client, "models");
+    const json models = answer(client, "models");
     CHECK(models["serving"]["network_sha256"] == shipped_digest("ee"));
     CHECK(models["serving"]["loaded_from"] == world.config.learn.pretrained);
   }
@@ -153,6 +146,6 @@ TEST_CASE(
   other.config.decide.reward.preset = placement::Preset::lc;
   other.start();
   auto client = other.ask_client(other.operator_key);
-  CHECK(query(client, "models")["serving"]["network_sha256"] == untrained_digest());
+  CHECK(answer(client, "models")["serving"]["network_sha256"] == untrained_digest());
   CHECK(audited_at_start(client).empty());
 }

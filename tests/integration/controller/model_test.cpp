@@ -14,14 +14,6 @@ using nlohmann::json;
 
 namespace {
 
-using Pairs = std::map<std::string, std::string>;
-
-Result<json> query(transport::AskClient& client, const std::string& what, const Pairs& arguments = {}) {
-  auto body = client.query(what, arguments, 60s);
-  if (!body) return forward_error(body);
-  return json::parse(*body);
-}
-
 const json* named(const json& document, const std::string& name) {
   for (const json& model : document["models"])
     if (model["name"] == name) return &model;

@@ -14,24 +14,6 @@ using nlohmann::json;
 
 namespace {
 
-using Agents = std::vector<std::unique_ptr<ScriptedAgent>>;
-using Pairs = std::map<std::string, std::string>;
-
-Result<json> query(transport::AskClient& client, const std::string& what, const Pairs& arguments = {}) {
-  auto body = client.query(what, arguments, 20s);
-  if (!body) return forward_error(body);
-  return json::parse(*body);
-}
-
-Agents connect_agents(World& world, std::size_t count) {
-  Agents agents;
-  for (std::size_t i = 0; i < count; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i));
-  REQUIRE(run_until(world, agents, [&] {
-    return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent->status().acked_seq > 2; });
-  }));
-  return agents;
-}
-
 wire::Suggestion ask(transport::AskClient& shim, const std::string& uid) {
   auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), 20s);
   if (!answer) FAIL(answer.error().message());

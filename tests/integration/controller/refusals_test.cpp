@@ -16,7 +16,6 @@ using transport::Refused;
 
 namespace {
 
-using Agents = std::vector<std::unique_ptr<ScriptedAgent>>;
 constexpr std::size_t kKinds = std::variant_size_v<wire::Message>;
 
 template <std::size_t... I>

@@ -3,12 +3,15 @@
 
 #include <doctest/doctest.h>
 #include <unistd.h>
+#include <algorithm>
+#include <map>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -154,6 +157,33 @@ inline bool run_until(World& world, std::vector<std::unique_ptr<ScriptedAgent>>&
     transport::poll({}, {}, 5ms);
   }
   return false;
+}
+
+using Agents = std::vector<std::unique_ptr<ScriptedAgent>>;
+
+// Agents whose first records are acknowledged.
+inline Agents connect_agents(World& world, std::size_t count) {
+  Agents agents;
+  for (std::size_t i = 0; i < count; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i));
+  REQUIRE(run_until(world, agents, [&] {
+    return std::all_of(agents.begin(), agents.end(), [](const auto& agent) { return agent->status().acked_seq > 2; });
+  }));
+  return agents;
+}
+
+using Pairs = std::map<std::string, std::string>;
+
+inline Result<nlohmann::json> query(transport::AskClient& client, const std::string& what,
+                                    const Pairs& arguments = {}) {
+  auto body = client.query(what, arguments, 60s);
+  if (!body) return forward_error(body);
+  return nlohmann::json::parse(*body);
+}
+// What must be answered.
+inline nlohmann::json answer(transport::AskClient& client, const std::string& what, const Pairs& arguments = {}) {
+  auto body = query(client, what, arguments);
+  if (!body) FAIL(body.error().message());
+  return *body;
 }
 
 }  // namespace wattle::controller::test

@@ -83,7 +83,7 @@ struct Controller {
   }
 };
 
-struct Rig {
+struct SwarmRig {
   SystemClock clock;
   Log log = Log::silent();
   TemporaryDir dir;
@@ -92,7 +92,7 @@ struct Rig {
   std::unique_ptr<Controller> controller;
   std::unique_ptr<Swarm> swarm;
 
-  explicit Rig(std::size_t nodes) {
+  explicit SwarmRig(std::size_t nodes) {
     options.nodes = nodes;
     options.tick_s = 0.1;
     options.keys_dir = dir.path + "/keys";
@@ -125,7 +125,7 @@ std::string pod_json(const std::string& uid, const std::string& node) {
 }  // namespace
 
 TEST_CASE("each simulated node greets under its own key, says that it is simulated, and sends its own records") {
-  Rig rig(5);
+  SwarmRig rig(5);
   REQUIRE(rig.eventually([&] {
     std::size_t good = 0;
     for (const auto& [node, records] : rig.controller->records) good += records.size() >= 3;
@@ -146,7 +146,7 @@ TEST_CASE("each simulated node greets under its own key, says that it is simulat
 }
 
 TEST_CASE("a pod bound over HTTP is told to the controller, shows in the records, and goes again") {
-  Rig rig(2);
+  SwarmRig rig(2);
   auto client = rig.client();
   auto bound = client.request("POST", "/pods", pod_json("pod-1", "sim-01"), 5s);
   REQUIRE(bound);
@@ -171,7 +171,7 @@ TEST_CASE("a pod bound over HTTP is told to the controller, shows in the records
 }
 
 TEST_CASE("bad requests are refused by name and nothing breaks") {
-  Rig rig(1);
+  SwarmRig rig(1);
   auto client = rig.client();
   CHECK(client.request("POST", "/pods", "garbage", 5s)->status == 400);
   CHECK(client.request("POST", "/pods", pod_json("p", "nowhere"), 5s)->status == 404);

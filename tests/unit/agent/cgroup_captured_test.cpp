@@ -15,11 +15,11 @@ using namespace std::chrono_literals;
 using agent::test::Tree;
 
 namespace {
-struct Machine {
+struct CgroupMachine {
   const char* name;
   const char* told;  // - for what the files do not say; pressures: some and full
 };
-const std::vector<Machine> kMachines{
+const std::vector<CgroupMachine> kCgroupMachines{
     {"openshift-crio",
      "cpu 14055882950 throttled 576863747453 memory 68997120 anon - file - read 0 written 94208 high - killed - pids - "
      "psi - - - - - -"},
@@ -52,7 +52,7 @@ const std::vector<Machine> kMachines{
      "cpu 1 throttled - memory - anon - file - read 0 written 0 high - killed - pids - psi - - - - - -"},
 };
 
-void lay_out(const Tree& tree, const std::string& name) {
+void lay_out_cgroups(const Tree& tree, const std::string& name) {
   std::ifstream file(tests::source_dir() + "/tests/fixtures/agent/cgroup-files/" + name + ".txt");
   std::string line, path, text;
   const auto put = [&] {
@@ -85,10 +85,10 @@ std::string text_of(const WorkloadValues& values, const WorkloadCounters& raw) {
 }  // namespace
 
 TEST_CASE("of captured cgroups the collector tells what their files say, and nothing for what they do not") {
-  for (const auto& machine : kMachines) {
+  for (const auto& machine : kCgroupMachines) {
     CAPTURE(machine.name);
     const Tree tree;
-    lay_out(tree, machine.name);
+    lay_out_cgroups(tree, machine.name);
     CgroupCollector collector(CgroupTree::open_(std::move(*Dir::open_(tree.path())), {}));
     collector.leave_out({7, 252, 253});
     CgroupReadings readings;

@@ -13,8 +13,8 @@ using namespace wattle::agent;
 using agent::test::Tree;
 
 namespace {
-const std::string kPod = "pod11111111-2222-3333-4444-000000000001";
-const std::string kUid = "11111111-2222-3333-4444-000000000001";
+const std::string kShortPod = "pod11111111-2222-3333-4444-000000000001";
+const std::string kShortUid = "11111111-2222-3333-4444-000000000001";
 
 struct Rig {
   Rig() : top(std::move(*Dir::open_(files.path()))), tree(CgroupTree::open_(std::move(*Dir::open_(files.path())), {})) {
@@ -35,7 +35,7 @@ TEST_CASE("what came and went is a root by its names, below the nearest cgroup t
   Rig rig;
   const std::vector<EndedCgroup> ended{
       {kFirst + 3, kFirst + 2, "inner"},                       // below the pod
-      {kFirst + 2, rig.id("kubepods"), kPod},                  // the pod
+      {kFirst + 2, rig.id("kubepods"), kShortPod},             // the pod
       {kFirst + 4, rig.id("system.slice"), "brief.service"},   // a unit
       {kFirst + 6, kFirst + 5, "late.service"},                // a unit below a slice that went too
       {kFirst + 5, rig.id("system.slice"), "system-a.slice"},  //
@@ -47,9 +47,9 @@ TEST_CASE("what came and went is a root by its names, below the nearest cgroup t
   std::map<std::string, const ShortLived*> by_path;
   for (const auto& one : found) by_path[one.path] = &one;
   REQUIRE(by_path.size() == 3);
-  const auto* pod = by_path["/kubepods/" + kPod];
+  const auto* pod = by_path["/kubepods/" + kShortPod];
   REQUIRE(pod != nullptr);
-  CHECK(pod->identity == Identity{WorkloadKind::pod, kUid, ""});
+  CHECK(pod->identity == Identity{WorkloadKind::pod, kShortUid, ""});
   CHECK(pod->id == kFirst + 2);
   CHECK(pod->members == std::vector{kFirst + 3, kFirst + 2});
   CHECK(pod->anchor->path == "/kubepods");

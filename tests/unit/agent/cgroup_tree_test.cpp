@@ -12,7 +12,7 @@ using namespace wattle::agent;
 using agent::test::Tree;
 
 namespace {
-const std::string kPod = "kubepods/pod11111111-2222-3333-4444-000000000001";
+const std::string kTreePod = "kubepods/pod11111111-2222-3333-4444-000000000001";
 
 // What a sweep would tell of these directories: parents first, ids are inodes.
 struct Sweep {
@@ -52,15 +52,15 @@ std::vector<std::string> paths_of(const CgroupTree& tree) {
 
 TEST_CASE("a sweep's ids are the tree: names are looked up for the new ones, and the dead leave with their roots") {
   const Tree files;
-  make(files, kPod + "/one");
+  make(files, kTreePod + "/one");
   make(files, "system.slice/a\\x2db.service");
   const Sweep sweep(files);
   CgroupTree tree = open_tree(files);
-  const std::vector<std::string> before{"kubepods", kPod, kPod + "/one", "system.slice",
+  const std::vector<std::string> before{"kubepods", kTreePod, kTreePod + "/one", "system.slice",
                                         "system.slice/a\\x2db.service"};
   CHECK(tree.refresh(sweep.of(before)));
-  CHECK(paths_of(tree) == std::vector<std::string>{"", "/kubepods", "/" + kPod, "/" + kPod + "/one", "/system.slice",
-                                                   "/system.slice/a\\x2db.service"});
+  CHECK(paths_of(tree) == std::vector<std::string>{"", "/kubepods", "/" + kTreePod, "/" + kTreePod + "/one",
+                                                   "/system.slice", "/system.slice/a\\x2db.service"});
   CHECK(tree.order()[2]->is_root);
   CHECK_FALSE(tree.order()[3]->is_root);
   CHECK(tree.order()[5]->is_root);
@@ -70,7 +70,7 @@ TEST_CASE("a sweep's ids are the tree: names are looked up for the new ones, and
   tree.order()[5]->root = std::make_unique<CgroupRoot>();
   const auto dead_id = sweep.id("system.slice/a\\x2db.service");
   make(files, "system.slice/new.service");
-  const std::vector<std::string> after{"kubepods", kPod, "system.slice", "system.slice/new.service"};
+  const std::vector<std::string> after{"kubepods", kTreePod, "system.slice", "system.slice/new.service"};
   CHECK(tree.refresh(sweep.of(after)));
   CHECK(tree.size() == 5);
   const CgroupNode& slice = *tree.order()[3];

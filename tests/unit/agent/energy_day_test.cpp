@@ -32,9 +32,9 @@ struct Zone {
   std::uint64_t true_uj = 0;
 };
 
-class Machine {
+class DayMachine {
  public:
-  explicit Machine(std::uint64_t seed) : random_(seed) {
+  explicit DayMachine(std::uint64_t seed) : random_(seed) {
     const std::string pmu = "sys/bus/event_source/devices/power/";
     tree_.put(pmu + "type", "13\n");
     tree_.put(pmu + "cpumask", "0,1\n");
@@ -134,7 +134,7 @@ struct Day {
 };
 
 Day live(std::uint64_t seed, Duration length, std::uint64_t longest_s, unsigned most_ticks = 100'000) {
-  Machine machine(seed);
+  DayMachine machine(seed);
   Day day;
   Attributor attributor;
   std::vector<char> scratch(4096);

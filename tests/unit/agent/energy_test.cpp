@@ -25,7 +25,7 @@ void zone(const Tree& tree, const std::string& id, const std::string& name, std:
   tree.put(at + "max_energy_range_uj", std::to_string(kRange) + "\n");
 }
 
-AgentConfig config_of(const Tree& tree) {
+AgentConfig energy_config(const Tree& tree) {
   AgentConfig config;
   config.roots = Roots::below(tree.path());
   config.estimate.idle_w = 10;
@@ -35,7 +35,7 @@ AgentConfig config_of(const Tree& tree) {
 }
 
 struct Metered {
-  explicit Metered(const Tree& tree) : Metered(tree, config_of(tree)) {}
+  explicit Metered(const Tree& tree) : Metered(tree, energy_config(tree)) {}
   Metered(const Tree&, const AgentConfig& config) : meter(EnergyMeter::open_(config)) { read(0s); }
   const EnergyInterval& read(Duration later, std::optional<double> utilisation_ratio = 0.5) {
     clock.advance(later);
@@ -189,7 +189,7 @@ TEST_CASE("where PCM takes over or gives way, its old seconds are missing or tol
   REQUIRE(server);
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 0);
-  AgentConfig config = config_of(tree);
+  AgentConfig config = energy_config(tree);
   config.pcm = PcmEndpoint{"127.0.0.1", server->port()};
   Metered node(tree, config);
   std::uint64_t counter = 0;

@@ -14,18 +14,18 @@ using namespace std::chrono_literals;
 using agent::test::Tree;
 
 namespace {
-constexpr std::uint64_t kRange = 262143328850;
+constexpr std::uint64_t kRaplRange = 262143328850;
 
 void zone(const Tree& tree, const std::string& id, const std::string& name, std::uint64_t uj,
-          std::uint64_t range = kRange) {
+          std::uint64_t range = kRaplRange) {
   const std::string at = "sys/class/powercap/" + id + "/";
   if (!name.empty()) tree.put(at + "name", name + "\n");
   tree.put(at + "energy_uj", std::to_string(uj) + "\n");
   tree.put(at + "max_energy_range_uj", std::to_string(range) + "\n");
 }
 
-struct Reader {
-  explicit Reader(const Tree& tree) {
+struct RaplReader {
+  explicit RaplReader(const Tree& tree) {
     auto opened = Rapl::open_(Roots::below(tree.path()));
     REQUIRE(opened);
     rapl.emplace(std::move(*opened));
@@ -56,32 +56,32 @@ struct Reader {
 TEST_CASE("energy corrects one counter wrap at the zone's own range") {
   const MonoTime t0{}, t1 = t0 + 1s;
   CHECK(*delta_energy({t0, 100}, {t1, 350}, 1'000'000'000'000, 1000) == ZoneEnergy{250, false});
-  CHECK(*delta_energy({t0, kRange - 10}, {t1, 5}, kRange, 1000) == ZoneEnergy{15, false});
+  CHECK(*delta_energy({t0, kRaplRange - 10}, {t1, 5}, kRaplRange, 1000) == ZoneEnergy{15, false});
   CHECK(delta_energy({t0, 65712999613 - 10}, {t1, 5}, 65712999613, 1000)->energy_uj == 15);
 }
 
 TEST_CASE("an interval in which the counter may have wrapped twice is marked as a gap, not guessed") {
   const MonoTime t0{};
-  CHECK_FALSE(delta_energy({t0, 1}, {t0 + 200s, 2}, kRange, 1000)->gap);  // 262 s at 1000 W
-  CHECK(delta_energy({t0, 1}, {t0 + 263s, 2}, kRange, 1000)->gap);
+  CHECK_FALSE(delta_energy({t0, 1}, {t0 + 200s, 2}, kRaplRange, 1000)->gap);  // 262 s at 1000 W
+  CHECK(delta_energy({t0, 1}, {t0 + 263s, 2}, kRaplRange, 1000)->gap);
 }
 
 TEST_CASE("readings that cannot be are absent") {
   const MonoTime t0{};
-  CHECK_FALSE(delta_energy({t0, 1}, {t0, 2}, kRange, 1000).has_value());
-  CHECK_FALSE(delta_energy({t0, 1}, {t0 + 1s, kRange + 1}, kRange, 1000).has_value());
+  CHECK_FALSE(delta_energy({t0, 1}, {t0, 2}, kRaplRange, 1000).has_value());
+  CHECK_FALSE(delta_energy({t0, 1}, {t0 + 1s, kRaplRange + 1}, kRaplRange, 1000).has_value());
 }
 
 TEST_CASE("a counter that began anew is no wrap: what no zone can draw is absent, and the next interval counts again") {
   const MonoTime t0{};
-  CHECK_FALSE(delta_energy({t0, 100'000'000}, {t0 + 1s, 5}, kRange, 1000).has_value());
-  CHECK(delta_energy({t0 + 1s, 5}, {t0 + 2s, 80'000'005}, kRange, 1000)->energy_uj == 80'000'000);
-  CHECK(delta_energy({t0, kRange - 400'000'000}, {t0 + 1s, 5}, kRange, 1000)->energy_uj == 400'000'005);
+  CHECK_FALSE(delta_energy({t0, 100'000'000}, {t0 + 1s, 5}, kRaplRange, 1000).has_value());
+  CHECK(delta_energy({t0 + 1s, 5}, {t0 + 2s, 80'000'005}, kRaplRange, 1000)->energy_uj == 80'000'000);
+  CHECK(delta_energy({t0, kRaplRange - 400'000'000}, {t0 + 1s, 5}, kRaplRange, 1000)->energy_uj == 400'000'005);
 }
 
 TEST_CASE("any sequence of readings adds up to the energy that went through the counter") {
   CHECK(rc::check([] {
-    const auto range = *rc::gen::inRange<std::uint64_t>(1'000'000, kRange);
+    const auto range = *rc::gen::inRange<std::uint64_t>(1'000'000, kRaplRange);
     std::uint64_t counter = *rc::gen::inRange<std::uint64_t>(0, range), told = 0, spent = 0;
     for (int i = 0; i < 50; ++i) {
       const auto used = *rc::gen::inRange<std::uint64_t>(0, range);
@@ -106,7 +106,7 @@ TEST_CASE("two sockets: subzones take their package's socket, twins count once, 
   zone(tree, "intel-rapl:a", "", 5);
   tree.put("sys/class/powercap/intel-rapl/enabled", "1\n");
   tree.put("sys/class/powercap/dtpm/enabled", "0\n");
-  Reader reader(tree);
+  RaplReader reader(tree);
   CHECK(reader.rapl->zone_count() == 6);
   reader.read(0s);
   CHECK_FALSE(reader.told());
@@ -134,7 +134,7 @@ TEST_CASE("a zone's number is not its socket: psys may be intel-rapl:1, and a se
   zone(tree, "intel-rapl:2", "package-1", 30);
   zone(tree, "intel-rapl:2:0", "uncore", 40);
   zone(tree, "intel-rapl:3", "psys-1", 50);
-  Reader reader(tree);
+  RaplReader reader(tree);
   reader.read(0s);
   CHECK(reader.rapl->zone_labels() == "package-0, psys, package-1, uncore-1, psys-1");
   CHECK(reader.readings[4].kind == EnergyKind::psys);
@@ -146,7 +146,7 @@ TEST_CASE("dies of one socket are packages of their own") {
   zone(tree, "intel-rapl:0", "package-0-die-0", 0);
   zone(tree, "intel-rapl:1", "package-0-die-1", 0);
   zone(tree, "intel-rapl:1:0", "dram", 0);
-  Reader reader(tree);
+  RaplReader reader(tree);
   reader.read(0s);
   zone(tree, "intel-rapl:0", "package-0-die-0", 5);
   zone(tree, "intel-rapl:1", "package-0-die-1", 6);
@@ -160,7 +160,7 @@ TEST_CASE("a twin alone is used, and a subzone of a nameless zone still counts")
   zone(tree, "intel-rapl-mmio:0", "package-0", 0);
   zone(tree, "intel-rapl:a", "", 0);
   zone(tree, "intel-rapl:a:0", "dram", 0);
-  Reader reader(tree);
+  RaplReader reader(tree);
   CHECK(reader.rapl->zone_count() == 2);
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("a zone that fails is absent for that interval and the next, and the o
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   zone(tree, "intel-rapl:1", "package-1", 100);
-  Reader reader(tree);
+  RaplReader reader(tree);
   reader.read(0s);
   tree.put("sys/class/powercap/intel-rapl:1/energy_uj", "");
   zone(tree, "intel-rapl:0", "package-0", 200);
@@ -190,7 +190,7 @@ TEST_CASE("a counter that cannot be read is opened again, and read on when there
   tree.remove("sys/class/powercap/intel-rapl:0/energy_uj");
   // Opens, and its reads fail as those of a lost device: nothing is mapped at its beginning.
   std::filesystem::create_symlink("/proc/self/mem", tree.path() + "/sys/class/powercap/intel-rapl:0/energy_uj");
-  Reader reader(tree);
+  RaplReader reader(tree);
   reader.read(0s);
   CHECK(reader.errors.size() == 1);
   tree.remove("sys/class/powercap/intel-rapl:0");
@@ -207,7 +207,7 @@ TEST_CASE("a counter that cannot be read is opened again, and read on when there
 TEST_CASE("zones that come after the start are taken up within a minute, and zones that went are dropped") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
-  Reader reader(tree);
+  RaplReader reader(tree);
   reader.read(0s);
   zone(tree, "intel-rapl:1", "package-1", 500);
   zone(tree, "intel-rapl:1:0", "dram", 50);
@@ -241,7 +241,7 @@ TEST_CASE("AMD's dies show the counter of their socket, which counts once; Intel
     zone(tree, "intel-rapl:0", "package-0-die-0", 10360237493, 65532610987);
     zone(tree, "intel-rapl:1", "package-0-die-1", 10359908363, 65532610987);
     zone(tree, "intel-rapl:2", "package-1-die-0", 5, 65532610987);
-    Reader reader(tree);
+    RaplReader reader(tree);
     CHECK(reader.rapl->zone_labels() ==
           (amd ? "package-0, package-1" : "package-0-die-0, package-0-die-1, package-1-die-0"));
   }

@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 using agent::test::Tree;
 
 namespace {
-const std::string kPod = "sys/fs/cgroup/kubepods.slice/kubepods-pod11111111_2222_3333_4444_555555555555.slice";
-const std::string kUid = "11111111-2222-3333-4444-555555555555";
+const std::string kSampledPod = "sys/fs/cgroup/kubepods.slice/kubepods-pod11111111_2222_3333_4444_555555555555.slice";
+const std::string kSampledUid = "11111111-2222-3333-4444-555555555555";
 
 void usage(const Tree& tree, const std::string& dir, std::uint64_t us) {
   tree.put(dir + "/cpu.stat", "usage_usec " + std::to_string(us) + "\n");
@@ -30,7 +30,7 @@ void machine(const Tree& tree) {
   tree.put("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
   usage(tree, "sys/fs/cgroup", 10'000'000);
   usage(tree, "sys/fs/cgroup/kubepods.slice", 5'000'000);
-  usage(tree, kPod, 5'000'000);
+  usage(tree, kSampledPod, 5'000'000);
 }
 AgentConfig config_of(const Tree& tree) {
   AgentConfig config;
@@ -55,14 +55,14 @@ TEST_CASE("the first sample has counters and no rates; the second shares its ene
   CHECK_FALSE(first.record.node.energy_uj.has_value());
   CHECK(first.rapl_uj.at(0).second == 1'000);
   REQUIRE(first.changes.size() == 1);
-  CHECK(first.changes[0].uid == kUid);
+  CHECK(first.changes[0].uid == kSampledUid);
 
   clock.advance(1s);
   busy(tree, 1100);
   package(tree, 40'001'007);
   usage(tree, "sys/fs/cgroup", 11'000'000);
   usage(tree, "sys/fs/cgroup/kubepods.slice", 5'600'000);
-  usage(tree, kPod, 5'600'000);
+  usage(tree, kSampledPod, 5'600'000);
   const Sample& second = sampler->tick();
   const NodeValues& node = second.record.node;
   CHECK(second.record.interval_ns == 1'000'000'000);
@@ -95,7 +95,7 @@ TEST_CASE("without a meter energy is estimated and marked so, and a pod that goe
   busy(tree, 1100);  // one of two cores
   usage(tree, "sys/fs/cgroup", 11'000'000);
   usage(tree, "sys/fs/cgroup/kubepods.slice", 5'500'000);
-  tree.remove(kPod);
+  tree.remove(kSampledPod);
   const Sample& sample = sampler->tick();
   CHECK(sample.record.node.energy_source == EnergySource::estimated);
   CHECK(*sample.record.node.energy_uj == 20'000'000);
@@ -114,7 +114,8 @@ TEST_CASE("a workload's io on a volume of this kernel's device mapper counts onc
   const Tree tree;
   machine(tree);
   tree.put("proc/devices", "Block devices:\n  8 sd\n252 device-mapper\n");
-  tree.put(kPod + "/io.stat", "8:0 rbytes=4096 wbytes=512 rios=1 wios=1\n252:0 rbytes=4096 wbytes=512 rios=1 wios=1\n");
+  tree.put(kSampledPod + "/io.stat",
+           "8:0 rbytes=4096 wbytes=512 rios=1 wios=1\n252:0 rbytes=4096 wbytes=512 rios=1 wios=1\n");
   ManualClock clock;
   auto sampler = Sampler::open_(config_of(tree), clock, 1);
   REQUIRE(sampler.has_value());

@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Rig : DeciderRig {
+struct LearnedRig : DeciderRig {
   std::uint64_t pods = 0;
 
-  explicit Rig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
+  explicit LearnedRig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
   void tick(const std::vector<std::string>& running) {
     DeciderRig::tick(running);
     decider->expire();
@@ -42,7 +42,7 @@ struct Rig : DeciderRig {
 }  // namespace
 
 TEST_CASE("an outcome is reckoned with the life of pods of its application, which the prior is reckoned with too") {
-  Rig rig;
+  LearnedRig rig;
   rig.run_pod(5);
   REQUIRE(rig.last_outcome());
   CHECK(rig.last_outcome()->expected_life_s == 3600);  // nothing was known
@@ -60,7 +60,7 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
 }
 
 TEST_CASE("after twenty outcomes a decision tells how far rewards were from Q, and not before") {
-  Rig rig;
+  LearnedRig rig;
   for (int i = 0; i < 9; ++i) rig.run_pod(5);
   rig.decider->ask(ask_for("early", {"n1", "n2"}));
   CHECK_FALSE(rig.decider->log().newest("early")->winner_terms->uncertainty.has_value());
@@ -81,7 +81,7 @@ TEST_CASE("after twenty outcomes a decision tells how far rewards were from Q, a
 
 TEST_CASE(
     "once a second a decision is compared with planner and amortised rank, and an untrained network is the latter") {
-  Rig rig(Mode::shadow);
+  LearnedRig rig(Mode::shadow);
   for (int i = 0; i < 40; ++i) {
     rig.decider->ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
     rig.decider->ask(ask_for("q" + std::to_string(i), {"n1", "n2"}));  // not both of a second
@@ -99,7 +99,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a policy that another kind of network learns for goes by the predicted reward") {
-  Rig rig;
+  LearnedRig rig;
   Standing other = rig.decider->standing();
   other.policy = "tabular-q";
   rig.decider->take(other);
@@ -115,7 +115,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     }
     std::uint64_t step() const override { return 5; }
   };
-  Rig rig(Mode::shadow);
+  LearnedRig rig(Mode::shadow);
   rig.config.decide.mask.start_cap.least = 100;  // one node takes a pod each second
   rig.decider->take(Standing(rig.decider->standing()));
   std::vector<std::string> told;
@@ -221,7 +221,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
 
 TEST_CASE(
     "after a shift of curves more is explored for ten minutes, newer experience is favoured, and a change ends it") {
-  Rig rig(Mode::live);
+  LearnedRig rig(Mode::live);
   rig.config.decide.epsilon = 0.05;
   Standing standing = rig.decider->standing();
   standing.mode = Mode::canary;
@@ -263,7 +263,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {
-  Rig rig(Mode::live);
+  LearnedRig rig(Mode::live);
   std::size_t judged = 0;
   rig.decider->on_verdict([](const ArmNow&, double) { return true; }, [&](const ArmNow&, double) { ++judged; });
   rig.config.decide.epsilon = 1;

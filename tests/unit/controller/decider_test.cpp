@@ -28,12 +28,12 @@ struct NoSink final : TelemetrySink {
   void on_lost(const std::string&) override {}
 };
 
-struct Rig : DeciderRig {
+struct LiveRig : DeciderRig {
   NoSink sink;
   Log log = Log::silent();
   Telemetry telemetry{clock, log, sink};
 
-  explicit Rig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
+  explicit LiveRig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
   Result<json> get(const std::string& what, const Arguments& arguments = {}) {
     const Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
     auto body = document(sources, what, arguments);
@@ -45,25 +45,25 @@ struct Rig : DeciderRig {
 }  // namespace
 
 TEST_CASE("live answers with real scores, shadow with zeros but a decision, off with nothing") {
-  Rig live;
+  LiveRig live;
   const auto answer = live.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
   CHECK(!answer.neutral);
   CHECK(std::max(answer.scores[0], answer.scores[1]) == 10);
   CHECK(answer.scores[2] == 0);
   CHECK(answer.decision_id == 1);
-  Rig shadow(Mode::shadow);
+  LiveRig shadow(Mode::shadow);
   const auto quiet = shadow.decider->ask(ask_for("p1", {"n1", "n2"}));
   CHECK(quiet.neutral);
   CHECK(quiet.scores == std::vector<std::int64_t>{0, 0});
   CHECK(!shadow.decider->log().newest("p1")->decision.advice.empty());
   CHECK(shadow.state.node_view("n1")->in_flight + shadow.state.node_view("n2")->in_flight == 0);
-  Rig off(Mode::off);
+  LiveRig off(Mode::off);
   CHECK(off.decider->ask(ask_for("p1", {"n1"})).decision_id == 0);
   CHECK(off.decider->log().entries().empty());
 }
 
 TEST_CASE("no candidates is a neutral answer, not a decision") {
-  Rig rig;
+  LiveRig rig;
   const auto answer = rig.decider->ask(ask_for("p1", {}));
   CHECK(answer.neutral);
   CHECK(answer.scores.empty());
@@ -71,7 +71,7 @@ TEST_CASE("no candidates is a neutral answer, not a decision") {
 }
 
 TEST_CASE("the same pod and candidates within 2 s get the same answer, in the order asked") {
-  Rig rig;
+  LiveRig rig;
   const auto first = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
   auto turned = rig.decider->ask(ask_for("p1", {"n2", "n1"}));
   CHECK(turned.decision_id == first.decision_id);
@@ -83,7 +83,7 @@ TEST_CASE("the same pod and candidates within 2 s get the same answer, in the or
 }
 
 TEST_CASE("advised pods are in flight until seen, and a burst spreads") {
-  Rig rig;
+  LiveRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2"}));
   const auto flying = [&] { return rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight; };
   CHECK(flying() == 1);
@@ -92,7 +92,7 @@ TEST_CASE("advised pods are in flight until seen, and a burst spreads") {
 }
 
 TEST_CASE("a placement and its outcome reach the decision and the learner") {
-  Rig rig;
+  LiveRig rig;
   const auto answer = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
   rig.tick({"p1"});  // the record shows the pod: that is its placement
   REQUIRE(rig.news.size() == 1);
@@ -112,7 +112,7 @@ TEST_CASE("a placement and its outcome reach the decision and the learner") {
 }
 
 TEST_CASE("what pods use is learned by application and predicted for the next one; rest counts") {
-  Rig rig;
+  LiveRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 10; ++i) rig.tick({"p1"});
   CHECK(rig.decider->knowledge().pods() == 1);
@@ -151,7 +151,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
 
 TEST_CASE(
     "every policy can be taken at run time; the next decision is its own, and the advised node leads its record") {
-  Rig rig;
+  LiveRig rig;
   int pod = 0;
   for (const placement::PolicyInfo& info : placement::policies()) {
     CAPTURE(info.name);
@@ -171,7 +171,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a canary gives scores in treated blocks alone, and says in the record which it was") {
-  Rig rig({Mode::canary, 0.5});
+  LiveRig rig({Mode::canary, 0.5});
   Standing standing = rig.decider->standing();
   standing.plan.began = rig.clock.wall();
   rig.decider->take(standing);
@@ -204,7 +204,7 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
     }
     std::uint64_t step() const override { return 7; }
   };
-  Rig rig;
+  LiveRig rig;
   std::vector<double> residuals;
   std::vector<std::pair<Arm, double>> rewards;
   rig.decider->on_verdict(
@@ -235,14 +235,14 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
 }
 
 TEST_CASE("a pod that nobody asked for is counted, and teaches nothing") {
-  Rig rig;
+  LiveRig rig;
   rig.tick({"stranger"});
   CHECK(rig.decider->figures().placements_unasked == 1);
   CHECK(rig.news.empty());
 }
 
 TEST_CASE("a request beyond any machine fits nowhere and leaves every number finite") {
-  Rig rig;
+  LiveRig rig;
   wire::Ask ask = ask_for("p1", {"n1", "n2"});
   ask.cpu_request_cores = ask.memory_request_bytes = 1e308;
   CHECK(rig.decider->ask(ask).neutral);
@@ -253,7 +253,7 @@ TEST_CASE("a request beyond any machine fits nowhere and leaves every number fin
 }
 
 TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window ends") {
-  Rig rig;
+  LiveRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2"}));
   rig.tick({"p1"});
   rig.tick({"p1"});
@@ -265,14 +265,14 @@ TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window e
 }
 
 TEST_CASE("a placement without a UID, or on an unknown node, is no news") {
-  Rig rig;
+  LiveRig rig;
   CHECK(!rig.decider->placed("", "n1", true));
   CHECK(!rig.decider->placed("p1", "ghost", true));
   CHECK(rig.state.pods().empty());
 }
 
 TEST_CASE("only the newest decision of a pod becomes its placement") {
-  Rig rig;
+  LiveRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2"}));
   rig.clock.advance(3s);
   const auto second = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
@@ -295,7 +295,7 @@ TEST_CASE("decisions over many candidates are kept in smaller number") {
 }
 
 TEST_CASE("documents have the shapes of docs/api.md") {
-  Rig rig;
+  LiveRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});
 
@@ -368,7 +368,7 @@ TEST_CASE("a decision names the network that took part in it, also when another 
     }
     std::uint64_t step() const override { return 9; }
   };
-  Rig rig;
+  LiveRig rig;
   const auto model_of = [&](const char* pod) {
     const auto told = rig.get("explain", {{"pod", pod}});
     REQUIRE(told);
@@ -394,7 +394,7 @@ TEST_CASE("a decision names the network that took part in it, also when another 
 }
 
 TEST_CASE("metrics are Prometheus text with one sample per node") {
-  Rig rig;
+  LiveRig rig;
   const Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
                         {},         0};
   const std::string text = metrics_text(sources);

@@ -26,7 +26,7 @@ std::string text_of(const std::string& path) {
   return all.str();
 }
 
-struct Fixture {
+struct EnrolFixture {
   wattle::test::TempDir dir;
   ManualClock clock{mono_from_ns(1), wall_from_ns(1'000'000'000'000)};
   Log log = Log::silent();
@@ -35,7 +35,7 @@ struct Fixture {
   std::string allow = dir.file("allow"), tokens = dir.file("tokens");
   std::unique_ptr<Enrolment> enrolment;
 
-  Fixture() {
+  EnrolFixture() {
     std::ofstream(allow) << "# by hand\n";
     EnrolOptions options{allow, dir.file("controller.key"), server.public_key};
     options.burst = 50;
@@ -64,7 +64,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a token puts its node's key on the list, and nothing else changes") {
+TEST_CASE_FIXTURE(EnrolFixture, "a token puts its node's key on the list, and nothing else changes") {
   const auto answer = ask(token("node-1"), key);
   REQUIRE(answer.status == 200);
   CHECK(json::parse(answer.body) == json{{"node", "node-1"}, {"server_keys", {server.public_key}}});
@@ -72,13 +72,13 @@ TEST_CASE_FIXTURE(Fixture, "a token puts its node's key on the list, and nothing
   CHECK(enrolment->counts().enrolled() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "the next server key is told while keys are rotated") {
+TEST_CASE_FIXTURE(EnrolFixture, "the next server key is told while keys are rotated") {
   const std::string next = KeyPair::generate().public_key;
   std::ofstream(dir.file("controller.key.pub")) << server.public_key << "\n" << next << "\n";
   CHECK(json::parse(ask(token("node-1"), key).body)["server_keys"] == json{server.public_key, next});
 }
 
-TEST_CASE_FIXTURE(Fixture, "a token is good once, and again for the key that used it") {
+TEST_CASE_FIXTURE(EnrolFixture, "a token is good once, and again for the key that used it") {
   const std::string one = token("node-1");
   REQUIRE(ask(one, key).status == 200);
   CHECK(ask(one, key).status == 200);
@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(Fixture, "a token is good once, and again for the key that use
   CHECK(refused(EnrolRefused::used) == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a token that is unknown, expired or taken back is good for nothing") {
+TEST_CASE_FIXTURE(EnrolFixture, "a token that is unknown, expired or taken back is good for nothing") {
   CHECK(ask("wattle-enrol-none", key).status == 401);
   CHECK(refused(EnrolRefused::token) == 1);
   const std::string late = token("node-1", 60);
@@ -100,7 +100,7 @@ TEST_CASE_FIXTURE(Fixture, "a token that is unknown, expired or taken back is go
   CHECK(text_of(allow) == "# by hand\n");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a key that was revoked stays revoked, whatever token is shown") {
+TEST_CASE_FIXTURE(EnrolFixture, "a key that was revoked stays revoked, whatever token is shown") {
   REQUIRE(ask(token("node-1"), key).status == 200);
   REQUIRE(transport::write_list(allow, transport::without_keys(text_of(allow), {key})));
   CHECK(ask(token("node-1"), key).status == 403);
@@ -109,7 +109,7 @@ TEST_CASE_FIXTURE(Fixture, "a key that was revoked stays revoked, whatever token
   CHECK(AllowList::load(allow)->size() == 0);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a node keeps the key that it has, unless the token says that it may be replaced") {
+TEST_CASE_FIXTURE(EnrolFixture, "a node keeps the key that it has, unless the token says that it may be replaced") {
   REQUIRE(ask(token("node-1"), key).status == 200);
   const std::string other = KeyPair::generate().public_key;
   const auto answer = ask(token("node-1"), other);
@@ -120,7 +120,7 @@ TEST_CASE_FIXTURE(Fixture, "a node keeps the key that it has, unless the token s
   CHECK(text_of(allow) == "# by hand\n# revoked " + key + " agent node-1\n" + other + " agent node-1\n");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a key that is another's, in another role too, is not given to a second node") {
+TEST_CASE_FIXTURE(EnrolFixture, "a key that is another's, in another role too, is not given to a second node") {
   REQUIRE(transport::write_list(allow, transport::with_line("", {key, "reader", "node-1"})));
   CHECK(ask(token("node-1"), key).status == 409);
   REQUIRE(transport::write_list(allow, transport::with_line("", {key, "agent", "node-2"})));
@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(Fixture, "a key that is another's, in another role too, is not
   CHECK(refused(EnrolRefused::other_node) == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what makes no sense is refused, and tells nothing of the token") {
+TEST_CASE_FIXTURE(EnrolFixture, "what makes no sense is refused, and tells nothing of the token") {
   const std::string good = token("node-1");
   http::Request request;
   for (const std::string& body :
@@ -150,7 +150,7 @@ TEST_CASE_FIXTURE(Fixture, "what makes no sense is refused, and tells nothing of
   CHECK(ask(good, key).status == 200);
 }
 
-TEST_CASE_FIXTURE(Fixture, "what cannot be read or written now is told as that, and the token stays good") {
+TEST_CASE_FIXTURE(EnrolFixture, "what cannot be read or written now is told as that, and the token stays good") {
   const std::string good = token("node-1");
   std::ofstream(allow) << "garbage\n";
   CHECK(ask(good, key).status == 503);
@@ -161,7 +161,7 @@ TEST_CASE_FIXTURE(Fixture, "what cannot be read or written now is told as that, 
   CHECK(refused(EnrolRefused::unavailable) == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a list that others may write is not added to, and the token stays good") {
+TEST_CASE_FIXTURE(EnrolFixture, "a list that others may write is not added to, and the token stays good") {
   const std::string good = token("node-1");
   REQUIRE(::chmod(allow.c_str(), 0666) == 0);
   const http::Response answer = ask(good, key);
@@ -172,7 +172,7 @@ TEST_CASE_FIXTURE(Fixture, "a list that others may write is not added to, and th
   CHECK(ask(good, key).status == 200);
 }
 
-TEST_CASE_FIXTURE(Fixture, "who asks too often is put off, and heard again later") {
+TEST_CASE_FIXTURE(EnrolFixture, "who asks too often is put off, and heard again later") {
   const std::string good = token("node-1");
   for (int i = 0; i < 50; ++i) CHECK(ask("wattle-enrol-guess", key).status == 401);
   CHECK(ask(good, key).status == 429);

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-MonoTime at_s(std::int64_t s) { return mono_from_ns(s * kSecondNs); }
+MonoTime fair_at_s(std::int64_t s) { return mono_from_ns(s * kSecondNs); }
 
 placement::PodSpec spec(const std::string& uid, double cores, double bytes = 1e9) {
   placement::PodSpec pod;
@@ -41,9 +41,9 @@ std::uint64_t joules_of(const Record& record) {
 std::uint64_t steps_for(std::size_t pods) {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
-  const RecordNews news = state.apply("n1", record_of(1, 0, pods), at_s(1));
+  const RecordNews news = state.apply("n1", record_of(1, 0, pods), fair_at_s(1));
   REQUIRE(news.appeared.size() == pods);
-  for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, at_s(1));
+  for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, fair_at_s(1));
   CHECK(state.node_view("n1")->pods == pods);
   return state.steps();
 }
@@ -64,9 +64,9 @@ TEST_CASE("an interval of many parts is looked through once, not once for each p
     Record record = record_of(1 + part, part * 20, 20);
     record.part = part;
     record.parts = kParts;
-    const RecordNews news = state.apply("n1", record, at_s(1));
+    const RecordNews news = state.apply("n1", record, fair_at_s(1));
     CHECK(news.appeared.size() >= (part + 1 < kParts ? 20 : 0));
-    for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, at_s(1));
+    for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, fair_at_s(1));
   }
   CHECK(state.node("n1")->pods.size() == 20 * kParts);
   CHECK(state.steps() <= 20 * kParts * 10);
@@ -83,13 +83,13 @@ TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, 
       const double cores = *rc::gen::inRange(1, 64) * 0.1;
       switch (*rc::gen::inRange(0, 7)) {
         case 0:
-          state.ask(spec(uid, cores), 1, true, at_s(i));
+          state.ask(spec(uid, cores), 1, true, fair_at_s(i));
           break;
         case 1:
-          state.fly(uid, node, at_s(i));
+          state.fly(uid, node, fair_at_s(i));
           break;
         case 2:
-          state.bind(uid, node, false, at_s(i));
+          state.bind(uid, node, false, fair_at_s(i));
           break;
         case 3:
           state.unbind(uid, node);
@@ -101,7 +101,7 @@ TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, 
           state.land(uid);
           break;
         default:
-          state.expire(at_s(i));
+          state.expire(fair_at_s(i));
       }
       for (const char* name : {"n1", "n2"}) {
         const Node& here = *state.node(name);
@@ -130,17 +130,17 @@ TEST_CASE("workloads beyond a node's share become one, and no microjoule is lost
   Record record = record_of(1, 0, 10'000);
   for (std::size_t i = 0; i < record.workloads.size(); ++i) record.workloads[i].energy_uj = 1 + i * 7919;
   const std::uint64_t before = joules_of(record);
-  CHECK(state.fold("n1", record, at_s(1)) == 10'000 - (kMaxWorkloads - 1));
+  CHECK(state.fold("n1", record, fair_at_s(1)) == 10'000 - (kMaxWorkloads - 1));
   CHECK(record.workloads.size() == kMaxWorkloads);
   CHECK(record.workloads.back().name == kOthers);
   CHECK(joules_of(record) == before);
-  state.apply("n1", record, at_s(1));
+  state.apply("n1", record, fair_at_s(1));
   CHECK(state.node("n1")->workloads.size() == kMaxWorkloads);
   // The same again: who has a place keeps it.
   Record again = record_of(2, 0, 10'000);
-  CHECK(state.fold("n1", again, at_s(2)) == 10'000 - (kMaxWorkloads - 1));
+  CHECK(state.fold("n1", again, fair_at_s(2)) == 10'000 - (kMaxWorkloads - 1));
   CHECK(again.workloads.front().name == "pod-0");
-  state.apply("n1", again, at_s(2));
+  state.apply("n1", again, fair_at_s(2));
   CHECK(state.node("n1")->workloads.size() == kMaxWorkloads);
 }
 
@@ -154,10 +154,10 @@ TEST_CASE("names that come and go without end are folded too: each would stay in
     Record record = record_of(1 + i, i * kEach, kEach);
     for (WorkloadValues& values : record.workloads) values.ended = true;
     told += joules_of(record);
-    state.fold("n1", record, at_s(static_cast<std::int64_t>(i)));
+    state.fold("n1", record, fair_at_s(static_cast<std::int64_t>(i)));
     kept += joules_of(record);
     for (const WorkloadValues& values : record.workloads) names.insert(values.name);
-    state.apply("n1", record, at_s(static_cast<std::int64_t>(i)));
+    state.apply("n1", record, fair_at_s(static_cast<std::int64_t>(i)));
   }
   CHECK(kept == told);
   CHECK(names.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(Newcomers::kNewPerS) + 1);
@@ -170,8 +170,8 @@ TEST_CASE("a node as others are is not folded, over a day of pods that come and 
   std::uint64_t seq = 0;
   for (std::int64_t minute = 0; minute < 24 * 60; ++minute) {
     Record record = record_of(++seq, static_cast<std::size_t>(minute) * 20, 100);  // 20 new ones a minute
-    CHECK(state.fold("n1", record, at_s(60 * minute)) == 0);
-    state.apply("n1", record, at_s(60 * minute));
+    CHECK(state.fold("n1", record, fair_at_s(60 * minute)) == 0);
+    state.apply("n1", record, fair_at_s(60 * minute));
   }
 }
 
@@ -179,11 +179,11 @@ TEST_CASE("records of an hour ago that name what has gone since are not folded")
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   Record now = record_of(4000, 0, 10);
-  state.apply("n1", now, at_s(1), true);  // ahead of its turn
+  state.apply("n1", now, fair_at_s(1), true);  // ahead of its turn
   for (std::uint64_t seq = 1; seq < 3600; ++seq) {
     Record late = record_of(seq, 1000, 50);
-    CHECK(state.fold("n1", late, at_s(2)) == 0);
-    state.apply("n1", late, at_s(2));
+    CHECK(state.fold("n1", late, fair_at_s(2)) == 0);
+    state.apply("n1", late, fair_at_s(2));
   }
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("a thousandth pod that an agent tells of is bound, the one beyond the 
 TEST_CASE("pods that were asked for and never came are kept up to a number, the newest") {
   ClusterState state(30s);
   for (std::size_t i = 0; i < kMaxAsked + 10; ++i)
-    state.ask(spec("p" + std::to_string(i), 1), i, false, at_s(static_cast<std::int64_t>(i / 100)));
+    state.ask(spec("p" + std::to_string(i), 1), i, false, fair_at_s(static_cast<std::int64_t>(i / 100)));
   CHECK(state.pods().size() == kMaxAsked);
   CHECK(state.asks_forgotten() == 10);
   CHECK(state.pod("p0") == nullptr);

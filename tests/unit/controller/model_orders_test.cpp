@@ -56,7 +56,7 @@ models::Observation two_nodes() {
   return observation;
 }
 
-struct Rig {
+struct OrdersRig {
   std::string path = (std::filesystem::temp_directory_path() / "wattle-orders-XXXXXX").string();
   SystemClock clock;
   Log log = Log::silent();
@@ -64,15 +64,15 @@ struct Rig {
   NetworkSlot slot;
   std::unique_ptr<Trainer> trainer;
 
-  Rig() {
+  OrdersRig() {
     REQUIRE(mkdtemp(path.data()) != nullptr);
     config.steps_per_s = 0.01;  // none in a test but those that it asks for
     config.max_abs_residual = 50;
     start();
   }
-  Rig(const Rig&) = delete;
-  Rig& operator=(const Rig&) = delete;
-  ~Rig() {
+  OrdersRig(const OrdersRig&) = delete;
+  OrdersRig& operator=(const OrdersRig&) = delete;
+  ~OrdersRig() {
     trainer.reset();
     std::error_code ignored;
     std::filesystem::remove_all(path, ignored);
@@ -109,7 +109,7 @@ using What = ModelOrder::What;
 }  // namespace
 
 TEST_CASE("a network that is saved under a name is listed, and serves again when it is loaded") {
-  Rig rig;
+  OrdersRig rig;
   CHECK(rig.value() == 0.0F);
   REQUIRE(rig.order(What::save, "first"));
   json models = rig.models();
@@ -131,7 +131,7 @@ TEST_CASE("a network that is saved under a name is listed, and serves again when
 }
 
 TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, and the old network serves on") {
-  Rig rig;
+  OrdersRig rig;
   rig.put("loud", 1000);
   rig.put("old", 1, "another-schema");
   rig.put("torn", 1);
@@ -151,7 +151,7 @@ TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, an
 }
 
 TEST_CASE("what a promotion kept is brought back, over a restart too, and its name is nobody else's") {
-  Rig rig;
+  OrdersRig rig;
   CHECK(rig.order(What::bring_back).error().code == Errc::not_found);
   REQUIRE(rig.order(What::promoted));
   rig.put("other", 7);
@@ -166,7 +166,7 @@ TEST_CASE("what a promotion kept is brought back, over a restart too, and its na
 }
 
 TEST_CASE("a network is compared with the serving one on the placements that are kept") {
-  Rig rig;
+  OrdersRig rig;
   rig.put("other", 3);
   CHECK(rig.order(What::eval, "other").error().code == Errc::not_found);  // nothing to replay
   for (std::uint64_t id = 1; id <= 10; ++id) {
@@ -190,7 +190,7 @@ TEST_CASE("a network is compared with the serving one on the placements that are
 }
 
 TEST_CASE("the desk answers when the trainer has, audits what changed, and refuses what makes no sense") {
-  Rig rig;
+  OrdersRig rig;
   auto governor = Governor::open_({}, "", {}, rig.clock, rig.log);
   REQUIRE(governor);
   ModelDesk desk(rig.trainer.get(), *governor);

@@ -35,11 +35,11 @@ struct Folder {
 
 constexpr std::int64_t kStart_ns = 1'800'000'000LL * 1'000'000'000;
 
-struct Rig {
+struct ModesRig {
   ManualClock clock{mono_from_ns(1), wall_from_ns(kStart_ns)};
   Log log = Log::silent();
   std::optional<Governor> governor;
-  explicit Rig(ModeSetting mode = Mode::shadow, const std::string& path = "") { open(mode, path); }
+  explicit ModesRig(ModeSetting mode = Mode::shadow, const std::string& path = "") { open(mode, path); }
   void open(ModeSetting mode, const std::string& path) {
     Standing configured;
     configured.mode = mode;
@@ -251,7 +251,7 @@ TEST_CASE(
 
 TEST_CASE("a change holds over a restart, until the configuration says something new; the block goes on") {
   const Folder folder;
-  Rig rig(Mode::shadow, folder.file());
+  ModesRig rig(Mode::shadow, folder.file());
   REQUIRE(rig.handle(
       "policy-set",
       {{"mode", "canary:50%"}, {"policy", "planner"}, {"weight.energy", "3"}, {"force", "yes"}, {"why", "try"}}));
@@ -283,7 +283,7 @@ TEST_CASE("a change holds over a restart, until the configuration says something
 
 TEST_CASE("a canary measures what its treated blocks save, and a sure saving opens the way to live") {
   const Folder folder;
-  Rig rig({Mode::canary, 0.5}, folder.file());
+  ModesRig rig({Mode::canary, 0.5}, folder.file());
   CHECK(rig.governor->document()["promotion"]["open"] == false);
   CHECK_FALSE(rig.handle("policy-promote", {}));
   rig.pass_blocks(41, 900, 1000);
@@ -303,7 +303,7 @@ TEST_CASE("a canary measures what its treated blocks save, and a sure saving ope
 }
 
 TEST_CASE("a promotion that is not earned is refused and noted; force needs a reason") {
-  Rig rig;
+  ModesRig rig;
   const auto refused = rig.handle("policy-promote", {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::denied);
@@ -313,23 +313,23 @@ TEST_CASE("a promotion that is not earned is refused and noted; force needs a re
   REQUIRE(rig.handle("policy-promote", {{"force", "yes"}, {"why", "a test cluster"}}));
   CHECK(rig.governor->standing().mode.text() == "canary:10%");
   for (int i = 0; i < 100; ++i) rig.governor->decided({Arm::shadow, true}, 0);
-  Rig earned;
+  ModesRig earned;
   for (int i = 0; i < 100; ++i) earned.governor->decided({Arm::shadow, true}, 0);
   CHECK(earned.handle("policy-promote", {}));
 }
 
 TEST_CASE(
     "no order walks around a gate: the refusal names it, what it waits for and the mend, and force needs a reason") {
-  const auto refusal = [](Rig& rig, const std::map<std::string, std::string>& arguments) {
+  const auto refusal = [](ModesRig& rig, const std::map<std::string, std::string>& arguments) {
     const auto refused = rig.handle("policy-set", arguments);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::denied);
     return refused.error().message();
   };
-  Rig off(Mode::off);
+  ModesRig off(Mode::off);
   CHECK(refusal(off, {{"mode", "live"}}).find("shadow comes first") != std::string::npos);
   REQUIRE(off.handle("policy-set", {{"mode", "shadow"}}));
-  Rig rig;
+  ModesRig rig;
   std::string text = refusal(rig, {{"mode", "live"}, {"why", "now"}});
   for (const char* part : {"mode live", "canary:10% comes first", "0 of 100 decisions", "--force --why"})
     CHECK_MESSAGE(text.find(part) != std::string::npos, part, " in ", text);
@@ -354,7 +354,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what the guard took back is not brought back by a rollback without a gate") {
-  Rig rig(Mode::live);
+  ModesRig rig(Mode::live);
   CHECK_FALSE(rig.governor->decided({Arm::live, true}, INFINITY));
   REQUIRE(rig.governor->standing().mode.mode == Mode::shadow);
   const auto refused = rig.handle("policy-rollback", {});
@@ -365,7 +365,7 @@ TEST_CASE("what the guard took back is not brought back by a rollback without a 
 }
 
 TEST_CASE("rollback by hand goes to what was in force before, or to a change by its number") {
-  Rig rig;
+  ModesRig rig;
   CHECK_FALSE(rig.handle("policy-rollback", {}));
   REQUIRE(rig.handle("policy-set", {{"policy", "planner"}}));                              // 2
   REQUIRE(rig.handle("policy-set", {{"policy", "amortised"}}));                            // 3
@@ -383,7 +383,7 @@ TEST_CASE("rollback by hand goes to what was in force before, or to a change by 
 }
 
 TEST_CASE("rewards that fall while acting roll back to shadow within fifty placements, once, and it is audited") {
-  Rig rig(Mode::live);
+  ModesRig rig(Mode::live);
   std::vector<std::string> applied;
   rig.governor->on_change([&](const Standing& standing) { applied.push_back(standing.mode.text()); });
   std::mt19937_64 random(17);
@@ -410,7 +410,7 @@ TEST_CASE("rewards that fall while acting roll back to shadow within fifty place
 
 TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is noted once") {
   for (const double residual : {1e9, static_cast<double>(INFINITY)}) {
-    Rig rig(Mode::live);
+    ModesRig rig(Mode::live);
     CHECK(rig.governor->decided({Arm::live, true}, 5));
     CHECK_FALSE(rig.governor->decided({Arm::live, true}, residual));
     CHECK(rig.governor->standing().mode == ModeSetting(Mode::shadow));
@@ -422,7 +422,7 @@ TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is 
 }
 
 TEST_CASE("a ranking that harms is not promoted, and the refusal says why; force goes past it") {
-  Rig rig;
+  ModesRig rig;
   std::string harm = "worse than planner by 0.200 +- 0.010 reward a decision";
   rig.governor->on_gate([&] { return harm; });
   for (int i = 0; i < 100; ++i) rig.governor->decided(rig.governor->arm(), 0);
@@ -438,7 +438,7 @@ TEST_CASE("a ranking that harms is not promoted, and the refusal says why; force
 }
 
 TEST_CASE("a promotion to a mode that acts keeps the network, every rollback brings it back") {
-  Rig rig(Mode::off);
+  ModesRig rig(Mode::off);
   std::vector<bool> told;
   rig.governor->on_network([&](bool promoted) { told.push_back(promoted); });
   REQUIRE(rig.handle("policy-promote", {}));  // to shadow: nothing acts
@@ -455,7 +455,7 @@ TEST_CASE("a promotion to a mode that acts keeps the network, every rollback bri
 
 TEST_CASE("an expression is set while it runs, kept, and refused with the term that is wrong") {
   const Folder folder;
-  Rig rig(Mode::shadow, folder.file());
+  ModesRig rig(Mode::shadow, folder.file());
   const auto wrong = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energie"}});
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);
@@ -478,7 +478,7 @@ TEST_CASE(
   for (const Mode configured : {Mode::live, Mode::canary, Mode::shadow, Mode::off}) {
     CAPTURE(to_string(configured));
     const Folder folder;
-    Rig rig;
+    ModesRig rig;
     Standing standing;
     standing.mode = configured;
     const auto open = [&] {

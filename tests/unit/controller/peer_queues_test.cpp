@@ -27,10 +27,10 @@ Incoming from(const std::string& name, std::size_t bytes = 100, const std::strin
   return {route, {Role::agent, name}, std::string(bytes, 'x'), "key"};
 }
 
-struct Rig {
+struct QueuesRig {
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   PeerQueues queues;
-  explicit Rig(PeerLimits limits) : queues(limits) {}
+  explicit QueuesRig(PeerLimits limits) : queues(limits) {}
   bool push(const std::string& name, std::size_t bytes = 100) { return queues.push(from(name, bytes), clock.mono()); }
   // Whose message was looked at, for that long; empty: nobody's turn.
   std::string serve(Duration takes) {
@@ -45,7 +45,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("a peer's burst delays another's message by one message at most") {
-  Rig rig(kAskLimits);
+  QueuesRig rig(kAskLimits);
   for (int i = 0; i < 200; ++i) REQUIRE(rig.push("flood"));
   for (int round = 0; round < 50; ++round) {
     CHECK(rig.serve(3ms) == "flood");
@@ -56,7 +56,7 @@ TEST_CASE("a peer's burst delays another's message by one message at most") {
 }
 
 TEST_CASE("twenty that flood without end cost a light one a message of one of them, not of each") {
-  Rig rig(kAskLimits);
+  QueuesRig rig(kAskLimits);
   std::map<std::string, int> served;
   for (int turn = 0; turn < 2000; ++turn) {
     for (int i = 0; i < 20; ++i) rig.push("flood-" + std::to_string(i));
@@ -71,7 +71,7 @@ TEST_CASE("twenty that flood without end cost a light one a message of one of th
 }
 
 TEST_CASE("who used more than his tolerance waits, and has his share in the long run") {
-  Rig rig(kTelemetryLimits);
+  QueuesRig rig(kTelemetryLimits);
   Duration used{};
   const MonoTime begun = rig.clock.mono();
   while (rig.clock.mono() - begun < 60s) {
@@ -87,7 +87,7 @@ TEST_CASE("who used more than his tolerance waits, and has his share in the long
 }
 
 TEST_CASE("an agent that tells what agents tell never waits for its own sake") {
-  Rig rig(kTelemetryLimits);
+  QueuesRig rig(kTelemetryLimits);
   for (int s = 0; s < 600; ++s) {
     REQUIRE(rig.push("n1"));
     CHECK(rig.serve(1ms) == "n1");
@@ -96,7 +96,7 @@ TEST_CASE("an agent that tells what agents tell never waits for its own sake") {
 }
 
 TEST_CASE("what waits is bounded for each peer and for all, and there is room for who comes") {
-  Rig rig({100, 10'000, 40'000, 1, 1h});
+  QueuesRig rig({100, 10'000, 40'000, 1, 1h});
   while (rig.push("a", 500)) {
   }
   CHECK(rig.queues.bytes() <= 10'000);
@@ -107,13 +107,13 @@ TEST_CASE("what waits is bounded for each peer and for all, and there is room fo
   CHECK(rig.queues.bytes() <= 40'000 + 100 * 1000);
   CHECK(rig.push("scheduler", 500));
   CHECK(!rig.push("scheduler", 500));
-  Rig many({3, 10'000, 40'000, 1, 1h});
+  QueuesRig many({3, 10'000, 40'000, 1, 1h});
   for (int i = 0; i < 3; ++i) CHECK(many.push("a", 1));
   CHECK(!many.push("a", 1));
 }
 
 TEST_CASE("a message that finds no room is as it was") {
-  Rig rig({1, 10'000, 40'000, 1, 1h});
+  QueuesRig rig({1, 10'000, 40'000, 1, 1h});
   REQUIRE(rig.push("a"));
   Incoming second = from("a", 7, "route");
   CHECK(!rig.queues.push(std::move(second), rig.clock.mono()));
@@ -122,7 +122,7 @@ TEST_CASE("a message that finds no room is as it was") {
 }
 
 TEST_CASE("messages of one peer keep their order, and what came by a closed connection is dropped") {
-  Rig rig(kQueryLimits);
+  QueuesRig rig(kQueryLimits);
   for (const char* route : {"a", "b", "a", "b"}) REQUIRE(rig.queues.push(from("cli", 10, route), rig.clock.mono()));
   CHECK(rig.queues.drop({Role::agent, "cli"}, "a") == 2);
   CHECK(rig.queues.messages() == 2);
@@ -134,7 +134,7 @@ TEST_CASE("messages of one peer keep their order, and what came by a closed conn
 }
 
 TEST_CASE("what is put back is its peer's next again, after a pause in which others are not kept waiting") {
-  Rig rig(kQueryLimits);
+  QueuesRig rig(kQueryLimits);
   for (const char* route : {"a", "b"}) REQUIRE(rig.queues.push(from("stuck", 10, route), rig.clock.mono()));
   auto first = rig.queues.next(rig.clock.mono());
   REQUIRE(first);
@@ -151,7 +151,7 @@ TEST_CASE("what is put back is its peer's next again, after a pause in which oth
 }
 
 TEST_CASE("whoever neither waits nor owes is forgotten") {
-  Rig rig(kTelemetryLimits);
+  QueuesRig rig(kTelemetryLimits);
   for (int i = 0; i < 10; ++i) rig.push("n" + std::to_string(i));
   while (!rig.serve(1ms).empty()) {
   }
@@ -197,7 +197,7 @@ TEST_CASE("docs/fairness.md has the bounds that the code has") {
 
 TEST_CASE("what goes in comes out, whatever comes and goes") {
   CHECK(rc::check("counts hold", [] {
-    Rig rig({8, 2'000, 6'000, 0.1, 10s});
+    QueuesRig rig({8, 2'000, 6'000, 0.1, 10s});
     std::size_t in = 0, out = 0;
     for (int i = 0; i < 200; ++i) {
       const auto name = "p" + std::to_string(*rc::gen::inRange(0, 5));

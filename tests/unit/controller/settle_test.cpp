@@ -18,7 +18,7 @@ placement::PowerCurve straight() {
   return placement::PowerCurve::known(watts);
 }
 
-MonoTime at_s(std::int64_t s) { return mono_from_ns(s * kSecondNs); }
+MonoTime settle_at_s(std::int64_t s) { return mono_from_ns(s * kSecondNs); }
 
 placement::PodSpec spec() {
   placement::PodSpec pod;
@@ -26,7 +26,7 @@ placement::PodSpec spec() {
   return pod;
 }
 
-placement::ClusterView two_nodes() {
+placement::ClusterView settled_nodes() {
   placement::ClusterView view;
   for (const char* name : {"n1", "n2"}) {
     placement::NodeView node;
@@ -40,7 +40,7 @@ placement::ClusterView two_nodes() {
 }
 
 SettleWindow window_of(const placement::ClusterView& view) {
-  return SettleWindow(3, spec(), "n1", 0, at_s(10), 3s, placement::begin_outcome(view, spec(), 0, {}));
+  return SettleWindow(3, spec(), "n1", 0, settle_at_s(10), 3s, placement::begin_outcome(view, spec(), 0, {}));
 }
 
 Record with_pod(std::uint64_t seq) {
@@ -75,16 +75,16 @@ TEST_CASE("without the pod's own use, or without watts, there are no marginal wa
 }
 
 TEST_CASE("only intervals that begin after the placement count, and the window ends by itself") {
-  const auto view = two_nodes();
+  const auto view = settled_nodes();
   SettleWindow window = window_of(view);
-  window.add(with_pod(1), at_s(10));  // began before
+  window.add(with_pod(1), settle_at_s(10));  // began before
   CHECK(window.sums().records == 0);
-  window.add(with_pod(2), at_s(11));
-  window.add(with_pod(3), at_s(12));
-  CHECK(!window.over(at_s(12)));
-  window.add(with_pod(4), at_s(13));
-  CHECK(window.over(at_s(13)));
-  window.add(with_pod(5), at_s(14));
+  window.add(with_pod(2), settle_at_s(11));
+  window.add(with_pod(3), settle_at_s(12));
+  CHECK(!window.over(settle_at_s(12)));
+  window.add(with_pod(4), settle_at_s(13));
+  CHECK(window.over(settle_at_s(13)));
+  window.add(with_pod(5), settle_at_s(14));
   CHECK(window.sums().records == 3);
   const auto outcome = window.finish(view);
   REQUIRE(outcome);
@@ -104,23 +104,23 @@ TEST_CASE("only intervals that begin after the placement count, and the window e
 
 TEST_CASE(
     "a record that goes ahead of others counts and does not end the window; one behind the window's end is left out") {
-  const auto view = two_nodes();
+  const auto view = settled_nodes();
   SettleWindow window = window_of(view);
-  window.add(with_pod(4), at_s(13), true);
-  CHECK(!window.over(at_s(13)));
-  window.add(with_pod(9), at_s(18), true);
+  window.add(with_pod(4), settle_at_s(13), true);
+  CHECK(!window.over(settle_at_s(13)));
+  window.add(with_pod(9), settle_at_s(18), true);
   CHECK(window.sums().records == 1);
-  window.add(with_pod(2), at_s(11));
-  window.add(with_pod(3), at_s(12));
+  window.add(with_pod(2), settle_at_s(11));
+  window.add(with_pod(3), settle_at_s(12));
   CHECK(window.sums().records == 3);
-  CHECK(window.over(at_s(23)));
+  CHECK(window.over(settle_at_s(23)));
   CHECK(window.finish(view));
 }
 
 TEST_CASE("a node that tells nothing gives no outcome, after a grace") {
-  const auto view = two_nodes();
+  const auto view = settled_nodes();
   const SettleWindow window = window_of(view);
-  CHECK(!window.over(at_s(14)));
-  CHECK(window.over(at_s(23)));
+  CHECK(!window.over(settle_at_s(14)));
+  CHECK(window.over(settle_at_s(23)));
   CHECK(!window.finish(view));
 }

@@ -24,7 +24,7 @@ kube::Pod pod(const std::string& uid, const std::string& scheduler = "wattle") {
   return out;
 }
 
-struct Fixture {
+struct ShimsFixture {
   ManualClock clock{MonoTime{} + 1h};
   Shims shims{{"wattle"}};
   void beat(const std::string& host, const std::string& asked = "3") {
@@ -44,7 +44,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("shims that share a key are told apart by their host, and one that is silent is known for ten minutes") {
-  Fixture f;
+  ShimsFixture f;
   f.beat("a");
   f.beat("b");
   CHECK(f.shims.connected(f.clock.mono()) == 2);
@@ -62,7 +62,7 @@ TEST_CASE("shims that share a key are told apart by their host, and one that is 
 }
 
 TEST_CASE("a beat that makes no sense is refused and names what is wrong") {
-  Fixture f;
+  ShimsFixture f;
   for (const auto& [key, value] : Facts{{"asked", "many"}, {"host", std::string(300, 'x')}, {"version", "\xff"}}) {
     Facts wrong = facts("a");
     wrong[key] = value;
@@ -77,7 +77,7 @@ TEST_CASE("a beat that makes no sense is refused and names what is wrong") {
 }
 
 TEST_CASE("pods of Wattle's schedulers count when they are bound, by whether somebody had asked") {
-  Fixture f;
+  ShimsFixture f;
   f.shims.asked("p1", f.clock.mono());
   f.shims.bound(pod("p1"), f.clock.mono());
   f.shims.bound(pod("p2"), f.clock.mono());
@@ -99,7 +99,7 @@ TEST_CASE("pods of Wattle's schedulers count when they are bound, by whether som
 TEST_CASE(
     "a shim that is dead, wrongly addressed or not asked is a failure, and none at all before anybody counts on it is "
     "not") {
-  Fixture f;
+  ShimsFixture f;
   CHECK(f.state() == "lost");
   f.bind(1, "p", false);
   CHECK(f.state() == "failed");  // its pods come, and no shim is there
@@ -118,7 +118,7 @@ TEST_CASE(
 }
 
 TEST_CASE("paths that a shim does not have are told where nothing else is asked") {
-  Fixture f;
+  ShimsFixture f;
   Facts wrong = facts("a", "0");
   wrong["wrong_paths"] = "7";
   REQUIRE(f.shims.beat("shim/shim", wrong, f.clock.mono()));

@@ -21,13 +21,13 @@ namespace {
 constexpr std::uint64_t kCap = 8;  // of nodes with eight cores
 constexpr Duration kWindow = 10s;
 
-struct Rig : DeciderRig {
+struct StartCapRig : DeciderRig {
   std::vector<std::string> names;
   Shims shims{std::vector<std::string>{"wattle"}};
   std::optional<Join> join;
   std::map<std::string, std::deque<MonoTime>> bound_at;
 
-  explicit Rig(int nodes) : DeciderRig(Mode::live) {
+  explicit StartCapRig(int nodes) : DeciderRig(Mode::live) {
     for (int i = 1; i <= nodes; ++i) names.push_back("n" + std::to_string(i));
     join.emplace(state, *decider, shims, clock);
     for (const std::string& name : names) {
@@ -78,7 +78,7 @@ struct Rig : DeciderRig {
 }  // namespace
 
 TEST_CASE("a burst whose bindings are known at once leaves no node above its start cap, and then answers are neutral") {
-  Rig rig(10);
+  StartCapRig rig(10);
   int neutral = 0;
   for (int i = 0; i < 120; ++i) {
     const std::string uid = "p" + std::to_string(i);
@@ -103,7 +103,7 @@ TEST_CASE("a burst whose bindings are known at once leaves no node above its sta
 }
 
 TEST_CASE("pods that ran before the controller looked are no starts") {
-  Rig rig(1);
+  StartCapRig rig(1);
   for (int i = 0; i < 50; ++i) rig.decider->bound("old" + std::to_string(i), "n1", false);
   CHECK(rig.state.node_view("n1")->starts == 0);
   CHECK(rig.state.node_view("n1")->pods == 50);
@@ -112,7 +112,7 @@ TEST_CASE("pods that ran before the controller looked are no starts") {
 }
 
 TEST_CASE("a pod that is advised anew counts once, and one that is deleted unbound counts no more") {
-  Rig rig(1);
+  StartCapRig rig(1);
   for (int i = 0; i < 5; ++i) CHECK(rig.ask("p") == "n1");
   CHECK(rig.state.node_view("n1")->starts == 1);
   rig.decider->deleted("p");
@@ -125,7 +125,7 @@ TEST_CASE("a pod that is advised anew counts once, and one that is deleted unbou
 
 TEST_CASE("who is advised and bound, in whichever order and however late, never exceeds the cap in any window") {
   CHECK(rc::check([] {
-    Rig rig(3);
+    StartCapRig rig(3);
     struct Advised {
       std::string node;
       MonoTime at;
@@ -169,7 +169,7 @@ TEST_CASE("who is advised and bound, in whichever order and however late, never 
 }
 
 TEST_CASE("a board says how many starts each node that it names has left, and of which decisions it knows") {
-  Rig rig(2);
+  StartCapRig rig(2);
   const std::string first = rig.ask("p1");
   rig.ask("p2");
   const wire::Board board = board_of(*rig.decider, rig.networks);

@@ -22,9 +22,9 @@ placement::PodSpec spec(const std::string& uid, double cores = 2) {
   return pod;
 }
 
-struct Rig {
+struct StateRig {
   ClusterState state{30s};
-  Rig() {
+  StateRig() {
     state.greet(hello_of("n1"));
     state.greet(hello_of("n2"));
   }
@@ -33,7 +33,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("a record becomes watts, utilisation, latency and a reading of the power curve") {
-  Rig rig;
+  StateRig rig;
   Record record = record_at(1);
   record.probes.push_back({"default", 4.5, 9.0, 1.0, 0.0, 10});
   record.node.idle_energy_uj = 40'000'000;
@@ -49,7 +49,7 @@ TEST_CASE("a record becomes watts, utilisation, latency and a reading of the pow
 }
 
 TEST_CASE("a node that says nothing grows old, one never heard of has no age") {
-  Rig rig;
+  StateRig rig;
   rig.state.apply("n1", record_at(1), at_s(1000));
   const auto& view = rig.state.view(spec("p"), at_s(1007));
   CHECK(seconds(*view.nodes[0].telemetry_age) == doctest::Approx(7));
@@ -64,7 +64,7 @@ TEST_CASE("node clocks map by the sample that waited least, never into the futur
 }
 
 TEST_CASE("pods that asked of late and were advised nowhere are pending") {
-  Rig rig;
+  StateRig rig;
   rig.state.ask(spec("advised"), 1, true, at_s(0));
   rig.state.ask(spec("masked"), 2, false, at_s(0));
   CHECK(rig.state.view(spec("p"), at_s(1)).pending_pods == 1);
@@ -76,7 +76,7 @@ TEST_CASE("pods that asked of late and were advised nowhere are pending") {
 }
 
 TEST_CASE("records of an older boot do not make the present ones old") {
-  Rig rig;
+  StateRig rig;
   rig.state.greet(hello_of("n1", 2));
   Record spooled = record_at(9'000'000, 1);  // from before the reboot: its clock stood high
   rig.state.apply("n1", spooled, at_s(1000));
@@ -85,7 +85,7 @@ TEST_CASE("records of an older boot do not make the present ones old") {
 }
 
 TEST_CASE("a pod is bound where a record shows it, with the request that it asked with") {
-  Rig rig;
+  StateRig rig;
   rig.state.ask(spec("p1"), 5, true, at_s(1));
   Record record = record_at(1);
   record.workloads = {pod_values("p1", 500'000), pod_values("p1", 250'000)};  // two containers, one pod
@@ -102,7 +102,7 @@ TEST_CASE("a pod is bound where a record shows it, with the request that it aske
 }
 
 TEST_CASE("a pod goes when its cgroup ended, or when no record has named it for long") {
-  Rig rig;
+  StateRig rig;
   Record record = record_at(1);
   record.workloads = {pod_values("p1", 1)};
   rig.state.apply("n1", record, at_s(1));
@@ -118,7 +118,7 @@ TEST_CASE("a pod goes when its cgroup ended, or when no record has named it for 
 }
 
 TEST_CASE("a bound pod is unsettled until telemetry shows its use") {
-  Rig rig;
+  StateRig rig;
   rig.state.ask(spec("p1"), 1, true, at_s(1));
   rig.state.bind("p1", "n1", false, at_s(1));
   CHECK(rig.state.node_view("n1")->unsettled == 1);
@@ -130,7 +130,7 @@ TEST_CASE("a bound pod is unsettled until telemetry shows its use") {
 }
 
 TEST_CASE("in flight is counted by UID, ends with the binding, and expires after 30 s") {
-  Rig rig;
+  StateRig rig;
   rig.state.ask(spec("p1"), 1, true, at_s(0));
   rig.state.ask(spec("p2"), 2, true, at_s(0));
   rig.state.fly("p1", "n1", at_s(0));
@@ -148,7 +148,7 @@ TEST_CASE("in flight is counted by UID, ends with the binding, and expires after
 }
 
 TEST_CASE("what is shown ahead of its turn stays shown while older records come, which only add to sums") {
-  Rig rig;
+  StateRig rig;
   rig.state.apply("n1", record_at(1), at_s(1000));
   Record newest = record_at(5);
   newest.node.energy_uj = 300'000'000;
@@ -202,7 +202,7 @@ TEST_CASE("whatever goes ahead, the sums are those of each record once, and the 
 }
 
 TEST_CASE("records of an earlier incarnation that come after a live one are summed and not shown") {
-  Rig rig;
+  StateRig rig;
   rig.state.apply("n1", record_at(1, 2), at_s(1000), true);
   const RecordNews news = rig.state.apply("n1", record_at(900, 1), at_s(1001));
   CHECK(news.turn == Turn::late);

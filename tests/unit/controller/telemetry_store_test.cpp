@@ -14,7 +14,7 @@ using transport::Role;
 
 namespace {
 
-struct Nobody final : TelemetrySink {
+struct NobodyListens final : TelemetrySink {
   std::size_t records = 0;
   void on_hello(const wire::Hello&) override {}
   void on_record(const std::string&, const Record&) override { ++records; }
@@ -23,21 +23,23 @@ struct Nobody final : TelemetrySink {
   void on_lost(const std::string&) override {}
 };
 
-struct Queue final : RecordStore {
+struct QueuedStore final : RecordStore {
   std::vector<StoreItem> items;
   bool is_full = false;
   bool full() const override { return is_full; }
   void add(StoreItem item) override { items.push_back(std::move(item)); }
 };
 
-struct Rig {
+struct TelemetryStoreRig {
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   Log log = Log::silent();
-  Nobody sink;
-  Queue queue;
+  NobodyListens sink;
+  QueuedStore queue;
   std::optional<Telemetry> telemetry;
 
-  explicit Rig(const StoreMarks& marks = {}) { telemetry.emplace(clock, log, sink, nullptr, &queue, marks); }
+  explicit TelemetryStoreRig(const StoreMarks& marks = {}) {
+    telemetry.emplace(clock, log, sink, nullptr, &queue, marks);
+  }
   std::vector<wire::Message> say(const std::string& route, const wire::Message& message,
                                  const std::string& node = "n1") {
     return telemetry->receive({route, {Role::agent, node}, wire::encode(message)});
@@ -74,7 +76,7 @@ bool refused(const std::vector<wire::Message>& answers) {
 }  // namespace
 
 TEST_CASE("nothing is acknowledged before the store has committed it") {
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.hello("a");
   CHECK(rig.send("a", 1, 3).empty());
   CHECK(rig.sink.records == 3);  // known at once all the same
@@ -88,7 +90,7 @@ TEST_CASE("nothing is acknowledged before the store has committed it") {
 }
 
 TEST_CASE("a session is not acknowledged what an earlier one sent") {
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.hello("a");
   rig.send("a", 1, 5);
   rig.hello("b", 2);
@@ -99,7 +101,7 @@ TEST_CASE("a session is not acknowledged what an earlier one sent") {
 }
 
 TEST_CASE("the store's marks say where each incarnation ended") {
-  Rig rig({{"n1", {{5, 10}, {8, 3}}}});
+  TelemetryStoreRig rig({{"n1", {{5, 10}, {8, 3}}}});
   const auto welcome = rig.hello("a", 9);
   CHECK(welcome.acked_incarnation == 8);
   CHECK(welcome.acked_seq == 3);
@@ -117,7 +119,7 @@ TEST_CASE("the store's marks say where each incarnation ended") {
 }
 
 TEST_CASE("what cannot be queued is not taken: the session ends and its agent comes again") {
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.hello("a");
   rig.queue.is_full = true;
   CHECK(refused(rig.send("a", 1, 1)));
@@ -130,7 +132,7 @@ TEST_CASE("what cannot be queued is not taken: the session ends and its agent co
 }
 
 TEST_CASE("whoever takes more than its credit is cut, others are not") {
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.hello("other", 1, "n2");
   const auto credit = rig.hello("a").credit;
   std::uint64_t seq = 0;
@@ -143,7 +145,7 @@ TEST_CASE("whoever takes more than its credit is cut, others are not") {
 }
 
 TEST_CASE("credit is a share of the queue, and less for whoever sends much more than a record a second") {
-  Rig rig;
+  TelemetryStoreRig rig;
   CHECK(rig.hello("a").credit == 256);
   for (std::uint64_t batch = 0; batch < 5; ++batch) rig.send("a", batch * 60 + 1, batch * 60 + 60);
   CHECK(std::get<wire::Ack>(rig.commit(300)->message).credit == 16);
@@ -156,7 +158,7 @@ TEST_CASE("credit is a share of the queue, and less for whoever sends much more 
 }
 
 TEST_CASE("a lower incarnation that keeps coming back is a second agent, which is told and does no harm") {
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.hello("new", 2);
   CHECK(refused(rig.say("old", hello_of("n1", 1))));  // may be on its last legs
   CHECK(rig.telemetry->conflicts().empty());
@@ -174,7 +176,7 @@ TEST_CASE("a lower incarnation that keeps coming back is a second agent, which i
 
 TEST_CASE(
     "higher incarnations that take over in turn from ones that live on are both cut, one that is restarted is not") {
-  Rig rig;
+  TelemetryStoreRig rig;
   for (std::uint64_t incarnation = 1; incarnation < 30; ++incarnation) {
     rig.hello("r" + std::to_string(incarnation), incarnation);
     rig.clock.advance(1s);
@@ -203,7 +205,7 @@ TEST_CASE("a record with more workloads than a node may tell is acknowledged, an
     void on_placement(const wire::Placement&) override {}
     void on_lost(const std::string&) override {}
   } folds;
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.telemetry.emplace(rig.clock, rig.log, folds, nullptr, &rig.queue);
   rig.hello("a");
   Record record = record_at(1);
@@ -233,7 +235,7 @@ TEST_CASE("workloads that together use more than any node are refused: their sum
 
 TEST_CASE(
     "an agent for whose messages there is no room loses its session, is not heard until Hello, and loses no record") {
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.hello("a");
   rig.send("a", 1, 3);
   const transport::Incoming more{"a", {Role::agent, "n1"}, wire::encode(wire::Samples{{record_at(4)}})};
@@ -250,7 +252,7 @@ TEST_CASE(
 }
 
 TEST_CASE("who waits for his turn is not silent") {
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.hello("a");
   for (int s = 0; s < 10; ++s) {
     rig.clock.advance(2s);
@@ -273,7 +275,7 @@ TEST_CASE("a message that takes too long is gone on with later, record by record
     void on_placement(const wire::Placement&) override {}
     void on_lost(const std::string&) override {}
   } slow;
-  Rig rig;
+  TelemetryStoreRig rig;
   rig.telemetry.emplace(rig.clock, rig.log, slow, nullptr, &rig.queue);
   rig.hello("a");
   rig.send("a", 1, 3);

@@ -27,7 +27,7 @@ struct Sink final : TelemetrySink {
   void on_lost(const std::string& node) override { lost.push_back(node); }
 };
 
-struct Rig {
+struct TelemetryRig {
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   Log log = Log::silent();
   Sink sink;
@@ -52,7 +52,7 @@ const T& only(const std::vector<wire::Message>& messages) {
 }  // namespace
 
 TEST_CASE("records are taken once and acknowledged cumulatively") {
-  Rig rig;
+  TelemetryRig rig;
   only<wire::Welcome>(rig.say("a", hello_of("n1")));
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(1), record_at(2)})).seq == 2);
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(2), record_at(3)})).seq == 3);
@@ -61,7 +61,7 @@ TEST_CASE("records are taken once and acknowledged cumulatively") {
 }
 
 TEST_CASE("numbers that were skipped are counted, exactly") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   rig.samples("a", {record_at(5)});
   CHECK(rig.telemetry.figures().missing == 0);  // nobody knows what was before the first contact
@@ -73,7 +73,7 @@ TEST_CASE("numbers that were skipped are counted, exactly") {
 }
 
 TEST_CASE("a higher incarnation takes over at once, a lower one is refused while the higher lives") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1", 2));
   rig.samples("a", {record_at(1, 2)});
   const auto welcome = only<wire::Welcome>(rig.say("b", hello_of("n1", 3)));
@@ -90,7 +90,7 @@ TEST_CASE("a higher incarnation takes over at once, a lower one is refused while
 }
 
 TEST_CASE("two agents with one key that keep taking over from each other are both cut for a while") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("first", hello_of("n1"));
   bool cut = false;
   for (int i = 0; i < 20 && !cut; ++i)
@@ -103,7 +103,7 @@ TEST_CASE("two agents with one key that keep taking over from each other are bot
 }
 
 TEST_CASE("an agent speaks only for its own node, in a version that both know, and after Hello") {
-  Rig rig;
+  TelemetryRig rig;
   CHECK(only<wire::Refusal>(rig.say("a", hello_of("n2"))).mend.find("n1") != std::string::npos);
   wire::Hello newer = hello_of("n1");
   newer.version_min = newer.version_max = wire::kVersionMax + 1;
@@ -117,7 +117,7 @@ TEST_CASE("an agent speaks only for its own node, in a version that both know, a
 }
 
 TEST_CASE("whoever sends garbage is told once and then ignored until the next Hello") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   const transport::Incoming garbage{"a", {Role::agent, "n1"}, "\xc1 nonsense"};
   only<wire::Refusal>(rig.telemetry.receive(garbage));
@@ -131,7 +131,7 @@ TEST_CASE("whoever sends garbage is told once and then ignored until the next He
 }
 
 TEST_CASE("a record that is out of range is refused but acknowledged") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   Record absurd = record_at(1);
   absurd.node.energy_uj = 30'000'000'000;  // 30 kW
@@ -141,7 +141,7 @@ TEST_CASE("a record that is out of range is refused but acknowledged") {
 }
 
 TEST_CASE("what is told ahead of its turn is shown, neither acknowledged nor counted, and taken when it comes again") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   only<wire::Ack>(rig.samples("a", {record_at(1)}));
   CHECK(rig.say("a", wire::Live{{record_at(9)}}).empty());
@@ -157,7 +157,7 @@ TEST_CASE("what is told ahead of its turn is shown, neither acknowledged nor cou
 }
 
 TEST_CASE("ahead of its turn comes only what is newer, of this incarnation, and within range") {
-  Rig rig;
+  TelemetryRig rig;
   CHECK(only<wire::Refusal>(rig.say("a", wire::Live{{record_at(1)}})).what.find("Hello") != std::string::npos);
   rig.say("a", hello_of("n1", 2));
   only<wire::Ack>(rig.samples("a", {record_at(5, 2)}));
@@ -169,7 +169,7 @@ TEST_CASE("ahead of its turn comes only what is newer, of this incarnation, and 
 }
 
 TEST_CASE("an agent that tells more than can be new is cut") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   std::uint64_t seq = 0;
   std::vector<wire::Message> answer;
@@ -180,7 +180,7 @@ TEST_CASE("an agent that tells more than can be new is cut") {
 }
 
 TEST_CASE("a Ping is answered with both clocks") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   const auto pong = only<wire::Pong>(rig.say("a", wire::Ping{9, 5}));
   CHECK(pong.nonce == 9);
@@ -214,7 +214,7 @@ TEST_CASE("validation cuts rounding and refuses nonsense, naming the field") {
 }
 
 TEST_CASE("a node's wall clock is told by the record that waited least") {
-  Rig rig;
+  TelemetryRig rig;
   CHECK_FALSE(rig.telemetry.clocks().ahead_s("n1"));
   const auto say = [&](std::uint64_t seq, double ahead_s, double waited_s, std::uint64_t incarnation = 1) {
     Record record = record_at(seq);
@@ -237,7 +237,7 @@ TEST_CASE("a node's wall clock is told by the record that waited least") {
 }
 
 TEST_CASE("an hour's energy is not told a thousand times a second: measured time is held against the node's clock") {
-  Rig rig;
+  TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   const auto tell = [&](std::uint64_t seq, std::int64_t mono_ns, std::int64_t interval_ns) {
     Record record = record_at(seq);

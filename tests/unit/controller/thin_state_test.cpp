@@ -15,7 +15,7 @@ using namespace wattle::controller;
 using namespace wattle::controller::test;
 
 namespace {
-MonoTime at_s(std::uint64_t s) { return mono_from_ns(static_cast<std::int64_t>(s) * kSecondNs); }
+MonoTime thin_at_s(std::uint64_t s) { return mono_from_ns(static_cast<std::int64_t>(s) * kSecondNs); }
 
 WorkloadValues workload(const std::string& name, std::uint64_t id, std::uint64_t cpu_us) {
   WorkloadValues values = pod_values(name, cpu_us);
@@ -28,7 +28,7 @@ WorkloadValues workload(const std::string& name, std::uint64_t id, std::uint64_t
 struct Heard {
   ClusterState state{std::chrono::seconds(30)};
   Heard() { state.greet(hello_of("n1")); }
-  RecordNews hear(const Record& record, std::uint64_t second) { return state.apply("n1", record, at_s(second)); }
+  RecordNews hear(const Record& record, std::uint64_t second) { return state.apply("n1", record, thin_at_s(second)); }
   const Workload& of(const std::string& name) { return state.node("n1")->workloads.at(name); }
   bool has(const std::string& name) { return state.node("n1")->workloads.contains(name); }
 };

@@ -26,7 +26,7 @@ json good_status() {
               {"authentication.kubernetes.io/pod-uid", {"u1"}}}}}}};
 }
 
-struct Rig {
+struct ReviewRig {
   Log log = Log::silent();
   FakeApi api{log};
   kube::ApiServer server{kube::parse_url(api.url()).value(), ""};
@@ -51,7 +51,8 @@ json without(json status, const char* claim) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Rig, "a token of an agent's pod proves the node that the pod is bound to, and may change its key") {
+TEST_CASE_FIXTURE(ReviewRig,
+                  "a token of an agent's pod proves the node that the pod is bound to, and may change its key") {
   const auto admission = review(good_status());
   REQUIRE(admission);
   CHECK(admission->node == "n1");
@@ -63,7 +64,7 @@ TEST_CASE_FIXTURE(Rig, "a token of an agent's pod proves the node that the pod i
   CHECK(reviewer.admitted("a.b.c", kKey));
 }
 
-TEST_CASE_FIXTURE(Rig, "an older API server that does not name the node is asked for the pod") {
+TEST_CASE_FIXTURE(ReviewRig, "an older API server that does not name the node is asked for the pod") {
   const json status = without(good_status(), "node-name");
   CHECK(why(status) == EnrolRefused::token);  // no such pod
   json pod = {{"metadata", {{"name", "agent-x"}, {"namespace", "wattle-agent"}, {"uid", "u1"}}},
@@ -77,7 +78,7 @@ TEST_CASE_FIXTURE(Rig, "an older API server that does not name the node is asked
   CHECK(why(status) == EnrolRefused::token);
 }
 
-TEST_CASE_FIXTURE(Rig, "what the API server does not vouch for proves nothing") {
+TEST_CASE_FIXTURE(ReviewRig, "what the API server does not vouch for proves nothing") {
   CHECK(reviewer.review("x.y.z", kKey).error().why == EnrolRefused::token);
   json status = good_status();
   status["authenticated"] = false;
@@ -101,7 +102,7 @@ TEST_CASE_FIXTURE(Rig, "what the API server does not vouch for proves nothing") 
   for (const json& odd : {json(nullptr), json::array(), json("text"), json(3)}) CHECK(why(odd) == EnrolRefused::token);
 }
 
-TEST_CASE_FIXTURE(Rig, "an API server that is away, or that does not let us ask, refuses nobody for good") {
+TEST_CASE_FIXTURE(ReviewRig, "an API server that is away, or that does not let us ask, refuses nobody for good") {
   api.let_in({"another"});
   CHECK(why(good_status()) == EnrolRefused::unavailable);
   api.close();

@@ -12,9 +12,9 @@ using namespace wattle::controller;
 
 namespace {
 
-class FakeNetwork final : public models::QTrainer {
+class CountingNetwork final : public models::QTrainer {
  public:
-  explicit FakeNetwork(float poison = 0) : weights_(models::initial_weights(1)) {
+  explicit CountingNetwork(float poison = 0) : weights_(models::initial_weights(1)) {
     if (poison != 0) weights_.at("value.out.bias").values[0] = poison;
   }
   Result<models::StepStats> step(std::span<const models::Transition* const>) override {
@@ -46,14 +46,14 @@ std::deque<models::Observation> one_observation() {
 }  // namespace
 
 TEST_CASE("a network that is finite and bounded on recent decisions may serve") {
-  const auto frozen = freeze_checked(FakeNetwork(), 10, one_observation());
+  const auto frozen = freeze_checked(CountingNetwork(), 10, one_observation());
   REQUIRE(frozen);
   CHECK((*frozen)->step() == 0);
 }
 
 TEST_CASE("a network that says too much, or is not finite, does not serve") {
-  const auto loud = freeze_checked(FakeNetwork(50), 10, one_observation());
+  const auto loud = freeze_checked(CountingNetwork(50), 10, one_observation());
   REQUIRE(!loud);
   CHECK(loud.error().code == Errc::out_of_range);
-  CHECK(!freeze_checked(FakeNetwork(std::numeric_limits<float>::quiet_NaN()), 10, one_observation()));
+  CHECK(!freeze_checked(CountingNetwork(std::numeric_limits<float>::quiet_NaN()), 10, one_observation()));
 }

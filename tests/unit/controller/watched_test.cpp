@@ -14,11 +14,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Rig : DeciderRig {
+struct WatchedRig : DeciderRig {
   Shims shims{std::vector<std::string>{"wattle"}};
   std::optional<Join> join;
 
-  explicit Rig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
+  explicit WatchedRig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
     join.emplace(state, *decider, shims, clock);
     greet("n1");
     greet("n2");
@@ -72,10 +72,10 @@ kube::Node facts(const std::string& name) {
 }  // namespace
 
 TEST_CASE("a binding joins the decision of its UID before any cgroup is seen, and the sighting changes nothing") {
-  Rig rig(Mode::live);
+  WatchedRig rig(Mode::live);
   const auto answer = rig.decider->ask(ask_for("p1", {"n1", "n2"}));
-  rig.tell(Rig::pod("p1", ""));
-  rig.tell(Rig::pod("p1", "n1"));
+  rig.tell(WatchedRig::pod("p1", ""));
+  rig.tell(WatchedRig::pod("p1", "n1"));
   CHECK(rig.decider->log().newest("p1")->decision.placed_on == "n1");
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);
   CHECK(rig.requested("n1") == 1);
@@ -91,11 +91,11 @@ TEST_CASE("a binding joins the decision of its UID before any cgroup is seen, an
 TEST_CASE("a pod that is bound without an ask is an observed decision with the features of that moment, and teaches") {
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);
-    Rig rig;
-    rig.tell(Rig::pod("p1", ""));
+    WatchedRig rig;
+    rig.tell(WatchedRig::pod("p1", ""));
     CHECK(rig.decider->log().entries().empty());
     if (agent_first) rig.tick({"p1"});
-    rig.tell(Rig::pod("p1", "n1"));
+    rig.tell(WatchedRig::pod("p1", "n1"));
     const LoggedDecision* entry = rig.decider->log().newest("shop/p1-name");
     REQUIRE(entry != nullptr);
     CHECK(entry->decision.mode == "observed");
@@ -117,37 +117,37 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
 }
 
 TEST_CASE("what a list shows bound is requested again after a restart, and is no decision") {
-  Rig rig;
-  rig.tell(Rig::pod("p1", "n1"), false);
+  WatchedRig rig;
+  rig.tell(WatchedRig::pod("p1", "n1"), false);
   CHECK(rig.requested("n1") == 1);
   CHECK(rig.state.pod("p1")->spec.name == "p1-name");
   CHECK(rig.news.empty());
   CHECK(rig.decider->log().entries().empty());
   // Neither is a DaemonSet's pod, whose node is no choice, nor anything in mode off.
-  kube::Pod daemon = Rig::pod("p2", "n1");
+  kube::Pod daemon = WatchedRig::pod("p2", "n1");
   daemon.daemonset = true;
   rig.tell(daemon);
-  Rig off(Mode::off);
-  off.tell(Rig::pod("p1", ""));
-  off.tell(Rig::pod("p1", "n1"));
+  WatchedRig off(Mode::off);
+  off.tell(WatchedRig::pod("p1", ""));
+  off.tell(WatchedRig::pod("p1", "n1"));
   CHECK(off.requested("n1") == 1);
   CHECK(rig.decider->log().entries().empty());
   CHECK(off.decider->log().entries().empty());
 }
 
 TEST_CASE("a pod is named and requested though its agent saw it before the API server told of it") {
-  Rig rig;
+  WatchedRig rig;
   rig.tick({"p1"});
   CHECK(rig.requested("n1") == 0);
   CHECK(rig.decider->knowledge().pods() == 0);
-  rig.tell(Rig::pod("p1", "n1"), false);
+  rig.tell(WatchedRig::pod("p1", "n1"), false);
   CHECK(rig.requested("n1") == 1);
   CHECK(rig.decider->knowledge().pods() == 1);
 }
 
 TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that lingers is no placement") {
-  Rig rig(Mode::live);
-  rig.tell(Rig::pod("p1", "n1"));
+  WatchedRig rig(Mode::live);
+  rig.tell(WatchedRig::pod("p1", "n1"));
   rig.tick({"p1"});
   rig.tell_gone("p1");
   CHECK(rig.requested("n1") == 0);
@@ -156,7 +156,7 @@ TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that l
   CHECK(rig.state.pod("p1") == nullptr);
   CHECK(rig.requested("n1") == 0);
   rig.decider->ask(ask_for("p2", {"n1", "n2"}));
-  rig.tell(Rig::pod("p2", ""));
+  rig.tell(WatchedRig::pod("p2", ""));
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 1);
   rig.tell_gone("p2");
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);
@@ -164,8 +164,8 @@ TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that l
 }
 
 TEST_CASE("a pod that ended holds nothing, though its object stays") {
-  Rig rig;
-  kube::Pod pod = Rig::pod("p1", "n1");
+  WatchedRig rig;
+  kube::Pod pod = WatchedRig::pod("p1", "n1");
   rig.tell(pod);
   CHECK(rig.requested("n1") == 1);
   pod.ended = true;
@@ -174,8 +174,8 @@ TEST_CASE("a pod that ended holds nothing, though its object stays") {
 }
 
 TEST_CASE("a bound pod keeps its room while its image is pulled and while its containers restart") {
-  Rig rig;
-  rig.tell(Rig::pod("p1", "n1"));
+  WatchedRig rig;
+  rig.tell(WatchedRig::pod("p1", "n1"));
   for (int i = 0; i < 30; ++i) rig.tick({});
   CHECK(rig.requested("n1") == 1);
   rig.tick({"p1"});
@@ -184,22 +184,22 @@ TEST_CASE("a bound pod keeps its room while its image is pulled and while its co
 }
 
 TEST_CASE("no agent takes a pod that the API server has bound elsewhere") {
-  Rig rig;
-  rig.tell(Rig::pod("p1", "n2"));
+  WatchedRig rig;
+  rig.tell(WatchedRig::pod("p1", "n2"));
   rig.tick({"p1"});
   CHECK(rig.state.pod("p1")->node == "n2");
   CHECK_FALSE(rig.decider->placed("p1", "n1", true));
   CHECK(rig.requested("n1") == 0);
   // And one that took it before the binding was known loses it.
-  rig.tell(Rig::pod("p3", ""));
+  rig.tell(WatchedRig::pod("p3", ""));
   CHECK(rig.decider->placed("p3", "n1", false));
-  rig.tell(Rig::pod("p3", "n2"));
+  rig.tell(WatchedRig::pod("p3", "n2"));
   CHECK(rig.state.pod("p3")->node == "n2");
   CHECK(rig.requested("n1") == 0);
 }
 
 TEST_CASE("a node is what its API server says, now and after its agent says Hello again") {
-  Rig rig;
+  WatchedRig rig;
   CHECK(rig.state.node_view("n1")->allocatable.cpu_cores == 8);
   rig.tell(facts("n1"));
   rig.greet("n1");
@@ -220,25 +220,25 @@ TEST_CASE("a node is what its API server says, now and after its agent says Hell
 }
 
 TEST_CASE("pods on a node that no agent speaks for wait until one does") {
-  Rig rig;
-  rig.tell(Rig::pod("p1", ""));
-  rig.tell(Rig::pod("p1", "n3"));
+  WatchedRig rig;
+  rig.tell(WatchedRig::pod("p1", ""));
+  rig.tell(WatchedRig::pod("p1", "n3"));
   CHECK(rig.state.pod("p1") == nullptr);
   rig.tell(facts("n3"));
   rig.greet("n3");
   CHECK(rig.requested("n3") == 1);
   CHECK(rig.state.node_view("n3")->allocatable.cpu_cores == 3.5);
   CHECK(rig.decider->log().entries().empty());
-  rig.tell(Rig::pod("p2", "n4"));
+  rig.tell(WatchedRig::pod("p2", "n4"));
   rig.tell_gone("p2");
   rig.greet("n4");
   CHECK(rig.requested("n4") == 0);
 }
 
 TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is silent, and may come again") {
-  Rig rig;
+  WatchedRig rig;
   rig.tell(facts("n2"));
-  rig.tell(Rig::pod("p1", "n2"));
+  rig.tell(WatchedRig::pod("p1", "n2"));
   rig.tell_deleted("n2");
   CHECK_FALSE(rig.state.node_view("n2")->ready);
   rig.state.disconnect("n2");
@@ -262,7 +262,7 @@ TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is
 
 TEST_CASE("whatever comes in whichever order, what is requested is what the API server has bound") {
   CHECK(rc::check([] {
-    Rig rig(Mode::live);
+    WatchedRig rig(Mode::live);
     std::map<std::string, kube::Pod> server;
     std::set<std::string> dead;
     const auto steps = *rc::gen::container<std::vector<std::tuple<int, int, int>>>(
@@ -270,7 +270,7 @@ TEST_CASE("whatever comes in whichever order, what is requested is what the API 
     for (const auto& [step, number, node] : steps) {
       const std::string uid = "p" + std::to_string(number), where = "n" + std::to_string(node);
       if (step == 0 && !dead.contains(uid)) {
-        server.try_emplace(uid, Rig::pod(uid, ""));
+        server.try_emplace(uid, WatchedRig::pod(uid, ""));
         rig.tell(server.at(uid));
       } else if (step == 1 && server.contains(uid)) {
         if (server.at(uid).node_name.empty()) server.at(uid).node_name = where;

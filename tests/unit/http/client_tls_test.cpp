@@ -14,7 +14,7 @@ using wattle::Errc;
 
 namespace {
 
-struct Fixture {
+struct TlsClientFixture {
   wattle::test::TempDir dir;
   Signed authority = make_certificate("authority", nullptr), stranger = make_certificate("authority", nullptr);
   wattle::Log log = wattle::Log::silent();
@@ -46,7 +46,7 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a client asks over TLS, again and again on one connection") {
+TEST_CASE_FIXTURE(TlsClientFixture, "a client asks over TLS, again and again on one connection") {
   start("localhost");
   Client client(origin("ca.pem"));
   for (int i = 0; i < 3; ++i) {
@@ -57,7 +57,8 @@ TEST_CASE_FIXTURE(Fixture, "a client asks over TLS, again and again on one conne
   CHECK(ask("ca.pem")->body == "Bearer word body");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a client tells nothing to whom its authority does not know, or knows by another name") {
+TEST_CASE_FIXTURE(TlsClientFixture,
+                  "a client tells nothing to whom its authority does not know, or knows by another name") {
   std::string ca = "ca.pem";
   SUBCASE("another authority") {
     start("localhost");
@@ -70,7 +71,7 @@ TEST_CASE_FIXTURE(Fixture, "a client tells nothing to whom its authority does no
   CHECK(answer.error().mend.find(ca) != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Fixture, "an authority that is not there is named") {
+TEST_CASE_FIXTURE(TlsClientFixture, "an authority that is not there is named") {
   start("localhost");
   const auto answer = ask("none.pem");
   REQUIRE(!answer);
@@ -78,7 +79,7 @@ TEST_CASE_FIXTURE(Fixture, "an authority that is not there is named") {
   CHECK(answer.error().subject == dir.file("none.pem"));
 }
 
-TEST_CASE_FIXTURE(Fixture, "a server that does not speak TLS gets nothing but a handshake") {
+TEST_CASE_FIXTURE(TlsClientFixture, "a server that does not speak TLS gets nothing but a handshake") {
   ServerOptions options;
   std::map<std::string, Handler> routes;
   start("localhost");

@@ -23,7 +23,7 @@ const std::string kRequest = "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: clos
 // For what begins in time and does not end: long for a first byte on a busy machine, short for a test.
 constexpr auto kTrickle = 2s;
 
-struct Fixture {
+struct TlsFixture {
   wattle::test::TempDir dir;
   Signed authority = make_certificate("authority", nullptr);
   Signed own = make_certificate("first", &authority);
@@ -31,7 +31,7 @@ struct Fixture {
   ServerOptions options;
   std::optional<Server> server;
 
-  Fixture() {
+  TlsFixture() {
     ::signal(SIGPIPE, SIG_IGN);  // OpenSSL's own writes to a connection that was refused
     options.refusals = std::make_shared<RefusalCounts>();
   }
@@ -66,7 +66,7 @@ bool is_hello(const TlsAnswer& answer) {
 }  // namespace
 
 TEST_CASE("over TLS the same answers come, and what speaks no TLS is refused and counted") {
-  Fixture f;
+  TlsFixture f;
   f.use_tls();
   f.start();
   CHECK(is_hello(f.ask()));
@@ -79,7 +79,7 @@ TEST_CASE("over TLS the same answers come, and what speaks no TLS is refused and
 }
 
 TEST_CASE("a client without a certificate, with an expired one or one of another authority is refused and counted") {
-  Fixture f;
+  TlsFixture f;
   f.use_tls();
   f.ask_for_certificates();
   f.start();
@@ -98,7 +98,7 @@ TEST_CASE("a client without a certificate, with an expired one or one of another
 
 TEST_CASE(
     "a certificate that is missing, expired, no PEM or not its key's does not start, and the error names the file") {
-  Fixture f;
+  TlsFixture f;
   f.use_tls();
   const std::string pem = f.options.tls.certificate, key = f.options.tls.key;
   const auto fails = [&](const std::string& file, Errc code, const std::string& what) {
@@ -130,7 +130,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a renewed certificate is shown to new connections without a restart, a broken one is not") {
-  Fixture f;
+  TlsFixture f;
   f.use_tls();
   f.start();
   CHECK(f.ask().server == "first");
@@ -148,7 +148,7 @@ TEST_CASE("a renewed certificate is shown to new connections without a restart, 
 }
 
 TEST_CASE("who connects and says nothing is let go, and a request that trickles in is cut off; both are counted") {
-  Fixture f;
+  TlsFixture f;
   f.use_tls();
   f.options.request_timeout = 100ms;
   f.start();
@@ -167,7 +167,7 @@ TEST_CASE("who connects and says nothing is let go, and a request that trickles 
 }
 
 TEST_CASE("with a token file every path but the open ones asks for the token, whatever is there") {
-  Fixture f;
+  TlsFixture f;
   f.options.token_file = f.dir.file("token");
   REQUIRE(wattle::write_file_atomically(f.options.token_file, "correct-horse-battery\n", 0400));
   f.start();
@@ -215,7 +215,7 @@ TEST_CASE("an endpoint that others reach without TLS or token is a mistake unles
 }
 
 TEST_CASE("over TLS a request that is cut off is told why, and one that is too large too") {
-  Fixture f;
+  TlsFixture f;
   f.use_tls();
   f.options.request_timeout = kTrickle;
   f.options.max_header_bytes = 1000;

@@ -51,7 +51,7 @@ TEST_CASE("after an alarm the new errors are the usual ones, and what is no numb
   CHECK(drift.shifts() == 1);
 }
 
-constexpr std::array<double, kCurvePoints> kServer = {90, 130, 150, 165, 180, 195, 215, 240, 270, 310, 350};
+constexpr std::array<double, kCurvePoints> kDriftServer = {90, 130, 150, 165, 180, 195, 215, 240, 270, 310, 350};
 
 TEST_CASE("readings of the same server open no fit anew, whatever the server") {
   std::mt19937_64 random(14);
@@ -82,12 +82,12 @@ TEST_CASE("a server that draws 1.8 times as much from now on is known within eig
   std::normal_distribution<double> noise(0, 0.01);
   std::uniform_real_distribution<double> load(0.2, 0.6);
   PowerCurve curve = PowerCurve::prior(32);
-  const PowerCurve before = PowerCurve::known(kServer);
+  const PowerCurve before = PowerCurve::known(kDriftServer);
   for (int i = 0; i < 500; ++i) {
     const double u = load(random);
     curve.observe(u, before.watts(u) * (1 + noise(random)));
   }
-  std::array<double, kCurvePoints> more = kServer;
+  std::array<double, kCurvePoints> more = kDriftServer;
   for (double& watts : more) watts *= 1.8;
   const PowerCurve after = PowerCurve::known(more);
   for (int i = 0; i < 8; ++i) {
@@ -100,7 +100,7 @@ TEST_CASE("a server that draws 1.8 times as much from now on is known within eig
 
 TEST_CASE("one wild reading opens nothing") {
   PowerCurve curve = PowerCurve::prior(32);
-  const PowerCurve truth = PowerCurve::known(kServer);
+  const PowerCurve truth = PowerCurve::known(kDriftServer);
   for (int i = 0; i < 200; ++i) curve.observe(0.01 * (i % 100), truth.watts(0.01 * (i % 100)));
   const double known_w = curve.watts(0.5);
   const std::uint64_t before = curve.shifts();

@@ -43,7 +43,7 @@ Fleet draw_fleet(std::uint64_t seed, std::size_t nodes) {
   return fleet;
 }
 
-void put(Fleet& fleet, std::size_t i, const Ask& ask) {
+void put_pod(Fleet& fleet, std::size_t i, const Ask& ask) {
   FleetNode& node = fleet.nodes[i];
   ++node.pods;
   node.sleeps = false;
@@ -68,7 +68,7 @@ TEST_CASE("an untrained network chooses as the planner does, pod after pod, unti
       const auto by_plan = planner.choose(fleet, ask), chosen = rule.choose(fleet, ask);
       RC_ASSERT(by_plan == chosen);
       if (!chosen) break;
-      put(fleet, *chosen, ask);
+      put_pod(fleet, *chosen, ask);
       fleet.now_s += 60;
     }
     RC_ASSERT(rule.deviations() == 0U);
@@ -92,7 +92,7 @@ TEST_CASE("the plan's view makes the plan's choice, and prefers no other node to
         expected += view.nodes[i].expected;
       }
       RC_ASSERT(std::abs(expected - view.expected_pods) < 1e-6);
-      put(fleet, *view.pick, ask);
+      put_pod(fleet, *view.pick, ask);
     }
   }));
 }
@@ -114,7 +114,7 @@ TEST_CASE("whatever a network has learned, it places only where the pod fits, an
       if (!chosen) break;
       RC_ASSERT(fits(fleet.nodes[*chosen], ask));
       RC_ASSERT(*chosen == shuffled[*there]);
-      put(fleet, *chosen, ask);
+      put_pod(fleet, *chosen, ask);
     }
   }));
 }

@@ -13,7 +13,7 @@ using namespace wattle::shim;
 
 namespace {
 
-struct Fixture {
+struct BeatFixture {
   ManualClock clock;
   Log log = Log::silent();
   Breaker breaker{clock};
@@ -38,7 +38,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("the controller is told each second, and misses open the breaker without any ask") {
-  Fixture f;
+  BeatFixture f;
   f.turn(50, 100ms);
   CHECK(f.told.size() == 5);
   CHECK(f.told[0].at("host") == "a");
@@ -48,7 +48,7 @@ TEST_CASE("the controller is told each second, and misses open the breaker witho
 }
 
 TEST_CASE("while the breaker is open what is told is the probe, after its pauses, and an answer closes it") {
-  Fixture f;
+  BeatFixture f;
   f.next = fail(Errc::timeout, "controller", "no answer");
   for (int i = 0; i < 3; ++i) f.breaker.missed();
   f.turn(10, 10ms);
@@ -63,7 +63,7 @@ TEST_CASE("while the breaker is open what is told is the probe, after its pauses
 }
 
 TEST_CASE("a controller that does not know the message is there all the same") {
-  Fixture f;
+  BeatFixture f;
   for (int i = 0; i < 3; ++i) f.breaker.missed();
   f.next = fail(Errc::malformed, "controller", "there is no such document");
   f.turn(11, 10ms);

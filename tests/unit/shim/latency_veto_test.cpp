@@ -20,7 +20,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-struct Fixture {
+struct VetoFixture {
   ManualClock clock;
   Result<std::string> next = fail(Errc::timeout, "controller", "no answer");
   Names asked;
@@ -43,7 +43,7 @@ Ask pod(Names candidates, std::optional<double> hard_ms) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "a node that is known to be above the limit is vetoed, with the reason for people") {
+TEST_CASE_FIXTURE(VetoFixture, "a node that is known to be above the limit is vetoed, with the reason for people") {
   know({{"near", 10.0}, {"edge", 30.0}, {"far", 31.26}});
   const Veto got = veto.judge(pod({"far", "near", "edge"}, 30));
   CHECK(got.passed == Names{"near", "edge"});
@@ -53,7 +53,7 @@ TEST_CASE_FIXTURE(Fixture, "a node that is known to be above the limit is vetoed
   CHECK(asked == Names{"users"});
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is not known is vetoed only while another node is known to be within") {
+TEST_CASE_FIXTURE(VetoFixture, "what is not known is vetoed only while another node is known to be within") {
   know({{"near", 10.0}});
   CHECK(veto.judge(pod({"dark", "near"}, 30)).passed == Names{"near"});
   CHECK(veto.judge(pod({"dark", "darker"}, 30)).passed == Names{"dark", "darker"});
@@ -64,7 +64,7 @@ TEST_CASE_FIXTURE(Fixture, "what is not known is vetoed only while another node 
   CHECK(veto.judge(pod({"far"}, 30)).passed.empty());
 }
 
-TEST_CASE_FIXTURE(Fixture, "whatever is wrong behind us, all nodes pass") {
+TEST_CASE_FIXTURE(VetoFixture, "whatever is wrong behind us, all nodes pass") {
   const auto all = [&](const Ask& ask, std::string_view reason) {
     const Veto got = veto.judge(ask);
     CHECK(got.passed == ask.candidates);
@@ -85,7 +85,7 @@ TEST_CASE_FIXTURE(Fixture, "whatever is wrong behind us, all nodes pass") {
   all(ask, "judged");
 }
 
-TEST_CASE_FIXTURE(Fixture, "a pod without a limit, or bound already, costs no question; a burst costs one") {
+TEST_CASE_FIXTURE(VetoFixture, "a pod without a limit, or bound already, costs no question; a burst costs one") {
   know({{"far", 99.0}, {"near", 1.0}});
   CHECK(veto.judge(pod({"far", "near"}, std::nullopt)).reason == "no_limit");
   Ask bound = pod({"far", "near"}, 30);
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(Fixture, "a pod without a limit, or bound already, costs no qu
 
 TEST_CASE("each candidate passes or is vetoed, and somebody passes unless all are known to be above the limit") {
   CHECK(rc::check([] {
-    Fixture f;
+    VetoFixture f;
     Names candidates;
     json p50_ms = json::object();
     bool all_above = true;

@@ -7,7 +7,7 @@
 using namespace wattle::sim;
 
 namespace {
-constexpr std::int64_t kGiB = 1LL << 30;
+constexpr std::int64_t kBinaryGiB = 1LL << 30;
 }
 
 TEST_CASE("least allocated is the integer mean of the free shares after the pod") {
@@ -18,12 +18,12 @@ TEST_CASE("least allocated is the integer mean of the free shares after the pod"
 
 TEST_CASE("least allocated cuts each resource's score before the mean") {
   // CPU: (3000 - 1000) * 100 / 3000 = 66; memory: (7 - 2) * 100 / 7 = 71; 137 / 2 = 68
-  CHECK(least_allocated(KubeNode{3000, 7 * kGiB, 110}, {1000, 2 * kGiB}) == 68);
+  CHECK(least_allocated(KubeNode{3000, 7 * kBinaryGiB, 110}, {1000, 2 * kBinaryGiB}) == 68);
 }
 
 TEST_CASE("least allocated counts 100m and 200 MiB for a pod that requests nothing") {
   // CPU: 3900 * 100 / 4000 = 97; memory: (1 GiB - 200 MiB) * 100 / 1 GiB = 80; 177 / 2 = 88
-  CHECK(least_allocated(KubeNode{4000, kGiB, 110}, {}) == 88);
+  CHECK(least_allocated(KubeNode{4000, kBinaryGiB, 110}, {}) == 88);
 }
 
 TEST_CASE("least allocated gives a resource that would be exceeded nothing") {
@@ -39,17 +39,17 @@ TEST_CASE("balanced allocation is one less half the difference of the fractions,
 }
 
 TEST_CASE("balanced allocation counts real requests, not defaults, and skips a pod without any") {
-  KubeNode node{4000, 10 * kGiB, 110};
+  KubeNode node{4000, 10 * kBinaryGiB, 110};
   add_pod(node, {});  // best effort: nothing requested, 100m and 200 MiB non-zero
   CHECK(node.requested_milli_cpu == 0);
   CHECK(node.nonzero_milli_cpu == 100);
-  CHECK(balanced_allocation(node, {2000, 5 * kGiB}) == 100);
+  CHECK(balanced_allocation(node, {2000, 5 * kBinaryGiB}) == 100);
   CHECK(balanced_allocation(node, {}) == 0);
 }
 
 TEST_CASE("an extender's winner at weight 6 matches the highest default score") {
-  KubeNode empty{4000, 8 * kGiB, 110}, full = empty;
-  add_pod(full, {3500, 7 * kGiB});
+  KubeNode empty{4000, 8 * kBinaryGiB, 110}, full = empty;
+  add_pod(full, {3500, 7 * kBinaryGiB});
   const std::vector<KubeNode> nodes{empty, full};
   std::mt19937_64 random(1);
   const KubePod pod{250, 64 << 20};
@@ -57,11 +57,11 @@ TEST_CASE("an extender's winner at weight 6 matches the highest default score") 
   const std::vector<std::int64_t> scores{0, 10};
   CHECK(select_node(nodes, pod, scores, 6, random) == 1);
   const std::vector<std::int64_t> veto_of_unfit{0, 10};
-  CHECK(select_node(nodes, {1000, kGiB}, veto_of_unfit, 6, random) == 0);
+  CHECK(select_node(nodes, {1000, kBinaryGiB}, veto_of_unfit, 6, random) == 0);
 }
 
 TEST_CASE("ties are broken at random, each with equal chance") {
-  const std::vector<KubeNode> nodes(3, KubeNode{4000, kGiB, 110});
+  const std::vector<KubeNode> nodes(3, KubeNode{4000, kBinaryGiB, 110});
   std::mt19937_64 random(7);
   std::map<std::size_t, int> count;
   for (int i = 0; i < 3000; ++i) ++count[*select_node(nodes, {100, 1 << 20}, {}, 0, random)];
@@ -69,7 +69,7 @@ TEST_CASE("ties are broken at random, each with equal chance") {
 }
 
 TEST_CASE("nothing is selected when nothing fits, and the pod count is a limit") {
-  std::vector<KubeNode> nodes(1, KubeNode{4000, kGiB, 1});
+  std::vector<KubeNode> nodes(1, KubeNode{4000, kBinaryGiB, 1});
   std::mt19937_64 random(1);
   add_pod(nodes[0], {100, 1 << 20});
   CHECK_FALSE(select_node(nodes, {100, 1 << 20}, {}, 0, random));

@@ -9,7 +9,7 @@ using namespace wattle::sim;
 
 namespace {
 
-SweepOptions small() {
+SweepOptions small_sweep() {
   SweepOptions options;
   options.servers = synthetic_fleet(2, 3);
   options.levels = {0, 0.5, 1};
@@ -26,7 +26,7 @@ std::string all_lines(const SweepOptions& options) {
 
 TEST_CASE(
     "a sweep says what the curve says: idle watts without users, more watts, work and waiting with more of them") {
-  const SweepOptions options = small();
+  const SweepOptions options = small_sweep();
   for (const ServerModel& server : options.servers) {
     double power_w = 0, requests = -1;
     for (const double level : options.levels) {
@@ -49,7 +49,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a sweep that was cut anywhere and goes on ends with the same bytes") {
-  const SweepOptions options = small();
+  const SweepOptions options = small_sweep();
   const std::string whole = all_lines(options);
   for (std::size_t cut = 0; cut <= whole.size(); cut += 37) {
     const auto finished = finished_cells(whole.substr(0, cut), options);
@@ -65,7 +65,7 @@ TEST_CASE("a sweep that was cut anywhere and goes on ends with the same bytes") 
 }
 
 TEST_CASE("another sweep's file, a line twice and what is no line are refused with their number") {
-  const SweepOptions options = small();
+  const SweepOptions options = small_sweep();
   const std::string whole = all_lines(options), first = whole.substr(0, whole.find('\n') + 1);
   CHECK(finished_cells(first + first, options).error().subject == "line 2");
   CHECK(finished_cells("nonsense\n", options).error().subject == "line 1");

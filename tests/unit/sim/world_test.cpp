@@ -13,13 +13,13 @@ using namespace wattle::sim;
 
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr double kWorldGiB = 1024.0 * 1024 * 1024;
 
 ServerModel server(const std::string& name, double idle_w, double full_w) {
   ServerModel model;
   model.name = name;
   model.cores = 16;
-  model.memory_bytes = 64 * kGiB;
+  model.memory_bytes = 64 * kWorldGiB;
   for (std::size_t i = 0; i < kWattPoints; ++i)
     model.watts[i] = idle_w + (full_w - idle_w) * static_cast<double>(i) / static_cast<double>(kWattPoints - 1);
   model.sleep_w = 5;
@@ -40,9 +40,9 @@ SimPod pod(const std::string& uid, double request_cores, double demand, double l
   SimPod made;
   made.spec.uid = uid;
   made.spec.app = "app";
-  made.spec.request = {request_cores, kGiB};
+  made.spec.request = {request_cores, kWorldGiB};
   made.mean_demand_cores = demand;
-  made.memory_used_bytes = kGiB;
+  made.memory_used_bytes = kWorldGiB;
   made.life_s = life_s > 0 ? life_s : std::numeric_limits<double>::infinity();
   return made;
 }

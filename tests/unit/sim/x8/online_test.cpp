@@ -50,7 +50,7 @@ class Watcher final : public models::PolicyTrainer {
   std::uint64_t steps_ = 0;
 };
 
-OnlineOptions small() {
+OnlineOptions small_online() {
   OnlineOptions options;
   options.episode.side = Side::train;
   options.episode.nodes = 4;
@@ -67,7 +67,7 @@ OnlineOptions small() {
 }
 
 TEST_CASE("online learning shows valid placements with bounded rewards, and the same ones for the same seed") {
-  OnlineOptions options = small();
+  OnlineOptions options = small_online();
   for (const bool plan : {true, false}) {
     options.plan = plan;
     Watcher one, two;
@@ -78,14 +78,14 @@ TEST_CASE("online learning shows valid placements with bounded rewards, and the 
     CHECK(one.seen > 100);
     CHECK(one.anchored == 0);
     CHECK(one.rewards == two.rewards);
-    // Centred: what a pod saves or wastes on average is a small part of what it costs.
+    // Centred: what a pod saves or wastes on average is a small_online part of what it costs.
     CHECK(std::abs(one.rewards / static_cast<double>(one.seen)) < 1);
   }
 }
 
 TEST_CASE(
     "an anchored learner is shown the anchor's choice after every step; without churn there is nothing to learn from") {
-  OnlineOptions options = small();
+  OnlineOptions options = small_online();
   options.anchor = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
   Watcher watcher;
   REQUIRE(learn_online(data(), options, watcher));
