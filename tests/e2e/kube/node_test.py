@@ -191,8 +191,13 @@ def check_hang(plane, node):
         now = shim()
         return now if now and now["restartCount"] > restarts and "running" in now["state"] else None
     status = eventually("a shim that hangs is ended and started again by the kubelet", again, node)
-    started = datetime.datetime.fromisoformat(status["state"]["running"]["startedAt"].replace("Z", "+00:00")).timestamp()
-    print(f"     stopped, started again after: {started - stopped:.1f} s (the kubelet tells whole seconds); the processor is emulated")
+    def after(time_of):
+        return datetime.datetime.fromisoformat(time_of.replace("Z", "+00:00")).timestamp() - stopped
+    last = status["lastState"]["terminated"]
+    told = [(after(e["lastTimestamp"]), e["reason"]) for e in plane.call("GET", "/api/v1/namespaces/wattle/events")["items"]
+            if "shim" in e["involvedObject"].get("fieldPath", "") and e["lastTimestamp"]]
+    print(f"     of the kubelet, seconds after the stop (it tells whole ones; the processor is emulated): {[(round(at, 1), what) for at, what in sorted(told) if at > -1]}; "
+          f"ended {after(last['finishedAt']):.1f} ({last['reason']}, {last['exitCode']}), started {after(status['state']['running']['startedAt']):.1f}")
 
 
 def add_other(plane):
