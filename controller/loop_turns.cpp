@@ -83,9 +83,13 @@ bool Loop::serve_ask() {
   return true;
 }
 
+// Whoever asks meanwhile is not behind all that were there before: who used the least is next.
 void Loop::serve_asks(Duration slice) {
-  const MonoTime until = parts_.clock.mono() + slice;
-  while (serve_ask() && parts_.clock.mono() < until) {
+  MonoTime now = parts_.clock.mono(), read = now;
+  for (const MonoTime until = now + slice; serve_ask() && (now = parts_.clock.mono()) < until;) {
+    if (now - read < kBreath) continue;
+    read_asks();
+    read = now;
   }
   breathed_at_ = parts_.clock.mono();
 }
