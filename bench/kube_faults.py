@@ -5,7 +5,7 @@ Usage    kube_faults.py BIN_DIR [--version 1.35.4] [--nodes 30] [--hold 5] [--fa
 Does     runs etcd, kube-apiserver, kube-scheduler, KWOK, a swarm of agents, our controller and our shim in a network namespace of its own. Pods
          come as fast as they are bound (a backlog is kept); for each fault: the rate without it, the fault for `--hold` seconds, its end
 Faults   killed: SIGKILL, started again at the end. stopped: SIGSTOP, SIGCONT at the end. restarted: SIGTERM, started again at once. split: packets
-         to its port are dropped, until the end
+         to and from its port are dropped (from the scheduler: all of its packets), until the end
 Gives    of each fault: pods that failed (phase Failed, or not bound a minute after it), the rate from the first second of it on as a share of the
          rate before it in the same run, the seconds from its end until the rate of a second is back at 80%, and who answered meanwhile
 Needs    root (a network namespace), nft, the control plane's programs (tests/e2e/kube/assets.py --version VERSION)
@@ -42,7 +42,9 @@ BACK_RATIO = 0.8
 PATIENCE = 60
 FAULTS = ("shim:killed", "shim:stopped", "shim:restarted", "shim:split",
           "controller:killed", "controller:stopped", "controller:restarted", "controller:split",
-          "apiserver:killed", "apiserver:stopped", "scheduler:killed", "scheduler:stopped", "scheduler:restarted")
+          "apiserver:killed", "apiserver:stopped", "apiserver:restarted", "apiserver:split",
+          "scheduler:killed", "scheduler:stopped", "scheduler:restarted", "scheduler:split")
+GROUP = 61234  # of the scheduler alone, so that its packets can be told apart
 INSIDE = "WATTLE_FAULTS_INSIDE"
 
 
@@ -125,7 +127,7 @@ class Bench:
         self.scheduler_port = 0
 
     def start_scheduler(self):
-        self.scheduler_port = self.plane.start_scheduler("scheduler", profile=PROFILE, extenders=[self.extender])
+        self.scheduler_port = self.plane.start_scheduler("scheduler", profile=PROFILE, extenders=[self.extender], group=GROUP)
 
     # ---- faults
 
@@ -151,11 +153,11 @@ class Bench:
         process.wait()
 
     def split(self, part, on):
-        ports = [self.house.shim_port] if part == "shim" else [self.house.ask, self.house.feed]
+        ports = {"shim": [self.house.shim_port], "controller": [self.house.ask, self.house.feed], "apiserver": [self.plane.port], "scheduler": []}[part]
         if not on:
             return subprocess.run(["nft", "delete", "table", "inet", "faults"], check=True)
-        rules = "table inet faults { chain out { type filter hook output priority 0; " + " ".join(
-            f"tcp dport {port} drop; tcp sport {port} drop;" for port in ports) + " } }"
+        rules = [f"tcp dport {port} drop; tcp sport {port} drop;" for port in ports] or [f"meta skgid {GROUP} drop;"]
+        rules = "table inet faults { chain out { type filter hook output priority 0; " + " ".join(rules) + " }; }\n"
         return subprocess.run(["nft", "-f", "-"], input=rules, text=True, check=True)
 
     def begin_fault(self, part, fault):

@@ -11,6 +11,8 @@ inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // Asks are answered in the order of what their peers used of late; nobody is made to wait for his own sake.
 inline constexpr PeerLimits kAskLimits{256, 8 * kMiB, 64 * kMiB, 0.25, std::chrono::hours(1)};
+// But within other things only who owes less than this: who asks without end would make them take many times as long.
+inline constexpr Duration kOwesLittle = std::chrono::seconds(1);
 // A query of 100 ms costs 2 s; ten of them at once are answered at once.
 inline constexpr PeerLimits kQueryLimits{32, kMiB, 16 * kMiB, 0.05, std::chrono::seconds(20)};
 // 50 ms at once. What an agent may have sent and not seen acknowledged is less (Telemetry's credit).

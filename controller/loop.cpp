@@ -133,7 +133,7 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     const bool wait = store_is_behind();
     transport::poll(std::span(sockets).first(wait ? 2 : 3), fds, patience(more, wait));
     read_asks();
-    serve_asks(kSlice);
+    serve_asks(kSlice, kAskLimits.tolerance);
     if (!wait) {
       read_telemetry();
       serve_telemetry();

@@ -97,8 +97,8 @@ class Loop final : private TelemetrySink {
   // loop_turns.cpp
   void read_asks();
   void read_telemetry();
-  bool serve_ask();
-  void serve_asks(Duration slice);
+  bool serve_ask(Duration tolerance);
+  void serve_asks(Duration slice, Duration tolerance);
   void serve_telemetry();
   void serve_query();
   void serve_http();

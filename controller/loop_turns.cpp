@@ -72,9 +72,9 @@ void Loop::say_busy(const Incoming& incoming, const std::optional<wire::Head>& h
   reply(incoming.route, incoming.identity.role, refusal);
 }
 
-bool Loop::serve_ask() {
+bool Loop::serve_ask(Duration tolerance) {
   const MonoTime begun = parts_.clock.mono();
-  const auto waiting = asks_.next(begun);
+  const auto waiting = asks_.next(begun, tolerance);
   if (!waiting) return false;
   const Incoming& incoming = waiting->message;
   if (const auto message = answer(incoming, begun - waiting->since))
@@ -83,9 +83,13 @@ bool Loop::serve_ask() {
   return true;
 }
 
-void Loop::serve_asks(Duration slice) {
-  const MonoTime until = parts_.clock.mono() + slice;
-  while (serve_ask() && parts_.clock.mono() < until) {
+// Whoever asks meanwhile is not behind all that were there before: who used the least is next.
+void Loop::serve_asks(Duration slice, Duration tolerance) {
+  MonoTime now = parts_.clock.mono(), read = now;
+  for (const MonoTime until = now + slice; serve_ask(tolerance) && (now = parts_.clock.mono()) < until;) {
+    if (now - read < kBreath) continue;
+    read_asks();
+    read = now;
   }
   breathed_at_ = parts_.clock.mono();
 }
@@ -94,7 +98,7 @@ void Loop::breathe() {
   const MonoTime begun = parts_.clock.mono();
   if (begun - breathed_at_ < kBreath) return;
   read_asks();
-  serve_asks(kBreathLasts);
+  serve_asks(kBreathLasts, kOwesLittle);
   documents_wait_ = parts_.mailbox.run(false);
   breathed_ += parts_.clock.mono() - begun;
 }

@@ -50,13 +50,13 @@ void PeerQueues::count_out(Peer& peer, const transport::Incoming& message) {
   --messages_;
 }
 
-std::set<PeerQueues::Turn>::iterator PeerQueues::first(MonoTime now) const {
+std::set<PeerQueues::Turn>::iterator PeerQueues::first(MonoTime now, Duration tolerance) const {
   return std::find_if(order_.begin(), order_.end(),
-                      [&](const Turn& turn) { return peers_.at(turn.name).paid_at - now <= limits_.tolerance; });
+                      [&](const Turn& turn) { return peers_.at(turn.name).paid_at - now <= tolerance; });
 }
 
-std::optional<PeerQueues::Waiting> PeerQueues::next(MonoTime now) {
-  const auto turn = first(now);
+std::optional<PeerQueues::Waiting> PeerQueues::next(MonoTime now, Duration tolerance) {
+  const auto turn = first(now, tolerance);
   if (turn == order_.end()) return std::nullopt;
   const std::string name = turn->name;
   Peer& peer = peers_.at(name);

@@ -42,7 +42,8 @@ class PeerQueues {
   // False: there is no room; the message is as it was.
   bool push(transport::Incoming&& message, MonoTime now);
   // Nothing: nobody waits, or who waits owes too much.
-  std::optional<Waiting> next(MonoTime now);
+  std::optional<Waiting> next(MonoTime now) { return next(now, limits_.tolerance); }
+  std::optional<Waiting> next(MonoTime now, Duration tolerance);
   // It is its peer's next again.
   void put_back(Waiting&& waiting);
   // The peer's turn does not come before then.
@@ -54,7 +55,7 @@ class PeerQueues {
   // Peers that neither wait nor owe are forgotten.
   void expire(MonoTime now);
 
-  bool ready(MonoTime now) const { return first(now) != order_.end(); }
+  bool ready(MonoTime now) const { return first(now, limits_.tolerance) != order_.end(); }
   std::size_t messages() const { return messages_; }
   std::size_t bytes() const { return bytes_; }
   std::size_t peers() const { return peers_.size(); }
@@ -75,7 +76,7 @@ class PeerQueues {
     double used = -std::numeric_limits<double>::infinity();
     std::optional<std::set<Turn>::iterator> turn;  // while something waits
   };
-  std::set<Turn>::iterator first(MonoTime now) const;
+  std::set<Turn>::iterator first(MonoTime now, Duration tolerance) const;
   void queue_up(const std::string& name, Peer& peer);
   void count_out(Peer& peer, const transport::Incoming& message);
 

@@ -75,6 +75,7 @@ def run(folder, binaries, programs):
                 plane.add_node(name)
             known = wait_until("the agent is heard", lambda: [line for line in host.run("wattle nodes")[1].splitlines() if line.startswith(socket.gethostname())], PATIENCE)
             claims.check("`wattle nodes` shows this host", bool(known))
+            wait_until("the shim, whose key was allowed last, is connected", lambda: '"connected":true' in host.run("wattle status -o json")[1].replace(" ", ""), PATIENCE)
             plane.add_pod("try")
 
             def explained():

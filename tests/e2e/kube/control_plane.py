@@ -117,7 +117,8 @@ class ControlPlane:
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=true",
                    "--node-lease-duration-seconds", str(lease_s))
 
-    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None):
+    def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None, group=None):
+        """group: the number of a group that the process alone is in."""
         port, = house.free_ports(1)
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
@@ -127,7 +128,8 @@ class ControlPlane:
             "extenders": list(extenders)}
         path = self.dir / f"{name}.json"
         path.write_text(json.dumps(config))
-        self.start(name, str(self.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1",
+        alone = ["setpriv", "--regid", str(group), "--clear-groups"] if group else []
+        self.start(name, *alone, str(self.assets / "kube-scheduler"), "--config", str(path), "--bind-address", "127.0.0.1",
                    "--secure-port", str(port), "-v", str(verbosity),
                    "--authorization-always-allow-paths", "/healthz,/readyz,/livez,/metrics")
         return port

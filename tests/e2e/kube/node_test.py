@@ -15,6 +15,7 @@ Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
 """
 import argparse
 import base64
+import datetime
 import fcntl
 import itertools
 import pathlib
@@ -161,6 +162,42 @@ def check_sound(plane, uids):
             print(f"     {pod['metadata']['name']}: {status['name']}: {status['restartCount']} restarts {last.get('reason', '')}")
             claims.check(f"{pod['metadata']['name']}: {status['name']} kept to its memory and never ended by itself",
                          last.get("reason") != "OOMKilled" and last.get("exitCode") in (None, 0, 137, 143), last)
+
+
+STOP = """import os, signal, time
+pid, = [p for p in os.listdir('/proc') if p.isdigit() and open(f'/proc/{p}/comm').read().strip() == 'wattle-shim']
+os.kill(int(pid), signal.SIGSTOP)
+print(time.time())"""
+
+
+def check_hang(plane, node):
+    """A shim that hangs, with the manifest's own probe: what the kubelet makes of it, by its clock."""
+    path = "/apis/apps/v1/namespaces/wattle/deployments/wattle-scheduler"
+    probe, = [c["livenessProbe"] for o in rendering.kustomized() if o["kind"] == "Deployment" and o["metadata"]["name"] == "wattle-scheduler"
+              for c in o["spec"]["template"]["spec"]["containers"] if c["name"] == "shim"]
+    before = {p["metadata"]["uid"] for p in pods_of(plane, "wattle", "app.kubernetes.io/name=wattle-scheduler")}
+    containers = plane.call("GET", path)["spec"]["template"]["spec"]["containers"]
+    changed = [c | {"livenessProbe": probe} if c["name"] == "shim" else c for c in containers]
+    plane.call("PATCH", path, {"spec": {"template": {"spec": {"containers": changed}}}})
+
+    def shim():
+        pods = all_ready(plane, "wattle", "wattle-scheduler")
+        return pods and pods[0]["metadata"]["uid"] not in before and next(c for c in pods[0]["status"]["containerStatuses"] if c["name"] == "shim")
+    status = eventually("the shim is ready with the manifest's own probe", shim, node)
+    restarts = status["restartCount"]
+    stopped = float(node.run("python3", "-c", STOP))
+
+    def again():
+        now = shim()
+        return now if now and now["restartCount"] > restarts and "running" in now["state"] else None
+    status = eventually("a shim that hangs is ended and started again by the kubelet", again, node)
+    def after(time_of):
+        return datetime.datetime.fromisoformat(time_of.replace("Z", "+00:00")).timestamp() - stopped
+    last = status["lastState"]["terminated"]
+    told = [(after(e["lastTimestamp"]), e["reason"]) for e in plane.call("GET", "/api/v1/namespaces/wattle/events")["items"]
+            if "shim" in e["involvedObject"].get("fieldPath", "") and e["lastTimestamp"]]
+    print(f"     of the kubelet, seconds after the stop (it tells whole ones; the processor is emulated): {[(round(at, 1), what) for at, what in sorted(told) if at > -1]}; "
+          f"ended {after(last['finishedAt']):.1f} ({last['reason']}, {last['exitCode']}), started {after(status['state']['running']['startedAt']):.1f}")
 
 
 def add_other(plane):
@@ -334,6 +371,7 @@ def run_on(registry, binaries, programs, keep):
                 check_pods(plane, node, there)
                 check_asked(plane, node, there)
                 check_sound(plane, uids)
+                check_hang(plane, node)
                 claims.check("no image was asked for that the manifests do not name", not registry.asked, registry.asked)
             finally:
                 if keep:

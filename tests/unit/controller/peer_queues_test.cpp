@@ -150,6 +150,21 @@ TEST_CASE("what is put back is its peer's next again, after a pause in which oth
   CHECK(rig.queues.bytes() == 0);
 }
 
+TEST_CASE("within other things only who owes little is looked at, though nobody waits for his own sake") {
+  Rig rig(kAskLimits);
+  REQUIRE(rig.push("floods"));
+  const auto served = rig.queues.next(rig.clock.mono());
+  REQUIRE(served);
+  rig.queues.charge(served->message.identity, 300ms, rig.clock.mono());  // 1.2 s, at a share of a quarter
+  REQUIRE(rig.push("floods"));
+  CHECK(!rig.queues.next(rig.clock.mono(), kOwesLittle));
+  CHECK(rig.queues.ready(rig.clock.mono()));
+  REQUIRE(rig.push("light"));
+  CHECK(rig.queues.next(rig.clock.mono(), kOwesLittle)->message.identity.name == "light");
+  rig.clock.advance(200ms);
+  CHECK(rig.queues.next(rig.clock.mono(), kOwesLittle)->message.identity.name == "floods");
+}
+
 TEST_CASE("whoever neither waits nor owes is forgotten") {
   QueuesRig rig(kTelemetryLimits);
   for (int i = 0; i < 10; ++i) rig.push("n" + std::to_string(i));
@@ -182,6 +197,9 @@ TEST_CASE("docs/fairness.md has the bounds that the code has") {
   has("| asks that wait " + waits(kAskLimits));
   has("| queries that wait " + waits(kQueryLimits));
   has("| telemetry that waits " + waits(kTelemetryLimits));
+  PeerLimits within = kAskLimits;
+  within.tolerance = kOwesLittle;
+  has("| time within other things, for asks " + time(within));
   has("| time for telemetry " + time(kTelemetryLimits));
   has("| time for queries " + time(kQueryLimits));
   has("| all | " + number(std::lround(kQueriesShare * 100)) + "% of the loop each |");

@@ -30,8 +30,8 @@ Result<Answer> ask(const Certificate& shown, const Certificate& believed) {
   return client.request("GET", "/hello", "", 20s);
 }
 
-Certificate made(const std::string& name, Duration ago = {}, std::chrono::hours valid = 24h) {
-  auto one = self_signed({name, "also." + name}, SystemClock().wall() - ago, valid);
+Certificate made(const std::string& name, std::chrono::hours valid = 24h, WallTime now = SystemClock().wall()) {
+  auto one = self_signed({name, "also." + name}, now, valid);
   REQUIRE(one);
   return *one;
 }
@@ -53,11 +53,12 @@ TEST_CASE("names that are none make no certificate") { CHECK_FALSE(self_signed({
 TEST_CASE("when the first certificate of a file ends is told, and whether that is soon") {
   const test::TempDir dir;
   const WallTime now = SystemClock().wall();
+  // An end is told in whole seconds.
   const auto near = [&](const Result<WallTime>& end, std::chrono::hours after) {
     REQUIRE(end);
-    return *end - now <= after && *end - now > after - 1min;
+    return *end - now <= after && *end - now > after - 1s;
   };
-  const std::string both = made("a", {}, 24h * 90).certificate + made("b", {}, 24h * 12 + 1h).certificate;
+  const std::string both = made("a", 24h * 90, now).certificate + made("b", 24h * 12 + 1h, now).certificate;
   REQUIRE(write_file_atomically(dir.file("both.pem"), both));
   CHECK(near(certificate_file_end(dir.file("both.pem")), 24h * 12 + 1h));
   CHECK(certificates_end("no certificate", "it").error().code == Errc::malformed);
