@@ -16,7 +16,7 @@ namespace {
 
 using namespace wattle;
 using namespace wattle::sqlite;
-using sqlite::test::CrashDisk;
+using sqlite::testing::CrashDisk;
 
 constexpr const char* kPath = "spool.db";
 

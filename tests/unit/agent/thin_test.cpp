@@ -15,7 +15,7 @@ using namespace wattle;
 using namespace wattle::agent;
 
 namespace {
-using Roots = std::map<std::uint64_t, WorkloadValues>;
+using KnownRoots = std::map<std::uint64_t, WorkloadValues>;
 
 WorkloadValues root(std::uint64_t id, std::uint64_t busy) {
   WorkloadValues values;
@@ -35,7 +35,7 @@ WorkloadValues root(std::uint64_t id, std::uint64_t busy) {
   return values;
 }
 
-Record whole(std::uint64_t seq, const Roots& roots) {
+Record whole(std::uint64_t seq, const KnownRoots& roots) {
   Record record;
   record.incarnation = 4;
   record.seq = seq;
@@ -74,14 +74,14 @@ class Listener {
     }
   }
   // Those that ended are told once.
-  Roots take() {
-    const Roots now = known_;
+  KnownRoots take() {
+    const KnownRoots now = known_;
     std::erase_if(known_, [](const auto& item) { return item.second.ended; });
     return now;
   }
 
  private:
-  Roots known_;
+  KnownRoots known_;
   std::uint64_t seq_ = 0;
 };
 
@@ -115,7 +115,7 @@ TEST_CASE("who hears every record knows every root of every interval, whatever w
                                    rc::gen::inRange(0U, 12U))));
     Thinner thinner(most_bytes);
     Listener listener;
-    Roots roots;
+    KnownRoots roots;
     std::uint64_t seq = 0;
     for (const auto& changes : ticks) {
       for (auto& [id, values] : roots) values = at_rest(values);
@@ -141,7 +141,7 @@ TEST_CASE("who hears every record knows every root of every interval, whatever w
 
 TEST_CASE("only what did something or changed is listed, and all at the start, every 60th time and when asked") {
   Thinner thinner;
-  Roots roots;
+  KnownRoots roots;
   for (std::uint64_t id = 0; id < 100; ++id) roots[id] = root(id, 0);
   CHECK(thinner.thin(whole(1, roots)).front().workloads.size() == 100);
   const auto quiet = thinner.thin(whole(2, roots));
@@ -188,7 +188,7 @@ TEST_CASE("whatever number of a root changes, the root is listed") {
 
 TEST_CASE("10,000 roots go in records that each fit a message, with every root once") {
   Thinner thinner;
-  Roots roots;
+  KnownRoots roots;
   for (std::uint64_t id = 0; id < 10'000; ++id) {
     WorkloadValues values = root(id, 900 + id);
     values.name = "burstable-pod-" + std::to_string(id) + std::string(60, 'x');

@@ -151,7 +151,7 @@ TEST_CASE("what is put back is its peer's next again, after a pause in which oth
 }
 
 TEST_CASE("within other things only who owes little is looked at, though nobody waits for his own sake") {
-  Rig rig(kAskLimits);
+  QueuesRig rig(kAskLimits);
   REQUIRE(rig.push("floods"));
   const auto served = rig.queues.next(rig.clock.mono());
   REQUIRE(served);

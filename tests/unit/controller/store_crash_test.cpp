@@ -15,7 +15,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using sqlite::test::CrashDisk;
+using sqlite::testing::CrashDisk;
 
 namespace {
 

@@ -17,7 +17,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
-using sqlite::test::CrashDisk;
+using sqlite::testing::CrashDisk;
 
 namespace {
 

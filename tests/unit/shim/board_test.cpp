@@ -21,14 +21,14 @@ Board two_classes(std::uint64_t epoch = 1, std::uint64_t seq = 1) {
   return board;
 }
 
-Ask pod(double cpu_cores) {
+Ask class_pod(double cpu_cores) {
   Ask ask;
   ask.cpu_request_cores = cpu_cores;
   ask.candidates = {"b", "a", "unknown", "b"};
   return ask;
 }
 
-using Scores = std::vector<std::int64_t>;
+using NodeScores = std::vector<std::int64_t>;
 const MonoTime kStart{};
 
 }  // namespace
@@ -36,10 +36,10 @@ const MonoTime kStart{};
 TEST_CASE("a pod gets the scores of its class and an unknown node 0") {
   BoardKeeper board;
   board.receive(two_classes(), kStart);
-  CHECK(board.take(pod(0.1), kStart)->scores == Scores{3, 10, 0, 3});
-  CHECK(board.take(pod(0.5), kStart)->scores == Scores{3, 10, 0, 3});
-  CHECK(board.take(pod(0.51), kStart)->scores == Scores{10, 1, 0, 10});
-  CHECK(board.take(pod(64), kStart)->scores == Scores{10, 1, 0, 10});
+  CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});
+  CHECK(board.take(class_pod(0.5), kStart)->scores == NodeScores{3, 10, 0, 3});
+  CHECK(board.take(class_pod(0.51), kStart)->scores == NodeScores{10, 1, 0, 10});
+  CHECK(board.take(class_pod(64), kStart)->scores == NodeScores{10, 1, 0, 10});
 }
 
 TEST_CASE("a board holds for its time from receipt") {
@@ -49,7 +49,7 @@ TEST_CASE("a board holds for its time from receipt") {
   board.receive(two_classes(), kStart);
   CHECK(board.state(kStart + 1s) == BoardState::fresh);
   CHECK(board.state(kStart + 1001ms) == BoardState::stale);
-  CHECK_FALSE(board.take(pod(1), kStart + 1001ms));
+  CHECK_FALSE(board.take(class_pod(1), kStart + 1001ms));
   board.receive(two_classes(1, 2), kStart + 2s);
   CHECK(board.state(kStart + 2s) == BoardState::fresh);
 }
@@ -60,7 +60,7 @@ TEST_CASE("a neutral or empty board scores nothing") {
   neutral.neutral = true;
   board.receive(neutral, kStart);
   CHECK(board.state(kStart) == BoardState::neutral);
-  CHECK_FALSE(board.take(pod(1), kStart));
+  CHECK_FALSE(board.take(class_pod(1), kStart));
   auto empty = two_classes(1, 2);
   empty.classes.clear();
   board.receive(empty, kStart);
@@ -82,19 +82,19 @@ TEST_CASE("a node at its start cap gets 0 and the best of the others 10; a pod t
   capped.start_window_ms = 10'000;
   capped.starts_left = {{"a", 2}, {"b", 1}};
   board.receive(capped, kStart);
-  auto first = pod(0.1);
+  auto first = class_pod(0.1);
   first.pod_uid = "p1";
-  CHECK(board.take(first, kStart)->scores == Scores{3, 10, 0, 3});
-  CHECK(board.take(first, kStart)->scores == Scores{3, 10, 0, 3});
-  CHECK(board.take(pod(0.1), kStart)->scores == Scores{3, 10, 0, 3});
-  const auto third = board.take(pod(0.1), kStart);
-  CHECK(third->scores == Scores{10, 0, 0, 10});
+  CHECK(board.take(first, kStart)->scores == NodeScores{3, 10, 0, 3});
+  CHECK(board.take(first, kStart)->scores == NodeScores{3, 10, 0, 3});
+  CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});
+  const auto third = board.take(class_pod(0.1), kStart);
+  CHECK(third->scores == NodeScores{10, 0, 0, 10});
   CHECK(third->capped == 1);
   CHECK_FALSE(third->all_capped());
-  const auto none = board.take(pod(0.1), kStart);
-  CHECK(none->scores == Scores{0, 0, 0, 0});
+  const auto none = board.take(class_pod(0.1), kStart);
+  CHECK(none->scores == NodeScores{0, 0, 0, 0});
   CHECK(none->all_capped());
-  CHECK(board.take(first, kStart)->scores == Scores{0, 10, 0, 0});  // its own place is free for it
+  CHECK(board.take(first, kStart)->scores == NodeScores{0, 10, 0, 0});  // its own place is free for it
 }
 
 TEST_CASE(
@@ -107,32 +107,32 @@ TEST_CASE(
   capped.starts_left = {{"a", 1}, {"b", 9}};
   board.receive(capped, kStart);
   board.given("p1", "a", 5, kStart);
-  CHECK(board.take(pod(0.1), kStart)->scores == Scores{10, 0, 0, 10});
+  CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{10, 0, 0, 10});
   capped.seq = 2;
   capped.last_decision = 5;  // a: one more may start beside p1
   board.receive(capped, kStart);
-  CHECK(board.take(pod(0.1), kStart)->scores == Scores{3, 10, 0, 3});
+  CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});
   board.given("p1", "b", 6, kStart);
   board.given("p1", "a", 8, kStart + 1ms);  // asked anew: the board that knows of 6 does not know of it
   capped.seq = 3;
   capped.last_decision = 7;
   capped.starts_left = {{"a", 2}, {"b", 2}};
   board.receive(capped, kStart);
-  CHECK(board.take(pod(0.1), kStart)->scores == Scores{10, 0, 0, 10});
+  CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{10, 0, 0, 10});
   capped.epoch = 2;
   capped.seq = 1;
   capped.last_decision = 100;
   board.receive(capped, kStart + 1s);
-  CHECK(board.take(pod(0.1), kStart + 1s)->all_capped());
+  CHECK(board.take(class_pod(0.1), kStart + 1s)->all_capped());
   capped.seq = 2;
   board.receive(capped, kStart + 2001ms);
-  CHECK(board.take(pod(0.1), kStart + 2001ms)->scores == Scores{3, 10, 0, 3});
+  CHECK(board.take(class_pod(0.1), kStart + 2001ms)->scores == NodeScores{3, 10, 0, 3});
 }
 
 TEST_CASE("a controller of before start caps tells none, and none is kept") {
   BoardKeeper board;
   board.receive(two_classes(), kStart);
-  for (int i = 0; i < 100; ++i) CHECK(board.take(pod(0.1), kStart)->scores == Scores{3, 10, 0, 3});
+  for (int i = 0; i < 100; ++i) CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});
 }
 
 TEST_CASE("scores beyond 0..10 are held within") {
@@ -140,5 +140,5 @@ TEST_CASE("scores beyond 0..10 are held within") {
   auto wild = two_classes();
   wild.classes[0].scores = {{"a", 1000}, {"b", -5}};
   board.receive(wild, kStart);
-  CHECK(board.take(pod(0.1), kStart)->scores == Scores{0, 10, 0, 0});
+  CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{0, 10, 0, 0});
 }

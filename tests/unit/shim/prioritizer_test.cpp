@@ -19,7 +19,7 @@ using wattle::wire::Suggestion;
 
 namespace {
 
-using Scores = std::vector<std::int64_t>;
+using NodeScores = std::vector<std::int64_t>;
 
 struct Fixture {
   ManualClock clock;
@@ -32,7 +32,7 @@ struct Fixture {
                             return next;
                           },
                           board, breaker, clock, 20ms};
-  void answer(Scores scores) {
+  void answer(NodeScores scores) {
     Suggestion suggestion;
     suggestion.neutral = false;
     suggestion.scores = std::move(scores);
@@ -61,7 +61,7 @@ TEST_CASE("the controller's scores are given, each candidate asked once, twins a
   Fixture f;
   f.answer({7, 10});
   const auto got = f.prioritizer.scores(pod({"a", "b", "a"}));
-  CHECK(got.scores == Scores{7, 10, 7});
+  CHECK(got.scores == NodeScores{7, 10, 7});
   CHECK(got.source == Source::controller);
   CHECK(got.reason == "scored");
   REQUIRE(f.asked.size() == 1);
@@ -75,7 +75,7 @@ TEST_CASE("no candidates and a bound pod are neutral without asking") {
   auto bound = pod({"a", "b"});
   bound.node_name = "a";
   const auto got = f.prioritizer.scores(bound);
-  CHECK(got.scores == Scores{0, 0});
+  CHECK(got.scores == NodeScores{0, 0});
   CHECK(got.source == Source::neutral);
   CHECK(got.reason == "already_bound");
   CHECK(f.asked.empty());
@@ -85,7 +85,7 @@ TEST_CASE("a neutral suggestion is all 0") {
   Fixture f;
   f.next = Suggestion{};
   const auto got = f.prioritizer.scores(pod({"a", "b"}));
-  CHECK(got.scores == Scores{0, 0});
+  CHECK(got.scores == NodeScores{0, 0});
   CHECK(got.source == Source::controller);
   CHECK(got.reason == "neutral");
 }
@@ -94,13 +94,13 @@ TEST_CASE("without the controller the board answers while fresh, then nobody pre
   Fixture f;
   f.publish();
   auto got = f.prioritizer.scores(pod({"a", "b", "c"}));
-  CHECK(got.scores == Scores{2, 10, 0});
+  CHECK(got.scores == NodeScores{2, 10, 0});
   CHECK(got.source == Source::board);
   CHECK(got.reason == "timed out");
   CHECK_FALSE(got.failure.empty());
   f.clock.advance(1500ms);
   got = f.prioritizer.scores(pod({"a", "b", "c"}));
-  CHECK(got.scores == Scores{0, 0, 0});
+  CHECK(got.scores == NodeScores{0, 0, 0});
   CHECK(got.source == Source::neutral);
   CHECK(got.reason == "board_stale");
 }
@@ -110,7 +110,7 @@ TEST_CASE("after three misses nobody is asked until a probe is answered") {
   f.publish();
   for (int i = 0; i < 5; ++i) {
     const auto got = f.prioritizer.scores(pod({"a", "b"}));
-    CHECK(got.scores == Scores{2, 10});
+    CHECK(got.scores == NodeScores{2, 10});
     CHECK(got.reason == (i < 3 ? "timed out" : "breaker_open"));
     CHECK(got.failure.empty() == (i >= 3));
   }
@@ -133,11 +133,11 @@ TEST_CASE("an answer in time that makes no sense does not open the breaker") {
 }
 
 TEST_CASE("an answer that breaks the rule of integers 0 to 10 counts as none") {
-  for (const Scores& wrong : {Scores{1}, Scores{1, 2, 3}, Scores{-1, 2}, Scores{1, 11}}) {
+  for (const NodeScores& wrong : {NodeScores{1}, NodeScores{1, 2, 3}, NodeScores{-1, 2}, NodeScores{1, 11}}) {
     Fixture f;
     f.answer(wrong);
     const auto got = f.prioritizer.scores(pod({"a", "b"}));
-    CHECK(got.scores == Scores{0, 0});
+    CHECK(got.scores == NodeScores{0, 0});
     CHECK(got.source == Source::neutral);
     CHECK(got.reason == "no_board");
   }
@@ -146,14 +146,14 @@ TEST_CASE("an answer that breaks the rule of integers 0 to 10 counts as none") {
 TEST_CASE("the same pod over the same candidates gets the same answer for two seconds") {
   Fixture f;
   f.answer({7, 10});
-  CHECK(f.prioritizer.scores(pod({"a", "b"})).scores == Scores{7, 10});
+  CHECK(f.prioritizer.scores(pod({"a", "b"})).scores == NodeScores{7, 10});
   f.answer({0, 1});
   f.clock.advance(1999ms);
   const auto again = f.prioritizer.scores(pod({"b", "a", "b"}));
-  CHECK(again.scores == Scores{10, 7, 10});
+  CHECK(again.scores == NodeScores{10, 7, 10});
   CHECK(again.source == Source::repeated);
   f.clock.advance(1ms);
-  CHECK(f.prioritizer.scores(pod({"a", "b"})).scores == Scores{0, 1});
+  CHECK(f.prioritizer.scores(pod({"a", "b"})).scores == NodeScores{0, 1});
   CHECK(f.asked.size() == 2);
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("other candidates, another pod, a pod without UID and a board's answer
   f.next = fail(Errc::unavailable, "controller", "gone");
   CHECK(f.prioritizer.scores(pod({"a", "b"}, "u3")).source == Source::board);
   f.answer({4, 5});
-  CHECK(f.prioritizer.scores(pod({"a", "b"}, "u3")).scores == Scores{4, 5});
+  CHECK(f.prioritizer.scores(pod({"a", "b"}, "u3")).scores == NodeScores{4, 5});
 }
 
 TEST_CASE("what is remembered is bounded") {

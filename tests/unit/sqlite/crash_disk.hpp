@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace wattle::sqlite::test {
+namespace wattle::sqlite::testing {
 
 class CrashDisk {
  public:
@@ -260,4 +260,4 @@ class CrashDisk {
   std::uint64_t temporaries_ = 0;
 };
 
-}  // namespace wattle::sqlite::test
+}  // namespace wattle::sqlite::testing

@@ -11,7 +11,7 @@
 
 using namespace wattle;
 using namespace wattle::sqlite;
-using namespace wattle::sqlite::test;
+using namespace wattle::sqlite::testing;
 using namespace std::chrono_literals;
 
 namespace {

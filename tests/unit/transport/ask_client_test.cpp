@@ -12,7 +12,7 @@
 
 using namespace wattle;
 using namespace wattle::transport;
-using namespace wattle::transport::test;
+using namespace wattle::transport::testing;
 
 namespace {
 using std::chrono::milliseconds;

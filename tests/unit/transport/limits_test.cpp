@@ -8,7 +8,7 @@
 
 using namespace wattle;
 using namespace wattle::transport;
-using namespace wattle::transport::test;
+using namespace wattle::transport::testing;
 
 namespace {
 
@@ -57,8 +57,8 @@ TEST_CASE("a peer that announces the routing id that would come next is refused,
   auto server = Server::bind(world.context, world.server_options());
   REQUIRE(server);
   auto first = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
-  REQUIRE(test::send(*first, "hello"));
-  const auto incoming = test::receive(*server);
+  REQUIRE(testing::send(*first, "hello"));
+  const auto incoming = testing::receive(*server);
   REQUIRE(incoming);
   const Announcer announcer(server->endpoint(), world.agent_key, world.server_key.public_key,
                             next_route(incoming->route));
@@ -69,8 +69,8 @@ TEST_CASE("a peer that announces the routing id that would come next is refused,
     return count(world, Refused::routing_id, Role::agent) > 0;
   }));
   auto second = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
-  REQUIRE(test::send(*second, "hello"));
-  const auto heard = test::receive(*server);
+  REQUIRE(testing::send(*second, "hello"));
+  const auto heard = testing::receive(*server);
   REQUIRE(heard);
   CHECK(heard->bytes == "hello");
 }
@@ -82,8 +82,8 @@ TEST_CASE("who does not read what it is answered is cut when too much waits for 
   auto options = world.client_options(server->endpoint(), world.agent_key);
   options.queue = 1;
   auto deaf = Client::connect(world.context, options);
-  REQUIRE(test::send(*deaf, "tell me much"));
-  const auto asked = test::receive(*server);
+  REQUIRE(testing::send(*deaf, "tell me much"));
+  const auto asked = testing::receive(*server);
   REQUIRE(asked);
   const std::string much(1 << 20, 'x');
   std::uint64_t sent = 0;
@@ -95,8 +95,8 @@ TEST_CASE("who does not read what it is answered is cut when too much waits for 
     return count(world, Refused::unread, Role::agent) > 0;
   }));
   auto other = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
-  REQUIRE(test::send(*other, "hello"));
-  const auto heard = test::receive(*server);
+  REQUIRE(testing::send(*other, "hello"));
+  const auto heard = testing::receive(*server);
   REQUIRE(heard);
   CHECK(heard->identity.role == Role::shim);
   CHECK(server->send(heard->route, much) == Sent::yes);
@@ -139,7 +139,7 @@ TEST_CASE("who sends faster than it is read is held back, and cut where many con
     return world.context.refusals().get(Channel::telemetry, Refused::unread, Role::agent) >= 2;
   }));
   auto other = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
-  REQUIRE(test::send(*other, "hello"));
+  REQUIRE(testing::send(*other, "hello"));
   CHECK(eventually([&] {
     const auto incoming = server->receive();
     return incoming && incoming->bytes == "hello";
@@ -157,8 +157,8 @@ TEST_CASE("of more connections of one key than there may be the oldest end") {
     auto client = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
     REQUIRE(client);
     clients.push_back(std::move(*client));
-    REQUIRE(test::send(clients.back(), "hello"));
-    REQUIRE(test::receive(*server));
+    REQUIRE(testing::send(clients.back(), "hello"));
+    REQUIRE(testing::receive(*server));
   }
   // Those that were cut come back and cut others.
   CHECK(eventually([&] {

@@ -6,7 +6,7 @@ using namespace wattle;
 using namespace wattle::transport;
 
 namespace {
-Record at(std::uint64_t incarnation, std::uint64_t seq) {
+Record numbered(std::uint64_t incarnation, std::uint64_t seq) {
   Record record;
   record.incarnation = incarnation;
   record.seq = seq;
@@ -23,7 +23,8 @@ using Seqs = std::vector<std::uint64_t>;
 
 TEST_CASE("peek gives one incarnation in order and removes nothing") {
   MemoryOutbox outbox(100);
-  for (const auto& record : {at(1, 8), at(1, 9), at(2, 1), at(2, 2), at(2, 3)}) REQUIRE(outbox.push(record));
+  for (const auto& record : {numbered(1, 8), numbered(1, 9), numbered(2, 1), numbered(2, 2), numbered(2, 3)})
+    REQUIRE(outbox.push(record));
   CHECK(seqs(outbox.peek_after({0, 0}, 10)) == Seqs{8, 9});
   CHECK(seqs(outbox.peek_after({1, 8}, 10)) == Seqs{9});
   CHECK(seqs(outbox.peek_after({1, 9}, 2)) == Seqs{1, 2});
@@ -33,7 +34,8 @@ TEST_CASE("peek gives one incarnation in order and removes nothing") {
 
 TEST_CASE("an ack forgets up to and including its position") {
   MemoryOutbox outbox(100);
-  for (const auto& record : {at(1, 8), at(1, 9), at(2, 1), at(2, 2)}) REQUIRE(outbox.push(record));
+  for (const auto& record : {numbered(1, 8), numbered(1, 9), numbered(2, 1), numbered(2, 2)})
+    REQUIRE(outbox.push(record));
   REQUIRE(outbox.ack({2, 1}));
   CHECK(outbox.size() == 1);
   CHECK(seqs(outbox.peek_after({0, 0}, 10)) == Seqs{2});
@@ -43,7 +45,7 @@ TEST_CASE("an ack forgets up to and including its position") {
 
 TEST_CASE("a full outbox loses the oldest and counts them") {
   MemoryOutbox outbox(3);
-  for (std::uint64_t seq = 1; seq <= 5; ++seq) REQUIRE(outbox.push(at(1, seq)));
+  for (std::uint64_t seq = 1; seq <= 5; ++seq) REQUIRE(outbox.push(numbered(1, seq)));
   CHECK(outbox.size() == 3);
   CHECK(outbox.dropped() == 2);
   CHECK(seqs(outbox.peek_after({0, 0}, 10)) == Seqs{3, 4, 5});
@@ -51,17 +53,17 @@ TEST_CASE("a full outbox loses the oldest and counts them") {
 
 TEST_CASE("a record that is not behind the last is refused") {
   MemoryOutbox outbox(3);
-  REQUIRE(outbox.push(at(2, 5)));
-  CHECK(outbox.push(at(2, 5)).error().code == Errc::conflict);
-  CHECK(outbox.push(at(1, 9)).error().code == Errc::conflict);
-  CHECK(outbox.push(at(3, 1)));
+  REQUIRE(outbox.push(numbered(2, 5)));
+  CHECK(outbox.push(numbered(2, 5)).error().code == Errc::conflict);
+  CHECK(outbox.push(numbered(1, 9)).error().code == Errc::conflict);
+  CHECK(outbox.push(numbered(3, 1)));
 }
 
 TEST_CASE("the newest interval is given with all its parts, or not at all") {
   MemoryOutbox outbox(3);
   CHECK(outbox.newest().empty());
   const auto push = [&](std::uint64_t seq, std::uint64_t part) {
-    Record record = at(1, seq);
+    Record record = numbered(1, seq);
     record.part = part;
     record.parts = 4;
     REQUIRE(outbox.push(record));

@@ -5,7 +5,7 @@
 
 using namespace wattle;
 using namespace wattle::transport;
-using namespace wattle::transport::test;
+using namespace wattle::transport::testing;
 using namespace std::chrono_literals;
 
 TEST_CASE("a refusal is told in its words, and the session tries again") {

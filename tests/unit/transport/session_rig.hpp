@@ -11,7 +11,7 @@
 #include "common/wire/codec.hpp"
 #include "world.hpp"
 
-namespace wattle::transport::test {
+namespace wattle::transport::testing {
 
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
@@ -149,4 +149,4 @@ struct Rig {
   }
 };
 
-}  // namespace wattle::transport::test
+}  // namespace wattle::transport::testing

@@ -2,7 +2,7 @@
 
 using namespace wattle;
 using namespace wattle::transport;
-using namespace wattle::transport::test;
+using namespace wattle::transport::testing;
 using namespace std::chrono_literals;
 
 using Seqs = std::vector<std::uint64_t>;

@@ -15,7 +15,7 @@
 
 using namespace wattle;
 using namespace wattle::transport;
-using namespace wattle::transport::test;
+using namespace wattle::transport::testing;
 
 namespace {
 std::uint16_t port_of(const std::string& endpoint) {
@@ -41,8 +41,8 @@ std::string null_greeting() {
 
 // Both ways, with the identity checked.
 void check_talks(Server& server, Client& client, const std::string& user_id) {
-  REQUIRE(test::send(client, "hello"));
-  const auto incoming = test::receive(server);
+  REQUIRE(testing::send(client, "hello"));
+  const auto incoming = testing::receive(server);
   REQUIRE(incoming);
   CHECK(incoming->bytes == "hello");
   CHECK(incoming->identity.user_id() == user_id);
@@ -102,7 +102,7 @@ TEST_CASE("a key that is taken off the list is not heard any more on the link th
   REQUIRE(revoked.size() == 1);
   CHECK(revoked[0].public_key == world.agent_key.public_key);
   CHECK(revoked[0].identity.user_id() == "agent/node-1");
-  REQUIRE(test::send(*agent, "still me"));
+  REQUIRE(testing::send(*agent, "still me"));
   std::optional<std::string> told;
   REQUIRE(eventually([&] {
     CHECK_FALSE(server->receive());
@@ -211,7 +211,7 @@ TEST_CASE("a message beyond the limit drops only its sender") {
   auto shim = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
   check_talks(*server, *agent, "agent/node-1");
   check_talks(*server, *shim, "shim/shim");
-  REQUIRE(test::send(*agent, std::string(5000, 'x')));
+  REQUIRE(testing::send(*agent, std::string(5000, 'x')));
   REQUIRE(eventually([&] {
     agent->wait_readable(std::chrono::milliseconds(50));
     return agent->times_up() > 1;
@@ -227,8 +227,8 @@ TEST_CASE("sending to a peer that is gone says so") {
   std::string route;
   {
     auto agent = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
-    REQUIRE(test::send(*agent, "hello"));
-    route = test::receive(*server)->route;
+    REQUIRE(testing::send(*agent, "hello"));
+    route = testing::receive(*server)->route;
   }
   CHECK(eventually([&] {
     const Socket* sockets[] = {&*server};

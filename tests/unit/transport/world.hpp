@@ -9,7 +9,7 @@
 #include "common/log.hpp"
 #include "common/transport/sockets.hpp"
 
-namespace wattle::transport::test {
+namespace wattle::transport::testing {
 
 inline constexpr std::chrono::seconds kPatience{20};
 
@@ -91,4 +91,4 @@ inline bool send(Client& client, std::string_view bytes) {
   });
 }
 
-}  // namespace wattle::transport::test
+}  // namespace wattle::transport::testing
