@@ -18,9 +18,12 @@ struct Rows {
   std::vector<std::size_t> feasible;  // rows
 };
 
-Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, RowIndex& index, Advice& advice) {
+Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, const Mind& mind, Advice& advice) {
   Rows rows{advice.node, {}, {}};
-  const auto found = index.find(view, advice.candidates);
+  RowIndex own;
+  const auto found = mind.rows.size() == advice.candidates.size() && !mind.rows.empty()
+                         ? mind.rows
+                         : (mind.index != nullptr ? *mind.index : own).find(view, advice.candidates);
   std::vector<std::size_t> row_of_node(view.nodes.size(), kNoRow);
   rows.node.reserve(found.size());
   rows.masked.reserve(found.size());
@@ -170,8 +173,7 @@ Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::stri
   const PolicyInfo& policy = mind.policy.info();
   record.policy = policy.name;
   const PodSpec asked = with_sane_limits(pod, record.problems);
-  RowIndex own;
-  const Rows rows = find_rows(view, asked, options.mask, mind.index != nullptr ? *mind.index : own, advice);
+  const Rows rows = find_rows(view, asked, options.mask, mind, advice);
   // A plan speaks of energy: presets that do not weigh it have networks that were taught without one.
   std::optional<PlanView> plan;
   if (options.reward.preset == Preset::weighted && !rows.feasible.empty())

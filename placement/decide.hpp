@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ struct Mind {
   const models::QNetwork* network = nullptr;  // null: a policy that learns goes by the predicted reward
   Knowledge* knowledge = nullptr;             // null: what the view says
   RowIndex* index = nullptr;                  // kept from decision to decision for speed; null: made for this one
+  std::span<const std::size_t> rows;          // what it says of the candidates, if they have been looked up already
 };
 
 struct DecideOptions {

@@ -1,5 +1,6 @@
 #include "sim/env.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include "placement/decide.hpp"
@@ -8,12 +9,12 @@ namespace wattle::sim {
 
 Env::Env(EnvOptions options) : options_(std::move(options)) {}
 
-void Env::begin(std::uint64_t seed) {
+void Env::begin(std::uint64_t seed, WorldObserver* observer) {
   const std::uint64_t cluster_seed = options_.cluster_seed.value_or(seed);
   world_options_ = make_world(options_.scenario, options_.measured, cluster_seed);
   WorldOptions& world = world_options_;
   world.seed = seed;
-  world_ = std::make_unique<World>(world);
+  world_ = std::make_unique<World>(world, observer);
   arrivals_.emplace(options_.scenario, world, cluster_seed, seed);
   names_.clear();
   for (const NodeSpec& node : world.nodes) names_.push_back(node.server.name);
@@ -75,21 +76,18 @@ EnvStep Env::present() {
       step.observation = {};
       return step;
     }
-    const placement::ClusterView seen = view();
-    std::vector<std::string_view> masked;
-    bool any = false;
-    for (const placement::NodeView& node : seen.nodes) {
-      masked.push_back(placement::mask_reason(node, arrival_->pod.spec, options_.mask));
-      any = any || masked.back().empty();
-    }
-    step.observation = placement::observe(seen, arrival_->pod.spec, masked, options_.reward);
+    expect(engine_->expected(waiting().spec));
+    step.observation = engine_->decide(view(), waiting().spec, nullptr, 0, unused_).observation;
+    const auto& valid = step.observation.valid;
+    const bool any = std::any_of(valid.begin(), valid.end(), [](auto each) { return each != 0; });
     if (any) return step;
     turn_away();
   }
 }
 
 EnvStep Env::reset(std::uint64_t seed) {
-  begin(seed);
+  engine_ = LiveEngine::make({"dqn", {1, {options_.reward, options_.mask}}}).value();
+  begin(seed, engine_.get());
   return present();
 }
 

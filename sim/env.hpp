@@ -5,6 +5,7 @@
 //                   the rewards of the outcomes that were read in between, whichever placement they belong to: outcomes
 //                   come a settle window after their placement, as they do live. When done, all are in.
 //
+// Sees     observation is what the controller's network would see, plan and expectations of the episode so far included
 // Shapes   observation.nodes = number of nodes, in the order of the world; observation.valid is the mask
 // Units    rewards as in placement/reward.hpp
 // Errors   step: out_of_range for an action that is not a node or is masked (nothing happens then), conflict after
@@ -16,12 +17,14 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
 #include "placement/features.hpp"
 #include "placement/reward.hpp"
+#include "sim/live_engine.hpp"
 #include "sim/scenario.hpp"
 #include "sim/world.hpp"
 
@@ -51,10 +54,12 @@ class Env {
   EnvStep reset(std::uint64_t seed);
   Result<EnvStep> step(std::size_t action);
 
-  // What drivers with a policy of their own use instead of step().
-  void begin(std::uint64_t seed);
+  // What drivers with a policy of their own use instead of step(). `observer` follows the world, and outlives the episode.
+  void begin(std::uint64_t seed, WorldObserver* observer = nullptr);
   bool done() const { return !arrival_; }
   const SimPod& waiting() const { return arrival_->pod; }  // not done
+  // What a driver expects of the pod that waits; views and what is placed say so too.
+  void expect(placement::PodSpec pod) { arrival_->pod.spec = std::move(pod); }
   std::uint64_t decision_id() const { return decision_id_; }
   placement::ClusterView view() const { return world_->view(arrival_->pod.spec); }
   const std::vector<std::string>& node_names() const { return names_; }
@@ -74,6 +79,8 @@ class Env {
 
   EnvOptions options_;
   WorldOptions world_options_;
+  std::unique_ptr<LiveEngine> engine_;  // of step()
+  std::mt19937_64 unused_;              // it draws ties of an advice that nobody takes
   std::unique_ptr<World> world_;
   std::optional<Arrivals> arrivals_;
   std::optional<Arrivals::Arrival> arrival_, next_;

@@ -4,39 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "sim/baselines/baseline.hpp"
-#include "sim/baselines/truth.hpp"
-
 namespace wattle::sim {
-
-namespace {
-
-// Amortised rank: the idle watts that the pod's share of the node stands for, and what it adds. Scores as decide gives
-// them.
-std::vector<std::int64_t> amortised_scores(const placement::ClusterView& view, const placement::PodSpec& pod,
-                                           const placement::MaskOptions& mask) {
-  std::vector<std::int64_t> scores(view.nodes.size(), 0);
-  std::optional<std::size_t> best;
-  double best_w = 0;
-  for (std::size_t i = 0; i < view.nodes.size(); ++i) {
-    const placement::NodeView& node = view.nodes[i];
-    if (!placement::mask_reason(node, pod, mask).empty()) continue;
-    const double cores = node.allocatable.cpu_cores;
-    const double used_ratio = (placement::cpu_utilisation(node).value_or(0) * cores + node.unsettled_cpu_cores) / cores;
-    const double share =
-        std::max(pod.request.cpu_cores / cores, pod.request.memory_bytes / node.allocatable.memory_bytes);
-    const double cost_w =
-        node.curve.idle_w() * share +
-        node.curve.marginal_w(used_ratio, placement::kDemandOfRequest * pod.request.cpu_cores / cores);
-    if (best && cost_w >= best_w) continue;
-    best = i;
-    best_w = cost_w;
-  }
-  if (best) scores[*best] = 10;
-  return scores;
-}
-
-}  // namespace
 
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random) {
   const std::vector<KubeNode> nodes = env.world().kube_nodes();
@@ -56,90 +24,6 @@ double decisions_to_recover(const EpisodeTrace& trace, double told_s, double unt
 }
 
 namespace {
-
-// Decides for one contestant, pod after pod.
-class Chooser {
- public:
-  static Result<Chooser> make(Env& env, const Contestant& contestant, std::uint64_t seed) {
-    Chooser chooser(env, contestant, seed);
-    if (contestant.rule == Rule::decide) {
-      WATTLE_TRY(chooser.policy_, placement::make_policy(contestant.policy, seed));
-    } else if (contestant.rule == Rule::baseline) {
-      WATTLE_TRY(chooser.baseline_, make_baseline(contestant.policy));
-    }
-    return chooser;
-  }
-
-  std::optional<std::size_t> choose(const placement::ClusterView& view, std::uint64_t turn) {
-    const placement::PodSpec& pod = env_->waiting().spec;
-    nodes_ = env_->world().kube_nodes();
-    switch (contestant_->rule) {
-      case Rule::kube_default:
-        return select({});
-      case Rule::amortised:
-        return select(amortised_scores(view, pod, options_.mask));
-      case Rule::decide:
-        return select(placement::decide(view, pod, env_->node_names(), {*policy_, contestant_->network}, options_, turn,
-                                        exploration_)
-                          .scores);
-      case Rule::baseline:
-        return by_score(view, pod);
-      case Rule::truth:
-        return least_true_watts(env_->world(), env_->waiting(), feasible());
-    }
-    return std::nullopt;
-  }
-
-  // Whether default scoring would never have chosen it, however ties fall.
-  bool deviates(std::size_t node) const {
-    const KubePod pod = kube_pod(env_->waiting().spec.request);
-    const std::int64_t here = default_score(nodes_[node], pod);
-    for (const std::size_t i : feasible())
-      if (default_score(nodes_[i], pod) > here) return true;
-    return false;
-  }
-
- private:
-  Chooser(Env& env, const Contestant& contestant, std::uint64_t seed)
-      : env_(&env), contestant_(&contestant), ties_(mix(seed, 0x74696573ULL)), exploration_(mix(seed, 0x65787021ULL)) {
-    options_.reward = contestant.reward.value_or(env.options().reward);
-    options_.mask = env.options().mask;
-  }
-
-  std::optional<std::size_t> select(const std::vector<std::int64_t>& scores) {
-    return select_node(nodes_, kube_pod(env_->waiting().spec.request), scores, kExtenderWeight, ties_);
-  }
-  std::vector<std::size_t> feasible() const {
-    const KubePod pod = kube_pod(env_->waiting().spec.request);
-    std::vector<std::size_t> fit;
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
-      if (fits(nodes_[i], pod)) fit.push_back(i);
-    return fit;
-  }
-  std::optional<std::size_t> by_score(const placement::ClusterView& view, const placement::PodSpec& pod) {
-    const std::vector<std::size_t> fit = feasible();
-    if (fit.empty()) return std::nullopt;
-    const Sight sight{view, pod, nodes_, fit};
-    const std::vector<double> scores = baseline_->score(sight);
-    std::vector<std::size_t> best;
-    for (const std::size_t i : fit) {
-      if (!best.empty() && scores[i] < scores[best.front()]) continue;
-      if (!best.empty() && scores[i] > scores[best.front()]) best.clear();
-      best.push_back(i);
-    }
-    const std::size_t chosen = best[pick(ties_, best.size())];
-    baseline_->placed(sight, chosen);
-    return chosen;
-  }
-
-  Env* env_;
-  const Contestant* contestant_;
-  std::unique_ptr<placement::Policy> policy_;
-  std::unique_ptr<Baseline> baseline_;
-  placement::DecideOptions options_;
-  Random ties_, exploration_;
-  std::vector<KubeNode> nodes_;
-};
 
 bool is_near(World& world, const SimPod& pod, std::size_t node) {
   double nearest_ms = world.truth(0).latency_ms;
@@ -201,7 +85,7 @@ void read_truth(EpisodeFigures& figures, Env& env) {
 }  // namespace
 
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed, EpisodeTrace* trace) {
-  WATTLE_TRY(Chooser chooser, Chooser::make(env, contestant, seed));
+  WATTLE_TRY(Chooser chooser, Chooser::make(contestant, {env.options().reward, env.options().mask, {}, {}}, seed));
   EpisodeFigures figures;
   const auto collect = [&] {
     for (const Settled& settled : env.take_settled()) {
@@ -209,12 +93,13 @@ Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::
       figures.settled += 1;
     }
   };
-  env.begin(seed);
+  env.begin(seed, chooser.observer());
   double last_s = 0, last_j = 0, deviations = 0;
-  for (std::uint64_t turn = 0; !env.done(); ++turn) {
+  while (!env.done()) {
     collect();
+    env.expect(chooser.expected(env.waiting().spec));
     const placement::ClusterView view = env.view();
-    const auto target = chooser.choose(view, turn);
+    const auto target = chooser.choose(env.world(), view, env.waiting());
     last_s = env.world().now_s();
     last_j = env.world().figures().energy_j;
     if (!target) {
@@ -222,7 +107,7 @@ Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::
       continue;
     }
     figures.placements += 1;
-    if (chooser.deviates(*target)) deviations += 1;
+    if (chooser.deviates(env.waiting(), *target)) deviations += 1;
     if (trace) note(*trace, env, *target, is_near(env.world(), env.waiting(), *target));
     WATTLE_CHECK(env.bind(*target, view));
   }

@@ -15,29 +15,11 @@
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/decide.hpp"
+#include "sim/contestant.hpp"
 #include "sim/env.hpp"
 #include "sim/statistics.hpp"
 
 namespace wattle::sim {
-
-// The extender's weight in the demo and in the manifests.
-inline constexpr std::int64_t kExtenderWeight = 6;
-
-enum class Rule {
-  decide,        // a policy of placement/, through extender scores
-  kube_default,  // no scores of ours
-  amortised,
-  baseline,  // sim/baselines: its score alone
-  truth,     // least true added watts: a reference that sees what nobody is told
-};
-
-struct Contestant {
-  std::string name;
-  Rule rule = Rule::decide;
-  std::string policy = "dqn";                 // of Rule::decide, as in placement/policy; of Rule::baseline, its name
-  const models::QNetwork* network = nullptr;  // of a policy that learns
-  std::optional<placement::RewardConfig> reward;  // that it goes by; absent: the environment's
-};
 
 struct EpisodeFigures {
   double mean_reward = 0;     // per settled placement

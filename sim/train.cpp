@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "models/frozen/frozen_network.hpp"
+#include "sim/live_engine.hpp"
 
 namespace wattle::sim {
 
@@ -40,7 +41,6 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
   placement::LearnerOptions learner_options = options.learner;
   learner_options.seed = options.seed;
   placement::Learner learner(learner_options, options.env.reward, trainer);
-  WATTLE_TRY(const auto policy, placement::make_policy("dqn", options.seed));
   placement::DecideOptions decide;
   decide.reward = options.env.reward;
   decide.mask = options.env.mask;
@@ -58,7 +58,8 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
     if (seed >= kFirstValidationSeed)
       return fail(Errc::out_of_range, "seed " + std::to_string(seed), "is kept for validation and evaluation",
                   "train on seeds below " + std::to_string(kFirstValidationSeed));
-    env.begin(seed);
+    WATTLE_TRY(const auto engine, LiveEngine::make({"dqn", {seed, decide}}));
+    env.begin(seed, engine.get());
     double reward_sum = 0, rewards = 0;
     const auto learn_outcomes = [&]() -> Status {
       for (Settled& settled : env.take_settled()) {
@@ -72,16 +73,16 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
       }
       return {};
     };
-    for (std::uint64_t turn = 0; !env.done() && progress.decisions < options.decisions; ++turn) {
+    while (!env.done() && progress.decisions < options.decisions) {
       WATTLE_CHECK(learn_outcomes());
       const MonoTime when = env.world().now() + from_seconds(base_s);
       learner.expire(when);
       const double part =
           std::min(1.0, 2.0 * static_cast<double>(progress.decisions) / static_cast<double>(options.decisions));
-      decide.epsilon = progress.epsilon = options.epsilon_first + part * (options.epsilon_last - options.epsilon_first);
+      progress.epsilon = options.epsilon_first + part * (options.epsilon_last - options.epsilon_first);
+      env.expect(engine->expected(env.waiting().spec));
       const placement::ClusterView view = env.view();
-      placement::Advice advice =
-          placement::decide(view, env.waiting().spec, env.node_names(), {*policy, network.get()}, decide, turn, random);
+      placement::Advice advice = engine->decide(view, env.waiting().spec, network.get(), progress.epsilon, random);
       const auto target = bind_target(env, advice.scores, random);
       if (!target) {
         env.turn_away();

@@ -13,6 +13,7 @@ constexpr double kMiB = 1024.0 * 1024;
 }
 
 double demand_cores(const SimPod& pod, std::uint64_t slot) {
+  if (!pod.cores_by_slot.empty()) return static_cast<double>(pod.cores_by_slot[slot % pod.cores_by_slot.size()]);
   if (pod.variability <= 0) return pod.mean_demand_cores;
   // Log-normal around 1 with the wanted relative deviation.
   const double sigma = std::sqrt(std::log1p(pod.variability * pod.variability));

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,9 +57,10 @@ struct SimPod {
   Io io;
   bool serves_users = false;                  // its demand is what users ask
   double request_share = 0, work_core_s = 0;  // as its application's
+  std::span<const float> cores_by_slot;       // what it wants, again and again; empty: drawn around its mean
 };
 
-// Use is constant within a slot of this length, counted from the start of the run.
+// Use is constant within a slot of this length, counted from the start of the run, unless a world says otherwise.
 inline constexpr double kDemandSlot_s = 30;
 
 // Cores that the pod wants in that slot; its mean over slots is mean_demand_cores.

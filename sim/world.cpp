@@ -6,7 +6,8 @@
 
 namespace wattle::sim {
 
-World::World(WorldOptions options) : options_(std::move(options)), random_(mix(options_.seed, 0x6e6f697365ULL)) {
+World::World(WorldOptions options, WorldObserver* observer)
+    : options_(std::move(options)), observer_(observer), random_(mix(options_.seed, 0x6e6f697365ULL)) {
   for (const NodeSpec& spec : options_.nodes) {
     Node node;
     node.spec = spec;
@@ -23,7 +24,7 @@ World::World(WorldOptions options) : options_(std::move(options)), random_(mix(o
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       schedule(MonoTime(from_seconds(options_.sleep_after_s)), What::sleep, i, nodes_[i].generation);
   }
-  schedule(MonoTime(from_seconds(kDemandSlot_s)), What::slot);
+  schedule(MonoTime(from_seconds(options_.demand_slot_s)), What::slot);
   schedule(MonoTime(from_seconds(options_.telemetry_period_s)), What::sample);
 }
 
@@ -79,7 +80,7 @@ void World::handle(const Event& event) {
       return handle_trouble(event);
     case What::slot:
       run_slot();
-      return schedule(event.at + from_seconds(kDemandSlot_s), What::slot);
+      return schedule(event.at + from_seconds(options_.demand_slot_s), What::slot);
     case What::sample:
       sample();
       schedule(event.at + from_seconds(options_.telemetry_delay_s), What::deliver);
@@ -111,6 +112,7 @@ void World::integrate(Node& node) {
     running.cpu_core_s += running.wanted_cores * share * dt_s;
     figures_.pod_s += dt_s;
     figures_.pressure_pod_s += node.pressure_ratio * dt_s;
+    if (node.power == Power::waking) figures_.waking_pod_s += dt_s;
     if (node.power == Power::gone) figures_.stranded_pod_s += dt_s;
     figures_.failed_requests += running.failed_per_s * dt_s;
     if (running.requests_per_s > 0) {
@@ -196,6 +198,7 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
     ++replicas_[pod.spec.app];
   }
   if (std::isfinite(pod.life_s)) schedule(now() + from_seconds(pod.life_s), What::pod_end, serial);
+  if (observer_ != nullptr) observer_->placed(pod.spec, node.spec.server.name, at, now());
   refresh(node);
   serving_changed(pod);
   return {};
@@ -220,6 +223,7 @@ void World::drop(std::uint64_t serial) {
     schedule(now() + from_seconds(options_.sleep_after_s), What::sleep, running.node, ++node.generation);
   std::erase_if(windows_, [&](const auto& entry) { return entry.second.serial == serial; });
   serial_of_.erase(running.pod.spec.uid);
+  if (observer_ != nullptr) observer_->ended(running.pod.spec, running.node, now());
   const SimPod gone = std::move(running.pod);
   pods_.erase(found);
   if (gone.serves_users) {

@@ -20,6 +20,7 @@
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
+#include "common/start_window.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/reward.hpp"
 #include "sim/histogram.hpp"
@@ -53,9 +54,11 @@ struct WorldOptions {
   double telemetry_delay_s = 0.5;
   double power_noise_ratio = 0.01;  // relative standard deviation of one sample
   double latency_noise_ratio = 0.05;
+  double demand_slot_s = kDemandSlot_s;
   double settle_s = 20;  // outcome window, from the start of the pod
   double notice_s = 40;  // until the API server calls a machine that is gone not ready
   std::int64_t pod_capacity = 110;
+  double start_window_s = seconds(StartCap{}.window);  // how long a binding counts as a start there
 };
 
 // A placement whose outcome has been read from telemetry.
@@ -73,6 +76,7 @@ struct WorldFigures {
   double constrained_pod_s = 0;  // of pods that have a soft latency
   double late_pod_s = 0;         // of those, while their node's users were farther than it
   double pressure_pod_s = 0;     // pods x share of time they wait for CPU
+  double waking_pod_s = 0;       // pods on machines that wake
   double stranded_pod_s = 0;     // pods on machines that are gone
   double crowded_node_s = 0;     // wanted more than its crowded_ratio
   double imbalance_pct_s = 0;    // sum over CPU, memory, rx, tx, read, write of the standard deviation between nodes
@@ -85,9 +89,24 @@ struct WorldFigures {
   Histogram response_ms;  // by requests
 };
 
+class World;
+
+// Who follows the world as it goes, within advance_to, place and remove; it outlives the world.
+class WorldObserver {
+ public:
+  virtual ~WorldObserver() = default;
+  // Bound, and gone: as an API server tells it. `row` is the view's.
+  virtual void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) = 0;
+  virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
+  // Of an interval that the pod ran through, when it is delivered.
+  virtual void used(const std::string& uid, double cores, double interval_s) = 0;
+  // All telemetry of an interval is in the view.
+  virtual void told(const World& world) = 0;
+};
+
 class World {
  public:
-  explicit World(WorldOptions options);
+  explicit World(WorldOptions options, WorldObserver* observer = nullptr);
 
   const Clock& clock() const { return clock_; }
   MonoTime now() const { return clock_.mono(); }
@@ -127,6 +146,11 @@ class World {
     bool asleep = false;
     bool steady = false;  // awake all the while: a reading for the curve
     bool silent = false;  // nobody hears it
+    struct PodUse {
+      std::uint64_t serial = 0;
+      double cores = 0;
+    };
+    std::vector<PodUse> pods;  // where somebody follows
   };
   struct Integrals {
     double energy_j = 0, used_core_s = 0, pressure_s = 0, latency_ms_s = 0;
@@ -151,7 +175,8 @@ class World {
     std::size_t node = 0;
     MonoTime placed{};
     double wanted_cores = 0;
-    double cpu_core_s = 0;  // as its cgroup counts it
+    double cpu_core_s = 0;            // as its cgroup counts it
+    double cpu_at_sample_core_s = 0;  // then
     double asked_per_s = 0, requests_per_s = 0, failed_per_s = 0, response_s = 0;
   };
   // A placement under observation.
@@ -198,6 +223,7 @@ class World {
   void drop(std::uint64_t serial);
 
   WorldOptions options_;
+  WorldObserver* observer_;
   ManualClock clock_;
   Random random_;  // telemetry noise only
   std::vector<Node> nodes_;

@@ -21,7 +21,11 @@ World::Told World::measure(Node& node) {
   if (node.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
   told.memory_used_bytes = 0.04 * node.spec.server.memory_bytes;
   for (const std::uint64_t serial : node.pods) {
-    const SimPod& pod = pods_.at(serial).pod;
+    Running& running = pods_.at(serial);
+    const SimPod& pod = running.pod;
+    if (observer_ != nullptr && now() - running.placed >= from_seconds(dt_s))
+      told.pods.push_back({serial, (running.cpu_core_s - running.cpu_at_sample_core_s) / dt_s});
+    running.cpu_at_sample_core_s = running.cpu_core_s;
     told.memory_used_bytes += pod.memory_used_bytes;
     if (node.power == Power::awake) told.io += pod.io;
   }
@@ -76,7 +80,11 @@ void World::deliver() {
     Node& node = nodes_[i];
     node.told = batch[i];
     if (batch[i].steady) node.curve.observe(batch[i].used_cores / node.spec.server.cores, batch[i].power_w);
+    for (const Told::PodUse& use : batch[i].pods)
+      if (const auto pod = pods_.find(use.serial); pod != pods_.end())
+        observer_->used(pod->second.pod.spec.uid, use.cores, options_.telemetry_period_s);
   }
+  if (observer_ != nullptr) observer_->told(*this);
 }
 
 void World::settle(std::uint64_t decision_id) {
@@ -139,9 +147,10 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
     for (const std::uint64_t serial : node.pods) {
       const Running& running = pods_.at(serial);
       if (running.pod.spec.app == pod.app) ++seen.same_app_pods;
+      if (now() - running.placed < from_seconds(options_.start_window_s)) ++seen.starts;
       if (node.told && running.placed < node.told->at - from_seconds(options_.telemetry_period_s)) continue;
       ++seen.unsettled;
-      seen.unsettled_cpu_cores += placement::kDemandOfRequest * running.pod.spec.request.cpu_cores;
+      seen.unsettled_cpu_cores += placement::demand_cores(running.pod.spec);
     }
     // Whoever puts nodes to sleep knows which sleep and what waking costs.
     seen.asleep = node.power == Power::asleep;

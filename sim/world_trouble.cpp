@@ -123,6 +123,7 @@ void World::lie(std::vector<Told>& batch) {
       case LieKind::scaled:
         told.used_cores *= each.factor;
         told.power_w *= each.factor;
+        for (Told::PodUse& use : told.pods) use.cores *= each.factor;
         break;
       case LieKind::swapped:
         told.used_cores = truth[each.other].used_cores;

@@ -48,11 +48,6 @@ std::string why_neutral(Arm arm, bool sound) {
   return "mode is shadow: decided and recorded only";
 }
 
-// What estimates of the ranking depend on.
-std::pair<std::string, std::string> ranking_of(const Standing& standing) {
-  return {standing.policy, reward_json(standing.reward).dump()};
-}
-
 }  // namespace
 
 Decider::Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
@@ -64,8 +59,7 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
       clock_(clock),
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
-      knowledge_(std::move(knowledge)),
-      contest_({.begins_left_out = config.prove_first}),
+      engine_({static_cast<std::uint64_t>(config.seed), config.decide, config.prove_first}, std::move(knowledge)),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   for (std::size_t i = 0; i < kRivals.size(); ++i) {
@@ -74,43 +68,27 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
     rival_policies_[i] = std::move(*policy);
   }
   take(configured_standing(config));
-  begin_contest_anew("the start");
+  engine_.on_gate([this](const std::string& what, const std::string& why) { notice("guard", what, why); });
 }
 
 void Decider::take(const Standing& standing) {
-  auto policy = placement::make_policy(standing.policy, static_cast<std::uint64_t>(config_.seed));
-  assert(policy);  // whoever sets a standing has looked
-  policy_ = std::move(*policy);
-  policy_->plan_with(maker_);
-  const Standing before = std::exchange(standing_, standing);
-  ++takes_;
-  options_ = config_.decide;
-  if (!(options_.reward == standing.reward)) {
+  if (!(engine_.options().reward == standing.reward)) {
     q_error_.clear();
     drift_.begin_anew();
   }
-  options_.reward = standing.reward;
+  standing_ = standing;
+  ++takes_;
+  const auto other = engine_.take(standing.policy, standing.reward);
+  assert(other);     // whoever sets a standing has looked
   repeats_.clear();  // an answer of before is no answer now
   to_compare_.reset();
   drift_until_.reset();  // whatever changed, a rollback above all, is not explored against
-  if (ranking_of(before) == ranking_of(standing)) return;
-  rivals_.begin_anew();
-  begin_contest_anew("another policy or reward");
+  if (*other) rivals_.begin_anew();
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
-  maker_ = &maker;
-  policy_->plan_with(maker_);
-  for (const auto& rival : rival_policies_) rival->plan_with(maker_);
-  contest_planner_.plan_with(maker_);
-}
-
-placement::PodSpec Decider::expected(placement::PodSpec spec) const {
-  if (knowledge_.demand().apps() == 0) return spec;
-  const placement::DemandPrediction predicted = knowledge_.predict(spec);
-  spec.demand_cores = predicted.cores;
-  if (!knowledge_.forecast().pods_stay()) spec.life_s = predicted.life_s;
-  return spec;
+  engine_.plan_with(&maker);
+  for (const auto& rival : rival_policies_) rival->plan_with(&maker);
 }
 
 wire::Suggestion Decider::ask(wire::Ask ask) {
@@ -138,7 +116,7 @@ wire::Suggestion Decider::ask(wire::Ask ask) {
 }
 
 wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
-  const placement::PodSpec spec = expected(spec_of(ask));
+  const placement::PodSpec spec = engine_.expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     // Only the newest decision of a pod can become its placement.
@@ -147,18 +125,17 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const NetworkSlot::Serving serving = networks_.serving();
   const NetworkSlot::Network& network = serving.network;
   const std::uint64_t id = next_id_++;
-  placement::DecideOptions options = options_;
-  options.epsilon = epsilon();
-  const placement::ClusterView& view = state_.view(spec, index_.find(state_.raw_view(), ask.candidates), now);
-  placement::Advice advice = placement::decide(view, spec, std::move(ask.candidates), mind(usable(network)), options,
-                                               figures_.decisions, random_);
+  const models::QNetwork* fits = fitting(network);
+  const auto rows = engine_.index().find(state_.raw_view(), ask.candidates);
+  const placement::ClusterView& view = state_.view(spec, rows, now);
+  placement::Advice advice =
+      engine_.decide(view, spec, std::move(ask.candidates), fits, epsilon(), figures_.decisions, random_, rows);
   wire::Decision decision = std::move(advice.record);
-  if (left_out() && advice.top && spec.node_name.empty()) decision.reason = left_out_why_;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   const ArmNow arm = this->arm();
   decision.mode = mode_text(arm.arm);
-  const bool learned = usable(network) != nullptr && policy_->info().learns;
+  const bool learned = engine_.usable(fits) != nullptr && engine_.policy().learns;
   decision.model_step = learned ? network->step() : 0;
   decision.problems.insert(decision.problems.begin(), ask.problems.begin(), ask.problems.end());
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
@@ -243,10 +220,10 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Told to
     left(pod_uid, now);
   }
   std::optional<placement::RawOutcome> begun;
-  if (asked) begun = placement::begin_outcome(state_.raw_view(), spec, row, options_.reward);
+  if (asked) begun = placement::begin_outcome(state_.raw_view(), spec, row, engine_.options().reward);
   state_.bind(pod_uid, node, by_operator, now);
   if (starts) state_.started(pod_uid, node, now);
-  came(spec, node, row, now);
+  engine_.came(spec, node, row, now);
   ++figures_.placements;
   figures_.placements_unasked += unasked ? 1 : 0;
   if (!asked) return true;
@@ -285,7 +262,8 @@ void Decider::gone(const std::string& pod_uid, const std::string& node) {
 }
 
 void Decider::greeted(const wire::Hello& hello) {
-  if (const placement::PowerCurve* curve = knowledge_.kept_curve(hello.node)) state_.adopt_curve(hello.node, *curve);
+  if (const placement::PowerCurve* curve = engine_.knowledge().kept_curve(hello.node))
+    state_.adopt_curve(hello.node, *curve);
 }
 
 void Decider::expire() {
@@ -308,10 +286,8 @@ void Decider::refresh(MonoTime now) {
   if (now - refreshed_ < kRefreshEvery) return;
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
-  knowledge_.refresh(view);
   watch_curves(view);
-  const placement::Fleet& fleet = knowledge_.fleet(view);
-  policy_->prepare(fleet);
+  const placement::Fleet& fleet = engine_.refresh(view);
   for (const auto& rival : rival_policies_) rival->prepare(fleet);
   if (to_compare_ && now >= compare_after_) compare(now);
 }

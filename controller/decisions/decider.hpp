@@ -34,12 +34,8 @@
 #include "controller/modes/rivals.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/network_slot.hpp"
-#include "placement/contest.hpp"
+#include "placement/decision_engine.hpp"
 #include "placement/drift.hpp"
-#include "placement/knowledge.hpp"
-#include "placement/planner.hpp"
-#include "placement/policy.hpp"
-#include "placement/twins.hpp"
 
 namespace wattle::controller {
 
@@ -91,7 +87,7 @@ class Decider {
   const DecisionLog& log() const { return log_; }
   const DeciderFigures& figures() const { return figures_; }
   const std::string& policy() const { return standing_.policy; }
-  const placement::PolicyInfo& policy_info() const { return policy_->info(); }
+  const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
   // Mode, policy and reward from the next decision on; a policy that there is.
   void take(const Standing& standing);
   std::uint64_t takes() const { return takes_; }
@@ -111,10 +107,10 @@ class Decider {
   void on_notice(std::function<void(const std::string&, const std::string&, const std::string&)> told) {
     notice_ = std::move(told);
   }
-  const placement::Contest& contest() const { return contest_; }
+  const placement::Contest& contest() const { return engine_.contest(); }
   // Whether the network is not heard for the contest's sake, and why; empty: it is.
-  bool left_out() const { return contest_.left_out() && contested(); }
-  std::string left_out_why() const { return left_out() ? left_out_why_ : std::string(); }
+  bool left_out() const { return engine_.gated(); }
+  const std::string& left_out_why() const { return engine_.gated_why(); }
   // Over a restart: of another policy or reward it is not taken, and the contest begins anew.
   std::string save_contest() const;
   Status restore_contest(std::string_view text);
@@ -122,11 +118,11 @@ class Decider {
   double epsilon() const;
   bool drifting() const { return drift_until_ && clock_.mono() < *drift_until_; }
   std::uint64_t drifts() const { return drifts_; }
-  const placement::Knowledge& knowledge() const { return knowledge_; }
+  const placement::Knowledge& knowledge() const { return engine_.knowledge(); }
   // What recent decisions say of the ranking in force.
   const Rivals& rivals() const { return rivals_; }
-  std::string save_knowledge() { return knowledge_.save(state_.view({}, clock_.mono())); }
-  const placement::DecideOptions& options() const { return options_; }
+  std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
+  const placement::DecideOptions& options() const { return engine_.options(); }
   // Ids of decisions that are new or know more since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
 
@@ -160,27 +156,18 @@ class Decider {
   void settle(const std::vector<std::uint64_t>& ids, MonoTime now);
   void settle_one(SettleWindow& window);
   void refresh(MonoTime now);
-  placement::PodSpec expected(placement::PodSpec spec) const;
   void compare(MonoTime now);
   void contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving);
-  void begin_contest_anew(const std::string& why);
-  // The pod runs there, or no more: knowledge and the twins are told.
-  void came(const placement::PodSpec& spec, const std::string& node, std::size_t row, MonoTime now);
+  // The pod runs no more.
   void left(const std::string& pod_uid, MonoTime now);
   void notice(const char* who, const std::string& what, const std::string& why) const;
   void watch_curves(const placement::ClusterView& view);
   void begin_drift(const std::string& why);
   void judge(std::uint64_t id, const std::string& node, double reward);
-  bool contested() const;
   // The network serves the policy that it was made for.
   const models::QNetwork* fitting(const NetworkSlot::Network& network) const {
     return config_.learn.tabular == (standing_.policy == "tabular-q") ? network.get() : nullptr;
   }
-  // It, unless it is left out: then its policy goes by the prior alone, which is the plan's choice.
-  const models::QNetwork* usable(const NetworkSlot::Network& network) const {
-    return left_out() ? nullptr : fitting(network);
-  }
-  placement::Mind mind(const models::QNetwork* network) { return {*policy_, network, &knowledge_, &index_}; }
 
   const ControllerConfig& config_;
   ClusterState& state_;
@@ -188,20 +175,15 @@ class Decider {
   const Clock& clock_;
   std::function<void(LearningNews)> learn_;
   std::mt19937_64 random_;
-  placement::Knowledge knowledge_;
-  placement::RowIndex index_;
-  placement::PlanMaker* maker_ = nullptr;
+  placement::DecisionEngine engine_;
   MonoTime refreshed_{}, state_expired_{};
   Rivals rivals_;
   std::array<std::unique_ptr<placement::Policy>, kRivals.size()> rival_policies_;
   std::optional<ToCompare> to_compare_;
   MonoTime compare_after_{};
   std::mt19937_64 compare_random_;  // its draws change no decision
-  placement::Planner contest_planner_{placement::PlannerOptions{}};
-  placement::Twins twins_;
-  placement::Contest contest_;
-  std::string contest_from_, left_out_why_;
-  bool contest_restored_ = false;  // and nothing was compared since
+  std::string contest_from_;        // the file of the network that is compared
+  bool contest_restored_ = false;   // and nothing was compared since
   std::function<void(const std::string&, const std::string&, const std::string&)> notice_;
   placement::Drift drift_;
   std::optional<MonoTime> drift_until_;
@@ -209,10 +191,8 @@ class Decider {
   double recent_shifts_ = 0;
   QError q_error_;
   Standing standing_;
-  placement::DecideOptions options_;
   std::function<bool(const ArmNow&, double)> decided_;
   std::function<void(const ArmNow&, double)> judged_;
-  std::unique_ptr<placement::Policy> policy_;
   DecisionLog log_;
   DeciderFigures figures_;
   std::uint64_t next_id_, takes_ = 0;

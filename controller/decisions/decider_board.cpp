@@ -8,12 +8,12 @@ namespace wattle::controller {
 
 std::vector<wire::BoardClass> Decider::board() {
   const auto network = networks_.get();
-  return placement::board_classes(state_.view({}, clock_.mono()), mind(usable(network)), options_, figures_.decisions,
-                                  random_);
+  return placement::board_classes(state_.view({}, clock_.mono()), engine_.mind(fitting(network)), engine_.options(),
+                                  figures_.decisions, random_);
 }
 
 void Decider::tell_starts(wire::Board& board) {
-  const StartCap& cap = options_.mask.start_cap;
+  const StartCap& cap = engine_.options().mask.start_cap;
   state_.view({}, clock_.mono());
   board.last_decision = next_id_ - 1;
   board.start_window_ms = 1000 * seconds(cap.window);
@@ -29,8 +29,8 @@ void Decider::tell_starts(wire::Board& board) {
 
 wire::BoardClass Decider::board_class(std::size_t number) {
   const auto network = networks_.get();
-  return placement::board_class(number, state_.view({}, clock_.mono()), mind(usable(network)), options_,
-                                figures_.decisions, random_);
+  return placement::board_class(number, state_.view({}, clock_.mono()), engine_.mind(fitting(network)),
+                                engine_.options(), figures_.decisions, random_);
 }
 
 }  // namespace wattle::controller

@@ -17,20 +17,8 @@ constexpr double kShiftMemory_s = 600,
                  kShiftedNodes = 0.05;     // a shift of the cluster: so many nodes' curves within that time
 constexpr std::int64_t kPartOfTime = 500;  // asks wait while it compares: one part in so many
 
-constexpr const char* kUnproven =
-    "the plan's choice: the network has not shown yet that it costs fewer joules on copies of this cluster";
-
-std::uint64_t key_of(const std::string& pod_uid) { return std::hash<std::string>()(pod_uid); }
-
 // What a contest is about.
 std::string contest_of(const Standing& standing) { return standing.policy + " " + reward_json(standing.reward).dump(); }
-
-// "7%", "0.3%"
-std::string percent(double ratio) {
-  const double rounded = std::round(1000 * ratio) / 10;
-  const std::string text = std::to_string(rounded);
-  return text.substr(0, text.find('.') + 2) + "%";
-}
 }  // namespace
 
 // One decision a second at most, off the way of answers: what the ranking in force and its rivals would choose now.
@@ -38,7 +26,7 @@ void Decider::compare(MonoTime now) {
   const ToCompare what = std::move(*to_compare_);
   to_compare_.reset();
   const NetworkSlot::Serving serving = networks_.serving();
-  placement::DecideOptions greedy = options_;
+  placement::DecideOptions greedy = engine_.options();
   greedy.epsilon = 0;
   const placement::ClusterView& view = state_.view(what.spec, now);
   const auto choice = [&](const placement::Mind& mind) -> std::optional<RankedChoice> {
@@ -49,11 +37,11 @@ void Decider::compare(MonoTime now) {
   };
   RivalSample sample;
   sample.decision_id = what.id;
-  auto own = choice(mind(usable(serving.network)));
+  auto own = choice(engine_.mind(fitting(serving.network)));
   if (!own) return;
   sample.own = std::move(*own);
   for (std::size_t i = 0; i < kRivals.size(); ++i) {
-    auto rival = choice({*rival_policies_[i], nullptr, &knowledge_, &index_});
+    auto rival = choice({*rival_policies_[i], nullptr, &engine_.knowledge(), &engine_.index()});
     if (!rival) return;
     sample.rivals[i] = std::move(*rival);
   }
@@ -63,79 +51,34 @@ void Decider::compare(MonoTime now) {
   compare_after_ = done + kPartOfTime * (done - now);
 }
 
-// Network and planner place the pod on a copy of the cluster each; who is behind by joules is told by the contest. What the
-// planner does not look at (other rewards than energy, latency limits) is kept out.
+// Network and planner place the pod on a copy of the cluster each; who is behind by joules is told by the contest.
 void Decider::contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving) {
   const models::QNetwork* network = fitting(serving.network);
-  const placement::RewardConfig& reward = options_.reward;
-  if (network == nullptr || !contested()) return;
-  if (what.spec.latency_soft_ms || what.spec.latency_hard_ms || what.spec.daemonset) return;
+  if (network == nullptr || !engine_.contested(what.spec)) return;
   const std::string& from = serving.version.loaded_from;
   // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
   const bool goes_on = std::exchange(contest_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
-  if (!from.empty() && from != contest_from_ && !goes_on) begin_contest_anew("network " + from + " was loaded");
+  if (!from.empty() && from != contest_from_ && !goes_on) engine_.begin_gate_anew("network " + from + " was loaded");
   contest_from_ = from;
-  std::vector<std::size_t> rows;
-  for (const std::size_t row : index_.find(view, what.candidates))
-    if (row != placement::RowIndex::kNoRow) rows.push_back(row);
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  const auto figure = twins_.play({view, knowledge_.fleet(view), rows, what.spec, knowledge_.ask(what.spec), reward,
-                                   options_.mask, *network, 0, key_of(what.spec.uid), false},
-                                  contest_planner_);
-  const double behind = contest_.mean();
-  if (!figure || !contest_.add(*figure)) return;
-  repeats_.clear();
-  const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +
-                           std::to_string(contest_.blocks()) + " blocks of decisions";
-  if (contest_.left_out()) {
-    left_out_why_ = "the plan's choice: the network is left out, its own cost " + percent(behind) + " more" + over;
-    notice("guard", "the network is left out, the planner's choices serve", left_out_why_);
-  } else {
-    left_out_why_.clear();
-    notice("guard", "the network serves", "its choices cost " + percent(-behind) + " less" + over);
-  }
-}
-
-void Decider::begin_contest_anew(const std::string& why) {
-  const bool was_left_out = contest_.left_out();
-  contest_.begin_anew();
-  twins_.begin_anew();
-  left_out_why_ = contest_.left_out() ? std::string(kUnproven) : std::string();
-  if (was_left_out && !contest_.left_out()) notice("guard", "the network serves again", why);
-  if (!was_left_out && contest_.left_out()) notice("guard", "the network is left out until it has proven itself", why);
-}
-
-// Of other rewards than energy, and other policies, it knows nothing.
-bool Decider::contested() const {
-  const placement::RewardConfig& reward = options_.reward;
-  return reward.preset == placement::Preset::weighted && reward.weights.energy > 0 && standing_.policy == "dqn";
-}
-
-void Decider::came(const placement::PodSpec& spec, const std::string& node, std::size_t row, MonoTime now) {
-  if (spec.uid.empty()) return;
-  knowledge_.placed(spec, node, now);
-  if (!spec.daemonset) twins_.placed(key_of(spec.uid), row, knowledge_.ask(spec), seconds(now.time_since_epoch()));
+  if (engine_.compare(view, what.spec, what.candidates, *network)) repeats_.clear();
 }
 
 void Decider::left(const std::string& pod_uid, MonoTime now) {
-  const double now_s = seconds(now.time_since_epoch());
   const Pod* pod = state_.pod(pod_uid);
-  if (!twins_.ended(key_of(pod_uid), now_s) && pod != nullptr && !pod->spec.daemonset)
-    if (const Node* node = state_.node(pod->node)) twins_.ended_there(node->row, knowledge_.ask(pod->spec), now_s);
-  knowledge_.gone(pod_uid, now);
+  const Node* node = pod != nullptr ? state_.node(pod->node) : nullptr;
+  engine_.left(pod_uid, pod != nullptr ? &pod->spec : nullptr,
+               node != nullptr ? std::optional(node->row) : std::nullopt, now);
 }
 
 std::string Decider::save_contest() const {
-  return contest_text({contest_of(standing_), contest_from_, left_out_why_, contest_.state()});
+  return contest_text({contest_of(standing_), contest_from_, engine_.gated_why(), engine_.contest().state()});
 }
 
 Status Decider::restore_contest(std::string_view text) {
   WATTLE_TRY(const ContestKept kept, parse_contest(text));
-  if (kept.of != contest_of(standing_) || !contest_.restore(kept.state)) return {};
+  if (kept.of != contest_of(standing_) || !engine_.restore_gate(kept.state, kept.why)) return {};
   contest_from_ = kept.network;
   contest_restored_ = true;
-  left_out_why_ = kept.state.left_out ? kept.why : std::string();
   repeats_.clear();
   return {};
 }
@@ -146,8 +89,8 @@ void Decider::notice(const char* who, const std::string& what, const std::string
 
 double Decider::epsilon() const {
   if (left_out()) return 0;
-  return drifting() ? std::max(options_.epsilon, std::min(kMostEpsilon, kDriftExplores * options_.epsilon))
-                    : options_.epsilon;
+  const double usual = engine_.options().epsilon;
+  return drifting() ? std::max(usual, std::min(kMostEpsilon, kDriftExplores * usual)) : usual;
 }
 
 // Curves fit themselves anew (placement/power_curve); when many do at once, what was learned on them is off too.

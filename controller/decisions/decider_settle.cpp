@@ -39,7 +39,7 @@ void Decider::record(const std::string& node, const Record& record, const Record
     for (const std::string& uid : known->pods) {
       const auto workload = known->workloads.find(uid);
       if (workload != known->workloads.end() && workload->second.cpu_cores)
-        knowledge_.used(uid, *workload->second.cpu_cores, static_cast<double>(record.interval_ns) * 1e-9);
+        engine_.used(uid, *workload->second.cpu_cores, static_cast<double>(record.interval_ns) * 1e-9);
     }
   }
   const auto here = windows_of_.find(node);
@@ -77,7 +77,7 @@ void Decider::settle_one(SettleWindow& window) {
     learn_(LostNews{window.decision_id()});
     return;
   }
-  const placement::Reward reward = placement::evaluate(options_.reward, *raw);
+  const placement::Reward reward = placement::evaluate(engine_.options().reward, *raw);
   ++figures_.outcomes;
   figures_.rewards.push_back(reward.value);
   if (figures_.rewards.size() > kKeptRewards) figures_.rewards.pop_front();

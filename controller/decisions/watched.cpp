@@ -38,7 +38,7 @@ void Decider::described(const placement::PodSpec& pod) {
   // An agent may have seen its cgroup before anything else was known of it.
   const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
   state_.describe(pod);
-  if (unnamed) knowledge_.placed(before->spec, before->node, clock_.mono());
+  if (unnamed) engine_.knowledge().placed(before->spec, before->node, clock_.mono());
 }
 
 void Decider::deleted(const std::string& pod_uid) {
@@ -64,19 +64,17 @@ void Decider::elsewhere(const std::string& pod_uid) {
 std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, MonoTime now) {
   // Where a DaemonSet's pod goes is nobody's choice.
   if (standing_.mode.mode == Mode::off || pod.daemonset) return 0;
-  if (knowledge_.demand().apps() > 0) pod.demand_cores = knowledge_.predict(pod).cores;
+  pod = engine_.expected(std::move(pod));
   const NetworkSlot::Serving serving = networks_.serving();
-  const models::QNetwork* network = usable(serving.network);
-  placement::DecideOptions options = options_;
-  options.epsilon = 0;
+  const models::QNetwork* network = fitting(serving.network);
   const std::uint64_t id = next_id_++;
-  placement::Advice advice = placement::decide(state_.view(pod, now), pod, observed_candidates(state_, node),
-                                               mind(network), options, figures_.decisions, random_);
+  placement::Advice advice = engine_.decide(state_.view(pod, now), pod, observed_candidates(state_, node), network, 0,
+                                            figures_.decisions, random_);
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   decision.mode = "observed";
-  const bool learned = network != nullptr && policy_->info().learns;
+  const bool learned = engine_.usable(network) != nullptr && engine_.policy().learns;
   decision.model_step = learned ? network->step() : 0;
   decision.propensity = 0;  // nobody was advised
   decision.reason = "nobody asked: its scheduler chose; we would have: " + decision.reason;

@@ -52,6 +52,8 @@ int bench(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000 for reporting, 1 for training");
   app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
+  app.add_flag("--cold", arguments.bench.cold,
+               "production: the controller knows nothing at the start; default: a day of this cluster");
   app.add_flag("--fill-told", arguments.x8.options.fill_told, "rules are told the number of pods that will come");
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))

@@ -31,7 +31,7 @@ Status run(const EvalArguments& arguments) {
   contestants.push_back({"initial", Rule::decide, "dqn", initial.get()});
   contestants.push_back({"kube_default", Rule::kube_default});
   contestants.push_back({"model_greedy", Rule::decide, "model-greedy"});
-  contestants.push_back({"amortised", Rule::amortised});
+  contestants.push_back({"amortised", Rule::decide, "amortised"});
   contestants.push_back({"most_allocated", Rule::decide, "most-allocated"});
   contestants.push_back({"random", Rule::decide, "random"});
   WATTLE_TRY(const Evaluation evaluation, evaluate(options, contestants, held_out_seeds(arguments.seeds)));

@@ -21,8 +21,9 @@ void add_x8_options(CLI::App& app, X8Arguments& arguments) {
       ->check(CLI::Range(0.01, 1.0))
       ->capture_default_str();
   app.add_option("--knowledge", arguments.knowledge,
-                 "true: real curves and mean demand; production: learned; pods: real curves, demand and lives learned")
-      ->check(CLI::IsMember({"true", "production", "pods"}))
+                 "oracle: real curves and mean demand; production: what a controller learns; pods: real curves, demand "
+                 "and lives learned")
+      ->check(CLI::IsMember({"oracle", "production", "pods", "true"}))  // true: the former name of oracle
       ->capture_default_str();
   app.add_option("--readings", options.past_readings, "of watts, of each server, that production begins with")
       ->check(CLI::Range(0, 100'000))
@@ -48,6 +49,7 @@ Status apply(X8Arguments& arguments) {
   options.fill_high = high / 100;
   for (const auto each : {x8::Knowledge::truth, x8::Knowledge::production, x8::Knowledge::pods})
     if (arguments.knowledge == x8::to_string(each)) options.knowledge = each;
+  if (arguments.knowledge == "true") options.knowledge = x8::Knowledge::truth;
   return {};
 }
 

@@ -15,7 +15,7 @@ class App;
 namespace wattle::sim::commands {
 
 struct X8Arguments {
-  std::string scenario, knowledge = "true", fill = "60-68", trace_dir;
+  std::string scenario, knowledge = "oracle", fill = "60-68", trace_dir;
   double demand_scale = 3;
   x8::Options options;
 };

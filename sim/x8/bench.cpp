@@ -6,6 +6,7 @@
 
 #include "placement/network_rule.hpp"
 #include "sim/kube_scoring.hpp"
+#include "sim/x8/live_run.hpp"
 
 namespace wattle::sim::x8 {
 
@@ -61,6 +62,7 @@ RunFigures figures_of(Cluster& cluster, const Episode& episode, std::size_t plac
   figures.wakes = static_cast<double>(cluster.wakes());
   figures.refused = static_cast<double>(cluster.refused());
   figures.wake_wait_s = cluster.wake_wait_s();
+  figures.waiting = cluster.wake_wait_s() / std::max(1.0, cluster.pod_s());
   figures.placements = static_cast<double>(placements);
   if (!episode.options.churn) figures.placement = cluster.node_of();
   return figures;
@@ -159,55 +161,126 @@ Placement reference_placement(const Episode& episode, std::size_t moves) {
   return *best;
 }
 
-Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
-  BenchResult result{options, data.origin, {}};
-  for (const std::size_t nodes : options.nodes) {
+namespace {
+
+// By the names of rules, and those of placement/policy and sim/baselines.
+Result<Contestant> contestant_of(const std::string& name, const models::QNetwork* network) {
+  if (name == "kube_default") return Contestant{name, sim::Rule::kube_default};
+  if (name == "dqn" || name == "dqn_guarded") {
+    if (network == nullptr) return fail(Errc::not_found, "rule " + name, "has no network", "give --model FILE");
+    return Contestant{name, sim::Rule::decide, "dqn", network, {}, name == "dqn_guarded"};
+  }
+  std::string policy = name;
+  std::replace(policy.begin(), policy.end(), '_', '-');
+  if (name == "prior") policy = "model-greedy";
+  if (placement::parse_policy(policy)) return Contestant{name, sim::Rule::decide, policy};
+  WATTLE_CHECK(make_baseline(name));
+  return Contestant{name, sim::Rule::baseline, name};
+}
+
+// The same servers and applications on another day.
+Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed) {
+  constexpr std::uint64_t kBefore = 500'000'000;
+  Options before = drawn;
+  before.cluster_seed = drawn.cluster_seed.value_or(seed);
+  return make_episode(data, before, seed + kBefore + 1);
+}
+
+class Bench {
+ public:
+  Bench(const Dataset& data, const BenchOptions& options) : data_(data), options_(options) {
+    if (options.network) network_ = std::make_shared<Scaled>(options.network, options.residual_times);
+  }
+
+  Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
+    if (episode.options.knowledge == Knowledge::production) {
+      WATTLE_TRY(const Contestant contestant, contestant_of(name, network_.get()));
+      return run_live(episode, before ? &*before : nullptr, contestant, {});
+    }
+    WATTLE_TRY(const auto rule, make_any_rule(name, episode.seed, options_));
+    RunFigures figures = run(episode, *rule);
+    if (const auto* learned = dynamic_cast<const placement::NetworkRule*>(rule.get());
+        learned != nullptr && learned->choices() > 0)
+      figures.left_out = static_cast<double>(learned->left_out()) / static_cast<double>(learned->choices());
+    return figures;
+  }
+
+  Result<BenchTable> table(std::size_t nodes) {
     BenchTable table;
     table.nodes = nodes;
-    for (const std::string& name : options.rules) table.rules.push_back({name, {}, {}, {}, {}, {}});
-    Options drawn = options.episode;
+    for (const std::string& name : options_.rules) table.rules.push_back({name, {}, {}, {}, {}, {}});
+    Options drawn = options_.episode;
     drawn.nodes = nodes;
-    for (std::size_t k = 0; k < options.seeds; ++k) {
-      const std::uint64_t seed = options.first_seed + k;
-      const Episode episode = make_episode(data, drawn, seed);
+    const bool live = drawn.knowledge == Knowledge::production;
+    for (std::size_t k = 0; k < options_.seeds; ++k) {
+      const std::uint64_t seed = options_.first_seed + k;
+      Options own = drawn;
+      if (live && !own.cluster_seed) own.cluster_seed = seed;
+      const Episode episode = make_episode(data_, own, seed);
+      std::optional<Episode> before;
+      if (live && !options_.cold) before = episode_before(data_, drawn, seed);
       table.seeds.push_back(seed);
       table.days.push_back(episode.day->name);
       for (BenchRule& each : table.rules) {
-        WATTLE_TRY(const auto rule, make_any_rule(each.name, seed, options));
-        each.runs.push_back(run(episode, *rule));
-        if (const auto* learned = dynamic_cast<const placement::NetworkRule*>(rule.get());
-            learned != nullptr && learned->choices() > 0)
-          each.runs.back().left_out =
-              static_cast<double>(learned->left_out()) / static_cast<double>(learned->choices());
+        WATTLE_TRY(RunFigures figures, run_one(episode, before, each.name));
+        each.runs.push_back(std::move(figures));
       }
-      if (drawn.churn || options.moves_per_pod == 0) continue;
-      const Placement best = reference_placement(episode, options.moves_per_pod * episode.pods.size());
+      if (drawn.churn || options_.moves_per_pod == 0) continue;
+      const Placement best = reference_placement(episode, options_.moves_per_pod * episode.pods.size());
       table.reference_j.push_back(hold(episode, best).energy_j);
     }
-    const auto energies = [](const BenchRule& rule) {
-      std::vector<double> values;
-      for (const RunFigures& each : rule.runs) values.push_back(each.energy_j);
-      return values;
-    };
-    const auto over = [&](const BenchRule& rule, const std::vector<double>& base) {
-      std::map<std::string, std::vector<double>> by_day;
-      const std::vector<double> mine = energies(rule);
-      for (std::size_t k = 0; k < mine.size(); ++k) by_day[table.days[k]].push_back(mine[k] / base[k] - 1);
-      std::vector<std::vector<double>> strata;
-      strata.reserve(by_day.size());
-      for (auto& [day, values] : by_day) strata.push_back(std::move(values));
-      return iqm_interval(strata);
-    };
-    const auto find = [&](const char* name) {
-      return std::find_if(table.rules.begin(), table.rules.end(), [&](const BenchRule& r) { return r.name == name; });
-    };
-    const auto base = find("kube_default"), amortised = find("amortised"), planner = find("planner");
-    for (BenchRule& each : table.rules) {
-      if (!table.reference_j.empty()) each.gap = over(each, table.reference_j);
-      if (base != table.rules.end()) each.over_default = over(each, energies(*base));
-      if (amortised != table.rules.end()) each.over_amortised = over(each, energies(*amortised));
-      if (planner != table.rules.end()) each.over_planner = over(each, energies(*planner));
+    compare(table);
+    return table;
+  }
+
+ private:
+  static void compare(BenchTable& table);
+
+  const Dataset& data_;
+  const BenchOptions& options_;
+  std::shared_ptr<const models::QNetwork> network_;
+};
+
+void Bench::compare(BenchTable& table) {
+  const auto energies = [](const BenchRule& rule) {
+    std::vector<double> values;
+    for (const RunFigures& each : rule.runs) values.push_back(each.energy_j);
+    return values;
+  };
+  const auto over = [&](const BenchRule& rule, const std::vector<double>& base) {
+    std::map<std::string, std::vector<double>> by_day;  // strata; a day of one seed says nothing of how seeds differ
+    const std::vector<double> mine = energies(rule);
+    for (std::size_t k = 0; k < mine.size(); ++k) by_day[table.days[k]].push_back(mine[k] / base[k] - 1);
+    std::vector<std::vector<double>> strata;
+    const bool alone = std::any_of(by_day.begin(), by_day.end(), [](const auto& day) { return day.second.size() < 2; });
+    if (alone) strata.emplace_back();
+    for (auto& [day, values] : by_day) {
+      if (!alone) strata.emplace_back();
+      strata.back().insert(strata.back().end(), values.begin(), values.end());
     }
+    return iqm_interval(strata);
+  };
+  const auto find = [&](const char* name) {
+    return std::find_if(table.rules.begin(), table.rules.end(), [&](const BenchRule& r) { return r.name == name; });
+  };
+  const auto base = find("kube_default"), amortised = find("amortised"), planner = find("planner");
+  for (BenchRule& each : table.rules) {
+    if (!table.reference_j.empty()) each.gap = over(each, table.reference_j);
+    if (base != table.rules.end()) each.over_default = over(each, energies(*base));
+    if (amortised != table.rules.end()) each.over_amortised = over(each, energies(*amortised));
+    if (planner != table.rules.end()) each.over_planner = over(each, energies(*planner));
+  }
+}
+
+}  // namespace
+
+Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
+  if (options.episode.knowledge == Knowledge::production && (options.margin != 0 || !options.plan))
+    return fail(Errc::out_of_range, "--margin, --no-plan", "are of oracle knowledge", "--knowledge oracle");
+  BenchResult result{options, data.origin, {}};
+  Bench playing(data, options);
+  for (const std::size_t nodes : options.nodes) {
+    WATTLE_TRY(BenchTable table, playing.table(nodes));
     result.tables.push_back(std::move(table));
   }
   return result;

@@ -1,6 +1,8 @@
 // bench: rules against each other on X8, on the same fleets and pods.
+// Plays    with oracle knowledge in a Cluster (sim/x8/cluster), with production knowledge in a World by the controller's decision engine
+//          (sim/x8/live_run); the network's margin and plan, and the reference, are of oracle knowledge
 // Pairing  every rule sees the same servers, pods, readings and past; only its own choices differ
-// Errors   rules that do not exist
+// Errors   rules that do not exist; out_of_range: margin or no plan with production knowledge
 // Threads  single owner; the same options give the same bytes
 #pragma once
 
@@ -22,6 +24,7 @@ namespace wattle::sim::x8 {
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, refused = 0, wake_wait_s = 0, placements = 0;
+  double waiting = 0;   // share of pod time spent waiting, for CPU or for a node that wakes
   double left_out = 0;  // share of choices that a guarded network was left out of
   Placement placement;  // of a fill
 };
@@ -41,10 +44,12 @@ struct BenchOptions {
   std::shared_ptr<const models::QNetwork> network;  // of the rule dqn
   double margin = 0;                                // likewise, placement/network_rule
   bool plan = true;                                 // likewise
+  bool cold = false;                                // production: nothing is known at the start
   double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
 };
 // Beyond those of placement::make_rule: "kube_default", "dqn", and "dqn_guarded", which is the planner while the contest of the two
 // (placement/contest) says that the network is behind.
+// Of oracle knowledge.
 Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed,
                                                        const BenchOptions& options);
 

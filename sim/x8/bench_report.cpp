@@ -37,7 +37,8 @@ std::string describe(const BenchResult& result) {
   const Options& options = result.options.episode;
   std::string text = std::string("X8 ") + (options.churn ? "churn" : "fill") +
                      (options.sleep ? ", idle nodes sleep" : ", always on") + ", " +
-                     std::string(to_string(options.knowledge)) + " knowledge";
+                     std::string(to_string(options.knowledge)) + " knowledge" +
+                     (options.knowledge == Knowledge::production && result.options.cold ? ", from nothing" : "");
   if (!options.churn)
     text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested" +
             (options.fill_told ? ", told" : "");
@@ -59,12 +60,13 @@ std::string to_table(const BenchResult& result) {
            " paired seeds from " + std::to_string(table.seeds.front()) + "; inter-quartile means [95% intervals], %\n" +
            std::string(15, ' ') + padded("gap to full knowl.", 24) + padded("energy / default - 1", 26) +
            padded("energy / amortised - 1", 26) + padded("energy / planner - 1", 26) + padded("kWh", 9) +
-           padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) + "\n";
+           padded("waiting %", 11) + padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) + "\n";
     for (const BenchRule& rule : table.rules) {
       out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
              padded(percent(rule.gap), 24) + padded(percent(rule.over_default), 26) +
              padded(percent(rule.over_amortised), 26) + padded(percent(rule.over_planner), 26) +
              padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
+             padded(number(100 * mean_of(rule, &RunFigures::waiting), 3), 11) +
              padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::refused), 1), 8);
@@ -87,6 +89,7 @@ std::string to_json(const BenchResult& result) {
                     {"fill_low", options.fill_low},
                     {"fill_high", options.fill_high},
                     {"fill_told", options.fill_told},
+                    {"cold", result.options.cold},
                     {"past_readings", options.past_readings},
                     {"past_pods", options.past_pods},
                     {"moves_per_pod", result.options.moves_per_pod}};
@@ -99,6 +102,7 @@ std::string to_json(const BenchResult& result) {
                         {"awake_nodes", each.awake_nodes},
                         {"wakes", each.wakes},
                         {"wake_wait_s", each.wake_wait_s},
+                        {"waiting", each.waiting},
                         {"refused", each.refused},
                         {"left_out", each.left_out},
                         {"placements", each.placements}});

@@ -137,6 +137,7 @@ void Cluster::integrate(std::size_t i, double to_s) {
   if (waking_s > 0) node.energy_j += waking_s * server.wake_energy_j / server.wake_time_s;
   node.energy_j += (to_s - from_s - waking_s) * node.power_w;
   node.awake_s += to_s - from_s;
+  pod_s_ += (to_s - from_s) * static_cast<double>(node.pods.size());
 }
 
 void Cluster::report(const Running& running) {
@@ -244,7 +245,7 @@ void Cluster::start_measuring() {
     nodes_[i].awake_s = 0;
   }
   wakes_ = 0;
-  wake_wait_s_ = 0;
+  wake_wait_s_ = pod_s_ = 0;
 }
 
 double Cluster::energy_j() {

@@ -49,6 +49,7 @@ class Cluster {
   std::uint64_t wakes() const { return wakes_; }
   std::uint64_t refused() const { return refused_; }
   double wake_wait_s() const { return wake_wait_s_; }  // pod-seconds spent waiting for nodes to wake
+  double pod_s() const { return pod_s_; }              // of all that ran
   const std::vector<std::size_t>& node_of() const {
     return node_of_;
   }  // pod -> node; kNowhere when it never ran or ended
@@ -100,7 +101,7 @@ class Cluster {
   double now_s_ = 0;
   std::size_t samples_ = 0;  // begun
   std::uint64_t wakes_ = 0, refused_ = 0;
-  double wake_wait_s_ = 0;
+  double wake_wait_s_ = 0, pod_s_ = 0;
 };
 
 }  // namespace wattle::sim::x8

@@ -98,7 +98,7 @@ std::vector<double> steady_state(double cores) {
 std::string_view to_string(Knowledge knowledge) {
   switch (knowledge) {
     case Knowledge::truth:
-      return "true";
+      return "oracle";
     case Knowledge::production:
       return "production";
     case Knowledge::pods:

@@ -37,8 +37,9 @@ struct Dataset {
 };
 
 enum class Side { train, report };
-// truth: real curves, each pod's own mean and life. production: curves fitted from noisy readings, pods by their application. pods: real
-// curves, pods by their application: nothing is fitted or planned anew, so that labels cost about as much as with truth.
+// truth: an oracle's: real curves, each pod's own mean and life. production: in a bench what the controller learns in the run (sim/x8/live_run);
+// in learning an imitation of it, curves fitted from noisy readings, pods by their application. pods: real curves, pods by their
+// application: nothing is fitted or planned anew, so that labels cost about as much as with truth.
 enum class Knowledge { truth, production, pods };
 std::string_view to_string(Knowledge knowledge);
 

@@ -18,7 +18,9 @@ namespace {
 struct LearnedRig : DeciderRig {
   std::uint64_t pods = 0;
 
-  explicit LearnedRig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
+  explicit LearnedRig(ModeSetting mode = Mode::live, placement::DecideOptions decide = {}) : DeciderRig(mode, decide) {
+    begin();
+  }
   void tick(const std::vector<std::string>& running) {
     DeciderRig::tick(running);
     decider->expire();
@@ -115,9 +117,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     }
     std::uint64_t step() const override { return 5; }
   };
-  LearnedRig rig(Mode::shadow);
-  rig.config.decide.mask.start_cap.least = 100;  // one node takes a pod each second
-  rig.decider->take(Standing(rig.decider->standing()));
+  LearnedRig rig(Mode::shadow, {.mask = {.start_cap = {.least = 100}}});  // one node takes a pod each second
   std::vector<std::string> told;
   rig.decider->on_notice([&](const std::string& who, const std::string& what, const std::string& why) {
     told.push_back(who + ": " + what + ": " + why);
@@ -221,11 +221,8 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
 
 TEST_CASE(
     "after a shift of curves more is explored for ten minutes, newer experience is favoured, and a change ends it") {
-  LearnedRig rig(Mode::live);
-  rig.config.decide.epsilon = 0.05;
+  LearnedRig rig(Mode::canary, {.epsilon = 0.05});
   Standing standing = rig.decider->standing();
-  standing.mode = Mode::canary;
-  rig.decider->take(standing);  // takes the exploration of the configuration
   CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
   std::vector<std::string> told;
   rig.decider->on_notice([&](const std::string& who, const std::string&, const std::string&) { told.push_back(who); });
@@ -263,14 +260,9 @@ TEST_CASE(
 }
 
 TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {
-  LearnedRig rig(Mode::live);
+  LearnedRig rig(Mode::live, {.epsilon = 1, .safe_margin = 1e9});
   std::size_t judged = 0;
   rig.decider->on_verdict([](const ArmNow&, double) { return true; }, [&](const ArmNow&, double) { ++judged; });
-  rig.config.decide.epsilon = 1;
-  rig.config.decide.safe_margin = 1e9;
-  Standing standing = rig.decider->standing();
-  standing.reward.weights.latency = 2;
-  rig.decider->take(standing);
   std::size_t explored = 0, outcomes = 0;
   for (int i = 0; i < 30; ++i) {
     rig.run_pod(5);

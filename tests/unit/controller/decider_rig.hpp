@@ -21,10 +21,10 @@ struct DeciderRig {
   std::uint64_t seq = 0;
 
   // No node yet.
-  explicit DeciderRig(ModeSetting mode) {
+  explicit DeciderRig(ModeSetting mode, placement::DecideOptions decide = {}) {
     config.mode = mode;
     config.settle_window = std::chrono::seconds(3);
-    config.decide.epsilon = 0;
+    config.decide = decide;
     decider.emplace(
         config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
   }

@@ -10,6 +10,7 @@
 #include "models/frozen/layout.hpp"
 #include "placement/decide.hpp"
 #include "sim/evaluate.hpp"
+#include "tests/unit/models/loud_weights.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
@@ -48,15 +49,6 @@ std::string episode(Env& env, std::uint64_t seed, std::uint64_t action_seed) {
   }
   append(bytes, env.world().figures().energy_j);
   return bytes;
-}
-
-// Weights that make every part of the network matter.
-models::Weights loud_weights() {
-  models::Weights weights = models::initial_weights(5);
-  Random random(11);
-  for (auto& [name, tensor] : weights)
-    for (float& value : tensor.values) value += static_cast<float>(0.2 * normal(random));
-  return weights;
 }
 
 }  // namespace
@@ -107,7 +99,7 @@ TEST_CASE("a masked action is refused with its reason and changes nothing") {
 }
 
 TEST_CASE("permuting the nodes of a view permutes the decision") {
-  const auto network = models::FrozenNetwork::from_weights(loud_weights(), 1).value();
+  const auto network = models::FrozenNetwork::from_weights(test::loud_weights(), 1).value();
   Env env(small("churn_sleep", 40));
   Random random(2);
   env.begin(9);

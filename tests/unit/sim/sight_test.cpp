@@ -1,4 +1,5 @@
 // What a policy and a baseline are given cannot even name what is hidden: after their headers, the types of the world are unknown.
+#include "placement/decision_engine.hpp"
 #include "placement/fleet.hpp"
 #include "placement/network_rule.hpp"
 #include "placement/policy.hpp"

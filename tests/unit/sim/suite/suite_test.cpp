@@ -243,7 +243,7 @@ TEST_CASE(
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Env env(options);
     policy.push_back(run_episode(env, {"random", Rule::decide, "random"}, seed)->energy_j);
-    packer.push_back(run_episode(env, {"amortised", Rule::amortised}, seed)->energy_j);
+    packer.push_back(run_episode(env, {"amortised", Rule::decide, "amortised"}, seed)->energy_j);
     thrower.push_back(dice(env, seed));
   }
   const Interval none = paired_ratio(policy, thrower), some = paired_ratio(packer, policy);

@@ -1,0 +1,139 @@
+#include "placement/decision_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wattle::placement {
+
+namespace {
+
+constexpr const char* kUnproven =
+    "the plan's choice: the network has not shown yet that it costs fewer joules on copies of this cluster";
+
+std::uint64_t pod_key(const std::string& uid) { return std::hash<std::string>()(uid); }
+
+// "7%", "0.3%"
+std::string in_percent(double ratio) {
+  const double rounded = std::round(1000 * ratio) / 10;
+  const std::string text = std::to_string(rounded);
+  return text.substr(0, text.find('.') + 2) + "%";
+}
+
+double on_the_clock(MonoTime now) { return seconds(now.time_since_epoch()); }
+
+}  // namespace
+
+DecisionEngine::DecisionEngine(EngineOptions options, Knowledge knowledge)
+    : options_(std::move(options)),
+      knowledge_(std::move(knowledge)),
+      policy_(make_policy("dqn", options_.seed).value()),
+      contest_({.begins_left_out = options_.prove_first}) {
+  begin_gate_anew("the start");
+}
+
+Result<bool> DecisionEngine::take(const std::string& policy, const RewardConfig& reward) {
+  WATTLE_TRY(auto made, make_policy(policy, options_.seed));
+  const bool other = policy != policy_->info().name || !(reward == options_.decide.reward);
+  policy_ = std::move(made);
+  policy_->plan_with(maker_);
+  options_.decide.reward = reward;
+  if (other) begin_gate_anew("another policy or reward");
+  return other;
+}
+
+void DecisionEngine::plan_with(PlanMaker* maker) {
+  maker_ = maker;
+  policy_->plan_with(maker);
+  contest_planner_.plan_with(maker);
+}
+
+PodSpec DecisionEngine::expected(PodSpec pod) const {
+  if (knowledge_.demand().apps() == 0) return pod;
+  const DemandPrediction predicted = knowledge_.predict(pod);
+  pod.demand_cores = predicted.cores;
+  if (!knowledge_.forecast().pods_stay()) pod.life_s = predicted.life_s;
+  return pod;
+}
+
+Advice DecisionEngine::decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
+                              const models::QNetwork* network, double epsilon, std::uint64_t turn,
+                              std::mt19937_64& random, std::span<const std::size_t> rows) {
+  DecideOptions options = options_.decide;
+  options.epsilon = epsilon;
+  Mind inputs = mind(network);
+  inputs.rows = rows;
+  Advice advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
+  if (gated() && advice.top && pod.node_name.empty()) advice.record.reason = gated_why_;
+  return advice;
+}
+
+void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
+  if (pod.uid.empty()) return;
+  knowledge_.placed(pod, node, now);
+  if (!pod.daemonset) twins_.placed(pod_key(pod.uid), row, knowledge_.ask(pod), on_the_clock(now));
+}
+
+void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {
+  const bool compared = twins_.ended(pod_key(uid), on_the_clock(now));
+  if (!compared && pod != nullptr && !pod->daemonset && row)
+    twins_.ended_there(*row, knowledge_.ask(*pod), on_the_clock(now));
+  knowledge_.gone(uid, now);
+}
+
+const Fleet& DecisionEngine::refresh(const ClusterView& view) {
+  knowledge_.refresh(view);
+  const Fleet& fleet = knowledge_.fleet(view);
+  policy_->prepare(fleet);
+  return fleet;
+}
+
+// Of other rewards than energy, and other policies, the planner knows nothing.
+bool DecisionEngine::contested() const {
+  const RewardConfig& reward = options_.decide.reward;
+  return reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->info().name == "dqn";
+}
+
+bool DecisionEngine::contested(const PodSpec& pod) const {
+  return contested() && !pod.latency_soft_ms && !pod.latency_hard_ms && !pod.daemonset;
+}
+
+bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
+                             const models::QNetwork& network) {
+  std::vector<std::size_t> rows;
+  for (const std::size_t row : index_.find(view, candidates))
+    if (row != RowIndex::kNoRow) rows.push_back(row);
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  const auto figure = twins_.play({view, knowledge_.fleet(view), rows, pod, knowledge_.ask(pod), options_.decide.reward,
+                                   options_.decide.mask, network, 0, pod_key(pod.uid), false},
+                                  contest_planner_);
+  const double behind = contest_.mean();
+  if (!figure || !contest_.add(*figure)) return false;
+  const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +
+                           std::to_string(contest_.blocks()) + " blocks of decisions";
+  if (contest_.left_out()) {
+    gated_why_ = "the plan's choice: the network is left out, its own cost " + in_percent(behind) + " more" + over;
+    if (gate_told_) gate_told_("the network is left out, the planner's choices serve", gated_why_);
+  } else {
+    gated_why_.clear();
+    if (gate_told_) gate_told_("the network serves", "its choices cost " + in_percent(-behind) + " less" + over);
+  }
+  return true;
+}
+
+void DecisionEngine::begin_gate_anew(const std::string& why) {
+  const bool was = contest_.left_out();
+  contest_.begin_anew();
+  twins_.begin_anew();
+  gated_why_ = contest_.left_out() ? kUnproven : "";
+  if (!gate_told_ || was == contest_.left_out()) return;
+  gate_told_(was ? "the network serves again" : "the network is left out until it has proven itself", why);
+}
+
+bool DecisionEngine::restore_gate(const ContestState& state, std::string why) {
+  if (!contest_.restore(state)) return false;
+  gated_why_ = state.left_out ? std::move(why) : std::string();
+  return true;
+}
+
+}  // namespace wattle::placement

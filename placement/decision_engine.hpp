@@ -1,0 +1,100 @@
+// decision_engine: a policy, what is known of its cluster and the gate on its network as one: what decides, live and simulated.
+// Told     what runs where, what it used and that it went (came, used, left), and the view about once a second (refresh)
+// Gate     the network's choices and the planner's fill a copy of the cluster each (placement/twins); while the network's cost more
+//          (placement/contest) its policy goes by the prior alone, which is the plan's choice. Only of "dqn", where joules count
+// Record   decide() makes all of it but id, wall_ns, mode, model_step and decide_us
+// Errors   take: not_found, and nothing changes
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/result.hpp"
+#include "placement/contest.hpp"
+#include "placement/decide.hpp"
+#include "placement/knowledge.hpp"
+#include "placement/planner.hpp"
+#include "placement/policy.hpp"
+#include "placement/row_index.hpp"
+#include "placement/twins.hpp"
+
+namespace wattle::placement {
+
+struct EngineOptions {
+  std::uint64_t seed = 1;
+  DecideOptions decide;      // its reward is what take() was given last
+  bool prove_first = false;  // the network is heard only once it has shown that it is ahead
+};
+
+class DecisionEngine {
+ public:
+  explicit DecisionEngine(EngineOptions options, Knowledge knowledge = Knowledge());
+
+  // Policy and reward from the next decision on. True: another ranking than before, and the gate begins anew.
+  Result<bool> take(const std::string& policy, const RewardConfig& reward);
+  // Who makes plans; it outlives this. Null: whoever asks waits for them.
+  void plan_with(PlanMaker* maker);
+  // Told when the network is gated or let back: what follows, why.
+  void on_gate(std::function<void(const std::string&, const std::string&)> told) { gate_told_ = std::move(told); }
+
+  // The pod with what is expected of it; what a view is made for, and decide() is given.
+  PodSpec expected(PodSpec pod) const;
+  // `network`: that serves the policy; it is not heard while it is gated. `rows`: of the candidates, if index() has just told them.
+  Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
+                const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
+                std::span<const std::size_t> rows = {});
+  // For scores that no pod is behind.
+  Mind mind(const models::QNetwork* network) { return {*policy_, usable(network), &knowledge_, &index_, {}}; }
+
+  // It runs there, the row of the view; DaemonSets' pods teach nothing.
+  void came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
+  void used(const std::string& uid, double cores, double interval_s) { knowledge_.used(uid, cores, interval_s); }
+  // It ended; where it ran, if that is known.
+  void left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
+  // Knowledge and plans, as of the view.
+  const Fleet& refresh(const ClusterView& view);
+
+  // Whether the two are compared at all for such a pod: no latency limits, which the planner does not look at.
+  bool contested(const PodSpec& pod) const;
+  // The network's choice for it and the planner's. True: the verdict has changed.
+  bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
+               const models::QNetwork& network);
+  void begin_gate_anew(const std::string& why);
+  bool restore_gate(const ContestState& state, std::string why);
+  bool gated() const { return contest_.left_out() && contested(); }
+  // Why; empty: it is not.
+  const std::string& gated_why() const { return gated() ? gated_why_ : none_; }
+  const Contest& contest() const { return contest_; }
+  const models::QNetwork* usable(const models::QNetwork* network) const { return gated() ? nullptr : network; }
+
+  const PolicyInfo& policy() const { return policy_->info(); }
+  const DecideOptions& options() const { return options_.decide; }
+  Knowledge& knowledge() { return knowledge_; }
+  const Knowledge& knowledge() const { return knowledge_; }
+  RowIndex& index() { return index_; }
+
+ private:
+  bool contested() const;
+
+  EngineOptions options_;
+  Knowledge knowledge_;
+  RowIndex index_;
+  PlanMaker* maker_ = nullptr;
+  std::unique_ptr<Policy> policy_;
+  Planner contest_planner_{PlannerOptions{}};
+  Twins twins_;
+  Contest contest_;
+  std::string gated_why_;
+  const std::string none_;
+  std::function<void(const std::string&, const std::string&)> gate_told_;
+};
+
+}  // namespace wattle::placement

@@ -1,0 +1,77 @@
+// contestant: who decides in an episode, and how: a policy of placement/ with all that the controller decides by, the default
+// scheduler alone, another scheduler's score, or the truth.
+// Binding  where kube-scheduler would bind, given the scores (sim/kube_scoring); ties and chances follow the seed
+// Errors   make: not_found, with the names
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/decide.hpp"
+#include "sim/baselines/baseline.hpp"
+#include "sim/live_engine.hpp"
+#include "sim/world.hpp"
+
+namespace wattle::sim {
+
+// The extender's weight in the demo and in the manifests.
+inline constexpr std::int64_t kExtenderWeight = 6;
+
+enum class Rule {
+  decide,        // a policy of placement/, through extender scores
+  kube_default,  // no scores of ours
+  baseline,      // sim/baselines: its score alone
+  truth,         // least true added watts: a reference that sees what nobody is told
+};
+
+struct Contestant {
+  std::string name;
+  Rule rule = Rule::decide;
+  std::string policy = "dqn";                 // of Rule::decide, as in placement/policy; of Rule::baseline, its name
+  const models::QNetwork* network = nullptr;  // of a policy that learns
+  std::optional<placement::RewardConfig> reward;  // that it goes by; absent: the environment's
+  bool gate = false;                              // of a network: the planner serves while it is behind
+};
+
+// What is the environment's, not the contestant's.
+struct ChooserOptions {
+  placement::RewardConfig reward;
+  placement::MaskOptions mask;
+  placement::KnowledgeOptions knowledge;
+  std::string known;  // DecisionEngine's knowledge of an earlier run (Knowledge::save); empty: it begins with nothing
+};
+
+class Chooser {
+ public:
+  static Result<Chooser> make(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed);
+
+  // What must follow the world; null: nothing.
+  WorldObserver* observer() { return engine_.get(); }
+  // The pod as views of it must be made, and as it must be placed.
+  placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_ ? engine_->expected(pod) : pod; }
+  // Absent: it fits nowhere.
+  std::optional<std::size_t> choose(const World& world, const placement::ClusterView& view, const SimPod& pod);
+  // Whether default scoring would never have made the last choice, however ties fall.
+  bool deviates(const SimPod& pod, std::size_t node) const;
+  // Null: it is no policy of ours.
+  const LiveEngine* engine() const { return engine_.get(); }
+
+ private:
+  Chooser(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed);
+  std::vector<std::size_t> feasible(const KubePod& pod) const;
+  std::optional<std::size_t> by_score(const placement::ClusterView& view, const SimPod& pod);
+
+  const Contestant* contestant_;
+  placement::DecideOptions options_;
+  std::unique_ptr<LiveEngine> engine_;
+  std::unique_ptr<Baseline> baseline_;
+  Random ties_, exploration_;
+  std::vector<KubeNode> nodes_;
+};
+
+}  // namespace wattle::sim

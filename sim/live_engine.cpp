@@ -1,0 +1,43 @@
+#include "sim/live_engine.hpp"
+
+#include <utility>
+
+namespace wattle::sim {
+
+Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::Knowledge knowledge) {
+  std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(knowledge)));
+  WATTLE_CHECK(made->engine_.take(made->options_.policy, made->options_.engine.decide.reward));
+  return made;
+}
+
+placement::Advice LiveEngine::decide(const placement::ClusterView& view, const placement::PodSpec& pod,
+                                     const models::QNetwork* network, double epsilon, std::mt19937_64& random) {
+  if (names_.size() != view.nodes.size()) {
+    names_.clear();
+    for (const placement::NodeView& node : view.nodes) names_.push_back(node.name);
+  }
+  placement::Advice advice = engine_.decide(view, pod, names_, network, epsilon, decisions_++, random);
+  network_ = network;
+  if (options_.gate && !to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
+  return advice;
+}
+
+void LiveEngine::placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
+  engine_.came(pod, node, row, now);
+}
+
+void LiveEngine::ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) {
+  engine_.left(pod.uid, &pod, row, now);
+}
+
+void LiveEngine::refresh(const ViewFor& view_for) {
+  engine_.refresh(view_for({}));
+  const auto pod = std::exchange(to_compare_, std::nullopt);
+  if (pod && network_ != nullptr && engine_.contested(*pod)) engine_.compare(view_for(*pod), *pod, names_, *network_);
+}
+
+void LiveEngine::told(const World& world) {
+  refresh([&world](const placement::PodSpec& pod) { return world.view(pod); });
+}
+
+}  // namespace wattle::sim

@@ -1,0 +1,58 @@
+// live_engine: the decision engine of the controller (placement/decision_engine), told of a World what a controller is told of a cluster.
+// Told     bindings and ends at once, as an API server tells them; what pods used and the view with each delivery of telemetry
+// Gate     one decision of those since the last refresh is compared, as the controller does; only if it is asked for
+// Threads  single owner
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/decision_engine.hpp"
+#include "sim/world.hpp"
+
+namespace wattle::sim {
+
+struct LiveEngineOptions {
+  std::string policy = "dqn";
+  placement::EngineOptions engine;
+  bool gate = false;  // false: a network is heard whatever it costs
+};
+
+class LiveEngine final : public WorldObserver {
+ public:
+  static Result<std::unique_ptr<LiveEngine>> make(LiveEngineOptions options,
+                                                  placement::Knowledge knowledge = placement::Knowledge());
+
+  // The pod with what is expected of it, as the view that it is decided on must be made for.
+  placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_.expected(pod); }
+  // Among all nodes of the view; `network` serves a policy that learns, and with the gate it is there until the next decision.
+  placement::Advice decide(const placement::ClusterView& view, const placement::PodSpec& pod,
+                           const models::QNetwork* network, double epsilon, std::mt19937_64& random);
+  // What the controller does about once a second.
+  using ViewFor = std::function<placement::ClusterView(const placement::PodSpec&)>;
+  void refresh(const ViewFor& view_for);
+  const placement::DecisionEngine& engine() const { return engine_; }
+
+  void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) override;
+  void used(const std::string& uid, double cores, double interval_s) override { engine_.used(uid, cores, interval_s); }
+  void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) override;
+  void told(const World& world) override;
+
+ private:
+  LiveEngine(LiveEngineOptions options, placement::Knowledge knowledge)
+      : options_(std::move(options)), engine_(options_.engine, std::move(knowledge)) {}
+
+  LiveEngineOptions options_;
+  placement::DecisionEngine engine_;
+  std::vector<std::string> names_;
+  std::uint64_t decisions_ = 0;
+  const models::QNetwork* network_ = nullptr;
+  std::optional<placement::PodSpec> to_compare_;
+};
+
+}  // namespace wattle::sim

@@ -1,0 +1,156 @@
+// The controller's decider and the simulator's live engine, told the same: what either decides is the same, byte for byte.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+
+#include "common/wire/codec.hpp"
+#include "models/frozen/frozen_network.hpp"
+#include "sim/live_engine.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
+#include "tests/unit/models/loud_weights.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+
+namespace {
+
+constexpr std::size_t kNodes = 7;
+
+struct BothTold : DeciderRig {
+  std::shared_ptr<const models::QNetwork> network =
+      models::FrozenNetwork::from_weights(wattle::test::loud_weights(), 3).value();
+  std::unique_ptr<sim::LiveEngine> engine;
+  std::mt19937_64 ties, dice{77};
+  std::vector<std::string> names;
+  struct Ran {
+    std::string uid;
+    std::size_t row = 0;
+    double cores = 0;
+  };
+  std::vector<Ran> running;
+  std::uint64_t decided = 0, neutral = 0, gated = 0;
+
+  BothTold(const std::string& policy, bool prove_first) : DeciderRig(Mode::live) {
+    config.policy = policy;
+    config.learn.tabular = policy == "tabular-q";
+    config.decide.epsilon = 0;
+    config.prove_first = prove_first;
+    decider.emplace(
+        config, state, networks, clock, [](LearningNews) {}, 1);
+    networks.set(network, {"digest", "a-file"});
+    ties.seed(static_cast<std::uint64_t>(config.seed));
+    engine =
+        sim::LiveEngine::make({policy, {static_cast<std::uint64_t>(config.seed), config.decide, prove_first}, true})
+            .value();
+    for (std::size_t i = 0; i < kNodes; ++i) {
+      names.push_back("n" + std::to_string(i));
+      state.greet(hello_of(names.back()));
+      std::array<double, placement::kCurvePoints> watts{};
+      for (std::size_t k = 0; k < watts.size(); ++k)
+        watts[k] =
+            static_cast<double>(40 + 15 * i) + static_cast<double>(5 + 3 * ((i * 5) % 7)) * static_cast<double>(k);
+      state.adopt_curve(names.back(), placement::PowerCurve::known(watts));
+    }
+    second();
+  }
+
+  void second() {
+    clock.advance(std::chrono::seconds(1));
+    ++seq;
+    for (std::size_t i = 0; i < kNodes; ++i) {
+      Record record = record_at(seq);
+      record.node.cpu_used_cores = 0.3;
+      for (const Ran& each : running)
+        if (each.row == i) {
+          record.workloads.push_back(pod_values(each.uid, static_cast<std::uint64_t>(1e6 * each.cores)));
+          *record.node.cpu_used_cores += each.cores;
+        }
+      const RecordNews told = state.apply(names[i], record, clock.mono());
+      decider->record(names[i], record, told);
+      for (const Ran& each : running)
+        if (each.row == i && state.node(names[i])->workloads.at(each.uid).cpu_cores)
+          engine->used(each.uid, *state.node(names[i])->workloads.at(each.uid).cpu_cores, 1);
+    }
+    engine->refresh([this](const placement::PodSpec& pod) { return state.view(pod, clock.mono()); });
+    decider->expire();
+  }
+
+  double unit() { return std::uniform_real_distribution<double>(0, 1)(dice); }
+
+  void decide_one() {
+    const std::string uid = "pod-" + std::to_string(decided);
+    wire::Ask ask = ask_for(uid, names);
+    ask.app = "ReplicaSet/app" + std::to_string(dice() % 4);
+    ask.cpu_request_cores = 0.25 + unit();
+    if (dice() % 4 == 0) ask.latency_soft_ms = 20 * unit();
+    ask.daemonset = dice() % 16 == 0;
+
+    placement::PodSpec pod;
+    pod.uid = ask.pod_uid;
+    pod.name = ask.pod_name;
+    pod.pod_namespace = ask.pod_namespace;
+    pod.app = ask.app;
+    pod.request = {ask.cpu_request_cores, ask.memory_request_bytes};
+    pod.daemonset = ask.daemonset;
+    pod.latency_soft_ms = ask.latency_soft_ms;
+    pod = engine->expected(pod);
+    const placement::Advice simulated =
+        engine->decide(state.view(pod, clock.mono()), pod, network.get(), config.decide.epsilon, ties);
+    const wire::Suggestion live = decider->ask(ask);
+
+    const LoggedDecision* entry = decider->log().newest(uid);
+    REQUIRE(entry != nullptr);
+    wire::Decision record = simulated.record;
+    record.id = entry->decision.id;
+    record.wall_ns = entry->decision.wall_ns;
+    record.mode = entry->decision.mode;
+    record.model_step = entry->decision.model_step;
+    record.decide_us = entry->decision.decide_us;
+    REQUIRE(wire::encode(record) == wire::encode(entry->decision));
+    CHECK(live.scores == simulated.scores);
+    ++decided;
+    if (!simulated.top) ++neutral;
+    if (engine->engine().gated()) ++gated;
+    CHECK(engine->engine().gated() == decider->left_out());
+    CHECK(engine->engine().contest().blocks() == decider->contest().blocks());
+    CHECK(engine->engine().contest().evidence() == decider->contest().evidence());
+    if (!simulated.top) return;
+    // Where it goes is for a scheduler to say: mostly the advice.
+    const std::size_t row = dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];
+    engine->placed(pod, names[row], row, clock.mono());
+    decider->placed(uid, names[row], false);
+    running.push_back({uid, row, ask.cpu_request_cores * unit()});
+  }
+
+  void end_one() {
+    if (running.empty()) return;
+    const std::size_t which = dice() % running.size();
+    const Ran gone = running[which];
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
+    const placement::PodSpec pod = state.pod(gone.uid)->spec;
+    engine->ended(pod, gone.row, clock.mono());
+    decider->gone(gone.uid, names[gone.row]);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("simulator and controller decide the same, by every policy, network and gate included") {
+  for (const placement::PolicyInfo& policy : placement::policies()) {
+    for (const bool prove_first : {false, true}) {
+      CAPTURE(policy.name);
+      CAPTURE(prove_first);
+      BothTold both(std::string(policy.name), prove_first);
+      for (int turn = 0; turn < 400; ++turn) {
+        both.second();
+        both.decide_one();
+        if (both.running.size() > 25 || both.dice() % 3 == 0) both.end_one();
+      }
+      CHECK(both.decided == 400);
+      CHECK(both.neutral < 100);
+    }
+  }
+}
