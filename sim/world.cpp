@@ -107,8 +107,8 @@ void World::integrate(Node& node) {
   if (node.pods.empty()) return;
   figures_.active_node_s += dt_s;
   const double share = node.wanted_cores > 0 ? node.used_cores / node.wanted_cores : 0;
-  for (const std::uint64_t serial : node.pods) {
-    Running& running = pods_.at(serial);
+  for (Running* each : node.pods) {
+    Running& running = *each;
     running.cpu_core_s += running.wanted_cores * share * dt_s;
     figures_.pod_s += dt_s;
     figures_.pressure_pod_s += node.pressure_ratio * dt_s;
@@ -131,7 +131,7 @@ void World::refresh(Node& node) {
   const ServerModel& server = node.spec.server;
   if (serving_ > 0) serve(node);
   node.wanted_cores = node.spec.blocked_cores;
-  for (const std::uint64_t serial : node.pods) node.wanted_cores += pods_.at(serial).wanted_cores;
+  for (const Running* each : node.pods) node.wanted_cores += each->wanted_cores;
   const bool runs = node.power == Power::awake;
   node.used_cores = runs ? std::min(node.wanted_cores, server.cores) : 0;
   // Tenants wait from crowded_ratio on, and all the time once a quarter more is wanted than there is.
@@ -190,9 +190,15 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   window.serial = serial;
   windows_.insert_or_assign(decision_id, std::move(window));
   add_pod(node.kube, kube);
-  node.pods.push_back(serial);
   serial_of_.emplace(pod.spec.uid, serial);
-  pods_.emplace(serial, Running{pod, at, now(), pod.serves_users ? 0 : demand_cores(pod, slot_), 0});
+  Running& running = pods_[serial];
+  running.serial = serial;
+  running.uid = std::make_shared<const std::string>(pod.spec.uid);
+  running.pod = pod;
+  running.node = at;
+  running.placed = now();
+  running.wanted_cores = pod.serves_users ? 0 : demand_cores(pod, slot_);
+  node.pods.push_back(&running);
   if (pod.serves_users) {
     ++serving_;
     ++replicas_[pod.spec.app];
@@ -217,7 +223,7 @@ void World::drop(std::uint64_t serial) {
   Running& running = found->second;
   Node& node = nodes_[running.node];
   integrate(node);
-  std::erase(node.pods, serial);
+  std::erase(node.pods, &running);
   remove_pod(node.kube, kube_pod(running.pod.spec.request));
   if (node.pods.empty() && options_.idle_nodes_sleep && node.power == Power::awake)
     schedule(now() + from_seconds(options_.sleep_after_s), What::sleep, running.node, ++node.generation);

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <span>
@@ -98,7 +99,7 @@ class WorldObserver {
   // Bound, and gone: as an API server tells it. `row` is the view's.
   virtual void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) = 0;
   virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
-  // Of an interval that the pod ran through, when it is delivered.
+  // Of an interval that the pod ran through, when it is delivered; it may have ended since.
   virtual void used(const std::string& uid, double cores, double interval_s) = 0;
   // All telemetry of an interval is in the view.
   virtual void told(const World& world) = 0;
@@ -107,6 +108,8 @@ class WorldObserver {
 class World {
  public:
   explicit World(WorldOptions options, WorldObserver* observer = nullptr);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
   const Clock& clock() const { return clock_; }
   MonoTime now() const { return clock_.mono(); }
@@ -147,10 +150,21 @@ class World {
     bool steady = false;  // awake all the while: a reading for the curve
     bool silent = false;  // nobody hears it
     struct PodUse {
-      std::uint64_t serial = 0;
+      std::shared_ptr<const std::string> uid;
       double cores = 0;
     };
     std::vector<PodUse> pods;  // where somebody follows
+  };
+  struct Running {
+    std::uint64_t serial = 0;
+    std::shared_ptr<const std::string> uid;
+    SimPod pod;
+    std::size_t node = 0;
+    MonoTime placed{};
+    double wanted_cores = 0;
+    double cpu_core_s = 0;            // as its cgroup counts it
+    double cpu_at_sample_core_s = 0;  // then
+    double asked_per_s = 0, requests_per_s = 0, failed_per_s = 0, response_s = 0;
   };
   struct Integrals {
     double energy_j = 0, used_core_s = 0, pressure_s = 0, latency_ms_s = 0;
@@ -158,7 +172,7 @@ class World {
   struct Node {
     NodeSpec spec;
     Power power = Power::awake;
-    std::vector<std::uint64_t> pods;  // serials
+    std::vector<Running*> pods;  // into pods_
     KubeNode kube;
     double wanted_cores = 0, used_cores = 0, pressure_ratio = 0, latency_ms = 0, power_w = 0;
     MonoTime since{};          // integrals run to here
@@ -169,15 +183,6 @@ class World {
     std::uint64_t generation = 0;  // outdates sleep and wake events
     std::optional<Told> told;
     placement::PowerCurve curve;
-  };
-  struct Running {
-    SimPod pod;
-    std::size_t node = 0;
-    MonoTime placed{};
-    double wanted_cores = 0;
-    double cpu_core_s = 0;            // as its cgroup counts it
-    double cpu_at_sample_core_s = 0;  // then
-    double asked_per_s = 0, requests_per_s = 0, failed_per_s = 0, response_s = 0;
   };
   // A placement under observation.
   struct Window {

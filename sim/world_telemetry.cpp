@@ -20,11 +20,11 @@ World::Told World::measure(Node& node) {
   // A sleeping node measures nothing: the last value stands.
   if (node.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
   told.memory_used_bytes = 0.04 * node.spec.server.memory_bytes;
-  for (const std::uint64_t serial : node.pods) {
-    Running& running = pods_.at(serial);
+  for (Running* each : node.pods) {
+    Running& running = *each;
     const SimPod& pod = running.pod;
     if (observer_ != nullptr && now() - running.placed >= from_seconds(dt_s))
-      told.pods.push_back({serial, (running.cpu_core_s - running.cpu_at_sample_core_s) / dt_s});
+      told.pods.push_back({running.uid, (running.cpu_core_s - running.cpu_at_sample_core_s) / dt_s});
     running.cpu_at_sample_core_s = running.cpu_core_s;
     told.memory_used_bytes += pod.memory_used_bytes;
     if (node.power == Power::awake) told.io += pod.io;
@@ -80,9 +80,7 @@ void World::deliver() {
     Node& node = nodes_[i];
     node.told = batch[i];
     if (batch[i].steady) node.curve.observe(batch[i].used_cores / node.spec.server.cores, batch[i].power_w);
-    for (const Told::PodUse& use : batch[i].pods)
-      if (const auto pod = pods_.find(use.serial); pod != pods_.end())
-        observer_->used(pod->second.pod.spec.uid, use.cores, options_.telemetry_period_s);
+    for (const Told::PodUse& use : batch[i].pods) observer_->used(*use.uid, use.cores, options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);
 }
@@ -144,8 +142,8 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
     seen.requested = {static_cast<double>(node.kube.requested_milli_cpu) / 1000,
                       static_cast<double>(node.kube.requested_memory_bytes)};
     seen.pods = node.pods.size();
-    for (const std::uint64_t serial : node.pods) {
-      const Running& running = pods_.at(serial);
+    for (const Running* each : node.pods) {
+      const Running& running = *each;
       if (running.pod.spec.app == pod.app) ++seen.same_app_pods;
       if (now() - running.placed < from_seconds(options_.start_window_s)) ++seen.starts;
       if (node.told && running.placed < node.told->at - from_seconds(options_.telemetry_period_s)) continue;

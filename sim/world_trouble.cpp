@@ -87,14 +87,14 @@ void World::handle_trouble(const Event& event) {
 }
 
 void World::lose_pods(std::size_t at) {
-  const std::vector<std::uint64_t> dead = nodes_[at].pods;
-  for (const std::uint64_t serial : dead) {
-    const Running& running = pods_.at(serial);
+  const std::vector<Running*> dead = nodes_[at].pods;
+  for (const Running* each : dead) {
+    const Running& running = *each;
     SimPod again = running.pod;
     again.life_s = std::max(1.0, again.life_s - seconds(now() - running.placed));
     lost_.push_back(std::move(again));
     ++figures_.lost_pods;
-    drop(serial);
+    drop(running.serial);
   }
 }
 
@@ -107,6 +107,7 @@ bool World::silent(std::size_t node) const {
 }
 
 void World::lie(std::vector<Told>& batch) {
+  if (options_.trouble.lies.empty()) return;
   const std::vector<Told> truth = batch;
   for (const Lie& each : options_.trouble.lies) {
     if (now_s() < each.from_s) continue;

@@ -27,8 +27,8 @@ void World::serve_closed(Node& node) {
   const bool runs = node.power == Power::awake;
   const double per_pod = options_.users.count / static_cast<double>(serving_);
   double others = node.spec.blocked_cores, pods = 0;
-  for (const std::uint64_t serial : node.pods) {
-    const Running& running = pods_.at(serial);
+  for (const Running* each : node.pods) {
+    const Running& running = *each;
     if (running.pod.serves_users)
       ++pods;
     else
@@ -43,8 +43,8 @@ void World::serve_closed(Node& node) {
     const double wanted = others + pods * rate * options_.users.work_core_s;
     stretch += 0.3 * (stretch_of(node.spec, wanted) - stretch);
   }
-  for (const std::uint64_t serial : node.pods) {
-    Running& running = pods_.at(serial);
+  for (Running* each : node.pods) {
+    Running& running = *each;
     if (!running.pod.serves_users) continue;
     running.requests_per_s = rate;
     running.response_s = response_s;
@@ -57,8 +57,8 @@ void World::serve_open(Node& node) {
   const bool runs = node.power == Power::awake;
   const double all_per_s = options_.requests.rate(slot_);
   double wanted = node.spec.blocked_cores;
-  for (const std::uint64_t serial : node.pods) {
-    Running& running = pods_.at(serial);
+  for (Running* each : node.pods) {
+    Running& running = *each;
     if (running.pod.serves_users) {
       running.asked_per_s =
           all_per_s * running.pod.request_share / static_cast<double>(replicas_.at(running.pod.spec.app));
@@ -67,8 +67,8 @@ void World::serve_open(Node& node) {
     wanted += running.wanted_cores;
   }
   const double stretch = stretch_of(node.spec, wanted);
-  for (const std::uint64_t serial : node.pods) {
-    Running& running = pods_.at(serial);
+  for (Running* each : node.pods) {
+    Running& running = *each;
     if (!running.pod.serves_users) continue;
     Queue queue{1, 0};
     if (runs) queue = queue_of(running.asked_per_s, running.pod.work_core_s * stretch, options_.requests.room);
