@@ -12,12 +12,12 @@ Chooser::Chooser(const Contestant& contestant, const ChooserOptions& options, st
 
 Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed) {
   Chooser chooser(contestant, options, seed);
-  if (contestant.rule == Rule::decide) {
-    placement::Knowledge knowledge(options.knowledge);
-    if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
-    WATTLE_TRY(chooser.engine_,
-               LiveEngine::make({contestant.policy, {seed, chooser.options_}, contestant.gate}, std::move(knowledge)));
-  } else if (contestant.rule == Rule::baseline) {
+  placement::Knowledge knowledge(options.knowledge);
+  if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
+  LiveEngineOptions live{"kube-default", {seed, chooser.options_}, contestant.gate};
+  if (contestant.rule == Rule::decide) live.policy = contestant.policy;
+  WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
+  if (contestant.rule == Rule::baseline) {
     WATTLE_TRY(chooser.baseline_, make_baseline(contestant.policy));
   }
   return chooser;

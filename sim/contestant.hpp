@@ -50,16 +50,17 @@ class Chooser {
  public:
   static Result<Chooser> make(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed);
 
-  // What must follow the world; null: nothing.
+  // What must follow the world.
   WorldObserver* observer() { return engine_.get(); }
-  // The pod as views of it must be made, and as it must be placed.
-  placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_ ? engine_->expected(pod) : pod; }
+  // The pod as views of it must be made, and as it must be placed: the same is expected of it whoever decides, so that the
+  // rewards of all contestants are of one kind.
+  placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_->expected(pod); }
   // Absent: it fits nowhere.
   std::optional<std::size_t> choose(const World& world, const placement::ClusterView& view, const SimPod& pod);
   // Whether default scoring would never have made the last choice, however ties fall.
   bool deviates(const SimPod& pod, std::size_t node) const;
-  // Null: it is no policy of ours.
-  const LiveEngine* engine() const { return engine_.get(); }
+  // Of who is no policy of ours too: the controller in shadow mode.
+  const LiveEngine& engine() const { return *engine_; }
 
  private:
   Chooser(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed);

@@ -71,7 +71,7 @@ Result<Played> play(const Episode& episode, const Contestant& contestant, std::s
     pod.spec = chooser.expected(pod.spec);
     const placement::ClusterView view = world.view(pod.spec);
     const auto node = chooser.choose(world, view, pod);
-    if (chooser.engine() != nullptr && chooser.engine()->engine().gated()) gated += 1;
+    if (chooser.engine().engine().gated()) gated += 1;
     if (!node) {
       figures.refused += 1;
       continue;
@@ -89,7 +89,7 @@ Result<Played> play(const Episode& episode, const Contestant& contestant, std::s
   figures.waiting =
       (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
   figures.left_out = gated / std::max(1.0, static_cast<double>(episode.pods.size()));
-  if (chooser.engine() != nullptr) played.known = chooser.engine()->engine().knowledge().save(world.view({}));
+  played.known = chooser.engine().engine().knowledge().save(world.view({}));
   return played;
 }
 
