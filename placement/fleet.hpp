@@ -18,6 +18,7 @@
 
 #include "common/result.hpp"
 #include "placement/cluster_view.hpp"
+#include "placement/kube_scoring.hpp"
 #include "placement/power_curve.hpp"
 
 namespace wattle::placement {
@@ -64,6 +65,9 @@ struct Ask {
 
 // How long until the last of so many pods ends, each of that mean life and of no known age: life x (1 + 1/2 + ... + 1/pods).
 double last_ends_in_s(double mean_life_s, std::size_t pods);
+
+// As kube-scheduler's cache has it: requests in flight included.
+KubeNode kube_node(const FleetNode& node);
 
 bool fits(const FleetNode& node, const Ask& ask);
 // Watts that the pod adds, waking an empty node included.

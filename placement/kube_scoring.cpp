@@ -39,8 +39,25 @@ bool fits(const KubeNode& node, const KubePod& pod) {
 namespace {
 
 std::int64_t least_requested_score(std::int64_t requested, std::int64_t capacity) {
-  if (capacity == 0 || requested > capacity) return 0;
-  return ((capacity - requested) * kMaxNodeScore) / capacity;
+  return requested > capacity ? 0 : (capacity - requested) * kMaxNodeScore / capacity;
+}
+
+std::int64_t most_requested_score(std::int64_t requested, std::int64_t capacity) {
+  return std::min(requested, capacity) * kMaxNodeScore / capacity;
+}
+
+// Mean over the resources that the node has.
+template <class Score>
+std::int64_t mean_score(const KubeNode& node, const KubePod& pod, Score&& score) {
+  std::int64_t sum = 0, weights = 0;
+  const auto add = [&](std::int64_t requested, std::int64_t capacity) {
+    if (capacity == 0) return;
+    sum += score(requested, capacity);
+    ++weights;
+  };
+  add(node.nonzero_milli_cpu + pod.nonzero_milli_cpu(), node.allocatable_milli_cpu);
+  add(node.nonzero_memory_bytes + pod.nonzero_memory_bytes(), node.allocatable_memory_bytes);
+  return weights == 0 ? 0 : sum / weights;
 }
 
 double fraction_of(std::int64_t requested, std::int64_t capacity) {
@@ -50,16 +67,11 @@ double fraction_of(std::int64_t requested, std::int64_t capacity) {
 }  // namespace
 
 std::int64_t least_allocated(const KubeNode& node, const KubePod& pod) {
-  std::int64_t sum = 0, weights = 0;
-  if (node.allocatable_milli_cpu != 0) {
-    sum += least_requested_score(node.nonzero_milli_cpu + pod.nonzero_milli_cpu(), node.allocatable_milli_cpu);
-    ++weights;
-  }
-  if (node.allocatable_memory_bytes != 0) {
-    sum += least_requested_score(node.nonzero_memory_bytes + pod.nonzero_memory_bytes(), node.allocatable_memory_bytes);
-    ++weights;
-  }
-  return weights == 0 ? 0 : sum / weights;
+  return mean_score(node, pod, least_requested_score);
+}
+
+std::int64_t most_allocated(const KubeNode& node, const KubePod& pod) {
+  return mean_score(node, pod, most_requested_score);
 }
 
 std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod) {

@@ -1,5 +1,5 @@
 // kube_scoring: what a default kube-scheduler makes of a pod and its feasible nodes, in its own integer arithmetic.
-// Source   kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated, balanced_allocation as in 1.26
+// Source   kubernetes pkg/scheduler/framework/plugins/noderesources (least_allocated, most_allocated, balanced_allocation as in 1.26
 // to 1.35;
 //          useRequested differs between the two) and util/pod_resources.go (100m, 200 MiB for what a pod does not
 //          request)
@@ -40,6 +40,8 @@ void remove_pod(KubeNode& node, const KubePod& pod);
 bool fits(const KubeNode& node, const KubePod& pod);
 // NodeResourcesFit's score with LeastAllocated.
 std::int64_t least_allocated(const KubeNode& node, const KubePod& pod);
+// NodeResourcesFit's score with MostAllocated.
+std::int64_t most_allocated(const KubeNode& node, const KubePod& pod);
 // NodeResourcesBalancedAllocation; 0 for a pod that requests nothing (the plugin is skipped).
 std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod);
 inline std::int64_t default_score(const KubeNode& node, const KubePod& pod) {

@@ -26,17 +26,6 @@ constexpr std::array<PolicyInfo, 12> kPolicies{{
     {"random", "at random", false, false, {}},
 }};
 
-double requested_ratio(const NodeView& node, const PodSpec& pod) {
-  const auto share = [](double allocatable, double requested) {
-    return allocatable > 0 ? std::min(requested / allocatable, 1.0) : 1.0;
-  };
-  return (share(node.allocatable.cpu_cores,
-                node.requested.cpu_cores + node.in_flight_request.cpu_cores + pod.request.cpu_cores) +
-          share(node.allocatable.memory_bytes,
-                node.requested.memory_bytes + node.in_flight_request.memory_bytes + pod.request.memory_bytes)) /
-         2;
-}
-
 class HighestQ : public Policy {
  public:
   using Policy::Policy;
@@ -69,23 +58,12 @@ class Learned final : public HighestQ {
   Planner planner_{PlannerOptions{}};
 };
 
-class Allocated final : public Policy {
- public:
-  Allocated(const PolicyInfo& info, double sign) : Policy(info), sign_(sign) {}
-  void rank(const Question& question, std::span<double> values) override {
-    for (const std::size_t row : question.feasible)
-      values[row] = sign_ * requested_ratio(question.view.nodes[question.node[row]], question.pod);
-  }
-
- private:
-  double sign_;
-};
-
 // Requests are all that a view tells: a pod that requests nothing weighs nothing on its node, where the scheduler would count
 // 100m and 200 MiB.
-class KubeDefault final : public Policy {
+class KubeScored final : public Policy {
  public:
-  using Policy::Policy;
+  using Score = std::int64_t (*)(const KubeNode&, const KubePod&);
+  KubeScored(const PolicyInfo& info, Score score) : Policy(info), score_(score) {}
   void rank(const Question& question, std::span<double> values) override {
     const KubePod pod = counted(question.pod.request);
     for (const std::size_t row : question.feasible) {
@@ -98,7 +76,7 @@ class KubeDefault final : public Policy {
       node.allocatable_memory_bytes = size.memory_bytes;
       node.requested_milli_cpu = node.nonzero_milli_cpu = there.milli_cpu;
       node.requested_memory_bytes = node.nonzero_memory_bytes = there.memory_bytes;
-      values[row] = static_cast<double>(default_score(node, pod));
+      values[row] = static_cast<double>(score_(node, pod));
     }
   }
 
@@ -111,6 +89,8 @@ class KubeDefault final : public Policy {
     };
     return kube_pod({sane(amount.cpu_cores, 1e12), sane(amount.memory_bytes, 1e15)});
   }
+
+  Score score_;
 };
 
 class RoundRobinPolicy final : public Policy {
@@ -193,9 +173,9 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::uint64_t
   }
   if (info.name == "dqn") return std::make_unique<Learned>(info);
   if (info.explores) return std::make_unique<HighestQ>(info);
-  if (info.name == "kube-default") return std::make_unique<KubeDefault>(info);
-  if (info.name == "least-allocated") return std::make_unique<Allocated>(info, -1.0);
-  if (info.name == "most-allocated") return std::make_unique<Allocated>(info, 1.0);
+  if (info.name == "kube-default") return std::make_unique<KubeScored>(info, default_score);
+  if (info.name == "least-allocated") return std::make_unique<KubeScored>(info, least_allocated);
+  if (info.name == "most-allocated") return std::make_unique<KubeScored>(info, most_allocated);
   if (info.name == "round-robin") return std::make_unique<RoundRobinPolicy>(info);
   return std::make_unique<AtRandom>(info);
 }

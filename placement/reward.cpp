@@ -307,11 +307,4 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
   return predictions;
 }
 
-double predicted_reward(const RewardConfig& config, const ClusterView& view, std::size_t node, const PodSpec& pod,
-                        double demand_cores) {
-  std::vector<std::size_t> rows(view.nodes.size());
-  for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = row;
-  return predict(config, view, rows, pod, demand_cores)[node].value();
-}
-
 }  // namespace wattle::placement

@@ -109,12 +109,8 @@ Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
 // Idle watts of a pod's share of the node and the watts that its demand adds: what it costs there in the long run.
 double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores);
 
-// What `evaluate` will say of a placement on this node, as far as models predict it (energy; latency when it is known):
-// the prior of Q. Zero for presets that no model predicts; an expression is evaluated with the other terms 0.
-double predicted_reward(const RewardConfig& config, const ClusterView& view, std::size_t node, const PodSpec& pod,
-                        double demand_cores);
-
-// What `predicted_reward` is made of, for the rows (indices into the view's nodes) that are compared with each other.
+// What `evaluate` will say of a placement on a node, as far as models predict it (energy; latency when it is known): the prior of Q.
+// Zero for presets that no model predicts; an expression is evaluated with the other terms 0.
 struct Prediction {
   double marginal_w = 0;            // watts that the pod adds, wake not included
   double marginal_with_wake_w = 0;  // idle watts and wake energy of a sleeping node included

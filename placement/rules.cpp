@@ -33,6 +33,18 @@ double last_ends_in_s(double mean_life_s, std::size_t pods) {
   return mean_life_s * (std::log(n) + kEuler + 1 / (2 * n));
 }
 
+KubeNode kube_node(const FleetNode& node) {
+  const KubePod room = kube_pod(node.allocatable), taken = kube_pod(node.requested);
+  KubeNode out;
+  out.allocatable_milli_cpu = room.milli_cpu;
+  out.allocatable_memory_bytes = room.memory_bytes;
+  out.allocatable_pods = static_cast<std::int64_t>(node.pod_capacity);
+  out.requested_milli_cpu = out.nonzero_milli_cpu = taken.milli_cpu;
+  out.requested_memory_bytes = out.nonzero_memory_bytes = taken.memory_bytes;
+  out.pods = static_cast<std::int64_t>(node.pods);
+  return out;
+}
+
 bool fits(const FleetNode& node, const Ask& ask) {
   constexpr double kRounding = 1e-9;
   return node.open && node.pods < node.pod_capacity &&
@@ -120,16 +132,8 @@ class LeastCost : public Rule {
 class MostAllocated final : public LeastCost {
  public:
   std::string_view name() const override { return "most_allocated"; }
-  // kube-scheduler's strategy: mean requested share of CPU and memory with this pod, as whole percents.
   double cost(const Fleet& fleet, std::size_t i, const Ask& ask) override {
-    const FleetNode& node = fleet.nodes[i];
-    const auto percent = [](double requested, double capacity) {
-      return capacity > 0 ? std::floor(100 * requested / capacity) : 0.0;
-    };
-    return -std::floor(
-        (percent(node.requested.cpu_cores + ask.request.cpu_cores, node.allocatable.cpu_cores) +
-         percent(node.requested.memory_bytes + ask.request.memory_bytes, node.allocatable.memory_bytes)) /
-        2);
+    return -static_cast<double>(most_allocated(kube_node(fleet.nodes[i]), kube_pod(ask.request)));
   }
 };
 

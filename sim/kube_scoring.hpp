@@ -24,6 +24,7 @@ using placement::kube_pod;
 using placement::KubeNode;
 using placement::KubePod;
 using placement::least_allocated;
+using placement::most_allocated;
 using placement::remove_pod;
 
 inline constexpr std::int64_t kMaxExtenderPriority = 10;  // an extender's 0..10 is stretched to 0..100, then weighted

@@ -9,24 +9,13 @@ namespace wattle::sim {
 
 namespace {
 
-std::int64_t most_requested(std::int64_t requested, std::int64_t capacity) {
-  if (capacity == 0) return 0;
-  return std::min(requested, capacity) * kMaxNodeScore / capacity;
-}
-
 class MostAllocated final : public Baseline {
  public:
   std::string_view name() const override { return "most_allocated"; }
   std::vector<double> score(const Sight& sight) override {
     const KubePod pod = kube_pod(sight.pod.request);
     std::vector<double> scores(sight.nodes.size(), 0);
-    for (const std::size_t i : sight.feasible) {
-      const KubeNode& node = sight.nodes[i];
-      scores[i] = static_cast<double>(
-          (most_requested(node.nonzero_milli_cpu + pod.nonzero_milli_cpu(), node.allocatable_milli_cpu) +
-           most_requested(node.nonzero_memory_bytes + pod.nonzero_memory_bytes(), node.allocatable_memory_bytes)) /
-          2);
-    }
+    for (const std::size_t i : sight.feasible) scores[i] = static_cast<double>(most_allocated(sight.nodes[i], pod));
     return scores;
   }
 };

@@ -12,18 +12,6 @@ namespace wattle::sim::x8 {
 
 namespace {
 
-KubeNode kube_node(const placement::FleetNode& node) {
-  const KubePod room = kube_pod(node.allocatable), taken = kube_pod(node.requested);
-  KubeNode out;
-  out.allocatable_milli_cpu = room.milli_cpu;
-  out.allocatable_memory_bytes = room.memory_bytes;
-  out.allocatable_pods = static_cast<std::int64_t>(node.pod_capacity);
-  out.requested_milli_cpu = out.nonzero_milli_cpu = taken.milli_cpu;  // every pod of X8 asks for both
-  out.requested_memory_bytes = out.nonzero_memory_bytes = taken.memory_bytes;
-  out.pods = static_cast<std::int64_t>(node.pods);
-  return out;
-}
-
 // A network that is wrong on purpose, or bolder.
 class Scaled final : public models::QNetwork {
  public:
@@ -46,7 +34,7 @@ class KubeDefault final : public placement::Rule {
   std::string_view name() const override { return "kube_default"; }
   std::optional<std::size_t> choose(const placement::Fleet& fleet, const placement::Ask& ask) override {
     nodes_.clear();
-    for (const placement::FleetNode& node : fleet.nodes) nodes_.push_back(kube_node(node));
+    for (const placement::FleetNode& node : fleet.nodes) nodes_.push_back(placement::kube_node(node));
     return select_node(nodes_, kube_pod(ask.request), {}, 0, random_);
   }
 

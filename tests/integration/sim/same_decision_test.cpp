@@ -78,6 +78,29 @@ struct BothTold : DeciderRig {
     decider->expire();
   }
 
+  // Every decision says what the two best nodes' values are made of.
+  static void explained(const LoggedDecision& entry) {
+    const auto& candidates = entry.decision.candidates;
+    const auto feasible =
+        std::count_if(candidates.begin(), candidates.end(), [](const auto& c) { return c.masked.empty(); });
+    REQUIRE(entry.winner_terms.has_value() == (feasible > 0));
+    REQUIRE(entry.runner_up_terms.has_value() == (feasible > 1));
+    const auto adds_up = [&](const std::string& node, const Contributions& terms) {
+      const auto found =
+          std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return c.node == node; });
+      REQUIRE(found != candidates.end());
+      CHECK(terms.energy + terms.latency + terms.residual == doctest::Approx(found->q));
+    };
+    if (entry.winner_terms) adds_up(entry.winner, *entry.winner_terms);
+    if (entry.runner_up_terms) adds_up(entry.runner_up, *entry.runner_up_terms);
+    if (!entry.winner_terms) return;
+    REQUIRE(entry.features.has_value());
+    CHECK(entry.features->runner_up.has_value() == entry.runner_up_terms.has_value());
+    if (entry.decision.explored || entry.decision.advice.empty()) return;
+    CHECK(entry.winner == entry.decision.advice);
+    if (entry.runner_up_terms) CHECK(entry.winner_terms->policy_value >= entry.runner_up_terms->policy_value);
+  }
+
   double unit() { return std::uniform_real_distribution<double>(0, 1)(dice); }
 
   void decide_one() {
@@ -111,6 +134,7 @@ struct BothTold : DeciderRig {
     record.decide_us = entry->decision.decide_us;
     REQUIRE(wire::encode(record) == wire::encode(entry->decision));
     CHECK(live.scores == simulated.scores);
+    explained(*entry);
     ++decided;
     if (!simulated.top) ++neutral;
     if (engine->engine().gated()) ++gated;

@@ -9,7 +9,6 @@
 
 #include "placement/board.hpp"
 #include "placement/decide.hpp"
-#include "placement/explain.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -289,24 +288,6 @@ TEST_CASE("a bound pod is advised where it is, and contradicting limits are told
   CHECK(advice.scores == std::vector<std::int64_t>{0, 0, 10});
   REQUIRE(advice.record.problems.size() == 1);
   CHECK(advice.record.problems[0].find("soft") != std::string::npos);
-}
-
-TEST_CASE("an explanation's terms add up to Q for the winner and the runner-up") {
-  const ClusterView view = fleet(4);
-  const testing::MixtureNetwork network;
-  std::mt19937_64 random(7);
-  const Advice advice = advise(view, small_pod(), names_of(view), random, "dqn", {}, &network);
-  const Explanation why = explain(advice, view, small_pod(), RewardConfig{});
-  REQUIRE(why.winner.has_value());
-  REQUIRE(why.runner_up.has_value());
-  CHECK(why.winner->node == advice.record.advice);
-  for (const NodeExplanation& node : {*why.winner, *why.runner_up}) {
-    double sum = 0;
-    for (const auto& [name, value] : node.terms) sum += value;
-    CHECK(sum == doctest::Approx(node.q));
-    CHECK(node.features.size() == models::kNodeFeatures);
-  }
-  CHECK(why.runner_up->q <= why.winner->q);
 }
 
 TEST_CASE("the board has ascending classes, each with one winner among the feasible nodes") {

@@ -167,7 +167,8 @@ TEST_CASE("the energy of an average placement is worth nothing") {
   CHECK(evaluate(config, outcome).terms.at("energy") == 0);
   CHECK(outcome.before.workers == 3);
   CHECK_FALSE(outcome.was_infeasible);
-  CHECK(predicted_reward(config, view, 0, testing::small_pod(), 0.1) == doctest::Approx(0));
+  CHECK(predict(config, view, std::vector<std::size_t>{0, 1, 2}, testing::small_pod(), 0.1)[0].value() ==
+        doctest::Approx(0));
 }
 
 TEST_CASE("preset names are read back, unknown ones are refused with the list") {
