@@ -28,8 +28,9 @@ add_library(wattle_options INTERFACE)
 target_include_directories(wattle_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(wattle_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
 target_compile_definitions(wattle_options INTERFACE WATTLE_VERSION="${PROJECT_VERSION}")
-if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(wattle_options INTERFACE -Wno-subobject-linkage)  # it takes files that are compiled together for headers
+# Files that are compiled together are taken for headers (g++), and their names for ones that are meant (clang); dev and clang compile each alone.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(wattle_options INTERFACE $<IF:$<CXX_COMPILER_ID:GNU>,-Wno-subobject-linkage,-Wno-shadow>)
 endif()
 if(WATTLE_WERROR)
   target_compile_options(wattle_options INTERFACE -Werror)
