@@ -8,6 +8,8 @@ namespace wattle::placement {
 namespace {
 constexpr std::size_t kForecastExpectations = 9;
 constexpr std::size_t kMaxBuckets = 100'000;
+// A plan for more than comes opens servers for nothing: chosen by playing fills on training fleets (docs/learning.md).
+constexpr double kGoesOn = 0.5;
 bool usable(double value) { return std::isfinite(value) && value >= 0; }
 }  // namespace
 
@@ -61,7 +63,7 @@ std::vector<double> RequestForecast::expected_cores(double capacity_cores) const
     const Bucket all = sum();
     const double growth_cores = all.came_cores - all.went_cores;
     for (std::size_t i = 0; i < kForecastExpectations; ++i)
-      add(now_cores_ + growth_cores * (0.5 + static_cast<double>(i) / (kForecastExpectations - 1)));
+      add(now_cores_ + kGoesOn * growth_cores * static_cast<double>(i) / (kForecastExpectations - 1));
     return expected;
   }
   std::vector<double> means;

@@ -1,8 +1,8 @@
 // forecast: how many cores will be requested, from how many were.
 // Model    time is cut into buckets, each with its mean of the requested cores and what came and went. Pods stay when less
 //          than a tenth of what came over the window went again. Where they come and go, the cores requested in the long
-//          run are as likely any of the window's means. Where they stay, the growth goes on as long as it was looked
-//          at: what is there now, and half to one and a half times what came on balance over the window
+//          run are as likely any of the window's means. Where they stay, growth may end at any time: what is
+//          there now, and none to half of what came on balance over the window
 // Unknown  before `least_buckets` are full nothing is said: no expectation, and pods come and go
 // Units    cores, seconds of any clock that does not jump
 // Errors   none; values that are not finite or negative are not taken
