@@ -31,7 +31,7 @@ constexpr std::array<Column, 18> kColumns{{
     {"aftermath_w", "watts afterwards", &EpisodeFigures::aftermath_w, 1, true},
 }};
 
-constexpr std::size_t kQuickSeeds = 3, kQuickPlacements = 90;
+constexpr std::size_t kQuickSeeds = 2, kQuickPlacements = 60;
 
 bool wanted(const Options& options, const Trial& trial) {
   if (!options.trials.empty())
