@@ -123,25 +123,33 @@ std::string neutral_reason(const Advice& advice, const Rows& rows) {
 void record_candidates(Advice& advice, const Rows& rows, const std::vector<Prediction>& predictions,
                        const std::vector<double>& residual, const std::vector<std::int64_t>& scores) {
   advice.scores.assign(advice.candidates.size(), 0);
-  advice.record.candidates.reserve(advice.candidates.size());
+  advice.record.candidates.reserve(rows.node.size() + kUnknownRecorded);
+  std::size_t unknown = 0, recorded_rows = 0;
   for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
-    wire::Candidate entry;
-    entry.node = advice.candidates[i];
     const std::size_t row = advice.row_of[i];
-    if (row == kNoRow) {
+    const bool known = row != kNoRow;
+    if (known && rows.masked[row].empty() && !scores.empty()) advice.scores[i] = scores[row];
+    // Rows are numbered as their nodes come first.
+    if (known ? row < recorded_rows : ++unknown > kUnknownRecorded) continue;
+    recorded_rows += known ? 1 : 0;
+    advice.recorded.push_back(row);
+    wire::Candidate& entry = advice.record.candidates.emplace_back();
+    entry.node = advice.candidates[i];
+    if (!known) {
       entry.masked = "unknown node";
-    } else {
-      entry.masked = rows.masked[row];
-      entry.marginal_w = predictions[row].marginal_with_wake_w;
-      if (entry.masked.empty()) {
-        entry.prior = static_cast<double>(advice.observation.prior[row]);
-        entry.residual = residual[row];
-        entry.q = entry.prior + entry.residual;
-        entry.score = advice.scores[i] = scores[row];
-      }
+      continue;
     }
-    advice.record.candidates.push_back(std::move(entry));
+    entry.masked = rows.masked[row];
+    entry.marginal_w = predictions[row].marginal_with_wake_w;
+    if (!entry.masked.empty()) continue;
+    entry.prior = static_cast<double>(advice.observation.prior[row]);
+    entry.residual = residual[row];
+    entry.q = entry.prior + entry.residual;
+    entry.score = advice.scores[i];
   }
+  if (unknown > kUnknownRecorded)
+    advice.record.problems.push_back(std::to_string(unknown) + " candidates are no known nodes: the first " +
+                                     std::to_string(kUnknownRecorded) + " are named");
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ namespace wattle::placement {
 
 // Who is behind so many others is not chosen for being ranked, and each score costs kube-scheduler some microseconds.
 inline constexpr std::size_t kRanked = 100;
+// A record names each known node once, and so many of those that nobody knows; of the rest it says how many.
+inline constexpr std::size_t kUnknownRecorded = 32;
 
 // Who decides, and from what it knows.
 struct Mind {
@@ -55,6 +57,7 @@ struct Advice {
   std::vector<Prediction> predictions;  // by row: what the prior is made of
   double max_abs_residual = 0;          // that the network said of a feasible row; infinite: it said what is no number
   wire::Decision record;                // without id, wall_ns, mode, model_step, decide_us
+  std::vector<std::size_t> recorded;    // the row of each of the record's candidates, or npos
 };
 
 // Latency limits that are no times go, and a soft one above the hard one: a hard limit is never loosened. Says what went.

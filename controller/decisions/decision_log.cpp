@@ -14,10 +14,11 @@ NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
   return features;
 }
 
-Contributions contributions(const placement::Advice& advice, const wire::Decision& decision, std::size_t candidate) {
-  const std::size_t row = advice.row_of[candidate];
+// `at` counts in the record's candidates.
+Contributions contributions(const placement::Advice& advice, const wire::Decision& decision, std::size_t at) {
+  const std::size_t row = advice.recorded[at];
   const placement::Prediction& predicted = advice.predictions[row];
-  const wire::Candidate& entry = decision.candidates[candidate];
+  const wire::Candidate& entry = decision.candidates[at];
   // Where there is a plan, it judges energy in place of the models.
   return {entry.prior - predicted.latency, predicted.latency, entry.residual, advice.values[row], std::nullopt};
 }
@@ -26,30 +27,34 @@ Contributions contributions(const placement::Advice& advice, const wire::Decisio
 
 LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision) {
   LoggedDecision entry;
-  const auto value = [&](std::size_t candidate) { return advice.values[advice.row_of[candidate]]; };
   // The best of the policy's values that is not `except`.
   const auto best_but = [&](std::optional<std::size_t> except) {
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < decision.candidates.size(); ++i) {
-      if (!decision.candidates[i].masked.empty() || (except && advice.row_of[i] == advice.row_of[*except])) continue;
-      if (!found || value(i) > value(*found)) found = i;
+      if (!decision.candidates[i].masked.empty() || i == except) continue;
+      if (!found || advice.values[advice.recorded[i]] > advice.values[advice.recorded[*found]]) found = i;
     }
     return found;
   };
-  // Who was drawn among equals is the best; who was explored is not.
-  const std::optional<std::size_t> best = !advice.top || decision.explored ? best_but({}) : advice.top;
+  std::optional<std::size_t> best;
+  if (advice.top && !decision.explored) {  // who was drawn among equals is the best; who was explored is not
+    const auto at = std::find(advice.recorded.begin(), advice.recorded.end(), advice.row_of[*advice.top]);
+    best = static_cast<std::size_t>(at - advice.recorded.begin());
+  } else {
+    best = best_but({});
+  }
   const std::optional<std::size_t> second = best ? best_but(best) : std::nullopt;
   if (best) {
     entry.winner = decision.candidates[*best].node;
     entry.features.emplace();
-    entry.features->winner = row_of(advice.observation, advice.row_of[*best]);
+    entry.features->winner = row_of(advice.observation, advice.recorded[*best]);
     entry.winner_terms = contributions(advice, decision, *best);
     entry.features->pod = advice.observation.pod;
   }
   if (second) {
     entry.runner_up_terms = contributions(advice, decision, *second);
     entry.runner_up = decision.candidates[*second].node;
-    entry.features->runner_up = row_of(advice.observation, advice.row_of[*second]);
+    entry.features->runner_up = row_of(advice.observation, advice.recorded[*second]);
   }
   entry.decision = std::move(decision);
   return entry;

@@ -34,6 +34,27 @@ ClusterView fleet(std::size_t count) {
   return view;
 }
 
+TEST_CASE("names that nobody knows, and names given twice, are answered and not recorded one by one") {
+  const ClusterView view = random_view(7, 4);
+  std::vector<std::string> candidates;
+  for (int i = 0; i < 5000; ++i) candidates.push_back("stranger-" + std::to_string(i));
+  const std::vector<std::string> known = names_of(view);
+  for (int i = 0; i < 3; ++i) candidates.insert(candidates.end(), known.begin(), known.end());
+  const auto policy = make_policy("greedy", 1).value();
+  std::mt19937_64 random(1);
+  const Advice advice = decide(view, small_pod(), candidates, {*policy}, {}, 1, random);
+  REQUIRE(advice.scores.size() == candidates.size());
+  CHECK(advice.record.candidates.size() == kUnknownRecorded + known.size());
+  CHECK(advice.recorded.size() == advice.record.candidates.size());
+  REQUIRE(advice.record.problems.size() == 1);
+  CHECK(advice.record.problems[0] == "5000 candidates are no known nodes: the first 32 are named");
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const wire::Candidate& entry = advice.record.candidates[kUnknownRecorded + i];
+    CHECK(entry.node == known[i]);
+    for (std::size_t time = 0; time < 3; ++time) CHECK(advice.scores[5000 + time * known.size() + i] == entry.score);
+  }
+}
+
 TEST_CASE("a masked node never gets a score while unknown ones get 0, under every policy") {
   CHECK(rc::check([] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
