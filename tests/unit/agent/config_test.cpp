@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "agent/incarnation.hpp"
+#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -204,4 +205,12 @@ TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS
     CAPTURE(wrong);
     CHECK_FALSE(config(wrong));
   }
+}
+
+TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
+  const auto config = load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/agent-0.1.yaml");
+  REQUIRE_MESSAGE(config, config.error().message());
+  CHECK(config->node == "worker-1");
+  CHECK(config->probes.size() == 3);
+  CHECK(config->estimate.curve.size() == 3);
 }

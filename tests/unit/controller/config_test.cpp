@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/places.hpp"
+
 using namespace wattle;
 using namespace wattle::controller;
 
@@ -150,4 +152,12 @@ TEST_CASE("an API server is followed where one is named, and only then outside a
     CAPTURE(wrong);
     CHECK_FALSE(parse_config(keys + "kubernetes: {" + wrong + "}\n", "test"));
   }
+}
+
+TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
+  const auto config = load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/controller-0.1.yaml");
+  REQUIRE_MESSAGE(config, config.error().message());
+  CHECK(config->policy == "dqn");
+  CHECK(config->enrol.review.accounts == std::vector<std::string>{"wattle-agent/wattle-agent"});
+  CHECK(config->learn.n_step == 10);
 }

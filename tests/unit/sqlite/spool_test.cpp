@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "common/wire/codec.hpp"
+#include "tests/places.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
@@ -155,6 +156,25 @@ TEST_CASE("what was lost at the end of an incarnation is told before the next on
   CHECK(rig.spool->gaps_before(3, {1, 10}).size() == 1);  // of the second's beginning
   REQUIRE(rig.spool->ack({2, 500}));
   CHECK(rig.spool->gaps_before(3, {}).empty());
+}
+
+TEST_CASE("a spool of release 0.1 is taken over: its records, its gap and where it is") {
+  Rig rig;
+  rig.spool.reset();
+  std::filesystem::remove(rig.options.path);
+  std::ifstream kept(wattle::tests::source_dir() + "/tests/fixtures/kept/spool-1.sql");
+  const std::string sql((std::istreambuf_iterator<char>(kept)), {});
+  REQUIRE(!sql.empty());
+  sqlite3* file = nullptr;
+  REQUIRE(sqlite3_open(rig.options.path.c_str(), &file) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(file, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(file);
+  rig.open();
+  CHECK(rig.spool->size() == 3);
+  CHECK(seqs(rig.spool->peek_after({1, 2}, 9)) == Seqs{3});
+  CHECK(seqs(rig.spool->peek_after({1, 3}, 9)) == Seqs{1, 2});
+  CHECK(rig.spool->gaps_before(2, {1, 3}) == std::vector<RecordGap>{{1, 4, 10}});
+  CHECK(rig.spool->last() == RecordMark{2, 2});
 }
 
 TEST_CASE("records of any size fill the bound without leaving the file larger than it") {
