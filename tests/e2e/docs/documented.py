@@ -46,7 +46,7 @@ def blocks_below(page: str, heading: str) -> list[Block]:
 
 
 class Walk:
-    """One way through a page. `files`: a yaml block by words in it -> where it goes. `without`: words in an sh block -> why it is not run.
+    """One way through pages. `files`: a yaml block by words in it -> where it goes. `without`: words in an sh block -> why it is not run.
     `instead`: a line -> (what is run in its place, why). `again`: words in an sh block that only looks -> for how many seconds it is typed again
     until it succeeds, as a reader would who sees that something is not there yet."""
 
@@ -56,8 +56,9 @@ class Walk:
         self.used = set()
         self.ran = 0
 
-    def __call__(self, heading):
-        """Gives what the blocks printed, one after another."""
+    def __call__(self, heading, page=None):
+        """Gives what the blocks printed, one after another. `page`: goes on there."""
+        self.page = page or self.page
         return [self.take(block) for block in blocks_below(self.page, heading)]
 
     def rule(self, rules, text):

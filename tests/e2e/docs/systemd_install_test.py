@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/operations.md, "On systemd hosts", as its reader types it: from the first command to the first explained decision, on one host that is
+"""docs/how-to/install-debian.md, as its reader types it: from the first command to the first explained decision, on one host that is
 worker and control plane, beside a real API server and kube-scheduler with k8s/default-scheduler/scheduler.yaml.
 
 The host is this machine's root with an overlay, in a network of its own (private_root.py); PID 1 is no systemd, so that hand_systemctl.py
@@ -26,7 +26,7 @@ from house import SKIPPED, HouseError, wait_until  # noqa: E402
 from private_root import Impossible, Root, enter  # noqa: E402
 
 PATIENCE = 240
-PAGE = "docs/operations.md"
+PAGE = "docs/how-to/install-debian.md"
 HOME = "/home/reader"
 
 
@@ -66,7 +66,7 @@ def run(folder, binaries, programs):
         walk = Walk(PAGE, host.run, host.write, files={"server: tcp://controller.example": "~/.config/wattle/cli.yaml"},
                     again={"wattle nodes": PATIENCE})  # the controller sees a changed allow list within a second or two
         try:
-            walk("On systemd hosts")
+            walk("Install on Debian hosts")
             claims.check(f"every command of the page was run and succeeded ({walk.finish()} blocks)", True)
             start_scheduler(host, plane, programs)
             code, said = host.run("wattle doctor --pre --scheduler /etc/kubernetes/wattle/scheduler.yaml")
