@@ -1,6 +1,7 @@
 """documented: runs what a page of docs/ tells its reader to type, from the page itself.
 
 Source   fenced blocks below a heading: `sh` is run as it stands, by a shell that ends at the first failure; `yaml` is written to a file
+         `text` is looked at, not typed
 Rules    what cannot be run here is named with the reason, and so is what stands in for a line; a rule that matches nothing is an error,
          and so is a block of another kind: nothing on the page is passed over without a word
 Errors   Undocumented: page and rules do not fit together; Failed: a command, with its line on the page and what it said
@@ -71,6 +72,8 @@ class Walk:
         reason = self.rule(self.without, block.text)
         if reason:
             print(f"     {at}: not run: {reason}", flush=True)
+            return ""
+        if block.kind == "text":
             return ""
         if block.kind == "yaml":
             path = self.rule(self.files, block.text)

@@ -29,7 +29,7 @@ from private_root import Impossible, Root, enter  # noqa: E402
 
 PATIENCE = 300
 PAGE, HOME = "docs/how-to/install-kubernetes.md", "/home/reader"
-UPGRADE, REMOVE = "docs/how-to/upgrade.md", "docs/how-to/remove.md"
+MOVE, UPGRADE, REMOVE = "docs/how-to/move-deployments.md", "docs/how-to/upgrade.md", "docs/how-to/remove.md"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
 ALIKE = {"buildah build": "tests/e2e/images builds and runs the images"}
 FORWARD = {"port-forward svc/wattle-controller": (":", "without a kubelet nothing is forwarded, and the controller is on this very network")}
@@ -151,6 +151,9 @@ def follow(claims, desk, plane, kubelet, way, version):
     check_installed(claims, plane, kubelet, version, way)
     for port in (8050, 9460, 9462):
         claims.check(f"metrics on {port} are for who has the token", metrics(desk, plane, port) == ("401", "200"), metrics(desk, plane, port))
+    code, said = desk.run("kubectl create deployment web --image=registry.k8s.io/pause:3.10")
+    claims.check("there is a Deployment to move", code == 0, said)
+    walk("Move Deployments to it", MOVE)
     go_on(claims, desk, plane, walk, way)
     claims.check(f"every command was run and succeeded, {walk.finish()} blocks", True)
 
