@@ -1,5 +1,5 @@
 // config: what an agent is told by its configuration file.
-// Source   a strict YAML file (docs/operations.md shows one); every key has a default but the controller's
+// Source   a strict YAML file (docs/reference/configuration.md has every key); every key has a default but the controller's
 // Errors   malformed, all mistakes at once, each with file, line, key and mend
 // Threads  values
 #pragma once

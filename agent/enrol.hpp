@@ -1,5 +1,5 @@
 // enrol: has this agent's key allowed by the controller, over HTTPS, with a token from a file.
-// Source   docs/api.md, "Enrolment"; the token is read anew at each try, so that a projected one may be renewed
+// Source   docs/reference/api.md, "Enrolment"; the token is read anew at each try, so that a projected one may be renewed
 // Gives    the controller's public keys, written to `server_key_file`
 // Errors   not_found and denied (token, authority), unavailable and timeout (nobody answers), denied and conflict (the controller refuses,
 //          with its mend); an Enroller logs them, once a minute each, and tries again: after 1 s, then up to half a minute

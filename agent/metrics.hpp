@@ -1,4 +1,4 @@
-// metrics: the agent's page for Prometheus (docs/metrics.md lists every name).
+// metrics: the agent's page for Prometheus (docs/reference/metrics.md lists every name).
 // Source   the sampler's samples; what a record tells as a difference is summed up here, since Prometheus wants counters
 // Gives    text exposition format 0.0.4, base units (joules, seconds, bytes)
 // Secrets  energy readings at short distances tell what a processor computes (CVE-2020-8694), so energy on the page moves

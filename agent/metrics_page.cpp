@@ -1,4 +1,4 @@
-// The families of the agent's page, in its order. docs/metrics.md lists the same names; a test holds both together.
+// The families of the agent's page, in its order. docs/reference/metrics.md lists the same names; a test holds both together.
 #include <array>
 
 #include "agent/metrics.hpp"

@@ -1,4 +1,4 @@
-// render: samples as text for `wattle-agent sample` and `doctor`. docs/operations.md lists the columns.
+// render: samples as text for `wattle-agent sample` and `doctor`. docs/reference/agent-output.md lists the columns.
 // Gives    one JSON object a line, or CSV with one row for the node and one for each domain, socket, workload and probe;
 //          absent is left out, or an empty cell
 // Units    in every key; "raw" holds the kernel's cumulative counters

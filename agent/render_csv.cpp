@@ -9,7 +9,7 @@
 namespace wattle::agent {
 
 namespace {
-// In the order of the header. Readers may count on it: new ones come last, and docs/operations.md lists them all.
+// In the order of the header. Readers may count on it: new ones come last, and docs/reference/agent-output.md lists them all.
 constexpr std::array kColumns = std::to_array<std::string_view>({"node_name",
                                                                  "seq",
                                                                  "wall_ns",

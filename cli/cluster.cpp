@@ -56,7 +56,8 @@ tl::unexpected<Error> refused(const std::string& what, const kube::Reply& reply)
                     : reply.status == 404                      ? Errc::not_found
                     : reply.status == 409                      ? Errc::conflict
                                                                : Errc::unavailable;
-  return fail(code, what, message_of(reply), code == Errc::denied ? "see docs/operations.md for the permissions" : "");
+  return fail(code, what, message_of(reply),
+              code == Errc::denied ? "see docs/reference/kubernetes.md for the permissions" : "");
 }
 
 Result<Json> parsed(const std::string& what, const kube::Reply& reply) {

@@ -1,5 +1,5 @@
 // controller: the reading commands' way to the controller's ask socket.
-// Source   wire::Query over CURVE (common/transport/ask_client); documents of docs/api.md
+// Source   wire::Query over CURVE (common/transport/ask_client); documents of docs/reference/api.md
 // Errors   denied (key refused), unavailable and timeout (nobody answers), malformed (the controller refuses the
 //          question, or its answer is no JSON object)
 // Threads  single owner

@@ -1,6 +1,6 @@
 // fleet: what is seen only of all nodes together: agents that are missing, versions that differ,
 // clocks that are off, sources that many lack.
-// Source   the documents doctor, nodes and status of docs/api.md; names of a cluster's nodes, where somebody asked for them
+// Source   the documents doctor, nodes and status of docs/reference/api.md; names of a cluster's nodes, where somebody asked for them
 // Threads  pure
 #pragma once
 

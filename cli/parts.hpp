@@ -1,5 +1,5 @@
 // parts: pieces that several commands show alike.
-// Source   objects of docs/api.md
+// Source   objects of docs/reference/api.md
 // Errors   none: what is absent is "-"
 // Threads  any
 #pragma once

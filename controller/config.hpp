@@ -1,5 +1,5 @@
 // config: what a controller is told by its configuration file.
-// Source   a strict YAML file (docs/operations.md shows one); every key has a default but the two key files
+// Source   a strict YAML file (docs/reference/configuration.md has every key); every key has a default but the two key files
 // Units    in names; times are "250ms", "10s", "2m"
 // Errors   malformed, all mistakes at once, each with file, line, key and mend
 // Threads  values
@@ -66,7 +66,7 @@ struct EnrolConfig {
 
 struct ControllerConfig {
   ModeSetting mode;
-  // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/learning.md, Never
+  // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/reference/contest.md, Never
   // below the planner); a configuration file that says nothing says true.
   bool prove_first = false;
   std::string data_dir = "/var/lib/wattle-controller";

@@ -1,4 +1,4 @@
-// limits: how much of the loop's time and of memory a peer may take; docs/fairness.md has the same for readers.
+// limits: how much of the loop's time and of memory a peer may take; docs/reference/fairness.md has the same for readers.
 // Threads  values
 #pragma once
 

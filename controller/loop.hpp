@@ -1,6 +1,6 @@
 // loop: the one thread that owns sockets, state and decisions.
 // Turns    asks before all, between any two other things that are done; then telemetry for a slice of time, one query, calls of
-//          HTTP. Who used least of late is next, within bounds for each peer (loop_turns.cpp, docs/fairness.md)
+//          HTTP. Who used least of late is next, within bounds for each peer (loop_turns.cpp, docs/reference/fairness.md)
 // Rules    common/transport/rights.hpp says who may ask, query and confirm; the allow list is read again when its file
 //          changes, each second until that succeeds: who is not on it any more loses session and feed at once
 // Errors   a peer that makes no sense, or may not, is refused, counted and logged once a minute; the loop goes on

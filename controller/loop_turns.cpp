@@ -1,4 +1,4 @@
-// Whose message is looked at next, and for how long: docs/fairness.md.
+// Whose message is looked at next, and for how long: docs/reference/fairness.md.
 #include <algorithm>
 #include <utility>
 

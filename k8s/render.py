@@ -25,7 +25,7 @@ ORDER = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Ro
 KUBE = "v1.35.4"  # of the cluster that the base is rendered for; kustomize cannot ask one
 HEAD = "# Made by k8s/render.py from k8s/chart: change the chart, or an overlay of your own.\n"
 KUSTOMIZATION = HEAD + """\
-# kubectl apply -k k8s/base      (docs/operations.md, "On Kubernetes")
+# kubectl apply -k k8s/base      (docs/how-to/install-kubernetes.md)
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:

@@ -1,4 +1,4 @@
-// expression: an operator's own reward, a formula of the terms of `weighted` (docs/rewards.md), their weights left out.
+// expression: an operator's own reward, a formula of the terms of `weighted` (docs/reference/rewards.md), their weights left out.
 // Language muParser's: numbers, + - * / ^, comparisons, && ||, ?:, min max sum avg abs sqrt exp ln tanh and the like; no
 //          assignment. Compiled once, when it is set
 // Bounds   kMaxFormulaLength characters; a value beyond +-kFormulaLimit is cut to it
@@ -19,7 +19,7 @@ namespace wattle::placement {
 
 struct FormulaTerm {
   std::string_view name;
-  double low = 0, high = 0;  // docs/rewards.md
+  double low = 0, high = 0;  // docs/reference/rewards.md
 };
 inline constexpr std::array<FormulaTerm, 7> kFormulaTerms{{
     {"energy", -10, 10},

@@ -1,4 +1,4 @@
-// features: a cluster view and a pod as the network's numbers. docs/features.md lists each with unit, range, source.
+// features: a cluster view and a pod as the network's numbers. docs/reference/features.md lists each with unit, range, source.
 // Shapes   models::Observation
 // Threads  pure functions
 #pragma once

@@ -1,4 +1,4 @@
-// reward: the presets of the field exactly as published or repaired, and `weighted`. docs/rewards.md has the formulas.
+// reward: the presets of the field exactly as published or repaired, and `weighted`. docs/reference/rewards.md has the formulas.
 #include "placement/reward.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// reward: from a raw outcome to a number, so that new weights relabel old experience. docs/rewards.md has every
+// reward: from a raw outcome to a number, so that new weights relabel old experience. docs/reference/rewards.md has every
 // formula.
 // Presets  ee, lb, lc, el-rl, drs, power of the field; weighted and expression are ours
 // Units    in names; rewards are dimensionless
@@ -27,7 +27,7 @@ enum class LoadKind { pods, cpu, memory, disk };
 std::string_view to_string(LoadKind kind);
 Result<LoadKind> parse_load_kind(std::string_view text);
 
-// Weights of `weighted`, 0..100 each. Names as in configuration and docs/rewards.md.
+// Weights of `weighted`, 0..100 each. Names as in configuration and docs/reference/rewards.md.
 struct RewardWeights {
   double energy = 1.0;
   double latency = 1.0;
@@ -88,10 +88,10 @@ struct RawOutcome {
   double deviations_pct = 0;         // of all workers after the settle window
   std::optional<double> latency_ms;  // of the chosen node to the pod's target
   std::optional<double> latency_soft_ms, latency_hard_ms;
-  std::optional<double> marginal_w;      // measured minus predicted-without-this-pod, wake idle watts included
-  double expected_marginal_w = 0;        // what an average node would have added: the b(pod) of docs/rewards.md
-  double expected_life_s = 3600;         // remaining, predicted
-  std::optional<double> mean_power_w;    // of the chosen node over the window
+  std::optional<double> marginal_w;    // measured minus predicted-without-this-pod, wake idle watts included
+  double expected_marginal_w = 0;      // what an average node would have added: the b(pod) of docs/reference/rewards.md
+  double expected_life_s = 3600;       // remaining, predicted
+  std::optional<double> mean_power_w;  // of the chosen node over the window
   std::optional<double> cpu_some_ratio;  // PSI of the chosen node after the window
   bool failed = false;                   // the pod could not run there
   bool was_infeasible = false;           // the choice did not fit
@@ -124,7 +124,7 @@ struct Prediction {
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
                                 const PodSpec& pod, double demand_cores);
 
-// 1 up to the soft limit, falling to 0 at the hard one, -1 beyond; docs/rewards.md says what a missing one means.
+// 1 up to the soft limit, falling to 0 at the hard one, -1 beyond; docs/reference/rewards.md says what a missing one means.
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms);
 
 // The terms of the prior, weights included.

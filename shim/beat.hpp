@@ -1,6 +1,6 @@
 // beat: tells the controller each second that this shim is here and how it fares; while the breaker is open the same message
 // is the probe that closes it.
-// Source   Query `shim` of the ask socket (docs/api.md, "What a shim tells")
+// Source   Query `shim` of the ask socket (docs/reference/api.md, "What a shim tells")
 // Errors   none: who does not answer is the breaker's business
 // Threads  start() makes one of its own, joined by the destructor; without it turn() is the caller's
 #pragma once

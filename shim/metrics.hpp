@@ -1,4 +1,4 @@
-// metrics: the shim's counters for Prometheus (docs/metrics.md lists them).
+// metrics: the shim's counters for Prometheus (docs/reference/metrics.md lists them).
 // Source   prometheus-cpp core; served by common/http
 // Units    base units: seconds
 // Threads  any

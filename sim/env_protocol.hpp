@@ -1,4 +1,4 @@
-// env_protocol: Env over JSON lines, one request and one answer a line; docs/simulator.md has both for those who write a client.
+// env_protocol: Env over JSON lines, one request and one answer a line; docs/reference/simulator.md has both for those who write a client.
 // Source   a line of text, at most kMaxRequestBytes
 // Gives    one line of JSON without its newline; numbers that are not finite never occur
 // Shapes   observation.nodes [N][kNodeFeatures], pod [kPodFeatures], context [kContextFeatures], prior [N], mask [N]

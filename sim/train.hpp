@@ -29,7 +29,7 @@ struct TrainOptions {
   placement::LearnerOptions learner;
 };
 
-// What works here (docs/learning.md): ten steps, rewards centred on what the prior alone earns on training seeds, and a
+// What works here (docs/research/does-it-learn.md): ten steps, rewards centred on what the prior alone earns on training seeds, and a
 // discount whose horizon is that many decisions.
 placement::LearnerOptions working_learner_options(const EnvOptions& env, double horizon_decisions = 100);
 

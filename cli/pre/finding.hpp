@@ -1,5 +1,5 @@
 // finding: what was found before anything is installed, of a file, a cluster or this machine.
-// Gives    objects of docs/api.md, "doctor": name, state, detail, mend
+// Gives    objects of docs/reference/api.md, "doctor": name, state, detail, mend
 // Threads  values
 #pragma once
 

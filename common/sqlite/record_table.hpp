@@ -1,5 +1,5 @@
 // record_table: the spool's file: encoded records in order, and the gaps between them.
-// Format   docs/operations.md; each body has a hash, since SQLite's pages have none once they left the log
+// Format   docs/reference/store.md and files.md; each body has a hash, since SQLite's pages have none once they left the log
 // Errors   as database.hpp
 // Threads  single owner
 #pragma once

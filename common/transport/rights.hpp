@@ -1,5 +1,5 @@
 // rights: who may send what to which of the controller's sockets, and what is counted when somebody may not.
-// Source   kRights, the one place; docs/security.md has the same table, and a test compares the two
+// Source   kRights, the one place; docs/reference/security.md has the same table, and a test compares the two
 // Errors   a Refused reason, never an exception
 // Threads  values; RefusalCounts any
 //
@@ -61,7 +61,7 @@ enum class Refused : std::uint8_t {
   unread,            // holds more that is not read yet, by us or by itself, than it may; ends the connection
   connections,       // more connections with one key than there may be; ends the oldest
   subscription,      // to a topic that there is not; after 64 messages to the feed the connection ends
-  busy,              // more waits of this peer than it has a right to (docs/fairness.md)
+  busy,              // more waits of this peer than it has a right to (docs/reference/fairness.md)
 };
 inline constexpr std::size_t kRefusedReasons = 16;
 std::string_view to_string(Refused reason);

@@ -1,4 +1,4 @@
-// fields: the order of each message's fields on the wire; the one list that encode, decode and docs/wire.md follow.
+// fields: the order of each message's fields on the wire; the one list that encode, decode and docs/reference/wire.md follow.
 // A field is only ever added at the end of its list; none is removed, moved or given another meaning.
 // Threads  pure
 #pragma once

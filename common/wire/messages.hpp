@@ -1,4 +1,4 @@
-// messages: every message kind that Wattle's processes exchange, as plain values. docs/wire.md lists them for readers.
+// messages: every message kind that Wattle's processes exchange, as plain values. docs/reference/wire.md lists them for readers.
 // Units    in every name
 // Threads  values
 #pragma once

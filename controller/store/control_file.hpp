@@ -1,6 +1,6 @@
 // control_file: who changed what the controller does, when and why; and the blocks that were measured since.
 // Promise  what add() returned from outlives a power cut; the last change holds what is in force after a restart
-// Format   docs/operations.md, "The control file"; `kControlSteps` leads from each schema version to the next
+// Format   docs/reference/files.md, "The control file"; `kControlSteps` leads from each schema version to the next
 // Bounds   kMaxChanges changes and kMaxBlocks blocks, the oldest go
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner

@@ -1,5 +1,5 @@
 // curves: what training did, for TensorBoard: return and length of episodes, rewards and their terms, loss, Q, steps a second.
-// Tags     docs/learning.md lists them
+// Tags     docs/reference/networks.md lists them
 // Episode  placements until one ends an episode (presets that end any), else every kEpisode of them
 // Errors   a file that cannot be written: told by flush()
 // Threads  single owner

@@ -1,6 +1,6 @@
 // first_network: what a controller begins with that has no checkpoint of its own: the network that comes with the programs
 // for the reward in force, another file, or none.
-// Source   learn.pretrained: auto (MODELS/PRESET.safetensors), none, or a file; docs/operations.md
+// Source   learn.pretrained: auto (MODELS/PRESET.safetensors), none, or a file; docs/reference/networks.md
 // Errors   a file that is missing, damaged or of another schema or preset is told, and learning begins with nothing
 // Threads  single owner, at start
 #pragma once

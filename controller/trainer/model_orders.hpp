@@ -1,5 +1,5 @@
 // model_orders: what an operator, or a rollback, asks of the thread that owns the networks.
-// Text     answers are JSON (docs/api.md, models)
+// Text     answers are JSON (docs/reference/api.md, models)
 // Threads  values
 #pragma once
 

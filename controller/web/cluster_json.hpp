@@ -1,4 +1,4 @@
-// cluster_json: nodes and workloads as the objects of docs/api.md.
+// cluster_json: nodes and workloads as the objects of docs/reference/api.md.
 // Threads  pure functions
 #pragma once
 

@@ -1,4 +1,4 @@
-// decision_json: decisions as the objects of docs/api.md.
+// decision_json: decisions as the objects of docs/reference/api.md.
 // Threads  pure functions
 #pragma once
 

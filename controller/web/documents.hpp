@@ -1,4 +1,4 @@
-// documents: the JSON that queries and /api/v1 answer with, as docs/api.md says.
+// documents: the JSON that queries and /api/v1 answer with, as docs/reference/api.md says.
 // Errors   malformed (argument), not_found (node, pod, document)
 // Threads  the owner of the sources
 #pragma once

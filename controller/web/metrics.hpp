@@ -1,4 +1,4 @@
-// metrics: the controller's numbers as Prometheus text; docs/metrics.md lists each.
+// metrics: the controller's numbers as Prometheus text; docs/reference/metrics.md lists each.
 // Source   the same state that documents are made from
 // Threads  the owner of the sources
 #pragma once

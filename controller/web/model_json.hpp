@@ -1,4 +1,4 @@
-// model_json: the document `models` (docs/api.md).
+// model_json: the document `models` (docs/reference/api.md).
 // Threads  pure
 #pragma once
 

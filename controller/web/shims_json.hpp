@@ -16,7 +16,7 @@ struct ShimsJudged {
 };
 ShimsJudged judge_shims(const Shims& shims, MonoTime now);
 
-// docs/api.md, status
+// docs/reference/api.md, status
 nlohmann::json asks_json(const Sources& from);
 nlohmann::json shims_json(const Sources& from);
 // [{what, why}]: what could be said of a placement, and is not.

@@ -4,7 +4,7 @@ import numpy as np
 
 from .protocol import Episode, Refused
 
-# Features are ratios, logarithms, flags and relative values, all within this (docs/features.md).
+# Features are ratios, logarithms, flags and relative values, all within this (docs/reference/features.md).
 FEATURE_LIMIT = 20.0
 PRIOR_LIMIT = 1e6
 MOST_INVALID = 100  # masked actions in a row, then the episode is truncated

@@ -144,7 +144,8 @@ Status run(SuiteArguments arguments) {
 int bench_suite(int argc, char** argv) {
   SuiteArguments arguments;
   CLI::App app{
-      "Every scenario and every rule on the same seeds (docs/simulator.md); bench x8 has X8 alone with its options",
+      "Every scenario and every rule on the same seeds (docs/reference/simulator.md); bench x8 has X8 alone with its "
+      "options",
       "wattle-sim bench"};
   app.add_flag("--quick", arguments.options.quick, "the short run: few seeds, short episodes, some of the scenarios");
   app.add_option("--seeds", arguments.options.seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();

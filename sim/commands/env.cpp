@@ -36,7 +36,8 @@ Status run(const WorldArguments& arguments) {
 int env(int argc, char** argv) {
   WorldArguments arguments;
   CLI::App app{
-      "An environment for others to train against: JSON lines on standard input and output (docs/simulator.md)",
+      "An environment for others to train against: JSON lines on standard input and output "
+      "(docs/reference/simulator.md)",
       "wattle-sim env"};
   app.add_option("--scenario", arguments.scenario, "see wattle-sim scenarios")->capture_default_str();
   app.add_option("--reward", arguments.preset, "reward preset")->capture_default_str();

@@ -119,7 +119,8 @@ constexpr std::array<X8Setting, 7> kX8Settings{
      {"X8 fill, idle nodes sleep, production knowledge", true, false, x8::Knowledge::production, 0.60, 0.68, false},
      {"X8 churn, idle nodes sleep, production knowledge", true, true, x8::Knowledge::production, 0.60, 0.68, false},
      {"X8 unknown fill, idle nodes sleep, oracle knowledge", true, false, x8::Knowledge::truth, 0.20, 0.90, false}}};
-constexpr double kX8Margin = 0.05;  // of the network with oracle knowledge, chosen on training fleets: docs/learning.md
+constexpr double kX8Margin =
+    0.05;  // of the network with oracle knowledge, chosen on training fleets: docs/research/x8-network.md
 
 bool wanted(const Options& options, const X8Setting& setting) { return !options.quick || setting.quick; }
 

@@ -70,14 +70,14 @@ def rules():
 
 
 def check_documented(spec):
-    known = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
-    table = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    known = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs/reference/alerts.md").read_text(encoding="utf-8")
     for rule in (rule for group in spec["groups"] for rule in group["rules"]):
         for metric in re.findall(r"\bwattle_\w+", rule["expr"]):
             if f"`{metric}`" not in known:
-                breach(f"{rule['alert']}: {metric} is not in docs/metrics.md")
+                breach(f"{rule['alert']}: {metric} is not in docs/reference/metrics.md")
         if f"| `{rule['alert']}` |" not in table:
-            breach(f"{rule['alert']}: is not in docs/operations.md, Alerts")
+            breach(f"{rule['alert']}: is not in docs/reference/alerts.md")
 
 
 def promtool(*arguments):

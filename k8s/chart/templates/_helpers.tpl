@@ -186,7 +186,7 @@ extenders:
     {{- if .Values.shim.filter }}
     filterVerb: filter
     {{- end }}
-    # The winner's 10 times 6 times 10 outvotes fit, balance and image locality together (docs/operations.md)
+    # The winner's 10 times 6 times 10 outvotes fit, balance and image locality together (docs/reference/kubernetes.md)
     weight: {{ .Values.scheduler.weight }}
     # Names only; whole nodes would be megabytes a pod
     nodeCacheCapable: true

@@ -1,7 +1,7 @@
 """checkpoints: a controller that finds its networks on disk half written, torn, flipped, gone or old.
 
 Law      it starts with the newest checkpoint that is whole, names each newer one that is not, and learns on
-Source   <data_dir>/checkpoints (docs/learning.md): what is whole is judged here from the files alone
+Source   <data_dir>/checkpoints (docs/reference/networks.md): what is whole is judged here from the files alone
 """
 import hashlib
 import json

@@ -1,6 +1,7 @@
 """documented: runs what a page of docs/ tells its reader to type, from the page itself.
 
 Source   fenced blocks below a heading: `sh` is run as it stands, by a shell that ends at the first failure; `yaml` is written to a file
+         `text` is looked at, not typed
 Rules    what cannot be run here is named with the reason, and so is what stands in for a line; a rule that matches nothing is an error,
          and so is a block of another kind: nothing on the page is passed over without a word
 Errors   Undocumented: page and rules do not fit together; Failed: a command, with its line on the page and what it said
@@ -46,7 +47,7 @@ def blocks_below(page: str, heading: str) -> list[Block]:
 
 
 class Walk:
-    """One way through a page. `files`: a yaml block by words in it -> where it goes. `without`: words in an sh block -> why it is not run.
+    """One way through pages. `files`: a yaml block by words in it -> where it goes. `without`: words in an sh block -> why it is not run.
     `instead`: a line -> (what is run in its place, why). `again`: words in an sh block that only looks -> for how many seconds it is typed again
     until it succeeds, as a reader would who sees that something is not there yet."""
 
@@ -56,8 +57,9 @@ class Walk:
         self.used = set()
         self.ran = 0
 
-    def __call__(self, heading):
-        """Gives what the blocks printed, one after another."""
+    def __call__(self, heading, page=None):
+        """Gives what the blocks printed, one after another. `page`: goes on there."""
+        self.page = page or self.page
         return [self.take(block) for block in blocks_below(self.page, heading)]
 
     def rule(self, rules, text):
@@ -70,6 +72,8 @@ class Walk:
         reason = self.rule(self.without, block.text)
         if reason:
             print(f"     {at}: not run: {reason}", flush=True)
+            return ""
+        if block.kind == "text":
             return ""
         if block.kind == "yaml":
             path = self.rule(self.files, block.text)

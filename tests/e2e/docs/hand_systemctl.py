@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """hand_systemctl: stands in for systemctl where PID 1 is no systemd: starts the services of the units that are installed, as their users.
 
-Does     daemon-reload, enable [--now], restart, stop: User, Group, SupplementaryGroups, AmbientCapabilities, Environment, StateDirectory,
+Does     daemon-reload, enable [--now], start, restart, stop: User, Group, SupplementaryGroups, AmbientCapabilities, Environment, StateDirectory,
          ExecStartPre (which must succeed) and ExecStart, each with its log in /var/log
 Not      sandboxing (tests/e2e/machine has a real systemd, and units_test.py the units' words), restarts, dependencies
 Exit     1 with what was wrong, 2 for what it does not know
@@ -60,7 +60,10 @@ def start(name):
 
 def stop(name):
     if (PIDS / name).exists():
-        os.kill(int((PIDS / name).read_text()), signal.SIGTERM)
+        pid = int((PIDS / name).read_text())
+        os.kill(pid, signal.SIGTERM)
+        while pathlib.Path(f"/proc/{pid}/exe").exists():  # one that ended and that nobody waited for has none
+            time.sleep(0.05)
         (PIDS / name).unlink()
 
 
@@ -69,11 +72,11 @@ def main():
     names = [word.removesuffix(".service") for word in words[1:]]
     if words == ["daemon-reload"] or (words[:1] == ["enable"] and "--now" not in sys.argv):
         return 0
-    if words[:1] not in (["enable"], ["restart"], ["stop"]):
+    if words[:1] not in (["enable"], ["start"], ["restart"], ["stop"]):
         print(f"systemctl, by hand: does not know {sys.argv[1:]}", file=sys.stderr)
         return 2
     for name in names:
-        if words[0] != "enable":
+        if words[0] in ("restart", "stop"):
             stop(name)
         if words[0] != "stop":
             start(name)

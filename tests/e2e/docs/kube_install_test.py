@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/operations.md, "On Kubernetes", as its reader types it, by Helm and by kustomize: from the values to the first explained decision, and on to
+"""docs/how-to/install-kubernetes.md, as its reader types it, by Helm and by kustomize: from the values to the first explained decision, and on to
 an upgrade, with Helm a rollback, and the removal, on a real control plane with its controllers.
 
 No kubelet runs here: hand_kubelet.py runs what was rendered, with its Secrets, configurations, arguments, users and rights. Images are not
@@ -28,7 +28,8 @@ from node_plane import NodePlane  # noqa: E402
 from private_root import Impossible, Root, enter  # noqa: E402
 
 PATIENCE = 300
-PAGE, HOME = "docs/operations.md", "/home/reader"
+PAGE, HOME = "docs/how-to/install-kubernetes.md", "/home/reader"
+MOVE, UPGRADE, REMOVE = "docs/how-to/move-deployments.md", "docs/how-to/upgrade.md", "docs/how-to/remove.md"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
 ALIKE = {"buildah build": "tests/e2e/images builds and runs the images"}
 FORWARD = {"port-forward svc/wattle-controller": (":", "without a kubelet nothing is forwarded, and the controller is on this very network")}
@@ -121,18 +122,18 @@ def go_on(claims, desk, plane, walk, way):
     """To an upgrade, back where there is a way back, and away."""
     before = secrets(plane)
     change(desk, way)
-    walk("Upgrading")
+    walk("Upgrade", UPGRADE)
     claims.check("the upgrade is in force: the new value is in the configuration that the controller's pod mounts", "max_bytes" in config_of(plane), config_of(plane))
     claims.check("the keys are those of before", secrets(plane) == before)
     wait_until("the agent is back", lambda: heard(desk), PATIENCE)
     claims.check("the agent is back at the controller of the upgrade", True)
-    walk("Rolling back")
+    walk("Roll back")
     if way == "helm":
         claims.check("the rollback is in force", "max_bytes" not in config_of(plane), config_of(plane))
         claims.check("the keys are still those", secrets(plane) == before)
         wait_until("the agent is back", lambda: heard(desk), PATIENCE)
         claims.check("the agent is back at the controller of the rollback", True)
-    walk("Removing")
+    walk("Remove it", REMOVE)
     gone = lambda: not [d for space in ("wattle", "wattle-agent") for kind in ("deployments", "daemonsets")
                         for d in plane.call("GET", f"/apis/apps/v1/namespaces/{space}/{kind}")["items"]]
     wait_until("no workload is left", gone, PATIENCE)
@@ -143,13 +144,16 @@ def go_on(claims, desk, plane, walk, way):
 
 def follow(claims, desk, plane, kubelet, way, version):
     walk = Walk(PAGE, desk.run, desk.write, files={"images: {registry: registry.example/team}": "mine.yaml"}, without=WAYS[way], instead=FORWARD, again=LOOKS)
-    explained = walk("On Kubernetes")[-1].rpartition("condition met")[2].strip()
+    explained = walk("Install on Kubernetes")[-1].rpartition("condition met")[2].strip()
     print(explained[:600])
     claims.check("`wattle explain` tells the first decision, of a pod that chose Wattle, and where it went",
                  "try" in explained.splitlines()[0] and f"It was placed on {kubelet.name}" in explained, explained)
     check_installed(claims, plane, kubelet, version, way)
     for port in (8050, 9460, 9462):
         claims.check(f"metrics on {port} are for who has the token", metrics(desk, plane, port) == ("401", "200"), metrics(desk, plane, port))
+    code, said = desk.run("kubectl create deployment web --image=registry.k8s.io/pause:3.10")
+    claims.check("there is a Deployment to move", code == 0, said)
+    walk("Move Deployments to it", MOVE)
     go_on(claims, desk, plane, walk, way)
     claims.check(f"every command was run and succeeded, {walk.finish()} blocks", True)
 

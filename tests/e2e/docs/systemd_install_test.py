@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/operations.md, "On systemd hosts", as its reader types it: from the first command to the first explained decision, on one host that is
+"""docs/how-to/install-debian.md, as its reader types it: from the first command to the first explained decision, on one host that is
 worker and control plane, beside a real API server and kube-scheduler with k8s/default-scheduler/scheduler.yaml.
 
 The host is this machine's root with an overlay, in a network of its own (private_root.py); PID 1 is no systemd, so that hand_systemctl.py
@@ -26,21 +26,22 @@ from house import SKIPPED, HouseError, wait_until  # noqa: E402
 from private_root import Impossible, Root, enter  # noqa: E402
 
 PATIENCE = 240
-PAGE = "docs/operations.md"
+PAGE, HEADING = "docs/how-to/install-debian.md", "Install on Debian hosts"
 HOME = "/home/reader"
+FILES = {"server: tcp://controller.example": "~/.config/wattle/cli.yaml"}
 
 
 class Host:
-    def __init__(self, folder, binaries, programs):
-        self.root = Root(folder / "host", {str(ROOT): ROOT, str(ROOT / "build/release/bin"): binaries, "/programs/kube": programs},
+    def __init__(self, folder, binaries, programs=None):
+        self.root = Root(folder / "host", {str(ROOT): ROOT, str(ROOT / "build/release/bin"): binaries} | ({"/programs/kube": programs} if programs else {}),
                          (socket.gethostname(), "controller.example"))
         self.root.inside(HOME).mkdir(parents=True)
         shutil.copy2(HERE / "hand_systemctl.py", self.root.inside("/usr/local/bin/systemctl"))
         self.root.inside("/usr/local/bin/systemctl").chmod(0o755)
 
-    def run(self, text):
+    def run(self, text, cwd=ROOT):
         env = {"HOME": HOME, "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
-        return self.root.shell(text, ROOT, env, PATIENCE)
+        return self.root.shell(text, cwd, env, PATIENCE)
 
     def write(self, path, text):
         target = self.root.inside(path.replace("~", HOME))
@@ -63,10 +64,10 @@ def run(folder, binaries, programs):
     claims = Claims()
     with ControlPlane(programs) as plane:
         host = Host(folder, binaries, programs)
-        walk = Walk(PAGE, host.run, host.write, files={"server: tcp://controller.example": "~/.config/wattle/cli.yaml"},
+        walk = Walk(PAGE, host.run, host.write, files=FILES,
                     again={"wattle nodes": PATIENCE})  # the controller sees a changed allow list within a second or two
         try:
-            walk("On systemd hosts")
+            walk(HEADING)
             claims.check(f"every command of the page was run and succeeded ({walk.finish()} blocks)", True)
             start_scheduler(host, plane, programs)
             code, said = host.run("wattle doctor --pre --scheduler /etc/kubernetes/wattle/scheduler.yaml")

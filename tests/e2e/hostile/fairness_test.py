@@ -27,7 +27,7 @@ SECONDS = float(os.environ.get("WATTLE_HOSTILE_SECONDS", "60"))
 JUDGED_FROM_S = 300
 NODES = 100
 PERIOD_S = 0.05
-MOST_MIB = 512  # that the controller may grow by: twenty peers' shares of what waits, and answers on their way (docs/fairness.md)
+MOST_MIB = 512  # that the controller may grow by: twenty peers' shares of what waits, and answers on their way (docs/reference/fairness.md)
 ROLES = {"agent": "agent", "shim": "shim", "reader": "reader", "operator": "operator"}
 
 

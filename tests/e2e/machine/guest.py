@@ -1,4 +1,4 @@
-"""guest: runs inside the machine. Installs the agent as docs/operations.md says, makes loads, and notes what the agent says and
+"""guest: runs inside the machine. Installs the agent as docs/how-to/install-debian.md says, makes loads, and notes what the agent says and
 what the kernel and systemd say beside it. Judges nothing: machine_test.py does.
 
 Source   /run/payload: wattle-agent, systemd/, guest.py

@@ -142,7 +142,7 @@ std::set<std::string> listed(const std::map<std::string, std::string>& series) {
 }
 }  // namespace
 
-TEST_CASE("docs/metrics.md lists the families of a full page, and only those, each with its type") {
+TEST_CASE("docs/reference/metrics.md lists the families of a full page, and only those, each with its type") {
   Metrics metrics = full_metrics();
   Sample sample = full_sample();
   sample.record.workloads.push_back(workload(6, 1, 1));
@@ -159,7 +159,7 @@ TEST_CASE("docs/metrics.md lists the families of a full page, and only those, ea
     const auto words = parse::fields(line);
     if (words.size() == 4 && words[1] == "TYPE") on_page.emplace(words[2], words[3]);
   });
-  std::ifstream file(tests::source_dir() + "/docs/metrics.md");
+  std::ifstream file(tests::source_dir() + "/docs/reference/metrics.md");
   REQUIRE(file.is_open());
   std::string line;
   bool agent = false;

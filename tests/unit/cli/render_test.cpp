@@ -1,4 +1,4 @@
-// Renderers over the documents of docs/api.md as the page has them, and over what is left when parts of them are
+// Renderers over the documents of docs/reference/api.md as the page has them, and over what is left when parts of them are
 // null, missing or of another type.
 #include <doctest/doctest.h>
 
@@ -15,9 +15,9 @@ using namespace wattle;
 using namespace wattle::cli;
 
 namespace {
-// The first JSON block of a section of docs/api.md.
+// The first JSON block of a section of docs/reference/api.md.
 Json example(const std::string& section) {
-  std::ifstream in(tests::source_dir() + "/docs/api.md");
+  std::ifstream in(tests::source_dir() + "/docs/reference/api.md");
   std::stringstream all;
   all << in.rdbuf();
   const std::string page = all.str();

@@ -1,4 +1,4 @@
-// docs/wire.md and the codec list the same fields in the same order.
+// docs/reference/wire.md and the codec list the same fields in the same order.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -35,7 +35,7 @@ Names names_of() {
 
 // Heading "### name" -> the first cells of its table.
 std::map<std::string, Names> documented() {
-  const auto dir = Dir::open_(tests::source_dir() + "/docs");
+  const auto dir = Dir::open_(tests::source_dir() + "/docs/reference");
   REQUIRE(dir);
   const std::string text = dir->read_file("wire.md").value();
   std::map<std::string, Names> sections;
@@ -58,7 +58,7 @@ void each_kind(std::map<std::string, Names>& into) {
 }
 }  // namespace
 
-TEST_CASE("docs/wire.md lists every field of every message in its order, and no other") {
+TEST_CASE("docs/reference/wire.md lists every field of every message in its order, and no other") {
   std::map<std::string, Names> spoken;
   each_kind(spoken);
   spoken["record"] = names_of<Record>();

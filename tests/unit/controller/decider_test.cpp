@@ -294,7 +294,7 @@ TEST_CASE("decisions over many candidates are kept in smaller number") {
   CHECK(log.find(6) != nullptr);
 }
 
-TEST_CASE("documents have the shapes of docs/api.md") {
+TEST_CASE("documents have the shapes of docs/reference/api.md") {
   LiveRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});

@@ -176,8 +176,8 @@ TEST_CASE("whoever neither waits nor owes is forgotten") {
   CHECK(rig.queues.peers() == 0);
 }
 
-TEST_CASE("docs/fairness.md has the bounds that the code has") {
-  const auto dir = Dir::open_(tests::source_dir() + "/docs");
+TEST_CASE("docs/reference/fairness.md has the bounds that the code has") {
+  const auto dir = Dir::open_(tests::source_dir() + "/docs/reference");
   REQUIRE(dir);
   const auto page = dir->read_file("fairness.md");
   REQUIRE(page);

@@ -67,8 +67,8 @@ TEST_CASE("the mend names the roles that would do") {
   CHECK(roles_text(Channel::feed, Kind::ask, {}) == "nobody");
 }
 
-TEST_CASE("docs/security.md has the table of rights as the program has it") {
-  std::ifstream in(tests::source_dir() + "/docs/security.md");
+TEST_CASE("docs/reference/security.md has the table of rights as the program has it") {
+  std::ifstream in(tests::source_dir() + "/docs/reference/security.md");
   REQUIRE(in);
   std::vector<std::string> documented;
   for (std::string line; std::getline(in, line);)
