@@ -112,7 +112,8 @@ void read_enrol(config::Section section, AgentConfig& out) {
 void read_bpf(config::Section& root, AgentConfig& out) {
   config::Section bpf = root.section("bpf");
   bpf.read("enabled", out.bpf.enabled);
-  bpf.read("run_queue_histogram", out.bpf.run_queue_histogram);
+  bool no_more = false;  // of 0.1, where it counted what nobody read; taken and without effect for one release
+  bpf.read("run_queue_histogram", no_more);
   std::vector<std::string> networks;
   root.read("cluster_networks", networks);
   for (const auto& text : networks) {

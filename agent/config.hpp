@@ -46,7 +46,6 @@ struct EstimateConfig {
 
 struct BpfConfig {
   bool enabled = true;
-  bool run_queue_histogram = false;  // waits by length; costs a little at every switch of tasks
 };
 
 struct AgentConfig {

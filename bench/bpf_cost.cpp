@@ -160,11 +160,9 @@ int main(int argc, char** argv) {
   const double for_s = argc > 1 ? std::atof(argv[1]) : 1;
   const auto top = open_cgroup_root(Roots{});
   const AgentConfig config;
-  const auto load = [&](bool histogram) {
+  const auto load = [&] {
     std::vector<Finding> findings;
-    auto options = signal_options(config, top ? &*top : nullptr);
-    options.run_queue_histogram = histogram;
-    auto signals = KernelSignals::load_(options, findings);
+    auto signals = KernelSignals::load_(signal_options(config, top ? &*top : nullptr), findings);
     for (const auto& finding : findings)
       if (!finding.ok) std::fprintf(stderr, "%s\n", finding.text().c_str());
     return signals;
@@ -194,20 +192,16 @@ int main(int argc, char** argv) {
     if (link >= 0) ::close(link);
   }
   {
-    const auto signals = load(false);
+    const auto signals = load();
     measure("as shipped", switches);
     measure("tcp", [&] { tcp_round_trips(for_s); });
-  }
-  {
-    const auto signals = load(true);
-    measure("with wait histogram", switches);
   }
   ::close(statistics);
 
   std::vector<double> without, with;
   for (int round = 0; round < 5; ++round) {
     without.push_back(round_trips_per_s(for_s / 2));
-    const auto signals = load(false);
+    const auto signals = load();
     with.push_back(round_trips_per_s(for_s / 2));
   }
   const double bare_ns = 1e9 / median(without) / 2, ours_ns = 1e9 / median(with) / 2;

@@ -11,15 +11,17 @@ double Contest::stake(double sign) const {
   return std::clamp(sign * mean_ / std::max(square_, 1e-6), kLeast, options_.largest_stake);
 }
 
-double Contest::limit() const { return std::log(left_out_ ? options_.back_blocks : options_.run_blocks); }
+stats::Cusum Contest::capital_of(bool left_out, double level) const {
+  return {0, std::log(left_out ? options_.back_blocks : options_.run_blocks), level};
+}
 
 bool Contest::restore(const ContestState& state) {
-  const double most = std::log(state.left_out ? options_.back_blocks : options_.run_blocks);
-  const bool holds = state.evidence >= 0 && state.evidence < most && std::abs(state.mean) <= 1 &&
+  const stats::Cusum capital = capital_of(state.left_out, state.evidence);
+  const bool holds = capital.level() >= 0 && capital.level() < capital.limit() && std::abs(state.mean) <= 1 &&
                      state.mean_square >= 0 && state.mean_square <= 1;
   if (!holds) return false;
   left_out_ = state.left_out;
-  capital_ = state.evidence;
+  capital_ = capital;
   mean_ = state.mean;
   square_ = state.mean_square;
   blocks_ = state.blocks;
@@ -31,14 +33,14 @@ bool Contest::add(double difference) {
   if (!std::isfinite(difference)) return false;
   difference = std::clamp(difference, -1.0, 1.0);
   const double sign = left_out_ ? -1.0 : 1.0;
-  capital_ = std::max(0.0, capital_) + std::log1p(stake(sign) * sign * difference);
+  const bool enough = capital_.add(std::log1p(stake(sign) * sign * difference));
   ++blocks_;
   const double share = std::max(1 / options_.memory_blocks, 1 / static_cast<double>(blocks_ + 1));
   mean_ += share * (difference - mean_);
   square_ += share * (difference * difference - square_);
-  if (capital_ < limit()) return false;
+  if (!enough) return false;
   left_out_ = !left_out_;
-  capital_ = 0;
+  capital_ = capital_of(left_out_);
   ++changes_;
   return true;
 }

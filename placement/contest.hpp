@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "common/stats/cusum.hpp"
+
 namespace wattle::placement {
 
 struct ContestOptions {
@@ -31,28 +33,31 @@ struct ContestState {
 
 class Contest {
  public:
-  explicit Contest(ContestOptions options = {}) : options_(options), left_out_(options.begins_left_out) {}
+  explicit Contest(ContestOptions options = {})
+      : options_(options), left_out_(options.begins_left_out), capital_(capital_of(left_out_)) {}
   // True: the verdict has changed.
   bool add(double difference);
   bool left_out() const { return left_out_; }
   void begin_anew() { *this = Contest(options_); }
-  ContestState state() const { return {left_out_, capital_, mean_, square_, blocks_, changes_}; }
+  ContestState state() const { return {left_out_, capital_.level(), mean_, square_, blocks_, changes_}; }
   // False: it is no state that a contest can be in, and nothing changes.
   bool restore(const ContestState& state);
 
-  double evidence() const { return capital_; }  // log; of being behind, or of being ahead again while left out
-  double limit() const;                         // where the verdict changes
-  double mean() const { return mean_; }         // of late, positive: behind
+  double evidence() const { return capital_.level(); }  // log; of being behind, or of being ahead again while left out
+  double limit() const { return capital_.limit(); }     // where the verdict changes
+  double mean() const { return mean_; }                 // of late, positive: behind
   std::uint64_t blocks() const { return blocks_; }
   std::uint64_t changes() const { return changes_; }
   const ContestOptions& options() const { return options_; }
 
  private:
   double stake(double sign) const;
+  stats::Cusum capital_of(bool left_out, double level = 0) const;  // log
 
   ContestOptions options_;
   bool left_out_ = false;
-  double capital_ = 0, mean_ = 0, square_ = 1;
+  stats::Cusum capital_;
+  double mean_ = 0, square_ = 1;
   std::uint64_t blocks_ = 0, changes_ = 0;
 };
 

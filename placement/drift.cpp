@@ -6,7 +6,8 @@
 namespace wattle::placement {
 
 void Drift::begin_anew() {
-  mean_ = square_ = up_ = down_ = 0;
+  cusum_.begin_anew();
+  mean_ = square_ = 0;
   seen_ = 0;
 }
 
@@ -17,9 +18,7 @@ bool Drift::add(double error) {
   const double away = error - mean_;
   if (seen_ >= options_.least) {
     const double z = std::clamp(away / deviation, -kCut, kCut);
-    up_ = std::max(0.0, up_ + z - options_.slack);
-    down_ = std::max(0.0, down_ - z - options_.slack);
-    if (up_ > options_.limit || down_ > options_.limit) {
+    if (cusum_.add(z)) {
       begin_anew();
       ++shifts_;
       return true;

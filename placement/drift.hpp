@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/stats/cusum.hpp"
+
 namespace wattle::placement {
 
 struct DriftOptions {
@@ -19,16 +21,17 @@ struct DriftOptions {
 
 class Drift {
  public:
-  explicit Drift(DriftOptions options = {}) : options_(options) {}
+  explicit Drift(DriftOptions options = {}) : options_(options), cusum_(options.slack, options.limit) {}
   // True: a shift.
   bool add(double error);
   void begin_anew();
   std::uint64_t shifts() const { return shifts_; }
-  double level() const { return up_ > down_ ? up_ : down_; }
+  double level() const { return cusum_.level(); }
 
  private:
   DriftOptions options_;
-  double mean_ = 0, square_ = 0, up_ = 0, down_ = 0;
+  stats::TwoSidedCusum cusum_;
+  double mean_ = 0, square_ = 0;
   std::size_t seen_ = 0;
   std::uint64_t shifts_ = 0;
 };

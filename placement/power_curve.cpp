@@ -32,10 +32,7 @@ constexpr double kForgetSurprised = 0.05;  // the same, while readings contradic
 constexpr double kSurpriseMemory = 0.1;
 constexpr double kSurpriseLimit = 1.5;  // mean error in predicted spreads; 1/sqrt(19) of it is usual
 constexpr double kOutlier = 3.0;        // spreads beyond which one reading counts less
-// A fit is off by a spread and a half for long where its components do not reach; two readings that are wildly off, or four that
-// are off by three spreads, are another server. Independent readings with the spread that is reckoned with do it once in 10^8.
-constexpr double kShiftSlack = 1.5, kShiftCut = 6.0, kShiftLimit = 5.5;
-constexpr double kShiftForget = 0.5;  // share of the way back to the prior covariance, once
+constexpr double kShiftForget = 0.5;    // share of the way back to the prior covariance, once
 constexpr double kMaxPowerW = 20'000;
 
 double at(const Points& points, double utilisation) {
@@ -71,11 +68,8 @@ PowerCurve PowerCurve::known(const std::array<double, kCurvePoints>& watts) {
 }
 
 void PowerCurve::watch(double spreads) {
-  const double cut = std::clamp(spreads, -kShiftCut, kShiftCut);
-  above_ = std::max(0.0, above_ + cut - kShiftSlack);
-  below_ = std::max(0.0, below_ - cut - kShiftSlack);
-  if (above_ <= kShiftLimit && below_ <= kShiftLimit) return;
-  above_ = below_ = 0;
+  if (!cusum_.add(std::clamp(spreads, -kShiftCut, kShiftCut))) return;
+  cusum_.begin_anew();
   ++shifts_;
   for (std::size_t i = 0; i < kBasis; ++i)
     for (std::size_t j = 0; j < kBasis; ++j) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/stats/cusum.hpp"
 #include "placement/packed.hpp"
 
 namespace wattle::placement {
@@ -43,6 +44,10 @@ class PowerCurve {
 
  private:
   static constexpr std::size_t kBasis = 4;
+  // A fit is off by a spread and a half for long where its components do not reach; two readings that are wildly off, or four
+  // that are off by three spreads, are another server. Independent readings with the spread that is reckoned with do it once in
+  // 10^8.
+  static constexpr double kShiftSlack = 1.5, kShiftCut = 6.0, kShiftLimit = 5.5;
   explicit PowerCurve(double scale_w);
   void refresh();
   void watch(double spreads);
@@ -50,10 +55,10 @@ class PowerCurve {
   std::array<double, kBasis> mean_{};
   std::array<double, kBasis * kBasis> covariance_{};
   std::array<double, kCurvePoints> points_{};
-  double scale_w_ = 0;            // watts of a typical server of that many cores at full load
-  double residual_var_ = 0;       // running mean of squared errors, in units of scale_w_ squared
-  double surprise_ = 0;           // running mean of errors in their own predicted spread: a changed curve shows here
-  double above_ = 0, below_ = 0;  // sums of errors beyond what is usual
+  double scale_w_ = 0;       // watts of a typical server of that many cores at full load
+  double residual_var_ = 0;  // running mean of squared errors, in units of scale_w_ squared
+  double surprise_ = 0;      // running mean of errors in their own predicted spread: a changed curve shows here
+  stats::TwoSidedCusum cusum_{kShiftSlack, kShiftLimit};  // of errors in their spread
   std::uint64_t samples_ = 0, shifts_ = 0;
   bool fixed_ = false;
 };

@@ -10,9 +10,14 @@
 #include <numbers>
 #include <random>
 
+#include "common/stats/draws.hpp"
+
 namespace wattle::sim {
 
-using Random = std::mt19937_64;
+using stats::pick;
+using stats::Random;
+using stats::uniform;
+using stats::unit_of;
 
 // SplitMix64 of two numbers: independent streams from one seed, and noise as a pure function of (who, when).
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
@@ -20,15 +25,6 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
   return z ^ (z >> 31);
-}
-
-inline double unit_of(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }  // [0, 1)
-inline double uniform(Random& random) { return unit_of(random()); }
-inline double uniform(Random& random, double low, double high) { return low + (high - low) * uniform(random); }
-
-// n > 0
-inline std::size_t pick(Random& random, std::size_t n) {
-  return static_cast<std::size_t>(uniform(random) * static_cast<double>(n));
 }
 
 inline double normal_of(std::uint64_t a, std::uint64_t b) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "agent/attribute/shares.hpp"
+#include "common/stats/exact_split.hpp"
 
 namespace wattle::agent {
 
@@ -44,7 +44,7 @@ void Attributor::share(const EnergyPool& pool, std::span<const CpuUse> roots, co
     rest -= std::min(rest, weights_.back());
   }
   weights_.push_back(rest);
-  split_exactly_into(dynamic_uj, weights_, shares_, order_, remainders_);
+  stats::split_exactly_into(dynamic_uj, weights_, shares_, order_, remainders_);
   // Nothing ran, as far as we can tell: nobody is to blame for the energy.
   const bool nothing_ran = std::all_of(weights_.begin(), weights_.end(), [](auto weight) { return weight == 0; });
   result_.unattributed_uj += nothing_ran ? dynamic_uj : shares_.back();

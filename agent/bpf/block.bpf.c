@@ -2,7 +2,7 @@
  * Source   tp_btf/block_rq_issue and block_rq_complete; before 5.11 they had the queue as their first argument. Where the io
  *          controller is on a v1 hierarchy a bio's cgroup is none of ours: the request counts for the task that issues it, unless that is
  *          a kernel thread, and else for the node alone
- * Gives    sum and count per cgroup, a histogram for the node. A request that finds no room in flight is counted, not measured */
+ * Gives    sum and count per cgroup. A request that finds no room in flight is counted, not measured */
 #include "agent/bpf/slots.bpf.h"
 
 #define KERNEL_THREAD 0x00200000 /* PF_KTHREAD */
@@ -66,9 +66,6 @@ static __always_inline int complete(struct request* request, __u32 bytes) {
     wattle_add(to->block_ns, took_ns);
     wattle_add(to->blocks, 1);
   }
-  __u32 zero = 0;
-  struct wattle_block_values* all = bpf_map_lookup_elem(&node, &zero);
-  if (all) wattle_add(all->latency.bucket[log2_us(took_ns) & (WATTLE_HISTOGRAM_BUCKETS - 1)], 1);
   bpf_map_delete_elem(&in_flight, &key);
   return 0;
 }

@@ -66,7 +66,6 @@ KernelSignalsOptions signal_options(const AgentConfig& config, const Dir* cgroup
   KernelSignalsOptions options;
   options.topology = CpuTopology::read_(config.roots);
   options.near = config.cluster_networks;
-  options.run_queue_histogram = config.bpf.run_queue_histogram;
   if (cgroup_top == nullptr) return options;
   options.cgroup_fd = cgroup_top->fd();
   const auto stat = cgroup_top->read_file("cgroup.stat");
@@ -202,14 +201,6 @@ std::optional<std::uint64_t> KernelSignals::unread_on_cpu_ns(std::uint64_t cgrou
 
 std::span<const PackageUse> KernelSignals::package_use() const { return programs_->use; }
 const PackageUse& KernelSignals::node_package_use() const { return programs_->node_use; }
-
-const wattle_histogram* KernelSignals::block_latency() const {
-  return programs_->block ? &programs_->block->values.span()[0].latency : nullptr;
-}
-
-const wattle_histogram* KernelSignals::run_queue_latency() const {
-  return programs_->sched && !programs_->sched->waits.span().empty() ? &programs_->sched->waits.span()[0] : nullptr;
-}
 
 std::uint64_t KernelSignals::overflows() const {
   if (!programs_->sums) return 0;

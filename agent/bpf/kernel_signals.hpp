@@ -24,11 +24,10 @@
 namespace wattle::agent {
 
 struct KernelSignalsOptions {
-  std::size_t cgroups = 0;           // there now; the table takes at least three times as many
-  CpuTopology topology;              // packages of CPUs
-  int cgroup_fd = -1;                // the top of cgroup v2; -1: no round trips
-  std::vector<IpNetwork> near;       // peers there are not measured, nor on loopback
-  bool run_queue_histogram = false;  // waits by length; costs at every switch
+  std::size_t cgroups = 0;      // there now; the table takes at least three times as many
+  CpuTopology topology;         // packages of CPUs
+  int cgroup_fd = -1;           // the top of cgroup v2; -1: no round trips
+  std::vector<IpNetwork> near;  // peers there are not measured, nor on loopback
 };
 
 // What the attribution of energy weighs by, over the interval, by physical_package_id; empty where nobody counts it.
@@ -59,9 +58,6 @@ class KernelSignals {
   // As the workloads of the last read, and of the node; until the next.
   std::span<const PackageUse> package_use() const;
   const PackageUse& node_package_use() const;
-  // Cumulative, log2 buckets from 1 us; null where not counted.
-  const wattle_histogram* block_latency() const;
-  const wattle_histogram* run_queue_latency() const;
   // Events that found no room, since the start.
   std::uint64_t overflows() const;
 

@@ -164,7 +164,6 @@ Result<SchedProgram> SchedProgram::load_(const SharedTable& table, const KernelS
   if (!skeleton) return fail_bpf(errno, what, kTracing);
   skeleton->rodata->bucket_bits = table.bucket_bits;
   skeleton->rodata->count_cycles = !program.cycles.empty();
-  skeleton->rodata->count_waits_by_length = options.run_queue_histogram;
   bpf_map__set_max_entries(skeleton->maps.cpus, cpus);
   bpf_map__set_max_entries(skeleton->maps.cycle_counters, cpus);
   if (!share(table, skeleton->maps)) return fail_bpf(errno, what, kTracing);
@@ -174,10 +173,6 @@ Result<SchedProgram> SchedProgram::load_(const SharedTable& table, const KernelS
   const auto& packages = options.topology.package_of_cpu;
   for (std::size_t cpu = 0; cpu < cpus && cpu < packages.size(); ++cpu)
     program.cpus.span()[cpu].package = packages[cpu] < table.packages ? packages[cpu] : 0;
-  if (options.run_queue_histogram) {
-    WATTLE_TRY(program.waits,
-               Mapped<wattle_histogram>::open_(bpf_map__fd(skeleton->maps.run_queue_histogram), 1, false));
-  }
   if (!program.cycles.empty()) {
     program.cycles_map = Fd(::fcntl(bpf_map__fd(skeleton->maps.cycle_counters), F_DUPFD_CLOEXEC, 3));
     for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {

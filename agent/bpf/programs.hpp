@@ -31,9 +31,8 @@ std::uint32_t bucket_bits_for(std::size_t cgroups);
 struct SchedProgram {
   std::vector<Fd> links;
   Mapped<wattle_cpu> cpus;
-  Mapped<wattle_histogram> waits;  // empty unless asked for
-  Fd cycles_map;                   // its entries go when it is closed
-  std::vector<Fd> cycles;          // by CPU; empty: not counted
+  Fd cycles_map;           // its entries go when it is closed
+  std::vector<Fd> cycles;  // by CPU; empty: not counted
 
   static Result<SchedProgram> load_(const SharedTable& table, const KernelSignalsOptions& options);
 };

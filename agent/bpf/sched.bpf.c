@@ -31,16 +31,7 @@ struct {
   __type(value, __u32);
 } cycle_counters SEC(".maps");
 
-struct {
-  __uint(type, BPF_MAP_TYPE_ARRAY);
-  __uint(map_flags, BPF_F_MMAPABLE);
-  __uint(max_entries, 1);
-  __type(key, __u32);
-  __type(value, struct wattle_histogram);
-} run_queue_histogram SEC(".maps");
-
 const volatile __u8 count_cycles = false;
-const volatile __u8 count_waits_by_length = false;
 
 static __always_inline void leave(struct wattle_cpu* cpu, struct task_struct* prev, __u64 now, __u64 in_at,
                                   __u64 cycles) {
@@ -65,11 +56,6 @@ static __always_inline void leave(struct wattle_cpu* cpu, struct task_struct* pr
   wattle_add(to->waits, 1);
   if (delay_ns) wattle_add(to->run_delay_ns, delay_ns);
   if (count_cycles && in_at) wattle_add(to->cycles, cycles - cpu->cycles_at_in);
-  if (count_waits_by_length) {
-    __u32 zero = 0, bucket = log2_us(delay_ns);
-    struct wattle_histogram* histogram = bpf_map_lookup_elem(&run_queue_histogram, &zero);
-    if (histogram) wattle_add(histogram->bucket[bucket & (WATTLE_HISTOGRAM_BUCKETS - 1)], 1);
-  }
 }
 
 SEC("tp_btf/sched_switch")

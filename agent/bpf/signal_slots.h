@@ -9,7 +9,6 @@
 #define WATTLE_BUCKET_WAYS 8
 #define WATTLE_PARENTS 6
 #define WATTLE_NO_SLOT 0xffffffffu
-#define WATTLE_HISTOGRAM_BUCKETS 32
 
 struct wattle_bucket {
   unsigned long long id[WATTLE_BUCKET_WAYS]; /* 0: free */
@@ -40,11 +39,6 @@ struct wattle_cpu {
   unsigned long long pid;             /* of the task that runs */
 };
 
-/* Bucket i counts [2^i, 2^(i+1)) us; the first also what is less, the last also what is more. */
-struct wattle_histogram {
-  unsigned long long bucket[WATTLE_HISTOGRAM_BUCKETS];
-};
-
 /* In network byte order, as a sock_ops context has addresses. IPv4 has only the first word. */
 struct wattle_network {
   unsigned int address[4], mask[4];
@@ -52,7 +46,6 @@ struct wattle_network {
 
 /* Block requests of the node. */
 struct wattle_block_values {
-  struct wattle_histogram latency;
   unsigned long long overflows; /* requests that found no room in flight */
 };
 

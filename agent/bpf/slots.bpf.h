@@ -99,16 +99,3 @@ static __always_inline __u32 slot_of(struct cgroup* cgroup, __u64 id) {
   if (slot != WATTLE_NO_SLOT) return slot;
   return make_slot(first, second, id, cgroup);
 }
-
-static __always_inline __u32 log2_us(__u64 ns) {
-  __u64 us = ns / 1000;
-  __u32 bits = 0;
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    if (us >> step) {
-      bits += step;
-      us >>= step;
-    }
-  }
-  return bits < WATTLE_HISTOGRAM_BUCKETS ? bits : WATTLE_HISTOGRAM_BUCKETS - 1;
-}

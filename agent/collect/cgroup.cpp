@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "agent/attribute/shares.hpp"
 #include "common/parse.hpp"
+#include "common/stats/exact_split.hpp"
 
 namespace wattle::agent {
 
@@ -197,7 +197,7 @@ void CgroupCollector::settle(CgroupNode& node) {
 void CgroupCollector::settle_dead(CgroupNode& node, std::uint64_t left_us) {
   std::vector<std::uint64_t> weights;
   for (const DeadRoot& dead : node.dead) weights.push_back(dead.root ? dead.root->last_delta_us + 1 : 0);
-  const auto shares = split_exactly(left_us, weights);
+  const auto shares = stats::split_exactly(left_us, weights);
   for (std::size_t i = 0; i < shares.size(); ++i)
     if (node.dead[i].root) node.dead[i].root->ended_usage_us = shares[i];
 }

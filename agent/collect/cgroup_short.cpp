@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "agent/attribute/shares.hpp"
+#include "common/stats/exact_split.hpp"
 
 namespace wattle::agent {
 
@@ -108,7 +108,7 @@ std::uint64_t settle_short_lived(std::span<ShortLived> below, std::uint64_t left
     return left_us;
   }
   if (sum_us <= left_us) return sum_us;
-  const auto shares = split_exactly(left_us, used_us);
+  const auto shares = stats::split_exactly(left_us, used_us);
   for (std::size_t i = 0; i < below.size(); ++i)
     if (below[i].usage_us) below[i].usage_us = shares[i];
   return left_us;

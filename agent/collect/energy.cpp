@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "agent/attribute/shares.hpp"
 #include "agent/collect/procfs.hpp"
+#include "common/stats/exact_split.hpp"
 
 namespace wattle::agent {
 
@@ -288,7 +288,7 @@ void EnergyMeter::set_idle(std::optional<double> utilisation_ratio, Duration int
   if (configured_idle_w_) {  // of the machine: each pool has its part
     std::vector<std::uint64_t> weights;
     for (const auto& pool : interval_.pools) weights.push_back(pool.energy_uj);
-    const auto parts = split_exactly(uj(*configured_idle_w_, interval), weights);
+    const auto parts = stats::split_exactly(uj(*configured_idle_w_, interval), weights);
     for (std::size_t i = 0; i < parts.size(); ++i) interval_.pools[i].idle_uj = parts[i];
     return;
   }

@@ -4,15 +4,9 @@
 #include <cmath>
 #include <optional>
 
-namespace wattle::agent {
+#include "common/stats/quantile.hpp"
 
-namespace {
-// The p-th part of sorted values, by nearest rank.
-double quantile(const std::vector<double>& sorted, double p) {
-  const auto rank = static_cast<std::size_t>(std::ceil(p * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
-}
-}  // namespace
+namespace wattle::agent {
 
 std::string_view to_string(ProbeEnd end) {
   switch (end) {
@@ -81,8 +75,8 @@ ProbeValues ProbeWindow::values(const std::string& target, ProbeKind kind, MonoT
   if (sorted_.empty()) return values;
   if (sorted_.size() > 1) values.jitter_ms = differences_ms / static_cast<double>(sorted_.size() - 1);
   std::sort(sorted_.begin(), sorted_.end());
-  values.p50_ms = quantile(sorted_, 0.5);
-  values.p95_ms = quantile(sorted_, 0.95);
+  values.p50_ms = stats::quantile_of_sorted(sorted_, 0.5).value_or(0);
+  values.p95_ms = stats::quantile_of_sorted(sorted_, 0.95).value_or(0);
   return values;
 }
 

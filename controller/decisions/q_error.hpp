@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 
+#include "common/stats/moments.hpp"
+
 namespace wattle::controller {
 
 class QError {
@@ -46,11 +48,9 @@ class QError {
     if (errors.size() > kKept) errors.pop_front();
   }
   static double deviation(const std::deque<double>& errors) {
-    double sum = 0, squares = 0;
-    for (const double error : errors) sum += error;
-    const double mean = sum / static_cast<double>(errors.size());
-    for (const double error : errors) squares += (error - mean) * (error - mean);
-    return std::sqrt(squares / static_cast<double>(errors.size() - 1));
+    stats::Moments moments;
+    for (const double error : errors) moments.add(error);
+    return moments.deviation();
   }
   std::deque<double> all_;
   std::map<std::string, std::deque<double>> nodes_;

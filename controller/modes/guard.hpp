@@ -12,6 +12,8 @@
 #include <deque>
 #include <vector>
 
+#include "common/stats/cusum.hpp"
+
 namespace wattle::controller {
 
 struct GuardOptions {
@@ -21,12 +23,9 @@ struct GuardOptions {
   double max_abs_q = 1e5;
 };
 
-// Of 0 < p < 1; within 1e-8.
-double normal_quantile(double p);
-
 class Guard {
  public:
-  explicit Guard(GuardOptions options = {}) : options_(options) {}
+  explicit Guard(GuardOptions options = {}) : options_(options), cusum_(options.slack, options.limit) {}
   void control(double reward);
   // True: alarm.
   bool acting(double reward);
@@ -36,7 +35,7 @@ class Guard {
   void begin_anew(bool forget_control);
 
   bool ready() const { return sorted_.size() >= options_.least; }
-  double level() const { return level_; }
+  double level() const { return cusum_.level(); }
   const GuardOptions& options() const { return options_; }
   std::size_t controls() const { return sorted_.size(); }
   std::uint64_t judged() const { return judged_; }
@@ -45,7 +44,7 @@ class Guard {
   GuardOptions options_;
   std::deque<double> controls_;  // oldest first
   std::vector<double> sorted_;
-  double level_ = 0;
+  stats::Cusum cusum_;
   std::uint64_t judged_ = 0;
 };
 

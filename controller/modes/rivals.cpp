@@ -4,25 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "common/stats/distributions.hpp"
+#include "common/stats/moments.hpp"
+
 namespace wattle::controller {
 
 namespace {
-
-struct Mean {
-  double sum = 0, squares = 0;
-  std::size_t count = 0;
-  void add(double value) {
-    sum += value;
-    squares += value * value;
-    ++count;
-  }
-  double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0; }
-  double variance_of_mean() const {
-    if (count < 2) return 0;
-    const auto n = static_cast<double>(count);
-    return std::max(0.0, squares / n - mean() * mean()) / (n - 1);
-  }
-};
 
 std::string shown(double value) {
   const double rounded = std::round(value * 1000) / 1000;
@@ -33,8 +20,7 @@ std::string shown(double value) {
 }  // namespace
 
 bool RivalEstimate::worse() const {
-  constexpr double kOneSided95 = 1.64;
-  return samples >= Rivals::kLeastSamples && difference < 0 && -difference > kOneSided95 * error;
+  return samples >= Rivals::kLeastSamples && difference < 0 && -difference > stats::kNormal95 * error;
 }
 
 void Rivals::add(RivalSample sample) {
@@ -62,7 +48,7 @@ std::array<RivalEstimate, kRivals.size()> Rivals::estimates() const {
   for (std::size_t k = 0; k < all.size(); ++k) {
     RivalEstimate& one = all[k];
     one.rival = kRivals[k];
-    Mean predicted, own, rivals;
+    stats::Moments predicted, own, rivals;
     for (const RivalSample& sample : samples_) {
       const RankedChoice& rival = sample.rivals[k];
       ++one.samples;
@@ -74,11 +60,11 @@ std::array<RivalEstimate, kRivals.size()> Rivals::estimates() const {
       if (sample.placed_on == sample.own.node) own.add(sample.reward - sample.predicted_there);
       if (sample.placed_on == rival.node) rivals.add(sample.reward - sample.predicted_there);
     }
-    one.matched_own = own.count;
-    one.matched_rival = rivals.count;
+    one.matched_own = own.count();
+    one.matched_rival = rivals.count();
     one.difference = predicted.mean();
     double variance = predicted.variance_of_mean();
-    if (own.count >= kLeastMatched && rivals.count >= kLeastMatched) {
+    if (own.count() >= kLeastMatched && rivals.count() >= kLeastMatched) {
       const double share = static_cast<double>(one.differ) / static_cast<double>(one.samples);
       one.difference += share * (own.mean() - rivals.mean());
       variance += share * share * (own.variance_of_mean() + rivals.variance_of_mean());

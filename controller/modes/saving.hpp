@@ -57,7 +57,4 @@ inline constexpr std::size_t kLeastBlocks = 4;
 // `measured_s`: of one block, the dropped minutes left out.
 Saving measured_saving(std::span<const BlockResult> blocks, double measured_s);
 
-// The 97.5% quantile of Student's t, for at least three degrees of freedom within a hundredth.
-double student_975(double freedom);
-
 }  // namespace wattle::controller

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/parse.hpp"
+#include "common/stats/quantile.hpp"
 #include "common/version.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_json.hpp"
@@ -45,6 +46,7 @@ Result<std::string> status(const Sources& from) {
   const double uptime_s = seconds(now - from.started);
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
                                     [&](MonoTime at) { return now - at < kRateWindow; });
+  const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
   const NetworkSlot::Serving serving = from.networks.serving();
   return dump({{"version", kVersion},
@@ -63,8 +65,8 @@ Result<std::string> status(const Sources& from) {
                {"outcomes", decided.outcomes},
                {"neutral", decided.neutral},
                {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kRateWindow))},
-               {"decide_p50_us", or_null(quantile(decided.decide_us, 0.5))},
-               {"decide_p99_us", or_null(quantile(decided.decide_us, 0.99))},
+               {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
+               {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
                {"model_step", serving.network ? serving.network->step() : 0},
                {"model_from", text_or_null(serving.version.loaded_from)},
                {"network_left_out", text_or_null(from.decider.left_out_why())},
@@ -210,14 +212,6 @@ Result<std::string> doctor(const Sources& from) {
 }
 
 }  // namespace
-
-std::optional<double> quantile(const std::deque<double>& values, double share) {
-  if (values.empty()) return std::nullopt;
-  std::vector<double> sorted(values.begin(), values.end());
-  const auto rank = static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1));
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank), sorted.end());
-  return sorted[rank];
-}
 
 Finding parse_finding(const std::string& text) {
   const auto name_end = text.find(": ");

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/stats/quantile.hpp"
 #include "controller/web/findings.hpp"
 
 namespace wattle::controller {
@@ -200,7 +201,7 @@ void add_decisions(Families& families, const Sources& from) {
   families.counter("wattle_controller_in_flight_expired_total", "Advised pods that were never seen.",
                    from.state.in_flight_expired());
   for (const double share : {0.5, 0.99}) {
-    const auto us = quantile(figures.decide_us, share);
+    const auto us = stats::quantile({figures.decide_us.begin(), figures.decide_us.end()}, share);
     if (us)
       families.gauge(share < 0.9 ? "wattle_controller_decide_p50_seconds" : "wattle_controller_decide_p99_seconds",
                      "Time to decide, over the last 1024 decisions.", *us * 1e-6);

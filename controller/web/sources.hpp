@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -60,8 +59,5 @@ struct Sources {
     if (breathe != nullptr && done % kEvery == 0) (*breathe)();
   }
 };
-
-// Middle and tail of the last values, by rank; absent when there are none.
-std::optional<double> quantile(const std::deque<double>& values, double share);
 
 }  // namespace wattle::controller

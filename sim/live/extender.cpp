@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/parse.hpp"
+#include "common/stats/quantile.hpp"
 
 namespace wattle::sim::live {
 
@@ -120,12 +121,6 @@ std::vector<std::int64_t> Extender::prioritize(const placement::PodSpec& pod,
   return *scores;
 }
 
-double Extender::answer_ms(double quantile) const {
-  if (answers_ms_.empty()) return 0;
-  std::vector<double> sorted = answers_ms_;
-  const auto rank = static_cast<std::size_t>(quantile * static_cast<double>(sorted.size() - 1) + 0.5);
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(rank), sorted.end());
-  return sorted[rank];
-}
+double Extender::answer_ms(double quantile) const { return stats::quantile(answers_ms_, quantile).value_or(0); }
 
 }  // namespace wattle::sim::live

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "common/stats/exact_split.hpp"
+#include "common/stats/quantile.hpp"
 #include "sim/random.hpp"
 
 namespace wattle::sim::live {
@@ -30,37 +32,7 @@ wire::Placement placement_of(const FleetPod& pod, bool gone) {
   return placement;
 }
 
-double sorted_quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
-
 }  // namespace
-
-std::vector<std::uint64_t> largest_remainder(std::uint64_t total, const std::vector<double>& weights) {
-  std::vector<std::uint64_t> shares(weights.size(), 0);
-  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (!(sum > 0)) return shares;
-  std::vector<double> remainders(weights.size());
-  std::uint64_t given = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double exact = static_cast<double>(total) * (weights[i] / sum);
-    shares[i] = std::min(static_cast<std::uint64_t>(exact), total - given);
-    remainders[i] = exact - static_cast<double>(shares[i]);
-    given += shares[i];
-  }
-  std::vector<std::size_t> order(weights.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return remainders[a] > remainders[b]; });
-  for (std::size_t i = 0; given < total; i = (i + 1) % order.size()) {
-    if (weights[order[i]] <= 0) continue;
-    ++shares[order[i]];
-    ++given;
-  }
-  return shares;
-}
 
 Fleet::Fleet(std::vector<ServerModel> servers, const FleetOptions& options, MonoTime now)
     : options_(options), start_(now) {
@@ -183,13 +155,17 @@ void Fleet::split_energy(Node& node, double interval_s, Record& record) const {
   const auto total_uj = static_cast<std::uint64_t>(std::llround(node.energy_j * noise * 1e6));
   const double idle_j = node.server.watts[0] * interval_s * noise;
   const std::uint64_t idle_uj = std::min(total_uj, static_cast<std::uint64_t>(std::llround(idle_j * 1e6)));
-  std::vector<double> weights;
-  for (const Running& running : node.pods) weights.push_back(running.usage_s);
-  for (const Running& running : node.ended) weights.push_back(running.usage_s);
-  weights.push_back(node.background_s);
-  auto shares = largest_remainder(total_uj - idle_uj, weights);
+  std::vector<std::uint64_t> weights_us;
+  const auto weigh = [&](double usage_s) {
+    weights_us.push_back(static_cast<std::uint64_t>(std::llround(usage_s * 1e6)));
+  };
+  for (const Running& running : node.pods) weigh(running.usage_s);
+  for (const Running& running : node.ended) weigh(running.usage_s);
+  weigh(node.background_s);
+  auto shares = stats::split_exactly(total_uj - idle_uj, weights_us);
   if (options_.services_per_node > 0) {
-    const auto services = largest_remainder(shares.back(), std::vector<double>(options_.services_per_node, 1));
+    const auto services =
+        stats::split_exactly(shares.back(), std::vector<std::uint64_t>(options_.services_per_node, 1));
     shares.pop_back();
     shares.insert(shares.end(), services.begin(), services.end());
   }
@@ -215,8 +191,8 @@ ProbeValues Fleet::probe(std::size_t node, MonoTime now) {
   std::sort(sorted.begin(), sorted.end());
   ProbeValues values;
   values.target = "default";
-  values.p50_ms = sorted_quantile(sorted, 0.5);
-  values.p95_ms = sorted_quantile(sorted, 0.95);
+  values.p50_ms = stats::quantile_of_sorted(sorted, 0.5).value_or(0);
+  values.p95_ms = stats::quantile_of_sorted(sorted, 0.95).value_or(0);
   if (window.size() > 1) values.jitter_ms = moved / static_cast<double>(window.size() - 1);
   values.sent = window.size();
   return values;

@@ -105,8 +105,4 @@ class Fleet {
   std::map<std::string, std::size_t> where_;  // pod UID -> node
 };
 
-// Integer shares of `total` in proportion to `weights`, summing to `total` exactly (largest remainder, earlier first).
-// All weights zero: all shares zero and nothing is shared out.
-std::vector<std::uint64_t> largest_remainder(std::uint64_t total, const std::vector<double>& weights);
-
 }  // namespace wattle::sim::live

@@ -7,6 +7,7 @@
 #include "common/config.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
+#include "common/stats/quantile.hpp"
 #include "common/transport/keys.hpp"
 #include "common/version.hpp"
 #include "sim/live/swarm_api.hpp"
@@ -358,11 +359,8 @@ AckDelays Swarm::ack_delays(Duration window) const {
   out.records = delays.size();
   if (delays.empty()) return out;
   std::sort(delays.begin(), delays.end());
-  const auto at = [&](double share) {
-    return delays[static_cast<std::size_t>(share * static_cast<double>(delays.size() - 1))];
-  };
-  out.p50_s = at(0.5);
-  out.p99_s = at(0.99);
+  out.p50_s = stats::quantile_of_sorted(delays, 0.5).value_or(0);
+  out.p99_s = stats::quantile_of_sorted(delays, 0.99).value_or(0);
   out.max_s = delays.back();
   return out;
 }

@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "common/http": {"common"},
     "common/sqlite": {"common"},
     "common/kube": {"common"},
+    "common/stats": set(),
     "common": set(),
     "models/frozen": {"common"},
     "models/torch": {"common", "models/frozen"},
@@ -34,6 +35,7 @@ MAY_INCLUDE_IN_COMMON = {
     "common/http": {"common", "common/http"},
     "common/sqlite": {"common", "common/wire", "common/sqlite"},
     "common/kube": {"common", "common/http", "common/kube"},
+    "common/stats": {"common/stats"},
 }
 # Placement is pure: no sockets, no HTTP, no clock of its own.
 FORBIDDEN = {"placement": {"common/transport", "common/http", "common/sqlite", "common/kube"}}

@@ -246,10 +246,6 @@ TEST_CASE("block: direct writes are counted with the time they took") {
   CHECK(*values.block_ios >= 64);
   CHECK(*values.block_io_us > 0);
   CHECK(*workload.node().kernel.block_ios >= *values.block_ios);
-  REQUIRE(signals->block_latency() != nullptr);
-  std::uint64_t all = 0;
-  for (const auto count : signals->block_latency()->bucket) all += count;
-  CHECK(all >= *values.block_ios);
 }
 
 namespace {

@@ -58,6 +58,11 @@ log: {level: debug, format: json}
   CHECK(config->log_level == LogLevel::debug);
 }
 
+TEST_CASE("a key of 0.1 that counted waits by their length is taken for one release, and must be a truth value still") {
+  CHECK(parse_config("bpf: {enabled: false, run_queue_histogram: true}", "agent.yaml"));
+  CHECK_FALSE(parse_config("bpf: {run_queue_histogram: many}", "agent.yaml"));
+}
+
 TEST_CASE("an empty configuration is this host at one tick a second") {
   const auto config = parse_config("{}", "agent.yaml");
   REQUIRE(config.has_value());

@@ -145,16 +145,6 @@ TEST_CASE("a standing is kept as text and read again, and what it may not be is 
     CHECK_MESSAGE(!with_changes(standing, {wrong}), wrong.first, "=", wrong.second);
 }
 
-TEST_CASE("Student's quantiles and the normal ones are those of tables") {
-  CHECK(student_975(3) == doctest::Approx(3.182).epsilon(0.01));
-  CHECK(student_975(6) == doctest::Approx(2.447).epsilon(0.002));
-  CHECK(student_975(20) == doctest::Approx(2.086).epsilon(0.001));
-  CHECK(student_975(1e9) == doctest::Approx(1.960).epsilon(0.001));
-  CHECK(normal_quantile(0.975) == doctest::Approx(1.959964));
-  CHECK(normal_quantile(0.5) == doctest::Approx(0));
-  CHECK(normal_quantile(0.001) == doctest::Approx(-3.090232));
-}
-
 TEST_CASE("the saving is that of geometric means, and its interval holds the truth as often as it says") {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.05);

@@ -89,6 +89,17 @@ TEST_CASE("one that begins left out comes in when it has shown that it is ahead,
   CHECK(contest.changes() == 0);
 }
 
+TEST_CASE("a restart may come after any block: what is kept is always a state that is taken back") {
+  std::mt19937_64 random(6);
+  std::normal_distribution<double> noise(-0.05, 0.2);
+  Contest contest, again;
+  for (int i = 0; i < 500; ++i) {
+    contest.add(noise(random));
+    REQUIRE(contest.evidence() >= 0);
+    REQUIRE(again.restore(contest.state()));
+  }
+}
+
 TEST_CASE("what is no number counts for nothing, and beginning anew forgets everything") {
   Contest contest;
   CHECK_FALSE(contest.add(std::nan("")));

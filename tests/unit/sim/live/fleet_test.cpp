@@ -35,20 +35,6 @@ std::uint64_t shares(const Record& record) {
 
 }  // namespace
 
-TEST_CASE("largest remainder gives the whole total and nothing to a weight of zero") {
-  std::mt19937_64 random(11);
-  for (int round = 0; round < 200; ++round) {
-    std::vector<double> weights(1 + random() % 40);
-    for (double& weight : weights) weight = random() % 4 == 0 ? 0.0 : static_cast<double>(random() % 1'000'003) / 7.0;
-    const std::uint64_t total = random() % 100'000'000;
-    const auto parts = largest_remainder(total, weights);
-    const bool any = std::accumulate(weights.begin(), weights.end(), 0.0) > 0;
-    CHECK(std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}) == (any ? total : 0));
-    for (std::size_t i = 0; i < weights.size(); ++i)
-      if (weights[i] <= 0) CHECK(parts[i] == 0);
-  }
-}
-
 TEST_CASE("a sample's energy is split to the microjoule while pods come and go") {
   Fleet nodes = fleet();
   std::mt19937_64 random(5);

@@ -1,10 +1,12 @@
-#include "sim/statistics.hpp"
+#include "common/stats/bootstrap.hpp"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-using namespace wattle::sim;
+#include "common/stats/permutation.hpp"
+
+using namespace wattle::stats;
 
 TEST_CASE("the interval of a paired difference holds its mean and shrinks to it for a constant difference") {
   const std::vector<double> a{5, 7, 9, 4}, b{3, 5, 7, 2};

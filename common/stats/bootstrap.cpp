@@ -1,22 +1,29 @@
-#include "sim/statistics.hpp"
+#include "common/stats/bootstrap.hpp"
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
-#include <numeric>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 
-#include "sim/random.hpp"
+#include "common/stats/draws.hpp"
 
-namespace wattle::sim {
+namespace wattle::stats {
 
 namespace {
 
 constexpr std::size_t kResamples = 10'000;
-constexpr std::uint64_t kBootstrapSeed = 20240229;
+constexpr std::uint64_t kSeed = 20240229;
 
-Interval bootstrap(const std::vector<double>& values) {
-  Random random(kBootstrapSeed);
+// The middle 95 of 100 estimates from resamples.
+Interval percentile_interval(double estimate, std::vector<double> resampled) {
+  std::sort(resampled.begin(), resampled.end());
+  const std::size_t cut = resampled.size() / 40;
+  return {estimate, resampled[cut], resampled[resampled.size() - 1 - cut]};
+}
+
+Interval of_mean(const std::vector<double>& values) {
+  Random random(kSeed);
   std::vector<double> means;
   means.reserve(kResamples);
   for (std::size_t i = 0; i < kResamples; ++i) {
@@ -24,8 +31,7 @@ Interval bootstrap(const std::vector<double>& values) {
     for (std::size_t k = 0; k < values.size(); ++k) sum += values[pick(random, values.size())];
     means.push_back(sum / static_cast<double>(values.size()));
   }
-  std::sort(means.begin(), means.end());
-  return {mean(values), means[kResamples / 40], means[kResamples - 1 - kResamples / 40]};
+  return percentile_interval(mean(values), std::move(means));
 }
 
 }  // namespace
@@ -40,14 +46,14 @@ Interval paired_difference(std::span<const double> a, std::span<const double> b)
   assert(a.size() == b.size() && !a.empty());
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
-  return bootstrap(differences);
+  return of_mean(differences);
 }
 
 Interval paired_ratio(std::span<const double> a, std::span<const double> b) {
   assert(a.size() == b.size() && !a.empty());
   std::vector<double> ratios;
   for (std::size_t i = 0; i < a.size(); ++i) ratios.push_back(a[i] / b[i] - 1);
-  return bootstrap(ratios);
+  return of_mean(ratios);
 }
 
 double interquartile_mean(std::span<const double> values) {
@@ -64,51 +70,10 @@ double interquartile_mean(std::span<const double> values) {
   return sum / (high - low);
 }
 
-double sign_flip_p(std::span<const double> differences) {
-  const std::size_t n = differences.size();
-  assert(n > 0);
-  constexpr std::size_t kExact = 13;
-  const double observed = std::abs(mean(differences)) * static_cast<double>(n) * (1 - 1e-12);
-  const auto as_far = [&](std::uint64_t signs) {
-    double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += ((signs >> (i % 64)) & 1U) != 0 ? differences[i] : -differences[i];
-    return std::abs(sum) >= observed;
-  };
-  std::size_t hits = 0;
-  if (n <= kExact) {
-    for (std::uint64_t signs = 0; signs < (std::uint64_t{1} << n); ++signs) hits += as_far(signs) ? 1 : 0;
-    return static_cast<double>(hits) / static_cast<double>(std::uint64_t{1} << n);
-  }
-  Random random(kBootstrapSeed);
-  for (std::size_t k = 0; k < kResamples; ++k) {
-    double sum = 0;
-    std::uint64_t signs = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i % 64 == 0) signs = random();
-      sum += ((signs >> (i % 64)) & 1U) != 0 ? differences[i] : -differences[i];
-    }
-    hits += std::abs(sum) >= observed ? 1 : 0;
-  }
-  return static_cast<double>(hits + 1) / static_cast<double>(kResamples + 1);  // the observed signs are one draw
-}
-
-std::vector<double> holm(std::span<const double> p) {
-  std::vector<std::size_t> order(p.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
-  std::vector<double> adjusted(p.size());
-  double highest = 0;
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    highest = std::max(highest, std::min(1.0, p[order[rank]] * static_cast<double>(p.size() - rank)));
-    adjusted[order[rank]] = highest;
-  }
-  return adjusted;
-}
-
 Interval iqm_interval(std::span<const std::vector<double>> strata) {
   std::vector<double> all, drawn;
   for (const auto& stratum : strata) all.insert(all.end(), stratum.begin(), stratum.end());
-  Random random(kBootstrapSeed);
+  Random random(kSeed);
   std::vector<double> means;
   for (std::size_t i = 0; i < kResamples; ++i) {
     drawn.clear();
@@ -116,15 +81,14 @@ Interval iqm_interval(std::span<const std::vector<double>> strata) {
       for (std::size_t k = 0; k < stratum.size(); ++k) drawn.push_back(stratum[pick(random, stratum.size())]);
     means.push_back(interquartile_mean(drawn));
   }
-  std::sort(means.begin(), means.end());
-  return {interquartile_mean(all), means[kResamples / 40], means[kResamples - 1 - kResamples / 40]};
+  return percentile_interval(interquartile_mean(all), std::move(means));
 }
 
 std::optional<Interval> iqm_ratio(std::span<const double> a, std::span<const double> b) {
   assert(a.size() == b.size() && !a.empty());
   const double base = interquartile_mean(b);
   if (base == 0) return std::nullopt;
-  Random random(kBootstrapSeed);
+  Random random(kSeed);
   std::vector<double> mine(a.size()), theirs(a.size()), ratios;
   for (std::size_t i = 0; i < kResamples; ++i) {
     for (std::size_t k = 0; k < a.size(); ++k) {
@@ -135,9 +99,7 @@ std::optional<Interval> iqm_ratio(std::span<const double> a, std::span<const dou
     const double drawn = interquartile_mean(theirs);
     if (drawn != 0) ratios.push_back(interquartile_mean(mine) / drawn - 1);
   }
-  std::sort(ratios.begin(), ratios.end());
-  return Interval{interquartile_mean(a) / base - 1, ratios[ratios.size() / 40],
-                  ratios[ratios.size() - 1 - ratios.size() / 40]};
+  return percentile_interval(interquartile_mean(a) / base - 1, std::move(ratios));
 }
 
-}  // namespace wattle::sim
+}  // namespace wattle::stats

@@ -1,9 +1,9 @@
-#include "agent/attribute/shares.hpp"
+#include "common/stats/exact_split.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace wattle::agent {
+namespace wattle::stats {
 
 namespace {
 __extension__ using U128 = unsigned __int128;
@@ -48,4 +48,4 @@ std::vector<std::uint64_t> split_exactly(std::uint64_t total, std::span<const st
   return shares;
 }
 
-}  // namespace wattle::agent
+}  // namespace wattle::stats

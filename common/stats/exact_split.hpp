@@ -1,7 +1,6 @@
-// shares: splits a whole number by weights so that nothing is lost.
+// exact_split: splits a whole number by weights so that nothing is lost.
 // Gives    one share per weight; sum(shares) is the total whenever some weight is positive, else all shares are 0. Each
-// share is
-//          the exact quotient rounded up or down (largest remainder; ties go to the earlier)
+//          share is the exact quotient rounded up or down (largest remainder; ties go to the earlier)
 // Threads  pure
 #pragma once
 
@@ -9,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace wattle::agent {
+namespace wattle::stats {
 
 std::vector<std::uint64_t> split_exactly(std::uint64_t total, std::span<const std::uint64_t> weights);
 
@@ -17,4 +16,4 @@ std::vector<std::uint64_t> split_exactly(std::uint64_t total, std::span<const st
 void split_exactly_into(std::uint64_t total, std::span<const std::uint64_t> weights, std::vector<std::uint64_t>& shares,
                         std::vector<std::size_t>& order, std::vector<std::uint64_t>& remainders);
 
-}  // namespace wattle::agent
+}  // namespace wattle::stats

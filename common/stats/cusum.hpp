@@ -1,0 +1,47 @@
+// cusum: a cumulative sum that notices when scores are larger than they were (Page 1954).
+// Source   scores whose mean is at most `slack` while nothing has changed
+// Gives    level = max(0, level + score - slack); an alarm while the level is above the limit. Whoever takes the alarm begins anew
+// Units    those of the scores; standard deviations where they are standardised
+// Errors   none; a score that is no number is the caller's to keep out
+// Threads  values
+#pragma once
+
+#include <algorithm>
+
+namespace wattle::stats {
+
+class Cusum {
+ public:
+  Cusum(double slack, double limit, double level = 0) : slack_(slack), limit_(limit), level_(level) {}
+  // True: alarm.
+  bool add(double score) {
+    level_ = std::max(0.0, level_ + score - slack_);
+    return level_ > limit_;
+  }
+  void begin_anew() { level_ = 0; }
+  double level() const { return level_; }
+  double limit() const { return limit_; }
+
+ private:
+  double slack_, limit_, level_;
+};
+
+// Notices that scores have risen, or fallen.
+class TwoSidedCusum {
+ public:
+  TwoSidedCusum(double slack, double limit) : up_(slack, limit), down_(slack, limit) {}
+  bool add(double score) {
+    const bool up = up_.add(score), down = down_.add(-score);
+    return up || down;
+  }
+  void begin_anew() {
+    up_.begin_anew();
+    down_.begin_anew();
+  }
+  double level() const { return std::max(up_.level(), down_.level()); }
+
+ private:
+  Cusum up_, down_;
+};
+
+}  // namespace wattle::stats

@@ -1,0 +1,14 @@
+// interval: an estimate and the range that holds the truth in 95 of 100 samples.
+// Threads  value
+#pragma once
+
+namespace wattle::stats {
+
+struct Interval {
+  double mean = 0;
+  double low = 0, high = 0;  // 95%
+  bool above_zero() const { return low > 0; }
+  bool below_zero() const { return high < 0; }
+};
+
+}  // namespace wattle::stats
