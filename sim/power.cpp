@@ -47,11 +47,14 @@ void give_sleep(ServerModel& server, double wake_time_s) {
 
 }  // namespace
 
-double ServerModel::watts_at(double utilisation) const {
-  const double at = std::clamp(utilisation, 0.0, 1.0) * static_cast<double>(kWattPoints - 1);
-  const auto low = std::min(static_cast<std::size_t>(at), kWattPoints - 2);
-  const double part = at - static_cast<double>(low);
-  return watts[low] + part * (watts[low + 1] - watts[low]);
+cluster::Machine machine_of(const ServerModel& server) {
+  cluster::Machine machine;
+  machine.cores = server.cores;
+  machine.watts = server.watts;
+  machine.sleep_w = server.sleep_w;
+  machine.wake_time_s = server.wake_time_s;
+  machine.wake_energy_j = server.wake_energy_j;
+  return machine;
 }
 
 std::vector<ServerModel> synthetic_fleet(std::size_t n, std::uint64_t seed) {

@@ -15,24 +15,27 @@
 #include <vector>
 
 #include "common/result.hpp"
+#include "sim/cluster/machine.hpp"
 
 namespace wattle::sim {
 
-inline constexpr std::size_t kWattPoints = 11;  // at 0, 10, ..., 100 % utilisation
+using cluster::kWattPoints;
 
 struct ServerModel {
   std::string name;
   double cores = 16;
   double memory_bytes = 64.0 * 1024 * 1024 * 1024;
-  std::array<double, kWattPoints> watts{};
+  cluster::Watts watts{};  // at 0, 10, ..., 100 % utilisation
   double sleep_w = 3;
   double wake_time_s = 30;  // draws wake_energy_j / wake_time_s while it wakes
   double wake_energy_j = 3000;
 
-  // Linear between the points; utilisation is held to 0..1.
-  double watts_at(double utilisation) const;
+  double watts_at(double utilisation) const { return cluster::watts_at(watts, utilisation); }
   double max_w() const { return watts.back(); }
 };
+
+// As the kernel needs it; what pods do to each other there is the caller's.
+cluster::Machine machine_of(const ServerModel& server);
 
 // n servers, named sim-00.., each from one of the families. The same seed gives the same servers.
 std::vector<ServerModel> synthetic_fleet(std::size_t n, std::uint64_t seed);

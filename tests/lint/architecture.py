@@ -23,7 +23,8 @@ MAY_INCLUDE = {
     "placement": {"common", "models/frozen"},
     "agent": {"common", "models/frozen"},
     "controller": {"common", "models/frozen", "models/torch", "placement"},
-    "sim": {"common", "models/frozen", "models/torch", "placement"},
+    "sim/cluster": {"common"},
+    "sim": {"common", "models/frozen", "models/torch", "placement", "sim/cluster"},
     "shim": {"common"},
     "cli": {"common"},
 }
@@ -147,6 +148,7 @@ def self_test() -> int:
         "sim/i.cpp": "auto t = std::chrono::steady_clock::now();\n",
         "sim/j.cpp": 'const char* p = "/' + 'home/someone";\n',
         "cli/k.cpp": '#include "app.hpp"\n',
+        "sim/cluster/l.cpp": '#include "sim/world.hpp"\n',
     }
     missed = []
     for name, content in cases.items():
