@@ -34,6 +34,8 @@ constexpr std::array kSubcommands {
       Subcommand{"swarm", "play many nodes that speak the agents' protocol and run the pods they get",
                  live::swarm_command},
       Subcommand{"drive", "play a kube-scheduler through the extender protocol, pod after pod", live::drive_command},
+      Subcommand{"churn", "create and delete pods on a Kubernetes API server and tell how long they waited for a node",
+                 live::churn_command},
 };
 
 void usage(std::FILE* to) {

@@ -88,6 +88,8 @@ Result<Reply> HttpApi::post(const std::string& target, const std::string& body) 
   return request("POST", target, body);
 }
 
+Result<Reply> HttpApi::remove(const std::string& target) { return request("DELETE", target, ""); }
+
 Result<Reply> HttpApi::stream(const std::string& target, const std::function<bool(std::string_view)>& line) {
   WATTLE_TRY(std::string word, token());
   stream_.bearer(std::move(word));
