@@ -6,8 +6,26 @@
 
 namespace wattle::sim {
 
+namespace {
+
+std::vector<cluster::Machine> machines_of(const std::vector<NodeSpec>& nodes) {
+  std::vector<cluster::Machine> machines;
+  for (const NodeSpec& node : nodes) {
+    cluster::Machine machine = machine_of(node.server);
+    machine.blocked_cores = node.blocked_cores;
+    machine.crowded_ratio = node.crowded_ratio;
+    machines.push_back(machine);
+  }
+  return machines;
+}
+
+}  // namespace
+
 World::World(WorldOptions options, WorldObserver* observer)
-    : options_(std::move(options)), observer_(observer), random_(mix(options_.seed, 0x6e6f697365ULL)) {
+    : options_(std::move(options)),
+      observer_(observer),
+      random_(mix(options_.seed, 0x6e6f697365ULL)),
+      kernel_(machines_of(options_.nodes), {options_.idle_nodes_sleep, options_.sleep_after_s, false}) {
   for (const NodeSpec& spec : options_.nodes) {
     Node node;
     node.spec = spec;
@@ -17,61 +35,33 @@ World::World(WorldOptions options, WorldObserver* observer)
     node.kube.requested_milli_cpu = node.kube.nonzero_milli_cpu = kube_pod({spec.blocked_cores, 0}).milli_cpu;
     node.curve = placement::PowerCurve::prior(spec.server.cores);
     nodes_.push_back(std::move(node));
-    refresh(nodes_.back());
+    changed(nodes_.size() - 1);
   }
   schedule_troubles();
-  if (options_.idle_nodes_sleep) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
-      schedule(MonoTime(from_seconds(options_.sleep_after_s)), What::sleep, i, nodes_[i].generation);
-  }
   schedule(MonoTime(from_seconds(options_.demand_slot_s)), What::slot);
   schedule(MonoTime(from_seconds(options_.telemetry_period_s)), What::sample);
 }
 
-void World::schedule(MonoTime at, What what, std::uint64_t who, std::uint64_t generation) {
-  events_.push({at, events_made_++, what, who, generation});
-}
+void World::schedule(MonoTime at, What what, std::uint64_t who) { events_.push({at, events_made_++, what, who}); }
 
+// Of the same moment what the machines do comes first.
 void World::advance_to(double when_s) {
   const MonoTime when(from_seconds(when_s));
-  while (!events_.empty() && events_.top().at <= when) {
+  while (kernel_.due(when) || events_.top().at <= when) {
+    const MonoTime at = kernel_.due(events_.top().at) ? kernel_.next() : events_.top().at;
+    clock_.advance_to(at);
+    kernel_.advance_to(at, *this);
+    if (events_.top().at != at) continue;
     const Event event = events_.top();
     events_.pop();
-    clock_.advance_to(event.at);
     handle(event);
   }
   clock_.advance_to(when);
+  if (when > now()) kernel_.advance_to(when, *this);
 }
 
 void World::handle(const Event& event) {
   switch (event.what) {
-    case What::pod_end:
-      return drop(event.who);
-    case What::woken: {
-      Node& node = nodes_[event.who];
-      if (node.generation != event.generation) return;
-      integrate(node);
-      node.power = Power::awake;
-      ++node.generation;
-      for (auto& [id, window] : windows_) {
-        const auto pod = pods_.find(window.serial);
-        if (pod == pods_.end() || pod->second.node != event.who || window.from) continue;
-        window.from = now();
-        schedule(now() + from_seconds(options_.settle_s + options_.telemetry_delay_s), What::settle, id);
-      }
-      refresh(node);
-      if (node.pods.empty())
-        schedule(now() + from_seconds(options_.sleep_after_s), What::sleep, event.who, node.generation);
-      return;
-    }
-    case What::sleep: {
-      Node& node = nodes_[event.who];
-      if (node.generation != event.generation || !node.pods.empty()) return;
-      integrate(node);
-      node.power = Power::asleep;
-      node.steady = false;
-      return refresh(node);
-    }
     case What::shift:
     case What::curve:
     case What::gone:
@@ -92,28 +82,21 @@ void World::handle(const Event& event) {
   }
 }
 
-void World::integrate(Node& node) {
-  const double dt_s = seconds(now() - node.since);
-  node.since = now();
-  if (dt_s <= 0) return;
-  node.total.energy_j += node.power_w * dt_s;
-  node.total.used_core_s += node.used_cores * dt_s;
-  node.total.pressure_s += node.pressure_ratio * dt_s;
-  node.total.latency_ms_s += node.latency_ms * dt_s;
-  figures_.energy_j += node.power_w * dt_s;
-  if (node.power == Power::awake || node.power == Power::waking) figures_.awake_node_s += dt_s;
-  if (node.wanted_cores > node.spec.crowded_ratio * node.spec.server.cores) figures_.crowded_node_s += dt_s;
-  figures_.utilisation_s += dt_s * node.used_cores / node.spec.server.cores / static_cast<double>(nodes_.size());
+void World::ran(std::size_t i, double dt_s) {
+  Node& node = nodes_[i];
+  const auto& machine = kernel_.node(i);
+  const double cores = node.spec.server.cores;
+  node.latency_ms_s += node.latency_ms * dt_s;
+  if (machine.wanted_cores > node.spec.crowded_ratio * cores) figures_.crowded_node_s += dt_s;
+  figures_.utilisation_s += dt_s * machine.used_cores / cores / static_cast<double>(nodes_.size());
   if (node.pods.empty()) return;
   figures_.active_node_s += dt_s;
-  const double share = node.wanted_cores > 0 ? node.used_cores / node.wanted_cores : 0;
-  for (Running* each : node.pods) {
-    Running& running = *each;
-    running.cpu_core_s += running.wanted_cores * share * dt_s;
-    figures_.pod_s += dt_s;
-    figures_.pressure_pod_s += node.pressure_ratio * dt_s;
-    if (node.power == Power::waking) figures_.waking_pod_s += dt_s;
-    if (node.power == Power::gone) figures_.stranded_pod_s += dt_s;
+  const double share = machine.wanted_cores > 0 ? machine.used_cores / machine.wanted_cores : 0;
+  for (std::size_t k = 0; k < node.pods.size(); ++k) {
+    Running& running = *node.pods[k];
+    running.cpu_core_s += machine.pods[k].wanted_cores * share * dt_s;
+    if (machine.power == Power::waking) figures_.waking_pod_s += dt_s;
+    if (machine.power == Power::gone) figures_.stranded_pod_s += dt_s;
     figures_.failed_requests += running.failed_per_s * dt_s;
     if (running.requests_per_s > 0) {
       figures_.requests += running.requests_per_s * dt_s;
@@ -127,123 +110,104 @@ void World::integrate(Node& node) {
   }
 }
 
-void World::refresh(Node& node) {
-  const ServerModel& server = node.spec.server;
-  if (serving_ > 0) serve(node);
-  node.wanted_cores = node.spec.blocked_cores;
-  for (const Running* each : node.pods) node.wanted_cores += each->wanted_cores;
-  const bool runs = node.power == Power::awake;
-  node.used_cores = runs ? std::min(node.wanted_cores, server.cores) : 0;
-  // Tenants wait from crowded_ratio on, and all the time once a quarter more is wanted than there is.
-  const double wanted_ratio = node.wanted_cores / server.cores;
-  const double crowd = (wanted_ratio - node.spec.crowded_ratio) / (1.25 - node.spec.crowded_ratio);
-  node.pressure_ratio = runs ? std::clamp(crowd, 0.0, 1.0) : 0;
-  node.latency_ms = node.spec.latency_ms * (1 + node.spec.latency_slope * node.pressure_ratio);
-  switch (node.power) {
-    case Power::awake:
-      node.power_w = server.watts_at(node.used_cores / server.cores);
-      break;
-    case Power::asleep:
-      node.power_w = server.sleep_w;
-      break;
-    case Power::waking:
-      node.power_w = server.wake_energy_j / server.wake_time_s;
-      break;
-    case Power::gone:
-      node.power_w = 0;
-      break;
+void World::changed(std::size_t i) {
+  Node& node = nodes_[i];
+  if (serve(i)) kernel_.refresh(i);
+  const auto& machine = kernel_.node(i);
+  node.latency_ms = node.spec.latency_ms * (1 + node.spec.latency_slope * machine.pressure_ratio);
+  if (machine.power != Power::awake) node.steady = false;
+  if (!std::exchange(serving_changed_, false)) return;
+  for (std::size_t each = 0; each < nodes_.size(); ++each) kernel_.update(each, *this);
+}
+
+void World::open_windows(std::size_t i) {
+  for (auto& [id, window] : windows_) {
+    if (kernel_.node_of(window.pod) != i || window.from) continue;
+    window.from = now();
+    schedule(now() + from_seconds(options_.settle_s + options_.telemetry_delay_s), What::settle, id);
   }
 }
 
 void World::run_slot() {
-  for (Node& node : nodes_) integrate(node);
+  kernel_.settle(*this);
   ++slot_;
-  for (auto& [serial, running] : pods_)
-    if (!running.pod.serves_users) running.wanted_cores = demand_cores(running.pod, slot_);
-  for (Node& node : nodes_) refresh(node);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    std::size_t k = 0;
+    kernel_.want(
+        i,
+        [&](cluster::PodId) {
+          const double wanted = kernel_.node(i).pods[k].wanted_cores;
+          const SimPod& pod = nodes_[i].pods[k++]->pod;
+          return pod.serves_users ? wanted : demand_cores(pod, slot_);
+        },
+        *this);
+  }
 }
 
 Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id, placement::RawOutcome outcome) {
   if (at >= nodes_.size()) return fail(Errc::not_found, "node " + std::to_string(at), "there is no such node");
   Node& node = nodes_[at];
-  if (serial_of_.contains(pod.spec.uid)) return fail(Errc::conflict, pod.spec.uid, "is already running");
+  if (id_of_.contains(pod.spec.uid)) return fail(Errc::conflict, pod.spec.uid, "is already running");
   const KubePod kube = kube_pod(pod.spec.request);
   if (!fits(node.kube, kube)) return fail(Errc::exhausted, node.spec.server.name, "the pod does not fit");
 
-  integrate(node);
+  kernel_.settle(at, *this);
+  const cluster::PodId id = pods_made_++;
   Window window;
-  window.decision_id = decision_id;
+  window.pod = id;
   window.outcome = std::move(outcome);
-  if (node.power == Power::asleep) {
+  const Power power = kernel_.node(at).power;
+  if (power == Power::asleep) {
     window.woke = true;
     window.asleep_w = node.told ? node.told->power_w : 0;
-    node.power = Power::waking;
-    node.steady = false;
-    ++figures_.wakes;
-    schedule(now() + from_seconds(node.spec.server.wake_time_s), What::woken, at, ++node.generation);
-  } else if (node.power == Power::awake) {
-    ++node.generation;  // it is not about to sleep any more
+  } else if (power == Power::awake) {
     window.from = now();
     schedule(now() + from_seconds(options_.settle_s + options_.telemetry_delay_s), What::settle, decision_id);
   }
-  const std::uint64_t serial = pods_made_++;
-  window.serial = serial;
   windows_.insert_or_assign(decision_id, std::move(window));
   add_pod(node.kube, kube);
-  serial_of_.emplace(pod.spec.uid, serial);
-  Running& running = pods_[serial];
-  running.serial = serial;
+  id_of_.emplace(pod.spec.uid, id);
+  Running& running = pods_[id];
   running.uid = std::make_shared<const std::string>(pod.spec.uid);
   running.pod = pod;
-  running.node = at;
-  running.placed = now();
-  running.wanted_cores = pod.serves_users ? 0 : demand_cores(pod, slot_);
   node.pods.push_back(&running);
   if (pod.serves_users) {
     ++serving_;
     ++replicas_[pod.spec.app];
+    serving_changed_ = true;
   }
-  if (std::isfinite(pod.life_s)) schedule(now() + from_seconds(pod.life_s), What::pod_end, serial);
   if (observer_ != nullptr) observer_->placed(pod.spec, node.spec.server.name, at, now());
-  refresh(node);
-  serving_changed(pod);
+  kernel_.place(id, at, pod.serves_users ? 0 : demand_cores(pod, slot_), pod.life_s, *this);
   return {};
 }
 
 Status World::remove(const std::string& uid) {
-  const auto found = serial_of_.find(uid);
-  if (found == serial_of_.end()) return fail(Errc::not_found, uid, "is not running");
-  drop(found->second);
+  const auto found = id_of_.find(uid);
+  if (found == id_of_.end()) return fail(Errc::not_found, uid, "is not running");
+  kernel_.remove(found->second, *this);
   return {};
 }
 
-void World::drop(std::uint64_t serial) {
-  const auto found = pods_.find(serial);
-  if (found == pods_.end()) return;  // removed before its time
-  Running& running = found->second;
-  Node& node = nodes_[running.node];
-  integrate(node);
-  std::erase(node.pods, &running);
-  remove_pod(node.kube, kube_pod(running.pod.spec.request));
-  if (node.pods.empty() && options_.idle_nodes_sleep && node.power == Power::awake)
-    schedule(now() + from_seconds(options_.sleep_after_s), What::sleep, running.node, ++node.generation);
-  std::erase_if(windows_, [&](const auto& entry) { return entry.second.serial == serial; });
-  serial_of_.erase(running.pod.spec.uid);
-  if (observer_ != nullptr) observer_->ended(running.pod.spec, running.node, now());
-  const SimPod gone = std::move(running.pod);
+void World::ended(cluster::PodId id, std::size_t i, std::size_t position) {
+  Node& node = nodes_[i];
+  const auto found = pods_.find(id);
+  const SimPod gone = std::move(found->second.pod);
+  node.pods.erase(node.pods.begin() + static_cast<std::ptrdiff_t>(position));
   pods_.erase(found);
-  if (gone.serves_users) {
-    --serving_;
-    --replicas_[gone.spec.app];
-  }
-  refresh(node);
-  serving_changed(gone);
+  id_of_.erase(gone.spec.uid);
+  remove_pod(node.kube, kube_pod(gone.spec.request));
+  std::erase_if(windows_, [&](const auto& entry) { return entry.second.pod == id; });
+  if (observer_ != nullptr) observer_->ended(gone.spec, i, now());
+  if (!gone.serves_users) return;
+  --serving_;
+  --replicas_[gone.spec.app];
+  serving_changed_ = true;
 }
 
 std::vector<std::string> World::running() const {
   std::vector<std::string> uids;
   uids.reserve(pods_.size());
-  for (const auto& [serial, running] : pods_) uids.push_back(running.pod.spec.uid);
+  for (const auto& [id, running] : pods_) uids.push_back(running.pod.spec.uid);
   return uids;
 }
 
@@ -255,7 +219,12 @@ std::vector<KubeNode> World::kube_nodes() const {
 }
 
 WorldFigures World::figures() {
-  for (Node& node : nodes_) integrate(node);
+  kernel_.settle(*this);
+  figures_.energy_j = kernel_.energy_j();
+  figures_.awake_node_s = kernel_.awake_node_s();
+  figures_.pod_s = kernel_.pod_s();
+  figures_.pressure_pod_s = kernel_.pressure_pod_s();
+  figures_.wakes = kernel_.wakes();
   return figures_;
 }
 

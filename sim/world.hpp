@@ -1,6 +1,6 @@
-// world: a deterministic cluster on a manual clock: servers that draw watts, sleep, wake and fail; users near and far; pods
-// that use what they use; agents that tell some of it, late, with noise, not at all or wrongly (sim/trouble.hpp).
-// Truth    power is constant between events, so energy_j() is the exact integral of the curves; nothing of it is told
+// world: the kernel of a cluster (sim/cluster/kernel) on a manual clock, and what else happens around it: users near and far, troubles,
+// and agents that tell some of it, late, with noise, not at all or wrongly (sim/trouble.hpp).
+// Truth    the kernel's; nothing of it is told
 // Told     view(): what the agents and the API server have said by now, as controller/state would hold it; curves in
 //          it are fitted from told samples only
 // Units    in names; seconds from the start of the run where a time is a plain number
@@ -24,6 +24,7 @@
 #include "common/start_window.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/reward.hpp"
+#include "sim/cluster/kernel.hpp"
 #include "sim/histogram.hpp"
 #include "sim/kube_scoring.hpp"
 #include "sim/power.hpp"
@@ -105,14 +106,14 @@ class WorldObserver {
   virtual void told(const World& world) = 0;
 };
 
-class World {
+class World : private cluster::Observer {
  public:
   explicit World(WorldOptions options, WorldObserver* observer = nullptr);
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
   const Clock& clock() const { return clock_; }
-  MonoTime now() const { return clock_.mono(); }
+  MonoTime now() const { return kernel_.now(); }
   double now_s() const { return seconds(now().time_since_epoch()); }
   std::size_t size() const { return nodes_.size(); }
 
@@ -132,13 +133,14 @@ class World {
   WorldFigures figures();                    // up to now
   // The truth, for judges: what the node is like at this moment, its real curve among it.
   const NodeSpec& truth(std::size_t node) const { return nodes_[node].spec; }
-  double wanted_cores(std::size_t node) const { return nodes_[node].wanted_cores; }
+  double wanted_cores(std::size_t node) const { return kernel_.node(node).wanted_cores; }
   bool powered(std::size_t node) const {
-    return nodes_[node].power == Power::awake || nodes_[node].power == Power::waking;
+    const cluster::Power power = kernel_.node(node).power;
+    return power == cluster::Power::awake || power == cluster::Power::waking;
   }
 
  private:
-  enum class Power { awake, asleep, waking, gone };
+  using Power = cluster::Power;
   // One interval of one node, as its agent tells it.
   struct Told {
     MonoTime at{};
@@ -156,38 +158,28 @@ class World {
     std::vector<PodUse> pods;  // where somebody follows
   };
   struct Running {
-    std::uint64_t serial = 0;
     std::shared_ptr<const std::string> uid;
     SimPod pod;
-    std::size_t node = 0;
-    MonoTime placed{};
-    double wanted_cores = 0;
     double cpu_core_s = 0;            // as its cgroup counts it
     double cpu_at_sample_core_s = 0;  // then
     double asked_per_s = 0, requests_per_s = 0, failed_per_s = 0, response_s = 0;
   };
-  struct Integrals {
-    double energy_j = 0, used_core_s = 0, pressure_s = 0, latency_ms_s = 0;
-  };
   struct Node {
     NodeSpec spec;
-    Power power = Power::awake;
-    std::vector<Running*> pods;  // into pods_
+    std::vector<Running*> pods;  // into pods_, in the order of the kernel's
     KubeNode kube;
-    double wanted_cores = 0, used_cores = 0, pressure_ratio = 0, latency_ms = 0, power_w = 0;
-    MonoTime since{};          // integrals run to here
-    Integrals total, sampled;  // now, and at the last sample
+    double latency_ms = 0, latency_ms_s = 0;  // now, and its integral
+    cluster::Totals sampled;                  // the kernel's, at the last sample
+    double latency_sampled_ms_s = 0;          // then
     bool steady = true;
-    bool ready = true;             // as the API server has it
-    std::optional<Told> frozen;    // what an agent that lies keeps saying
-    std::uint64_t generation = 0;  // outdates sleep and wake events
+    bool ready = true;           // as the API server has it
+    std::optional<Told> frozen;  // what an agent that lies keeps saying
     std::optional<Told> told;
     placement::PowerCurve curve;
   };
   // A placement under observation.
   struct Window {
-    std::uint64_t decision_id = 0;
-    std::uint64_t serial = 0;
+    cluster::PodId pod = 0;
     placement::RawOutcome outcome;
     bool woke = false;  // without this pod the node would sleep
     double asleep_w = 0;
@@ -196,48 +188,51 @@ class World {
     std::uint64_t samples = 0;
     double power_w = 0, used_cores = 0, pod_cores = 0, pressure_ratio = 0, latency_ms = 0;  // sums
   };
-  enum class What { pod_end, woken, sleep, shift, curve, gone, noticed, back, slot, sample, deliver, settle };
+  enum class What { shift, curve, gone, noticed, back, slot, sample, deliver, settle };
   struct Event {
     MonoTime at{};
     std::uint64_t order = 0;
     What what{};
-    std::uint64_t who = 0, generation = 0;
+    std::uint64_t who = 0;
     bool operator>(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
   };
 
-  void schedule(MonoTime at, What what, std::uint64_t who = 0, std::uint64_t generation = 0);
+  void schedule(MonoTime at, What what, std::uint64_t who = 0);
   void schedule_troubles();
   void handle(const Event& event);
   void handle_trouble(const Event& event);
   void lose_pods(std::size_t node);
-  void integrate(Node& node);  // up to now, at the present watts
-  void refresh(Node& node);    // watts, use, pressure, latency of the present pods
-  void serve(Node& node);      // what users want of its pods, and how they are served
-  void serve_closed(Node& node);
-  void serve_open(Node& node);
-  void serving_changed(const SimPod& pod);
+  void ran(std::size_t node, double dt_s) override;
+  void ended(cluster::PodId pod, std::size_t node, std::size_t position) override;
+  void woke(std::size_t node) override { open_windows(node); }
+  void changed(std::size_t node) override;
+  void open_windows(std::size_t node);  // its pods run from now
+  bool serve(std::size_t node);         // what users want of its pods, and how they are served; false: nobody asks
+  void serve_closed(std::size_t node);
+  void serve_open(std::size_t node);
   void run_slot();
   void sample();
-  Told measure(Node& node);
+  Told measure(std::size_t node);
   void lie(std::vector<Told>& batch);
   bool silent(std::size_t node) const;
   void judge_balance(const std::vector<Told>& batch);
   void sample_windows(std::size_t node, const Told& told);
   void deliver();
   void settle(std::uint64_t decision_id);
-  void drop(std::uint64_t serial);
 
   WorldOptions options_;
   WorldObserver* observer_;
   ManualClock clock_;
   Random random_;  // telemetry noise only
+  cluster::Kernel<MonoTime> kernel_;
   std::vector<Node> nodes_;
-  std::map<std::uint64_t, Running> pods_;
-  std::map<std::string, std::uint64_t> serial_of_;
+  std::map<cluster::PodId, Running> pods_;
+  std::map<std::string, cluster::PodId> id_of_;
   std::map<std::uint64_t, Window> windows_;  // by decision
   std::vector<Settled> settled_;
   std::vector<SimPod> lost_;
   std::size_t serving_ = 0;                      // pods that users may ask
+  bool serving_changed_ = false;                 // users move between them: every node has another load
   std::map<std::string, std::size_t> replicas_;  // of each application, likewise
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::deque<std::vector<Told>> on_the_way_;

@@ -6,45 +6,48 @@
 
 namespace wattle::sim {
 
-World::Told World::measure(Node& node) {
-  integrate(node);
+World::Told World::measure(std::size_t i) {
+  kernel_.settle(i, *this);
+  Node& node = nodes_[i];
+  const auto& machine = kernel_.node(i);
   const double dt_s = options_.telemetry_period_s;
-  const auto mean = [&](double Integrals::*what) { return (node.total.*what - node.sampled.*what) / dt_s; };
+  const auto mean = [&](double cluster::Totals::*what) { return (machine.total.*what - node.sampled.*what) / dt_s; };
   Told told;
   told.at = now();
-  told.power_w = std::max(0.0, mean(&Integrals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
-  told.used_cores = mean(&Integrals::used_core_s);
-  told.pressure_ratio = mean(&Integrals::pressure_s);
-  told.latency_ms =
-      std::max(0.01, mean(&Integrals::latency_ms_s) * (1 + options_.latency_noise_ratio * normal(random_)));
+  told.power_w = std::max(0.0, mean(&cluster::Totals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
+  told.used_cores = mean(&cluster::Totals::used_core_s);
+  told.pressure_ratio = mean(&cluster::Totals::pressure_s);
+  const double latency_ms = (node.latency_ms_s - node.latency_sampled_ms_s) / dt_s;
+  told.latency_ms = std::max(0.01, latency_ms * (1 + options_.latency_noise_ratio * normal(random_)));
   // A sleeping node measures nothing: the last value stands.
-  if (node.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
+  if (machine.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
   told.memory_used_bytes = 0.04 * node.spec.server.memory_bytes;
-  for (Running* each : node.pods) {
-    Running& running = *each;
+  for (std::size_t k = 0; k < node.pods.size(); ++k) {
+    Running& running = *node.pods[k];
     const SimPod& pod = running.pod;
-    if (observer_ != nullptr && now() - running.placed >= from_seconds(dt_s))
+    if (observer_ != nullptr && now() - machine.pods[k].placed >= from_seconds(dt_s))
       told.pods.push_back({running.uid, (running.cpu_core_s - running.cpu_at_sample_core_s) / dt_s});
     running.cpu_at_sample_core_s = running.cpu_core_s;
     told.memory_used_bytes += pod.memory_used_bytes;
-    if (node.power == Power::awake) told.io += pod.io;
+    if (machine.power == Power::awake) told.io += pod.io;
   }
   told.memory_used_bytes = std::min(told.memory_used_bytes, node.spec.server.memory_bytes);
   const NodeSpec& spec = node.spec;
   told.io = {std::min(told.io.net_rx, spec.net_bytes_per_s), std::min(told.io.net_tx, spec.net_bytes_per_s),
              std::min(told.io.disk_read, spec.disk_bytes_per_s), std::min(told.io.disk_write, spec.disk_bytes_per_s)};
   told.tcp_established = 2 + 4 * node.pods.size();
-  told.asleep = node.power == Power::asleep;
+  told.asleep = machine.power == Power::asleep;
   told.steady = node.steady;
-  node.steady = node.power == Power::awake;
-  node.sampled = node.total;
+  node.steady = machine.power == Power::awake;
+  node.sampled = machine.total;
+  node.latency_sampled_ms_s = node.latency_ms_s;
   return told;
 }
 
 void World::sample() {
   std::vector<Told> batch;
   batch.reserve(nodes_.size());
-  for (Node& node : nodes_) batch.push_back(measure(node));
+  for (std::size_t i = 0; i < nodes_.size(); ++i) batch.push_back(measure(i));
   judge_balance(batch);
   lie(batch);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -56,9 +59,8 @@ void World::sample() {
 
 void World::sample_windows(std::size_t node, const Told& told) {
   for (auto& [id, window] : windows_) {
-    const auto pod = pods_.find(window.serial);
-    if (pod == pods_.end() || pod->second.node != node || !window.from) continue;
-    const double cpu_core_s = pod->second.cpu_core_s;
+    if (kernel_.node_of(window.pod) != node || !window.from) continue;
+    const double cpu_core_s = pods_.at(window.pod).cpu_core_s;
     // Only intervals that the pod ran through and that were told: the one in which it came would dilute it.
     if (!told.silent && told.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
       ++window.samples;
@@ -90,9 +92,8 @@ void World::settle(std::uint64_t decision_id) {
   if (found == windows_.end()) return;
   Window window = std::move(found->second);
   windows_.erase(found);
-  const auto pod = pods_.find(window.serial);
-  if (pod == pods_.end() || window.samples == 0) return;  // gone before it could be judged
-  const Node& node = nodes_[pod->second.node];
+  if (window.samples == 0) return;  // nothing was told of it
+  const Node& node = nodes_[kernel_.node_of(window.pod)];
   const auto n = static_cast<double>(window.samples);
 
   placement::RawOutcome& outcome = window.outcome;
@@ -130,7 +131,8 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
   placement::ClusterView view;
   view.now = now();
   view.nodes.reserve(nodes_.size());
-  for (const Node& node : nodes_) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
     placement::NodeView seen;
     seen.name = node.spec.server.name;
     seen.ready = node.ready;
@@ -142,16 +144,17 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
     seen.requested = {static_cast<double>(node.kube.requested_milli_cpu) / 1000,
                       static_cast<double>(node.kube.requested_memory_bytes)};
     seen.pods = node.pods.size();
-    for (const Running* each : node.pods) {
-      const Running& running = *each;
+    for (std::size_t k = 0; k < node.pods.size(); ++k) {
+      const Running& running = *node.pods[k];
+      const MonoTime placed = kernel_.node(i).pods[k].placed;
       if (running.pod.spec.app == pod.app) ++seen.same_app_pods;
-      if (now() - running.placed < from_seconds(options_.start_window_s)) ++seen.starts;
-      if (node.told && running.placed < node.told->at - from_seconds(options_.telemetry_period_s)) continue;
+      if (now() - placed < from_seconds(options_.start_window_s)) ++seen.starts;
+      if (node.told && placed < node.told->at - from_seconds(options_.telemetry_period_s)) continue;
       ++seen.unsettled;
       seen.unsettled_cpu_cores += placement::demand_cores(running.pod.spec);
     }
     // Whoever puts nodes to sleep knows which sleep and what waking costs.
-    seen.asleep = node.power == Power::asleep;
+    seen.asleep = kernel_.node(i).power == Power::asleep;
     if (seen.asleep) seen.wake_cost_j = node.spec.server.wake_energy_j;
     seen.curve = node.curve;
     if (node.told) {

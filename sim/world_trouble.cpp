@@ -47,61 +47,47 @@ void World::schedule_troubles() {
 void World::handle_trouble(const Event& event) {
   const Troubles& trouble = options_.trouble;
   if (event.what == What::shift) {
-    Node& node = nodes_[trouble.shifts[event.who].node];
-    integrate(node);
-    node.spec.latency_ms = trouble.shifts[event.who].latency_ms;
-    return refresh(node);
+    const LatencyShift& shift = trouble.shifts[event.who];
+    kernel_.settle(shift.node, *this);
+    nodes_[shift.node].spec.latency_ms = shift.latency_ms;
+    return kernel_.update(shift.node, *this);
   }
   if (event.what == What::curve) {
-    Node& node = nodes_[trouble.curve_changes[event.who].node];
-    integrate(node);
-    node.spec.server.watts = trouble.curve_changes[event.who].watts;
-    return refresh(node);
+    const CurveChange& change = trouble.curve_changes[event.who];
+    nodes_[change.node].spec.server.watts = change.watts;
+    return kernel_.set_watts(change.node, change.watts, *this);
   }
   const std::size_t at = trouble.outages[event.who].node;
   Node& node = nodes_[at];
-  integrate(node);
   if (event.what == What::gone) {
-    node.power = Power::gone;
-    node.steady = false;
-    ++node.generation;
+    kernel_.fail(at, *this);
   } else if (event.what == What::noticed) {
     node.ready = false;
     node.kube.allocatable_pods = 0;  // the taint of a node that is not ready
     lose_pods(at);
   } else {
-    node.power = Power::awake;
     node.ready = true;
     node.kube.allocatable_pods = options_.pod_capacity;
-    // Pods that waited on it run from now.
-    for (auto& [id, window] : windows_) {
-      const auto pod = pods_.find(window.serial);
-      if (pod == pods_.end() || pod->second.node != at || window.from) continue;
-      window.from = now();
-      schedule(now() + from_seconds(options_.settle_s + options_.telemetry_delay_s), What::settle, id);
-    }
-    if (node.pods.empty() && options_.idle_nodes_sleep)
-      schedule(now() + from_seconds(options_.sleep_after_s), What::sleep, at, ++node.generation);
+    open_windows(at);
+    kernel_.repair(at, *this);
   }
-  refresh(node);
 }
 
 void World::lose_pods(std::size_t at) {
-  const std::vector<Running*> dead = nodes_[at].pods;
-  for (const Running* each : dead) {
-    const Running& running = *each;
-    SimPod again = running.pod;
-    again.life_s = std::max(1.0, again.life_s - seconds(now() - running.placed));
+  const auto dead = kernel_.node(at).pods;
+  for (const auto& each : dead) {
+    SimPod again = pods_.at(each.id).pod;
+    again.life_s = std::max(1.0, again.life_s - seconds(now() - each.placed));
     lost_.push_back(std::move(again));
     ++figures_.lost_pods;
-    drop(running.serial);
+    kernel_.remove(each.id, *this);
   }
 }
 
 std::vector<SimPod> World::take_lost() { return std::exchange(lost_, {}); }
 
 bool World::silent(std::size_t node) const {
-  if (nodes_[node].power == Power::gone) return true;
+  if (kernel_.node(node).power == Power::gone) return true;
   return std::any_of(options_.trouble.silences.begin(), options_.trouble.silences.end(),
                      [&](const Silence& each) { return each.node == node && within(now_s(), each.from_s, each.to_s); });
 }

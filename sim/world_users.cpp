@@ -16,55 +16,60 @@ double stretch_of(const NodeSpec& spec, double wanted_cores) {
 
 }  // namespace
 
-void World::serve(Node& node) {
-  if (options_.users.count > 0) serve_closed(node);
-  if (!options_.requests.per_s.empty()) serve_open(node);
+bool World::serve(std::size_t i) {
+  if (serving_ == 0) return false;
+  if (options_.users.count > 0) serve_closed(i);
+  if (!options_.requests.per_s.empty()) serve_open(i);
+  return true;
 }
 
 // A fluid model of the closed loop: a pod's users, asking again as soon as they have thought, want as much CPU as keeps
 // them waiting as long as they do. Damped iteration of that fixed point.
-void World::serve_closed(Node& node) {
-  const bool runs = node.power == Power::awake;
+void World::serve_closed(std::size_t i) {
+  const Node& node = nodes_[i];
+  const auto& machine = kernel_.node(i);
+  const bool runs = machine.power == Power::awake;
   const double per_pod = options_.users.count / static_cast<double>(serving_);
   double others = node.spec.blocked_cores, pods = 0;
-  for (const Running* each : node.pods) {
-    const Running& running = *each;
-    if (running.pod.serves_users)
+  for (std::size_t k = 0; k < node.pods.size(); ++k) {
+    if (node.pods[k]->pod.serves_users)
       ++pods;
     else
-      others += running.wanted_cores;
+      others += machine.pods[k].wanted_cores;
   }
   if (pods == 0) return;
   constexpr int kIterations = 60;
   double stretch = 1, rate = 0, response_s = 0;
-  for (int i = 0; i < kIterations && runs; ++i) {
+  for (int n = 0; n < kIterations && runs; ++n) {
     response_s = 0.001 * node.spec.latency_ms + options_.users.work_core_s * stretch;
     rate = per_pod / (options_.users.think_s + response_s);
     const double wanted = others + pods * rate * options_.users.work_core_s;
     stretch += 0.3 * (stretch_of(node.spec, wanted) - stretch);
   }
-  for (Running* each : node.pods) {
-    Running& running = *each;
+  for (std::size_t k = 0; k < node.pods.size(); ++k) {
+    Running& running = *node.pods[k];
     if (!running.pod.serves_users) continue;
     running.requests_per_s = rate;
     running.response_s = response_s;
-    running.wanted_cores = rate * options_.users.work_core_s;
+    kernel_.set_wanted(i, k, rate * options_.users.work_core_s);
   }
 }
 
 // Each replica is a queue of its own that works as fast as the node lets it; what does not find room in it fails.
-void World::serve_open(Node& node) {
-  const bool runs = node.power == Power::awake;
+void World::serve_open(std::size_t i) {
+  const Node& node = nodes_[i];
+  const auto& machine = kernel_.node(i);
+  const bool runs = machine.power == Power::awake;
   const double all_per_s = options_.requests.rate(slot_);
   double wanted = node.spec.blocked_cores;
-  for (Running* each : node.pods) {
-    Running& running = *each;
+  for (std::size_t k = 0; k < node.pods.size(); ++k) {
+    Running& running = *node.pods[k];
     if (running.pod.serves_users) {
       running.asked_per_s =
           all_per_s * running.pod.request_share / static_cast<double>(replicas_.at(running.pod.spec.app));
-      running.wanted_cores = std::min(1.0, running.asked_per_s * running.pod.work_core_s);  // one worker
+      kernel_.set_wanted(i, k, std::min(1.0, running.asked_per_s * running.pod.work_core_s));  // one worker
     }
-    wanted += running.wanted_cores;
+    wanted += machine.pods[k].wanted_cores;
   }
   const double stretch = stretch_of(node.spec, wanted);
   for (Running* each : node.pods) {
@@ -75,15 +80,6 @@ void World::serve_open(Node& node) {
     running.failed_per_s = running.asked_per_s * queue.failed_ratio;
     running.requests_per_s = running.asked_per_s - running.failed_per_s;
     running.response_s = 0.001 * node.spec.latency_ms + queue.response_s;
-  }
-}
-
-// Users move between the pods that serve: every node with such pods has another load now.
-void World::serving_changed(const SimPod& pod) {
-  if (!pod.serves_users) return;
-  for (Node& node : nodes_) {
-    integrate(node);
-    refresh(node);
   }
 }
 

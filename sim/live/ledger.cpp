@@ -1,26 +1,39 @@
 #include "sim/live/ledger.hpp"
 
 #include <cassert>
+#include <limits>
 #include <utility>
 
 namespace wattle::sim::live {
 
-Ledger::Ledger(const std::vector<DriveNode>& nodes) : nodes_(nodes) {
+namespace {
+
+std::vector<cluster::Machine> machines_of(const std::vector<DriveNode>& nodes) {
+  std::vector<cluster::Machine> machines;
+  for (const DriveNode& node : nodes) {
+    machines.push_back(machine_of(node.server));
+    machines.back().blocked_cores = node.background_cores;
+  }
+  return machines;
+}
+
+}  // namespace
+
+Ledger::Ledger(const std::vector<DriveNode>& nodes) : nodes_(nodes), kernel_(machines_of(nodes), {}) {
   for (const DriveNode& node : nodes_) {
     KubeNode kube;
     kube.allocatable_milli_cpu = static_cast<std::int64_t>(node.server.cores * 1000);
     kube.allocatable_memory_bytes = static_cast<std::int64_t>(node.server.memory_bytes);
     kube.allocatable_pods = static_cast<std::int64_t>(node.pod_limit);
     kube_.push_back(kube);
-    used_cores_.push_back(node.background_cores);
   }
 }
 
 void Ledger::place(std::size_t node, const LedgerPod& pod) {
   assert(node < nodes_.size());
-  if (!pods_.emplace(pod.uid, Placed{node, pod}).second) return;
+  if (!pods_.emplace(pod.uid, Placed{pods_made_, pod}).second) return;
   add_pod(kube_[node], pod.request);
-  used_cores_[node] += pod.demand_cores;
+  kernel_.place(pods_made_++, node, pod.demand_cores, std::numeric_limits<double>::infinity(), nobody_);
   ++costs_.placements;
   const auto latency_ms = nodes_[node].latency_ms;
   if (!latency_ms) return;
@@ -32,8 +45,8 @@ void Ledger::remove(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   const Placed& placed = found->second;
-  remove_pod(kube_[placed.node], placed.pod.request);
-  used_cores_[placed.node] -= placed.pod.demand_cores;
+  remove_pod(kube_[kernel_.node_of(placed.id)], placed.pod.request);
+  kernel_.remove(placed.id, nobody_);
   pods_.erase(found);
 }
 
@@ -44,19 +57,20 @@ void Ledger::set_latencies(const std::vector<DriveNode>& nodes) {
 
 double Ledger::power_w() const {
   double sum_w = 0;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    sum_w += nodes_[i].server.watts_at(used_cores_[i] / nodes_[i].server.cores);
+  for (std::size_t i = 0; i < kernel_.size(); ++i) sum_w += kernel_.node(i).power_w;
   return sum_w;
 }
 
 void Ledger::advance(double dt_s) {
   if (!(dt_s > 0)) return;
   costs_.seconds += dt_s;
-  costs_.energy_j += power_w() * dt_s;
+  kernel_.advance_to(kernel_.now() + dt_s, nobody_);
+  kernel_.settle(nobody_);
+  costs_.energy_j = kernel_.energy_j();
   for (const DriveNode& node : nodes_)
     costs_.idle_energy_j += node.server.watts_at(node.background_cores / node.server.cores) * dt_s;
   for (const auto& [uid, placed] : pods_) {
-    const auto latency_ms = nodes_[placed.node].latency_ms;
+    const auto latency_ms = nodes_[kernel_.node_of(placed.id)].latency_ms;
     if (!latency_ms) continue;
     if (placed.pod.latency_soft_ms && *latency_ms > *placed.pod.latency_soft_ms) costs_.soft_pod_seconds += dt_s;
     if (placed.pod.latency_hard_ms && *latency_ms > *placed.pod.latency_hard_ms) costs_.hard_pod_seconds += dt_s;
@@ -66,7 +80,7 @@ void Ledger::advance(double dt_s) {
 std::optional<std::size_t> Ledger::node_of(const std::string& uid) const {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return std::nullopt;
-  return found->second.node;
+  return kernel_.node_of(found->second.id);
 }
 
 }  // namespace wattle::sim::live

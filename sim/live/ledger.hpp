@@ -1,6 +1,5 @@
 // ledger: what one way of placing the same pods costs in joules and latency, over curves and latencies that are known.
-// Model    a node draws watts(cores in use / cores), with cores in use = background + its pods' demand; integrated
-//          exactly between events, since both change at events only
+// Model    the kernel's (sim/cluster/kernel): background and pods' demand on the node's curve, nobody sleeps
 // Units    in names
 // Errors   none; removing an unknown pod changes nothing
 // Threads  single owner
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/kernel.hpp"
 #include "sim/kube_scoring.hpp"
 #include "sim/power.hpp"
 
@@ -59,12 +59,14 @@ class Ledger {
 
  private:
   struct Placed {
-    std::size_t node = 0;
+    cluster::PodId id = 0;
     LedgerPod pod;
   };
   std::vector<DriveNode> nodes_;
   std::vector<KubeNode> kube_;
-  std::vector<double> used_cores_;
+  cluster::Kernel<double> kernel_;
+  cluster::Observer nobody_;
+  cluster::PodId pods_made_ = 0;
   std::map<std::string, Placed> pods_;
   Costs costs_;
 };

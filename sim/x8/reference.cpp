@@ -13,9 +13,7 @@ namespace {
 constexpr double kMaxEnumerated = 5e7;
 
 double server_w(const FillProblem& problem, std::size_t i, std::size_t pods, double used_cores) {
-  const ServerModel& server = problem.servers[i];
-  if (pods == 0) return problem.sleep ? server.sleep_w : server.watts[0];
-  return server.watts_at(used_cores / server.cores);
+  return x8::server_w(problem.servers[i], problem.sleep, pods, used_cores);
 }
 
 class Annealing {
@@ -167,6 +165,11 @@ class Annealing {
 };
 
 }  // namespace
+
+double server_w(const ServerModel& server, bool sleeps, std::size_t pods, double used_cores) {
+  if (pods == 0) return sleeps ? server.sleep_w : server.watts[0];
+  return server.watts_at(used_cores / server.cores);
+}
 
 FillProblem fill_problem(const Episode& episode) {
   FillProblem problem;

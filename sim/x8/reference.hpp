@@ -24,6 +24,8 @@ struct FillProblem {
   bool sleep = false;
 };
 FillProblem fill_problem(const Episode& episode);
+// Of a server with so many pods that use so much in all, for as long as they do.
+double server_w(const ServerModel& server, bool sleeps, std::size_t pods, double used_cores);
 
 using Placement = std::vector<std::size_t>;  // pod -> server
 

@@ -8,6 +8,7 @@
 
 #include "placement/features.hpp"
 #include "placement/network_rule.hpp"
+#include "sim/x8/reference.hpp"
 
 namespace wattle::sim::x8 {
 
@@ -38,9 +39,7 @@ class MeanWatts {
     used_[node] += episode_.day->mean_cores[episode_.pods[pod].machine];
   }
   double node_w(std::size_t i) const {
-    const ServerModel& server = episode_.servers[i];
-    if (pods_[i] == 0) return episode_.options.sleep ? server.sleep_w : server.watts[0];
-    return server.watts_at(used_[i] / server.cores);
+    return server_w(episode_.servers[i], episode_.options.sleep, pods_[i], used_[i]);
   }
   const Episode& episode_;
   std::vector<std::size_t> pods_;

@@ -55,23 +55,6 @@ struct Follower final : Observer {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("kernel: energy is the exact integral of the curve over use, whatever the clock", Time, double,
-                   MonoTime) {
-  Observer nobody;
-  Kernel<Time> kernel({machine_with(16, 100, 260)}, {});
-  kernel.advance_to(at_s<Time>(7.25), nobody);
-  kernel.place(0, 0, 4, kForEver, nobody);  // 140 W
-  kernel.advance_to(at_s<Time>(20.5), nobody);
-  kernel.place(1, 0, 8, 10, nobody);  // 12 cores: 220 W for 10 s
-  kernel.advance_to(at_s<Time>(100), nobody);
-  kernel.remove(0, nobody);
-  kernel.advance_to(at_s<Time>(130), nobody);
-  kernel.settle(nobody);
-  CHECK(kernel.energy_j() == doctest::Approx(7.25 * 100 + 13.25 * 140 + 10 * 220 + 69.5 * 140 + 30 * 100));
-  CHECK(kernel.pod_s() == doctest::Approx(92.75 + 10));
-  CHECK(kernel.awake_node_s() == doctest::Approx(130));
-}
-
 TEST_CASE_TEMPLATE("kernel: an empty machine sleeps in time, wakes for a pod at its cost, and runs it afterwards", Time,
                    double, MonoTime) {
   for (const bool from_start : {false, true}) {

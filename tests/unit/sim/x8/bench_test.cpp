@@ -24,25 +24,25 @@ Episode empty_episode(const PodDay& day, bool sleep, bool churn) {
   return episode;
 }
 
-TEST_CASE("energy is the integral of the curves: idle, a pod, sleep and waking, by hand") {
+TEST_CASE("what is measured begins when it is told to, and who waits for a node that wakes is counted") {
   const PodDay day = steady_day({0.5F, 1.0F});
   Episode episode = empty_episode(day, true, true);
-  episode.pods = {{0, 1, 100, 1000}};  // one core from 100 s to 1100 s
+  episode.pods = {{0, 1, 100, 1000}, {0, 0, 110, 1000}};
   Cluster cluster(episode);
-  cluster.start_measuring();
   cluster.advance_to(100);
-  CHECK(cluster.energy_j() == doctest::Approx(100 * (2 + 2)));
+  cluster.start_measuring();
   cluster.place(0, 0);
+  cluster.advance_to(110);
+  cluster.place(1, 0);
   CHECK(cluster.wakes() == 1);
-  CHECK(cluster.wake_wait_s() == doctest::Approx(30));
-  cluster.advance_to(1100);
-  // 30 s of waking, 970 s at 10% of 10 cores; the other node sleeps.
-  CHECK(cluster.energy_j() == doctest::Approx(400 + 3000 + 970 * 110 + 1000 * 2));
-  CHECK(cluster.fleet().nodes[0].pods == 0);
-  cluster.advance_to(1200);
-  // A minute of idling before it sleeps.
-  CHECK(cluster.energy_j() == doctest::Approx(400 + 3000 + 970 * 110 + 1000 * 2 + 60 * 100 + 40 * 2 + 100 * 2));
-  CHECK(cluster.awake_node_s() == doctest::Approx(1060));
+  CHECK(cluster.wake_wait_s() == doctest::Approx(30 + 20));
+  // 30 s of waking, 70 s at 15% of 10 cores; the other node sleeps.
+  cluster.advance_to(200);
+  CHECK(cluster.energy_j() == doctest::Approx(3000 + 70 * 115 + 100 * 2));
+  CHECK(cluster.fleet().nodes[0].pods == 2);
+  cluster.start_measuring();
+  CHECK(cluster.wakes() == 0);
+  CHECK(cluster.energy_j() == 0);
 }
 
 TEST_CASE("energy of a changing day is the sum over its samples of the curve at the cores used") {
