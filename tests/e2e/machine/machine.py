@@ -1,4 +1,4 @@
-"""machine: boots the image under QEMU, with KVM where this machine lets it, gives it one folder, and takes back what it wrote.
+"""machine: boots the image under QEMU without KVM, gives it one folder, and takes back what it wrote.
 
 Gives    the JSON value that guest.py wrote to the third disk
 Errors   MachineError with the tail of the console: a panic, a hang (bounded by `seconds`), or no result
@@ -32,7 +32,7 @@ def qemu(image, memory_mib, console, disks, append=""):
     for number, (path, options) in enumerate(disks):
         namespaces += ["-drive", f"file={path},if=none,id=d{number},format=raw,{options}", "-device", f"nvme-ns,drive=d{number},bus=disks"]
     return [
-        "qemu-system-x86_64", "-accel", "kvm", "-accel", "tcg,thread=multi", "-cpu", "max,arch-capabilities=off", "-smp", "2", "-m", str(memory_mib),
+        "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory_mib),
         "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}",
         "-kernel", str(image / "vmlinuz"),
         "-append", f"root=/dev/nvme0n1 rootwait rw console=ttyS0 panic=-1 quiet systemd.getty_auto=no systemd.show_status=no {append}".rstrip(),
