@@ -50,13 +50,13 @@ set(same "wattle (= ${PROJECT_VERSION})")
 wattle_package(cli wattle
   SUMMARY "place workloads where they cost the fewest joules: command line"
   TEXT "Shows nodes, pods and decisions, explains why a pod was placed where it was,
-lets machines join, and manages keys. Its users, folders and documentation
-are those of all parts of Wattle."
+and manages keys. Its users, folders and documentation are those of all
+parts of Wattle."
   DEPENDS "systemd (>= 252)" KIND wattle SCRIPTS postinst postrm)
 wattle_package(agent wattle-agent
   SUMMARY "measure energy, use, pressure and latency of a machine"
   TEXT "Sends one sample a second to wattle-controller and shows them on a page for
-Prometheus. It starts once the machine has joined (wattle join)."
+Prometheus. It starts once /etc/wattle/agent.yaml is there."
   DEPENDS "${same}" KIND daemon SCRIPTS postinst prerm postrm
   SETUP "systemd-tmpfiles --create wattle.conf\n/lib/systemd/systemd-sysctl 60-wattle.conf || true"
   OWN "/var/lib/wattle /etc/wattle/agent.yaml /etc/wattle/agent.key /etc/wattle/agent.key.pub")
@@ -86,7 +86,7 @@ install(DIRECTORY docs/ DESTINATION share/doc/wattle COMPONENT cli FILES_MATCHIN
 install(FILES CHANGELOG.md DESTINATION share/doc/wattle COMPONENT cli)
 install(FILES systemd/wattle.sysctl DESTINATION lib/sysctl.d RENAME 60-wattle.conf COMPONENT agent)
 install(FILES systemd/wattle-agent.service systemd/wattle-pcm.service DESTINATION /lib/systemd/system COMPONENT agent)
-# What `wattle join` fills in
+# To copy to /etc/wattle; the unit waits for it
 install(FILES systemd/etc/agent.yaml DESTINATION share/wattle COMPONENT agent)
 foreach(part IN ITEMS controller shim)
   install(FILES systemd/wattle-${part}.service DESTINATION /lib/systemd/system COMPONENT ${part})

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Debian packages of scripts/package, read back: names, sizes, contents, modes, what they depend on, lintian, and the same bytes twice. Then
-dpkg installs, upgrades, downgrades, removes and purges them on this machine's root with an overlay, where what is left is seen by file.
+dpkg installs, upgrades, downgrades, removes and purges them on this machine's root with an overlay, where what is left is seen by file; and
+the page that says how to install is followed there.
 
 Usage    packages_test.py FOLDER-OF-THE-BUILD
 Exit     0 fine, 1 a claim failed, 77 skipped: dpkg or lintian is missing. Without root or overlays nothing is installed, and that is said
@@ -17,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "docs")]
 sys.dont_write_bytecode = True
+import page  # noqa: E402
 from debs import PROGRAMS, field, make, newer, output  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
@@ -159,6 +161,7 @@ def main():
         claims.check("made again they have the same bytes", digests(packages) == digests(make(build, folder / "second")))
         if private:
             install(claims, packages, private)
+            page.follow(claims, packages, private)
     return 1 if claims.failed else 0
 
 
