@@ -47,12 +47,14 @@ function(wattle_library name)
   target_link_libraries(${name} PUBLIC wattle_options ${arg_USES} PRIVATE ${arg_PRIVATE})
 endfunction()
 
-# wattle_program(name SOURCES main.cpp USES target ...)
+# wattle_program(name SOURCES main.cpp USES target ...): its package is cmake/packages.cmake's component of that name; `cli` is wattle's.
 function(wattle_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE wattle_options ${arg_USES})
-  install(TARGETS ${name} RUNTIME)
+  string(REPLACE "wattle-" "" component ${name})
+  string(REGEX REPLACE "^wattle$" "cli" component ${component})
+  install(TARGETS ${name} RUNTIME COMPONENT ${component})
 endfunction()
 
 # What every test program has: doctest's main, and where fixtures and programs are. Tests themselves are compiled without optimisation

@@ -14,13 +14,14 @@ import subprocess
 import sys
 import time
 
-UNITS = pathlib.Path("/etc/systemd/system")
+UNITS = (pathlib.Path("/etc/systemd/system"), pathlib.Path("/lib/systemd/system"))
 PIDS = pathlib.Path("/run/hand-systemctl")
 
 
 def settings_of(name):
     found = {}
-    for line in (UNITS / f"{name}.service").read_text(encoding="utf-8").splitlines():
+    unit = next(path for path in (folder / f"{name}.service" for folder in UNITS) if path.exists())
+    for line in unit.read_text(encoding="utf-8").splitlines():
         key, equals, value = line.partition("=")
         if equals and not line.startswith("#"):
             found.setdefault(key, []).append(value)

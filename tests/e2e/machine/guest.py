@@ -1,7 +1,7 @@
-"""guest: runs inside the machine. Installs the agent as docs/how-to/install-debian.md says, makes loads, and notes what the agent says and
+"""guest: runs inside the machine. Installs the agent from its Debian packages, makes loads, and notes what the agent says and
 what the kernel and systemd say beside it. Judges nothing: machine_test.py does.
 
-Source   /run/payload: wattle-agent, systemd/, guest.py
+Source   /run/payload: wattle*.deb, next/ with a later version of them, guest.py
 Gives    one JSON value on the third disk, then powers the machine off
 Errors   an exception ends the run; it is in the value as `error`
 """
@@ -22,7 +22,8 @@ import traceback
 PAYLOAD = pathlib.Path("/run/payload")
 OUT = pathlib.Path("/run/machine")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
-UNIT = pathlib.Path("/etc/systemd/system/wattle-agent.service")
+UNIT = pathlib.Path("/lib/systemd/system/wattle-agent.service")
+NEIGHBOURS = pathlib.Path("/etc/systemd/system")
 CONFIG = "/etc/wattle/agent.yaml"
 PORT = 9460
 SAMPLES = 14  # at least; then as many as it takes to see a short-lived service go
@@ -84,17 +85,14 @@ def text_of(path):
 
 
 def install():
-    run("install", "-m", "0755", str(PAYLOAD / "wattle-agent"), "/usr/bin/")
-    run("install", "-D", "-m", "0644", str(PAYLOAD / "systemd/wattle.sysusers"), "/usr/lib/sysusers.d/wattle.conf")
-    run("install", "-D", "-m", "0644", str(PAYLOAD / "systemd/wattle.tmpfiles"), "/usr/lib/tmpfiles.d/wattle.conf")
-    run("install", "-D", "-m", "0644", str(PAYLOAD / "systemd/wattle.sysctl"), "/usr/lib/sysctl.d/60-wattle.conf")
-    run("sysctl", "-q", "-p", "/usr/lib/sysctl.d/60-wattle.conf")
-    run("systemd-sysusers", "wattle.conf")
-    run("systemd-tmpfiles", "--create", "wattle.conf")
-    run("install", "-m", "0644", str(PAYLOAD / "systemd/wattle-agent.service"), str(UNIT))
+    """What the packages alone did."""
+    run("dpkg", "-i", *map(str, sorted(PAYLOAD.glob("*.deb"))))
+    alone = {"unit": show("wattle-agent", "UnitFileState,ActiveState,ConditionResult,NRestarts"),
+             "ping": run("sysctl", "-n", "net.ipv4.ping_group_range").stdout.split()}
     run("install", "-m", "0640", "-g", "wattle", str(PAYLOAD / "agent.yaml"), CONFIG)
-    run("install", "-m", "0400", "-o", "wattle-agent", "-g", "wattle", str(PAYLOAD / "agent.key"), "/etc/wattle/agent.key")
+    run("install", "-m", "0600", str(PAYLOAD / "agent.key"), "/etc/wattle/agent.key")
     run("install", "-m", "0644", str(PAYLOAD / "controller.key.pub"), "/etc/wattle/controller.pub")
+    run("systemd-tmpfiles", "--create", "wattle.conf")
     # The same confinement around other commands: what the unit allows its program is asked of the kernel, not of its text.
     text = UNIT.read_text(encoding="utf-8")
     for name, command in (
@@ -105,9 +103,28 @@ def install():
         lines = [line for line in text.splitlines() if not line.startswith(("ExecStart", "Restart", "StateDirectory"))]
         at = lines.index("[Service]") + 1
         lines[at:at] = [f"ExecStart={command}", f"StandardOutput=file:{OUT}/{name}", f"StandardError=file:{OUT}/{name}.errors"]
-        UNIT.with_name(f"wattle-{name}.service").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (NEIGHBOURS / f"wattle-{name}.service").write_text("\n".join(lines) + "\n", encoding="utf-8")
     run("systemctl", "daemon-reload")
-    run("systemctl", "enable", "--now", "wattle-agent")
+    run("systemctl", "start", "wattle-agent")
+    return alone
+
+
+def replace_and_remove():
+    """The packages' later life: upgraded while the agent runs, removed, purged."""
+    run("systemctl", "start", "wattle-agent")
+    before = show("wattle-agent", "MainPID,ActiveState")
+    run("dpkg", "-i", *map(str, sorted((PAYLOAD / "next").glob("*.deb"))))
+    life = {"before": before, "upgraded": show("wattle-agent", "MainPID,ActiveState"),
+            "version": run("dpkg-query", "-W", "-f", "${Version}", "wattle-agent").stdout}
+    wait_until("the upgraded agent serves /metrics", lambda: ticks(scrape()) >= 1)
+    run("dpkg", "-r", "wattle-agent", "wattle")
+    life["removed"] = show("wattle-agent", "ActiveState,LoadState,Result")
+    life["running"] = run("pgrep", "-x", "wattle-agent", check=False).stdout
+    life["kept"] = [name for name in (CONFIG, "/etc/wattle/agent.key", "/var/lib/wattle") if os.path.exists(name)]
+    run("dpkg", "-P", "wattle-agent", "wattle")
+    life["left"] = run("sh", "-c", "find /etc /usr /lib/systemd /var/lib -name '*wattle*' -not -path '/etc/systemd/system/wattle-*.service'; getent passwd | grep wattle; "
+                       "getent group | grep wattle; true").stdout
+    return life
 
 
 def scrape():
@@ -263,7 +280,7 @@ def observe():
             "systemd": run("systemctl", "--version").stdout.splitlines()[0], "pid1": text_of("/proc/1/comm").strip(),
             "cgroup_mount": [line for line in text_of("/proc/mounts").splitlines() if "cgroup" in line]}
     tell("installing")
-    install()
+    seen["installed"] = install()
     wait_until("the agent serves /metrics", lambda: ticks(scrape()) >= 1)
     pid = show("wattle-agent", "MainPID")["MainPID"]
     seen["status"] = text_of(f"/proc/{pid}/status")
@@ -318,6 +335,8 @@ def observe():
     began = time.monotonic()
     run("systemctl", "stop", "wattle-agent")
     seen["stopped"] = {"seconds": time.monotonic() - began, **show("wattle-agent", "Result,ExecMainStatus")}
+    tell("packages")
+    seen["packages"] = replace_and_remove()
     return seen
 
 

@@ -1,0 +1,96 @@
+# packages.cmake: Debian packages by CPack, one for each program; scripts/package makes them.
+# What every machine with a part of Wattle has is in package `wattle`: the command line, users, folders, documentation.
+
+set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME wattle)
+set(CPACK_PACKAGE_CONTACT "Wattle maintainers <maintainers@users.noreply.wattle.dev>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_COMPONENTS_ALL cli agent controller shim sim)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
+
+set(made "${CMAKE_BINARY_DIR}/packaging")
+
+# wattle_package(component name SUMMARY "..." TEXT "..." [DEPENDS ...] [CONFFILES /etc/...]
+#                [SCRIPTS postinst ...] of packaging/KIND.SCRIPT, KIND being `daemon` where it has a unit of its name and else its name
+#                [SETUP command] once it is configured  [OWN paths] that a purge removes)
+function(wattle_package component name)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "SUMMARY;TEXT;KIND;SETUP;OWN" "DEPENDS;CONFFILES;SCRIPTS")
+  string(TOUPPER ${component} upper)
+  list(JOIN arg_DEPENDS ", " depends)
+  set(control)
+  set(WATTLE_UNIT ${name}.service)
+  set(WATTLE_SETUP "${arg_SETUP}")
+  set(WATTLE_OWN "${arg_OWN}")
+  foreach(script IN LISTS arg_SCRIPTS)
+    configure_file("packaging/${arg_KIND}.${script}" "${made}/${name}/${script}" @ONLY)
+    file(CHMOD "${made}/${name}/${script}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+    list(APPEND control "${made}/${name}/${script}")
+  endforeach()
+  if(arg_CONFFILES)
+    list(JOIN arg_CONFFILES "\n" conffiles)
+    file(CONFIGURE OUTPUT "${made}/${name}/conffiles" CONTENT "${conffiles}\n")
+    list(APPEND control "${made}/${name}/conffiles")
+  endif()
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name} PARENT_SCOPE)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION admin PARENT_SCOPE)
+  set(CPACK_COMPONENT_${upper}_DESCRIPTION "${arg_SUMMARY}\n${arg_TEXT}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA "${control}" PARENT_SCOPE)
+  install(FILES packaging/copyright DESTINATION share/doc/${name} COMPONENT ${component})
+  # scripts/package makes it, with the date of the commit
+  install(FILES "${made}/changelog.gz" DESTINATION share/doc/${name} COMPONENT ${component} OPTIONAL)
+endfunction()
+
+set(same "wattle (= ${PROJECT_VERSION})")
+wattle_package(cli wattle
+  SUMMARY "place workloads where they cost the fewest joules: command line"
+  TEXT "Shows nodes, pods and decisions, explains why a pod was placed where it was,
+and manages keys. Its users, folders and documentation are those of all
+parts of Wattle."
+  DEPENDS "systemd (>= 252)" KIND wattle SCRIPTS postinst postrm)
+wattle_package(agent wattle-agent
+  SUMMARY "measure energy, use, pressure and latency of a machine"
+  TEXT "Sends one sample a second to wattle-controller and shows them on a page for
+Prometheus. It starts once /etc/wattle/agent.yaml is there."
+  DEPENDS "${same}" KIND daemon SCRIPTS postinst prerm postrm
+  SETUP "systemd-tmpfiles --create wattle.conf\n/lib/systemd/systemd-sysctl 60-wattle.conf || true"
+  OWN "/var/lib/wattle /etc/wattle/agent.yaml /etc/wattle/agent.key /etc/wattle/agent.key.pub")
+wattle_package(controller wattle-controller
+  SUMMARY "decide where workloads cost the fewest joules, and learn"
+  TEXT "Takes what wattle-agent measures and answers wattle-shim. Begins in mode
+shadow, in which it decides and influences nothing."
+  DEPENDS "${same}" "libopenblas0-pthread" CONFFILES /etc/wattle/controller.yaml KIND daemon SCRIPTS postinst prerm postrm
+  SETUP "systemd-tmpfiles --create wattle.conf"
+  OWN "/var/lib/wattle-controller /etc/wattle/controller.key /etc/wattle/controller.key.* /etc/wattle/allow")
+wattle_package(shim wattle-shim
+  SUMMARY "answer kube-scheduler as an extender with Wattle's decisions"
+  TEXT "Never fails a pod: without the controller it answers by the last board, then
+neutral. It starts once /etc/wattle/shim.key is there."
+  DEPENDS "${same}" CONFFILES /etc/wattle/shim.yaml KIND daemon SCRIPTS postinst prerm postrm
+  SETUP "systemd-tmpfiles --create wattle.conf"
+  OWN "/etc/wattle/shim.key /etc/wattle/shim.key.pub")
+wattle_package(sim wattle-sim
+  SUMMARY "simulate clusters on which Wattle's policies are judged"
+  TEXT "The same code places pods as in wattle-controller. It also plays nodes and a
+scheduler to real parts of Wattle."
+  DEPENDS "libopenblas0-pthread")
+
+install(FILES systemd/wattle.sysusers DESTINATION lib/sysusers.d RENAME wattle.conf COMPONENT cli)
+install(FILES systemd/wattle.tmpfiles DESTINATION lib/tmpfiles.d RENAME wattle.conf COMPONENT cli)
+install(DIRECTORY docs/ DESTINATION share/doc/wattle COMPONENT cli FILES_MATCHING PATTERN "*.md")
+install(FILES CHANGELOG.md DESTINATION share/doc/wattle COMPONENT cli)
+install(FILES systemd/wattle.sysctl DESTINATION lib/sysctl.d RENAME 60-wattle.conf COMPONENT agent)
+install(FILES systemd/wattle-agent.service systemd/wattle-pcm.service DESTINATION /lib/systemd/system COMPONENT agent)
+# To copy to /etc/wattle; the unit waits for it
+install(FILES systemd/etc/agent.yaml DESTINATION share/wattle COMPONENT agent)
+foreach(part IN ITEMS controller shim)
+  install(FILES systemd/wattle-${part}.service DESTINATION /lib/systemd/system COMPONENT ${part})
+  install(FILES systemd/etc/${part}.yaml DESTINATION /etc/wattle COMPONENT ${part})
+endforeach()
+
+include(CPack)

@@ -1,0 +1,41 @@
+"""debs: the Debian packages of a build, and what they would be as a later version.
+
+Source   scripts/package on a build that is there
+Errors   RuntimeError with the end of what the tool said
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = ("wattle", "wattle-agent", "wattle-controller", "wattle-shim", "wattle-sim")
+
+
+def output(*command, **options):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command}: exit {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def make(build, to):
+    output(ROOT / "scripts/package", "--no-build", env=os.environ | {"WATTLE_BUILD": str(build), "WATTLE_PACKAGES": str(to)})
+    return {path.name.split("_")[0]: path for path in sorted(to.glob("*.deb"))}
+
+
+def field(package, name):
+    return output("dpkg-deb", "-f", package, name).strip()
+
+
+def newer(package, version, folder):
+    """The same package, as a later version of it, whose default configuration is another."""
+    tree = folder / f"{package.name}.tree"
+    output("dpkg-deb", "-R", package, tree)
+    control = tree / "DEBIAN/control"
+    was = field(package, "Version")
+    control.write_text(control.read_text().replace(f"Version: {was}", f"Version: {version}").replace(f"(= {was})", f"(= {version})"))
+    for conffile in (tree / "etc/wattle").glob("*.yaml"):
+        conffile.write_text(conffile.read_text() + "# of the next version\n")
+    output("dpkg-deb", "-b", tree, folder / package.name)
+    shutil.rmtree(tree)

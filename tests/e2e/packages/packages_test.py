@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""The Debian packages of scripts/package, read back: names, sizes, contents, modes, what they depend on, lintian, and the same bytes twice. Then
+dpkg installs, upgrades, downgrades, removes and purges them on this machine's root with an overlay, where what is left is seen by file; and
+the page that says how to install is followed there.
+
+Usage    packages_test.py FOLDER-OF-THE-BUILD
+Exit     0 fine, 1 a claim failed, 77 skipped: dpkg or lintian is missing. Without root or overlays nothing is installed, and that is said
+"""
+import hashlib
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "docs")]
+sys.dont_write_bytecode = True
+import page  # noqa: E402
+from debs import PROGRAMS, field, make, newer, output  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from house import SKIPPED  # noqa: E402
+from private_root import Impossible, Root, enter  # noqa: E402
+
+MIB = 1 << 20
+LARGEST = {"wattle": 4 * MIB, "wattle-agent": 5 * MIB, "wattle-shim": 4 * MIB}
+CONFFILES = {"wattle-controller": ["/etc/wattle/controller.yaml"], "wattle-shim": ["/etc/wattle/shim.yaml"]}
+UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"]}
+# What a machine has of dpkg's and of systemd's own once a package was there
+OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabled|masked)|ucf|apt)|log|cache)(/.*)?|etc/(passwd|group|shadow|gshadow|sub[ug]id)-?"
+                           r"|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/hosts|var|var/lib|var/lib/systemd|etc|etc/systemd|etc/systemd/system"
+                           r"|etc/systemd/system/multi-user\.target\.wants|usr|usr/.*|lib/systemd.*|run.*|tmp.*|root.*|packages.*)$")
+
+
+def contents(package):
+    """{path: (mode, owner, size)}"""
+    found = {}
+    for line in output("dpkg-deb", "-c", package).splitlines():
+        mode, owner, size, _, _, path = line.split(None, 5)
+        found[path.removeprefix(".").split(" -> ")[0]] = (mode, owner, int(size))
+    return found
+
+
+def read_back(claims, packages):
+    names = {*PROGRAMS, *(f"{name}-dbgsym" for name in PROGRAMS)}
+    claims.check("one package a program, and one with its symbols", set(packages) == names, str(sorted(packages)))
+    docs = contents(packages["wattle"])
+    for name in PROGRAMS:
+        package, files = packages[name], contents(packages[name])
+        size = files[f"/usr/bin/{name}"][2]
+        claims.check(f"{name}: the program has {size} bytes without symbols", size <= LARGEST.get(name, 8 * MIB), str(LARGEST.get(name)))
+        claims.check(f"{name}: everything is root's, and nobody else writes it",
+                     all(owner == "root/root" and mode[5] != "w" and mode[8] != "w" and "s" not in mode for mode, owner, _ in files.values()), str(files))
+        programs = [path for path, (mode, _, _) in files.items() if mode[0] == "-" and "x" in mode]
+        claims.check(f"{name}: the program alone may be run", programs == [f"/usr/bin/{name}"], str(programs))
+        control = output("dpkg-deb", "--ctrl-tarfile", package, errors="replace")
+        listed = output("dpkg-deb", "-I", package, "conffiles").split() if "conffiles" in control else []
+        claims.check(f"{name}: configuration is kept: {listed}", listed == CONFFILES.get(name, []) == [p for p in files if re.match(r"/etc/.*[^/]$", p)])
+        units = {f"/lib/systemd/system/{unit}.service" for unit in UNITS.get(name, [])}
+        claims.check(f"{name}: its units are there", units == {path for path in files if path.endswith(".service")})
+        for unit in units:
+            text = (ROOT / "systemd" / pathlib.Path(unit).name).read_text(encoding="utf-8")
+            page = re.search(r"^Documentation=file://(\S+)$", text, re.M).group(1)
+            claims.check(f"{unit}: its page comes with the packages", page in docs, page)
+        depends = field(package, "Depends")
+        claims.check(f"{name}: depends on its libraries by version: {depends}", "libc6 (>=" in depends and "libzmq" not in depends)
+        claims.check(f"{name}: the parts of one version belong together", name in ("wattle", "wattle-sim") or f"wattle (= {field(package, 'Version')})" in depends)
+        symbols = contents(packages[f"{name}-dbgsym"])
+        with tempfile.TemporaryDirectory() as tree:
+            output("dpkg-deb", "-x", package, tree)
+            build_id = re.search(r"Build ID: (\w+)", output("readelf", "-n", f"{tree}/usr/bin/{name}")).group(1)
+        claims.check(f"{name}: its symbols are found by its build's id", f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug" in symbols)
+    said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", *(str(packages[name]) for name in (*PROGRAMS, "wattle-shim-dbgsym"))], capture_output=True, text=True, check=False)
+    errors = [line for line in said.stdout.splitlines() if line.startswith("E:")]
+    claims.check("lintian finds no error", said.returncode in (0, 1) and not errors, "\n".join(errors) + said.stderr[-500:])
+    print("\n".join(f"     {line}" for line in said.stdout.splitlines() if line.startswith("W:") and "no-manual-page" not in line))
+
+
+def digests(packages):
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in packages.items()}
+
+
+def left(upper):
+    """What the overlay has that the machine had not; a removed file is a character device there."""
+    found = []
+    for path in sorted(upper.rglob("*")):
+        name = "/" + str(path.relative_to(upper))
+        if not OWN_OF_SYSTEM.match(name) and not path.is_char_device():
+            found.append(name)
+    return found
+
+
+def install(claims, packages, folder):
+    host = Root(folder / "host")
+    upper = folder / "host/upper"
+    here, after = host.inside("/packages/now"), host.inside("/packages/next")
+    for to in (here, after):
+        to.mkdir(parents=True)
+    for name in PROGRAMS:
+        shutil.copy(packages[name], here)
+        newer(packages[name], "0.9.0", pathlib.Path(shutil.copy(packages[name], after)).parent)
+
+    def run(text, check=True):
+        code, said = host.shell(text, "/", {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}, 300)
+        if check and code != 0:
+            raise RuntimeError(f"{text}: exit {code}: {said[-3000:]}")
+        return said
+
+    def stat(path):
+        return run(f"stat -c '%a %U:%G' {path}").strip()
+
+    def state(name):
+        return run(f"dpkg-query -W -f '${{Status}} ${{Version}}' {name}", check=False)
+
+    run("dpkg -i /packages/now/*.deb")
+    claims.check("dpkg installs them", all(state(name).startswith("install ok installed") for name in PROGRAMS))
+    claims.check("users, one a program, and their group", all("(wattle)" in run(f"id {name}") for name in ("wattle-agent", "wattle-controller", "wattle-shim")))
+    claims.check("/etc/wattle is root's and its readers'", stat("/etc/wattle") == "750 root:wattle", stat("/etc/wattle"))
+    claims.check("so are the configurations", all(stat(f"/etc/wattle/{name}.yaml") == "640 root:wattle" for name in ("controller", "shim")))
+    enabled = run("ls /etc/systemd/system/multi-user.target.wants")
+    claims.check("the units are enabled, but for PCM's", all(f"wattle-{name}.service" in enabled for name in ("agent", "controller", "shim")) and "pcm" not in enabled, enabled)
+    for name in PROGRAMS:
+        claims.check(f"{name} runs", field(packages[name], "Version") in run(f"{name} --version"))
+    run("echo '# mine' >>/etc/wattle/shim.yaml; echo x >/etc/wattle/shim.key; mkdir -p /var/lib/wattle /var/lib/wattle-controller; echo x >/var/lib/wattle-controller/kept")
+    run("dpkg -i --force-confold /packages/next/*.deb")
+    claims.check("the next version is an upgrade", state("wattle-agent").endswith(" 0.9.0"), state("wattle-agent"))
+    claims.check("what the administrator wrote stays, with its mode", "# mine" in run("cat /etc/wattle/shim.yaml") and stat("/etc/wattle/shim.yaml") == "640 root:wattle")
+    claims.check("what nobody changed is the next version's", "next version" in run("cat /etc/wattle/controller.yaml") and stat("/etc/wattle/controller.yaml") == "640 root:wattle",
+                 stat("/etc/wattle/controller.yaml"))
+    run("dpkg -i --force-confold /packages/now/*.deb")
+    claims.check("the version before can be put back", state("wattle-agent").endswith(field(packages["wattle-agent"], "Version")), state("wattle-agent"))
+    run("dpkg -r " + " ".join(PROGRAMS))
+    claims.check("removed, the programs are gone and what was learned and written stays",
+                 run("ls /usr/bin/wattle* 2>/dev/null || true") == "" and run("cat /var/lib/wattle-controller/kept") == "x\n" and "# mine" in run("cat /etc/wattle/shim.yaml"))
+    run("dpkg -P " + " ".join(PROGRAMS))
+    claims.check("purged, no file is left", left(upper) == [], str(left(upper)))
+    there = run("ls -d /usr/bin/wattle* /usr/share/wattle /usr/share/doc/wattle* /usr/lib/*.d/*wattle* /lib/systemd/system/wattle* "
+                "/etc/systemd/system/*/wattle* /var/lib/systemd/deb-systemd-helper-*/*wattle* 2>/dev/null || true")
+    claims.check("nor one of dpkg's or systemd's own about them", there == "", there)
+    claims.check("and no user or group", run("getent passwd wattle-agent wattle-controller wattle-shim; getent group wattle wattle-agent; true", check=False) == "")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    for tool in ("dpkg-deb", "lintian", "cpack"):
+        if shutil.which(tool) is None:
+            print(f"skipped: {tool} is missing (scripts/setup installs it)")
+            return SKIPPED
+    claims = Claims()
+    try:
+        private = enter()
+    except Impossible as reason:
+        private = None
+        print(f"     nothing is installed: {reason}")
+    with tempfile.TemporaryDirectory(prefix="wattle-packages-") as folder:
+        folder = pathlib.Path(folder)
+        packages = make(build, folder / "first")
+        read_back(claims, packages)
+        claims.check("made again they have the same bytes", digests(packages) == digests(make(build, folder / "second")))
+        if private:
+            install(claims, packages, private)
+            page.follow(claims, packages, private)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
