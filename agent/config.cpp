@@ -66,7 +66,7 @@ void read_pcm(config::Section pcm, std::optional<PcmEndpoint>& out) {
 }
 
 void read_estimate(config::Section estimate, EstimateConfig& out) {
-  double idle_w = 0, max_w = 0;
+  double idle_w = -1, max_w = -1;  // not told
   const bool idle = estimate.has("idle_w"), max = estimate.has("max_w");
   estimate.read("idle_w", idle_w, {.min = 0, .max = 100'000});
   estimate.read("max_w", max_w, {.min = 0, .max = 100'000});
@@ -128,9 +128,9 @@ void read_bpf(config::Section& root, AgentConfig& out) {
 
 Result<AgentConfig> read(config::Document document) {
   AgentConfig out;
-  out.node = host_name();
   config::Section root = document.root();
   root.read("node", out.node);
+  if (!root.has("node")) out.node = host_name();
   double tick_s = seconds(out.tick);
   root.read("tick", tick_s, {.min = seconds(kMinTick), .max = seconds(kMaxTick), .unit = config::Unit::seconds});
   out.tick = from_seconds(tick_s);
@@ -162,11 +162,9 @@ Result<AgentConfig> read(config::Document document) {
 
   config::Section web = root.section("http");
   web.read("address", out.http_address);
-  if (web.has("port")) {
-    int port = 0;
-    web.read("port", port, {.min = 0, .max = 65535});
-    out.http_port = static_cast<std::uint16_t>(port);
-  }
+  int http_port = -1;
+  web.read("port", http_port, {.min = 0, .max = 65535});
+  if (http_port >= 0) out.http_port = static_cast<std::uint16_t>(http_port);
   http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", true, out.http_access);
   std::int64_t max_workloads = static_cast<std::int64_t>(out.http_max_workloads);
   web.read("max_workloads", max_workloads, {.min = 0, .max = 100'000});
@@ -177,11 +175,11 @@ Result<AgentConfig> read(config::Document document) {
 
   config::Section echo = root.section("echo");
   echo.read("address", out.echo.address);
-  if (echo.has("port")) {
-    int port = 0;
-    echo.read("port", port, {.min = 0, .max = 65535});
-    out.echo.port = static_cast<std::uint16_t>(port);
-  } else if (echo.has("address")) {
+  int echo_port = -1;
+  echo.read("port", echo_port, {.min = 0, .max = 65535});
+  if (echo_port >= 0) {
+    out.echo.port = static_cast<std::uint16_t>(echo_port);
+  } else if (echo.has("address") && !echo.has("port")) {
     echo.mistake("port", "missing", "an echo with an address of its own has a port of its own");
   }
 
@@ -222,6 +220,13 @@ Result<AgentConfig> load_config(const std::string& path) {
 Result<AgentConfig> parse_config(const std::string& text, const std::string& name) {
   WATTLE_TRY(auto document, config::Document::parse(text, name));
   return read(std::move(document));
+}
+
+std::vector<config::Key> config_keys() {
+  // Sections that are asked for their keys only where they are there.
+  auto document = config::Document::parse("{controller: {enrol: {}}, probes: [{}]}", "keys");
+  static_cast<void>(read(*document));
+  return document->keys();
 }
 
 }  // namespace wattle::agent

@@ -17,6 +17,7 @@
 #include "agent/echo.hpp"
 #include "agent/roots.hpp"
 #include "common/clock.hpp"
+#include "common/config.hpp"
 #include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
@@ -80,6 +81,8 @@ inline constexpr std::int64_t kMinSpoolBytes = 8 << 20;
 
 Result<AgentConfig> load_config(const std::string& path);
 Result<AgentConfig> parse_config(const std::string& text, const std::string& name);
+// Every key with what holds without it, for docs/reference/configuration.md.
+std::vector<config::Key> config_keys();
 std::string host_name();
 
 }  // namespace wattle::agent

@@ -19,8 +19,7 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
-Status read_file(const std::string& path, const std::string& home, Settings& out) {
-  WATTLE_TRY(config::Document document, config::Document::load(path));
+Status read_document(config::Document document, const std::string& home, Settings& out) {
   config::Section root = document.root();
   double timeout_s = static_cast<double>(out.timeout.count()) / 1000;
   root.read("server", out.server);
@@ -33,16 +32,31 @@ Status read_file(const std::string& path, const std::string& home, Settings& out
   for (std::string* file : {&out.key_file, &out.server_key_file, &out.allow_list_file}) *file = at_home(*file, home);
   return {};
 }
+
+Status read_file(const std::string& path, const std::string& home, Settings& out) {
+  WATTLE_TRY(config::Document document, config::Document::load(path));
+  return read_document(std::move(document), home, out);
+}
+
+void use_home(const std::string& home, Settings& out) {
+  out.key_file = home + "/.config/wattle/cli.key";
+  out.server_key_file = home + "/.config/wattle/server.pub";
+}
 }  // namespace
+
+std::vector<config::Key> config_keys() {
+  auto document = config::Document::parse("{}", "keys");
+  Settings out;
+  use_home("~", out);
+  static_cast<void>(read_document(*document, {}, out));
+  return document->keys();
+}
 
 Result<Settings> load_settings(const Invocation& invocation) {
   const Arguments& said = invocation.arguments;
   const std::string home = invocation.around.variable("HOME").value_or("");
   Settings out;
-  if (!home.empty()) {
-    out.key_file = home + "/.config/wattle/cli.key";
-    out.server_key_file = home + "/.config/wattle/server.pub";
-  }
+  if (!home.empty()) use_home(home, out);
   const auto named = invocation.around.variable("WATTLE_CONFIG");
   if (named && !named->empty()) {
     WATTLE_CHECK(read_file(*named, home, out));

@@ -8,8 +8,10 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "cli/command.hpp"
+#include "common/config.hpp"
 
 namespace wattle::cli {
 
@@ -22,5 +24,7 @@ struct Settings {
 };
 
 Result<Settings> load_settings(const Invocation& invocation);
+// Every key of the file with what holds without it, for docs/reference/configuration.md.
+std::vector<config::Key> config_keys();
 
 }  // namespace wattle::cli

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/config_words.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
 
@@ -17,6 +18,7 @@ struct Document::Impl {
   std::string name;
   YAML::Node yaml;
   std::vector<std::pair<int, std::string>> mistakes;  // line, text
+  std::vector<Key> keys;                              // asked for
   std::shared_ptr<Section::Node> root;
 };
 
@@ -36,6 +38,17 @@ struct Section::Node {
     std::string text = document->name + ":" + std::to_string(line) + ": " + full(key) + ": " + std::string(what);
     if (!mend.empty()) text += " (" + std::string(mend) + ")";
     document->mistakes.emplace_back(line, std::move(text));
+  }
+
+  // An item of a list stands for all of them.
+  void ask(std::string_view key, std::string_view kind, std::string standing, std::string range = {},
+           bool required = false) {
+    std::string name = full(key);
+    for (auto open = name.find('['); open != std::string::npos; open = name.find('[', open + 1))
+      name.erase(open + 1, name.find(']', open) - open - 1);
+    const auto same = [&](const Key& one) { return one.path == name; };
+    if (std::none_of(document->keys.begin(), document->keys.end(), same))
+      document->keys.push_back({std::move(name), std::string(kind), std::move(range), std::move(standing), required});
   }
 
   std::optional<YAML::Node> take(std::string_view key) {
@@ -128,20 +141,6 @@ class Twice final : public YAML::EventHandler {
   std::vector<Level> open_;
 };
 
-std::string number_text(double value) {
-  if (value == std::floor(value) && std::abs(value) < 1e15) return std::to_string(static_cast<std::int64_t>(value));
-  std::string text = std::to_string(value);
-  text.erase(text.find_last_not_of('0') + 1);
-  return text;
-}
-
-std::string range_text(const Bounds& bounds) {
-  const std::string unit = bounds.unit == Unit::seconds ? " s" : "";
-  if (std::isinf(bounds.min)) return "use at most " + number_text(bounds.max) + unit;
-  if (std::isinf(bounds.max)) return "use at least " + number_text(bounds.min) + unit;
-  return "use " + number_text(bounds.min) + " to " + number_text(bounds.max) + unit;
-}
-
 std::optional<double> number_of(const YAML::Node& value, Unit unit) {
   if (!value.IsScalar()) return std::nullopt;
   return unit == Unit::seconds ? parse::duration_s(value.Scalar()) : parse::real(value.Scalar());
@@ -162,6 +161,7 @@ std::string number_mend(const YAML::Node& value, Unit unit) {
 Section::Section(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
 void Section::read(std::string_view key, std::string& out, bool required) {
+  node_->ask(key, "text", out, {}, required);
   const auto value = node_->take(key);
   if (!value) {
     if (required) node_->add(key, node_->line(), "missing", "set it");
@@ -172,6 +172,7 @@ void Section::read(std::string_view key, std::string& out, bool required) {
 }
 
 void Section::read(std::string_view key, bool& out) {
+  node_->ask(key, "boolean", out ? "true" : "false");
   const auto value = node_->take(key);
   if (!value) return;
   if (value->IsScalar() && (value->Scalar() == "true" || value->Scalar() == "false"))
@@ -181,6 +182,8 @@ void Section::read(std::string_view key, bool& out) {
 }
 
 void Section::read(std::string_view key, double& out, Bounds bounds) {
+  node_->ask(key, bounds.unit == Unit::seconds ? "time" : "number", standing_text(out, bounds), known_range(bounds),
+             bounds.required);
   const auto value = node_->take(key);
   if (!value) {
     if (bounds.required) node_->add(key, node_->line(), "missing", "set it");
@@ -190,11 +193,13 @@ void Section::read(std::string_view key, double& out, Bounds bounds) {
   const auto number = number_of(*value, bounds.unit);
   if (!number) return node_->add(key, line, number_kind(*value, bounds.unit), number_mend(*value, bounds.unit));
   if (*number < bounds.min || *number > bounds.max)
-    return node_->add(key, line, number_text(*number) + " is out of range", range_text(bounds));
+    return node_->add(key, line, number_text(*number) + " is out of range", "use " + range_text(bounds));
   out = *number;
 }
 
 void Section::read(std::string_view key, std::int64_t& out, Bounds bounds) {
+  node_->ask(key, "whole number", standing_text(static_cast<double>(out), bounds), known_range(bounds),
+             bounds.required);
   double number = static_cast<double>(out);
   const std::size_t before = node_->document->mistakes.size();
   read(key, number, bounds);
@@ -213,6 +218,7 @@ void Section::read(std::string_view key, int& out, Bounds bounds) {
 }
 
 void Section::read(std::string_view key, std::vector<std::string>& out) {
+  node_->ask(key, "list of texts", joined(out, ", "));
   const auto value = node_->take(key);
   if (!value) return;
   if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "as in [a, b]");
@@ -225,6 +231,7 @@ void Section::read(std::string_view key, std::vector<std::string>& out) {
 }
 
 void Section::read(std::string_view key, std::vector<double>& out, Bounds bounds) {
+  node_->ask(key, "list of numbers", {}, known_range(bounds));
   const auto value = node_->take(key);
   if (!value) return;
   if (!value->IsSequence()) return node_->add(key, value->Mark().line + 1, "not a list", "as in [1, 2]");
@@ -234,13 +241,15 @@ void Section::read(std::string_view key, std::vector<double>& out, Bounds bounds
     if (!number)
       return node_->add(key, item.Mark().line + 1, number_kind(item, bounds.unit), number_mend(item, bounds.unit));
     if (*number < bounds.min || *number > bounds.max)
-      return node_->add(key, item.Mark().line + 1, number_text(*number) + " is out of range", range_text(bounds));
+      return node_->add(key, item.Mark().line + 1, number_text(*number) + " is out of range",
+                        "use " + range_text(bounds));
     numbers.push_back(*number);
   }
   out = std::move(numbers);
 }
 
 void Section::read(std::string_view key, std::map<std::string, std::string>& out) {
+  node_->ask(key, "map of texts", {});
   const auto value = node_->take(key);
   if (!value) return;
   if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "as in {name: value}");
@@ -254,6 +263,7 @@ void Section::read(std::string_view key, std::map<std::string, std::string>& out
 }
 
 void Section::read(std::string_view key, std::map<std::string, double>& out, Bounds bounds) {
+  node_->ask(key, "map of numbers", {}, known_range(bounds));
   const auto value = node_->take(key);
   if (!value) return;
   if (!value->IsMap()) return node_->add(key, value->Mark().line + 1, "not a map", "as in {name: 0.5}");
@@ -265,13 +275,14 @@ void Section::read(std::string_view key, std::map<std::string, double>& out, Bou
     if (!number)
       return node_->add(name, line, number_kind(entry.second, bounds.unit), number_mend(entry.second, bounds.unit));
     if (*number < bounds.min || *number > bounds.max)
-      return node_->add(name, line, number_text(*number) + " is out of range", range_text(bounds));
+      return node_->add(name, line, number_text(*number) + " is out of range", "use " + range_text(bounds));
     numbers[entry.first.Scalar()] = *number;
   }
   out = std::move(numbers);
 }
 
 void Section::read_choice(std::string_view key, std::size_t& out, const std::vector<std::string_view>& names) {
+  node_->ask(key, joined(names, ", "), out < names.size() ? std::string(names[out]) : std::string());
   const auto value = node_->take(key);
   if (!value) return;
   const auto found = value->IsScalar() ? std::find(names.begin(), names.end(), value->Scalar()) : names.end();
@@ -358,6 +369,8 @@ Result<Document> Document::parse(const std::string& text, const std::string& nam
     return fail(Errc::malformed, name + ":" + std::to_string(error.mark.line + 1), error.msg, "mend the YAML");
   }
 }
+
+std::vector<Key> Document::keys() const { return impl_->keys; }
 
 Section Document::root() { return Section(impl_->root); }
 

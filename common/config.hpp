@@ -37,6 +37,16 @@ struct Bounds {
   bool required = false;
 };
 
+// A key that a program asks for, for its reference.
+struct Key {
+  std::string path;  // "controller.endpoint"; of items of a list "probes[].name"
+  std::string
+      kind;  // "text", "boolean", "number", "whole number", "time", "list of texts", ..., or the choices, "a, b"
+  std::string range;     // "1 to 10", "at least 0"; empty: any
+  std::string standing;  // what holds without it; empty: nothing, or what the program finds out
+  bool required = false;
+};
+
 class Document;
 
 class Section {
@@ -76,6 +86,8 @@ class Document {
   Section root();
   // Every mistake so far, and each key that nobody read, in one error; fine if there is none.
   Status finish();
+  // What was asked for so far, in this order.
+  std::vector<Key> keys() const;
 
  private:
   struct Impl;

@@ -16,10 +16,10 @@ void read_time(config::Section& section, std::string_view key, Duration& out, do
 
 // A name that a parser of another folder knows; its error becomes a mistake about the key.
 template <class T, class Parse>
-void read_name(config::Section& section, std::string_view key, T& out, Parse parse) {
-  if (!section.has(key)) return;
-  std::string text;
+void read_name(config::Section& section, std::string_view key, T& out, Parse parse, std::string_view standing) {
+  std::string text(standing);
   section.read(key, text);
+  if (!section.has(key)) return;
   const auto value = parse(text);
   if (value) {
     out = *value;
@@ -29,8 +29,8 @@ void read_name(config::Section& section, std::string_view key, T& out, Parse par
 }
 
 void read_reward(config::Section reward, placement::RewardConfig& out) {
-  read_name(reward, "preset", out.preset, placement::parse_preset);
-  read_name(reward, "load", out.load, placement::parse_load_kind);
+  read_name(reward, "preset", out.preset, placement::parse_preset, to_string(out.preset));
+  read_name(reward, "load", out.load, placement::parse_load_kind, to_string(out.load));
   reward.read("reference_w", out.reference_w, {.min = 0.001, .max = 100'000});
   reward.read("horizon", out.horizon_s, {.min = 1, .max = 86'400, .unit = config::Unit::seconds});
   std::string expression;
@@ -169,12 +169,12 @@ void read_kube(config::Section section, KubeConfig& out, std::vector<std::string
 Result<ControllerConfig> read(config::Document document) {
   ControllerConfig out;
   config::Section root = document.root();
-  read_name(root, "mode", out.mode, parse_mode);
+  read_name(root, "mode", out.mode, parse_mode, out.mode.text());
   read_canary(root.section("canary"), out.blocks);
   out.decide.epsilon = 0.05;
   out.prove_first = true;
   placement::PolicyInfo policy;
-  read_name(root, "policy", policy, placement::parse_policy);
+  read_name(root, "policy", policy, placement::parse_policy, out.policy);
   if (!policy.name.empty()) out.policy = policy.name;
   root.read("data_dir", out.data_dir);
   root.read("key", out.key_file, true);
@@ -195,8 +195,11 @@ Result<ControllerConfig> read(config::Document document) {
   read_enrol(root.section("enrol"), out.enrol);
   read_kube(root.section("kubernetes"), out.kube, out.schedulers);
   config::Section log = root.section("log");
-  read_name(log, "level", out.log_level, parse_log_level);
-  read_name(log, "format", out.log_format, parse_log_format);
+  auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
+  log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});
+  log.read_choice("format", format, {"auto", "text", "json"});
+  out.log_level = static_cast<LogLevel>(level);
+  out.log_format = static_cast<LogFormat>(format);
   WATTLE_CHECK(document.finish());
   out.learn.epsilon = out.decide.epsilon;
   // The learner must not give up on outcomes that the settle window still waits for.
@@ -221,6 +224,13 @@ Result<ControllerConfig> load_config(const std::string& path) {
 Result<ControllerConfig> parse_config(const std::string& text, const std::string& name) {
   WATTLE_TRY(config::Document document, config::Document::parse(text, name));
   return read(std::move(document));
+}
+
+std::vector<config::Key> config_keys() {
+  // Sections that are asked for their keys only where they are there.
+  auto document = config::Document::parse("{enrol: {kubernetes: {}}}", "keys");
+  static_cast<void>(read(*document));
+  return document->keys();
 }
 
 }  // namespace wattle::controller

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/clock.hpp"
+#include "common/config.hpp"
 #include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
@@ -103,5 +104,7 @@ Standing configured_standing(const ControllerConfig& config);
 
 Result<ControllerConfig> load_config(const std::string& path);
 Result<ControllerConfig> parse_config(const std::string& text, const std::string& name);
+// Every key with what holds without it, for docs/reference/configuration.md.
+std::vector<config::Key> config_keys();
 
 }  // namespace wattle::controller

@@ -66,4 +66,11 @@ Result<ShimConfig> parse_config(const std::string& text, const std::string& name
   return read(std::move(document));
 }
 
+std::vector<config::Key> config_keys() {
+  // Sections that are asked for their keys only where they are there.
+  auto document = config::Document::parse("{}", "keys");
+  static_cast<void>(read(*document));
+  return document->keys();
+}
+
 }  // namespace wattle::shim

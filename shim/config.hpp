@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "common/config.hpp"
 #include "common/http/access.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
@@ -36,5 +37,7 @@ struct ShimConfig {
 
 Result<ShimConfig> load_config(const std::string& path);
 Result<ShimConfig> parse_config(const std::string& text, const std::string& name);
+// Every key with what holds without it, for docs/reference/configuration.md.
+std::vector<config::Key> config_keys();
 
 }  // namespace wattle::shim

@@ -155,3 +155,24 @@ TEST_CASE("what is no YAML, or no map, is refused with its place") {
   REQUIRE(write_file_atomically(temp.file("some.yaml"), "a: 1\n"));
   CHECK(Document::load(temp.file("some.yaml")));
 }
+
+TEST_CASE("a document tells what it was asked for, in order and once, with what holds without it") {
+  auto document = Document::parse("probes: [{name: a}, {name: b}]\nport: 7", "f");
+  REQUIRE(document);
+  Section root = document->root();
+  double interval_s = 2;
+  int port = -1;
+  std::string name = "x";
+  root.read("interval", interval_s, {.min = 1, .max = 60, .unit = Unit::seconds});
+  root.read("port", port, {.min = 0, .max = 65535});
+  for (auto& probe : root.sections("probes")) probe.read("name", name, true);
+  const auto keys = document->keys();
+  REQUIRE(keys.size() == 3);
+  CHECK(keys[0].path == "interval");
+  CHECK(keys[0].kind == "time");
+  CHECK(keys[0].range == "1 to 60 s");
+  CHECK(keys[0].standing == "2s");
+  CHECK(keys[1].standing.empty());  // out of its own range: nothing holds without it
+  CHECK(keys[2].path == "probes[].name");
+  CHECK(keys[2].required);
+}

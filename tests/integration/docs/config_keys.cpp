@@ -1,0 +1,29 @@
+// config_keys: prints every key of every program's configuration, as the programs ask for it, as JSON. scripts/docs-reference makes
+// docs/reference/configuration.md of it.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "agent/config.hpp"
+#include "cli/settings.hpp"
+#include "controller/config.hpp"
+#include "shim/config.hpp"
+
+int main() {
+  const std::pair<const char*, std::vector<wattle::config::Key>> programs[] = {
+      {"agent", wattle::agent::config_keys()},
+      {"controller", wattle::controller::config_keys()},
+      {"shim", wattle::shim::config_keys()},
+      {"cli", wattle::cli::config_keys()},
+  };
+  auto all = nlohmann::ordered_json::object();
+  for (const auto& [program, keys] : programs)
+    for (const auto& key : keys)
+      all[program].push_back({{"key", key.path},
+                              {"kind", key.kind},
+                              {"range", key.range},
+                              {"default", key.standing},
+                              {"required", key.required}});
+  return std::puts(all.dump().c_str()) < 0 ? 1 : 0;
+}
