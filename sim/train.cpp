@@ -46,13 +46,20 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
   decide.mask = options.env.mask;
   decide.safe_margin = options.safe_margin;
 
+  if (options.resume) {
+    WATTLE_CHECK(trainer.restore(options.resume->trainer));
+    WATTLE_CHECK(learner.restore(options.resume->learner));
+  }
   WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
   Env env(options.env);
-  Random random(mix(options.seed, 0x747261696eULL));
+  const TrainState from = options.resume.value_or(TrainState{});
+  Random random(mix(options.seed + from.episodes, 0x747261696eULL));
   TrainResult result;
   TrainProgress& progress = result.last;
-  std::uint64_t id_base = 0;
-  double base_s = 0;
+  progress.decisions = from.decisions;
+  progress.episodes = from.episodes;
+  std::uint64_t id_base = from.next_id;
+  double base_s = from.clock_s;
   while (progress.decisions < options.decisions) {
     const std::uint64_t seed = options.seed + progress.episodes;
     if (seed >= kFirstValidationSeed)
@@ -112,6 +119,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
     base_s += kBetweenEpisodes_s;
   }
   result.weights = trainer.weights();
+  result.state = {trainer.checkpoint(), learner.save(), progress.decisions, progress.episodes, id_base, base_s};
   return result;
 }
 
