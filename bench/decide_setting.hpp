@@ -9,6 +9,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
 #include "placement/decide.hpp"
+#include "placement/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement::bench {
@@ -40,7 +41,7 @@ struct Setting {
     for (auto& [tensor, values] : weights)
       for (float& value : values.values) value += 0.01F;
     network = *models::FrozenNetwork::from_weights(weights, 1, "bench");
-    policy = std::move(*make_policy(name, 1));
+    policy = std::move(*make_policy(name));
     view.edition_of.assign(view.nodes.size(), ++view.edition);
     knowledge.refresh(view);
   }

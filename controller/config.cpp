@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/config.hpp"
+#include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -72,6 +73,10 @@ void read_start_cap(config::Section& decide, StartCap& out) {
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
   decide.read("prove_first", out.prove_first);
+  decide.read("margin", out.network.margin, {.min = 0, .max = 1e6});
+  auto shortlist = static_cast<std::int64_t>(out.network.shortlist);
+  decide.read("shortlist", shortlist, {.min = 0, .max = 100'000});
+  out.network.shortlist = static_cast<std::size_t>(shortlist);
   decide.read("safe_margin", out.decide.safe_margin, {.min = 0, .max = 1e6});
   decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
   read_start_cap(decide, out.decide.mask.start_cap);

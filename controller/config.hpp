@@ -67,6 +67,7 @@ struct EnrolConfig {
 
 struct ControllerConfig {
   ModeSetting mode;
+  placement::NetworkOptions network;  // decide.margin, decide.shortlist
   // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/reference/contest.md, Never
   // below the planner); a configuration file that says nothing says true.
   bool prove_first = false;

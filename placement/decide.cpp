@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "placement/policies/network.hpp"
+
 namespace wattle::placement {
 namespace {
 
@@ -183,9 +185,9 @@ Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::stri
   const PodSpec asked = with_sane_limits(pod, record.problems);
   const Rows rows = find_rows(view, asked, options.mask, mind, advice);
   // A plan speaks of energy: presets that do not weigh it have networks that were taught without one.
+  PolicyContext context(view, asked, rows.node, rows.feasible, mind.knowledge, turn);
   std::optional<PlanView> plan;
-  if (options.reward.preset == Preset::weighted && !rows.feasible.empty())
-    plan = mind.policy.foresee({view, asked, rows.node, rows.feasible, {}, mind.knowledge, turn});
+  if (options.reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =
       predict(options.reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
   advice.observation =
@@ -202,7 +204,7 @@ Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::stri
   std::vector<double> q(rows.node.size(), 0.0);
   if (with_network) {
     std::vector<float> out(rows.node.size(), 0.0F);
-    mind.network->residual(advice.observation, out);
+    Shortlisted(*mind.network, mind.shortlist).residual(advice.observation, out);
     for (const std::size_t row : rows.feasible) {
       const double said = static_cast<double>(out[row]);
       residual[row] = std::isfinite(said) ? said : 0.0;
@@ -215,7 +217,9 @@ Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::stri
   const double epsilon = policy.explores ? std::clamp(options.epsilon, 0.0, 1.0) : 0.0;
   std::vector<double>& values = advice.values;
   values.assign(rows.node.size(), 0.0);
-  mind.policy.rank({view, asked, rows.node, rows.feasible, q, mind.knowledge, turn}, values);
+  context.q = q;
+  context.plan = plan ? &*plan : nullptr;
+  mind.policy.score(context, values);
   // What telemetry made senseless is worst.
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
   Choice choice;

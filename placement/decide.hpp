@@ -18,7 +18,7 @@
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/features.hpp"
-#include "placement/policy.hpp"
+#include "placement/policies/policy.hpp"
 #include "placement/reward.hpp"
 #include "placement/row_index.hpp"
 
@@ -36,6 +36,7 @@ struct Mind {
   Knowledge* knowledge = nullptr;             // null: what the view says
   RowIndex* index = nullptr;                  // kept from decision to decision for speed; null: made for this one
   std::span<const std::size_t> rows;          // what it says of the candidates, if they have been looked up already
+  std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all
 };
 
 struct DecideOptions {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+
+#include "placement/policies/registry.hpp"
 
 namespace wattle::placement {
 
@@ -26,14 +29,14 @@ double on_the_clock(MonoTime now) { return seconds(now.time_since_epoch()); }
 DecisionEngine::DecisionEngine(EngineOptions options, Knowledge knowledge)
     : options_(std::move(options)),
       knowledge_(std::move(knowledge)),
-      policy_(make_policy("dqn", options_.seed).value()),
+      policy_(make_policy("dqn", options_.network).value()),
       contest_({.begins_left_out = options_.prove_first}) {
   begin_gate_anew("the start");
 }
 
 Result<bool> DecisionEngine::take(const std::string& policy, const RewardConfig& reward) {
-  WATTLE_TRY(auto made, make_policy(policy, options_.seed));
-  const bool other = policy != policy_->info().name || !(reward == options_.decide.reward);
+  WATTLE_TRY(auto made, make_policy(policy, options_.network));
+  const bool other = made->name() != policy_->name() || !(reward == options_.decide.reward);
   policy_ = std::move(made);
   policy_->plan_with(maker_);
   options_.decide.reward = reward;
@@ -67,16 +70,33 @@ Advice DecisionEngine::decide(const ClusterView& view, const PodSpec& pod, std::
   return advice;
 }
 
+std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpec& pod,
+                                           std::span<const std::size_t> feasible, std::span<const KubeNode> scheduler,
+                                           std::uint64_t turn) {
+  std::vector<std::size_t> all(view.nodes.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  PolicyContext context(view, pod, all, feasible, &knowledge_, turn);
+  context.scheduler = scheduler;
+  std::vector<double> values(all.size(), 0.0);
+  policy_->score(context, values);
+  return values;
+}
+
 void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
   if (pod.uid.empty()) return;
   knowledge_.placed(pod, node, now);
-  if (!pod.daemonset) twins_.placed(pod_key(pod.uid), row, knowledge_.ask(pod), on_the_clock(now));
+  const Ask ask = knowledge_.ask(pod);
+  policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
+  if (!pod.daemonset) twins_.placed(pod_key(pod.uid), row, ask, on_the_clock(now));
 }
 
 void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {
   const bool compared = twins_.ended(pod_key(uid), on_the_clock(now));
-  if (!compared && pod != nullptr && !pod->daemonset && row)
-    twins_.ended_there(*row, knowledge_.ask(*pod), on_the_clock(now));
+  if (pod != nullptr) {
+    const Ask ask = knowledge_.ask(*pod);
+    policy_->ended({pod_key(uid), ask, row, {}, on_the_clock(now)});
+    if (!compared && !pod->daemonset && row) twins_.ended_there(*row, ask, on_the_clock(now));
+  }
   knowledge_.gone(uid, now);
 }
 
@@ -90,7 +110,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
 // Of other rewards than energy, and other policies, the planner knows nothing.
 bool DecisionEngine::contested() const {
   const RewardConfig& reward = options_.decide.reward;
-  return reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->info().name == "dqn";
+  return reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->name() == "dqn";
 }
 
 bool DecisionEngine::contested(const PodSpec& pod) const {
@@ -104,8 +124,9 @@ bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::s
     if (row != RowIndex::kNoRow) rows.push_back(row);
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  const Shortlisted heard(network, options_.network.shortlist);
   const auto figure = twins_.play({view, knowledge_.fleet(view), rows, pod, knowledge_.ask(pod), options_.decide.reward,
-                                   options_.decide.mask, network, 0, pod_key(pod.uid), false},
+                                   options_.decide.mask, heard, options_.network.margin, pod_key(pod.uid), false},
                                   contest_planner_);
   const double behind = contest_.mean();
   if (!figure || !contest_.add(*figure)) return false;

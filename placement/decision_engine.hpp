@@ -22,16 +22,17 @@
 #include "placement/decide.hpp"
 #include "placement/knowledge.hpp"
 #include "placement/planner.hpp"
-#include "placement/policy.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/policy.hpp"
 #include "placement/row_index.hpp"
 #include "placement/twins.hpp"
 
 namespace wattle::placement {
 
 struct EngineOptions {
-  std::uint64_t seed = 1;
   DecideOptions decide;      // its reward is what take() was given last
   bool prove_first = false;  // the network is heard only once it has shown that it is ahead
+  NetworkOptions network;    // its gate is this class's
 };
 
 class DecisionEngine {
@@ -51,8 +52,13 @@ class DecisionEngine {
   Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
                 const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
                 std::span<const std::size_t> rows = {});
+  // What the policy alone makes of nodes, by what a scheduler's cache says of all of them; values of `feasible` ones count.
+  std::vector<double> values(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> feasible,
+                             std::span<const KubeNode> scheduler, std::uint64_t turn);
   // For scores that no pod is behind.
-  Mind mind(const models::QNetwork* network) { return {*policy_, usable(network), &knowledge_, &index_, {}}; }
+  Mind mind(const models::QNetwork* network) {
+    return {*policy_, usable(network), &knowledge_, &index_, {}, options_.network.shortlist};
+  }
 
   // It runs there, the row of the view; DaemonSets' pods teach nothing.
   void came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);

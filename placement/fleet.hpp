@@ -1,24 +1,18 @@
-// fleet: what a placement rule may know, and the one interface that all rules share; the controller and the simulator
-// fill it, each from what it knows.
+// fleet: what is known of all nodes at once, for who plans on them; the controller and the simulator fill it, each from what it knows.
 // Truth    none is reachable from here: the simulator writes fitted or true curves into it, and predicted or true demand
 //          of the pod that waits; never demand of pods that are still to come
 // Units    in names; watts at 0,10,...,100% utilisation
-// Errors   none: no node fits -> nothing chosen
-// Threads  values; a rule has a single owner
+// Errors   none
+// Threads  values
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "common/result.hpp"
 #include "placement/cluster_view.hpp"
-#include "placement/kube_scoring.hpp"
+#include "placement/policies/kube_scoring.hpp"
 #include "placement/power_curve.hpp"
 
 namespace wattle::placement {
@@ -74,32 +68,5 @@ bool fits(const FleetNode& node, const Ask& ask);
 double added_w(const Fleet& fleet, std::size_t node, const Ask& ask);
 // Idle watts / pods of this size that the empty node takes + watts that the pod adds to a running node.
 double amortised_w(const FleetNode& node, const Ask& ask);
-
-class PlanMaker;  // placement/plan.hpp
-
-class Rule {
- public:
-  virtual ~Rule() = default;
-  virtual std::string_view name() const = 0;
-  virtual std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) = 0;
-  // Work that is better done before somebody asks.
-  virtual void prepare(const Fleet&) {}
-  // Who makes plans from now on, for a rule that has any; null: itself, when it needs one.
-  virtual void plan_with(PlanMaker*) {}
-  // What a node that fits costs by this rule; where a rule has no cost of a node alone, its amortised watts.
-  virtual double cost(const Fleet& fleet, std::size_t node, const Ask& ask) {
-    return amortised_w(fleet.nodes[node], ask);
-  }
-};
-
-// By name: "most_allocated", "round_robin", "random", "greedy" (least added watts), "amortised", "peaks", "planner".
-Result<std::unique_ptr<Rule>> make_rule(std::string_view name, std::uint64_t seed);
-
-// PEAKS: P(u) = base + k1 e^(k2 u), fitted to the eleven points of a curve by least squares.
-struct Exponential {
-  double base_w = 0, k1_w = 0, k2 = 0;
-  double watts_at(double utilisation) const;
-};
-Exponential fit_exponential(const std::array<double, kCurvePoints>& watts);
 
 }  // namespace wattle::placement

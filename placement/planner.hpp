@@ -16,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "placement/fleet.hpp"
@@ -28,14 +27,13 @@ namespace wattle::placement {
 // Part of the pods to come that use less than this one.
 double demand_quantile(const Fleet& fleet, const Ask& ask);
 
-class Planner final : public Rule {
+class Planner {
  public:
   explicit Planner(PlannerOptions options) : options_(options) {}
-  std::string_view name() const override { return "planner"; }
-  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask) override;
+  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask);
   // Plans anew where it must, or wants it of the maker.
-  void prepare(const Fleet& fleet) override;
-  void plan_with(PlanMaker* maker) override { maker_ = maker; }
+  void prepare(const Fleet& fleet);
+  void plan_with(PlanMaker* maker) { maker_ = maker; }
   // The same choice, with what the plan says of each of these nodes, every one by default; without a plan no nodes.
   PlanView view(const Fleet& fleet, const Ask& ask, std::optional<std::span<const std::size_t>> rows = std::nullopt);
 

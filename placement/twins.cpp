@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "placement/network_rule.hpp"
+#include "placement/policies/network.hpp"
 
 namespace wattle::placement {
 

@@ -56,7 +56,7 @@ class Deaf final : public models::QTrainer {
 
 Result<std::vector<double>> judge(const AblateLoopOptions& options, const models::Weights& weights) {
   WATTLE_TRY(const auto network, models::FrozenNetwork::from_weights(weights, 0, "variant"));
-  const Contestant contestant{"variant", Rule::decide, "dqn", network.get()};
+  const Contestant contestant{"variant", Binding::advised, "dqn", network.get()};
   WATTLE_TRY(const Evaluation evaluation, evaluate(options.env, {contestant}, held_out_seeds(options.judged_on)));
   return evaluation.of("variant").column(&EpisodeFigures::mean_reward);
 }

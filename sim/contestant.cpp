@@ -1,6 +1,10 @@
 #include "sim/contestant.hpp"
 
-#include "sim/baselines/truth.hpp"
+#include <algorithm>
+#include <array>
+
+#include "placement/policies/registry.hpp"
+#include "sim/policies/true_greedy.hpp"
 
 namespace wattle::sim {
 
@@ -14,12 +18,10 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   Chooser chooser(contestant, options, seed);
   placement::Knowledge knowledge(options.knowledge);
   if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
-  LiveEngineOptions live{"kube-default", {seed, chooser.options_}, contestant.gate};
-  if (contestant.rule == Rule::decide) live.policy = contestant.policy;
+  const bool ranks = contestant.binding == Binding::advised || contestant.binding == Binding::alone;
+  LiveEngineOptions live{
+      ranks ? contestant.policy : "kube-default", {chooser.options_, false, options.network}, contestant.gate};
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
-  if (contestant.rule == Rule::baseline) {
-    WATTLE_TRY(chooser.baseline_, make_baseline(contestant.policy));
-  }
   return chooser;
 }
 
@@ -29,14 +31,14 @@ std::optional<std::size_t> Chooser::choose(const World& world, const placement::
   const auto bound = [&](const std::vector<std::int64_t>& scores) {
     return select_node(nodes_, kube, scores, kExtenderWeight, ties_);
   };
-  switch (contestant_->rule) {
-    case Rule::kube_default:
+  switch (contestant_->binding) {
+    case Binding::unadvised:
       return bound({});
-    case Rule::decide:
+    case Binding::advised:
       return bound(engine_->decide(view, pod.spec, contestant_->network, 0, exploration_).scores);
-    case Rule::baseline:
-      return by_score(view, pod);
-    case Rule::truth:
+    case Binding::alone:
+      return alone(view, pod);
+    case Binding::truth:
       return least_true_watts(world, pod, feasible(kube));
   }
   return std::nullopt;
@@ -57,20 +59,39 @@ std::vector<std::size_t> Chooser::feasible(const KubePod& pod) const {
   return fit;
 }
 
-std::optional<std::size_t> Chooser::by_score(const placement::ClusterView& view, const SimPod& pod) {
+std::optional<std::size_t> Chooser::alone(const placement::ClusterView& view, const SimPod& pod) {
   const std::vector<std::size_t> fit = feasible(kube_pod(pod.spec.request));
   if (fit.empty()) return std::nullopt;
-  const Sight sight{view, pod.spec, nodes_, fit};
-  const std::vector<double> scores = baseline_->score(sight);
+  const std::vector<double> values = engine_->values(view, pod.spec, fit, nodes_);
   std::vector<std::size_t> best;
   for (const std::size_t i : fit) {
-    if (!best.empty() && scores[i] < scores[best.front()]) continue;
-    if (!best.empty() && scores[i] > scores[best.front()]) best.clear();
+    if (!best.empty() && values[i] < values[best.front()]) continue;
+    if (!best.empty() && values[i] > values[best.front()]) best.clear();
     best.push_back(i);
   }
-  const std::size_t chosen = best[pick(ties_, best.size())];
-  baseline_->placed(sight, chosen);
-  return chosen;
+  return best[pick(ties_, best.size())];
+}
+
+Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network) {
+  const std::string present(placement::present_name(name));
+  if (present == "true-greedy") return Contestant{present, Binding::truth, {}};
+  if (present == "kube-default") return Contestant{present, Binding::unadvised, present};
+  const bool gated = present == "dqn-gated";
+  auto policy = placement::parse_policy(gated ? "dqn" : present);
+  if (!policy) {
+    policy.error().mend += "; or dqn-gated, true-greedy";
+    return forward_error(policy);
+  }
+  if (policy->learns && network == nullptr)
+    return fail(Errc::not_found, "policy " + present, "has no network", "give --model FILE");
+  // They know no extender: each is alone in its profile.
+  constexpr std::array<std::string_view, 5> kSchedulers{"target-load-packing", "lvrb", "koordinator", "fewest-pods",
+                                                        "most-pods"};
+  const bool scheduler = std::find(kSchedulers.begin(), kSchedulers.end(), policy->name) != kSchedulers.end();
+  Contestant made{present, scheduler ? Binding::alone : Binding::advised, std::string(policy->name)};
+  if (policy->learns) made.network = network;
+  made.gate = gated;
+  return made;
 }
 
 }  // namespace wattle::sim

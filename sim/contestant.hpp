@@ -1,5 +1,5 @@
-// contestant: who decides in an episode, and how: a policy of placement/ with all that the controller decides by, the default
-// scheduler alone, another scheduler's score, or the truth.
+// contestant: who decides in an episode, and how: a policy of placement/policies with all that the controller decides by, the default
+// scheduler alone, or the truth.
 // Binding  where kube-scheduler would bind, given the scores (sim/kube_scoring); ties and chances follow the seed
 // Errors   make: not_found, with the names
 // Threads  single owner
@@ -9,11 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
 #include "placement/decide.hpp"
-#include "sim/baselines/baseline.hpp"
 #include "sim/live_engine.hpp"
 #include "sim/world.hpp"
 
@@ -22,21 +22,26 @@ namespace wattle::sim {
 // The extender's weight in the demo and in the manifests.
 inline constexpr std::int64_t kExtenderWeight = 6;
 
-enum class Rule {
-  decide,        // a policy of placement/, through extender scores
-  kube_default,  // no scores of ours
-  baseline,      // sim/baselines: its score alone
-  truth,         // least true added watts: a reference that sees what nobody is told
+enum class Binding {
+  advised,    // a policy of placement/policies, through extender scores
+  unadvised,  // no scores of ours: the default scheduler
+  alone,      // a policy's own values, as if it were the scheduler
+  truth,      // least true added watts: a reference that sees what nobody is told
 };
 
 struct Contestant {
   std::string name;
-  Rule rule = Rule::decide;
-  std::string policy = "dqn";                 // of Rule::decide, as in placement/policy; of Rule::baseline, its name
-  const models::QNetwork* network = nullptr;  // of a policy that learns
+  Binding binding = Binding::advised;
+  std::string policy = "dqn";                     // of placement/policies
+  const models::QNetwork* network = nullptr;      // of a policy that learns
   std::optional<placement::RewardConfig> reward;  // that it goes by; absent: the environment's
   bool gate = false;                              // of a network: the planner serves while it is behind
 };
+
+// By its name in tables and on command lines: a policy, which plays as it would serve (other people's schedulers alone);
+// "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy". `network` is that of dqn.
+// Errors: not_found, with the names; dqn without a network.
+Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 
 // What is the environment's, not the contestant's.
 struct ChooserOptions {
@@ -44,6 +49,7 @@ struct ChooserOptions {
   placement::MaskOptions mask;
   placement::KnowledgeOptions knowledge;
   std::string known;  // DecisionEngine's knowledge of an earlier run (Knowledge::save); empty: it begins with nothing
+  placement::NetworkOptions network;
 };
 
 class Chooser {
@@ -65,12 +71,11 @@ class Chooser {
  private:
   Chooser(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed);
   std::vector<std::size_t> feasible(const KubePod& pod) const;
-  std::optional<std::size_t> by_score(const placement::ClusterView& view, const SimPod& pod);
+  std::optional<std::size_t> alone(const placement::ClusterView& view, const SimPod& pod);
 
   const Contestant* contestant_;
   placement::DecideOptions options_;
   std::unique_ptr<LiveEngine> engine_;
-  std::unique_ptr<Baseline> baseline_;
   Random ties_, exploration_;
   std::vector<KubeNode> nodes_;
 };

@@ -86,7 +86,7 @@ EnvStep Env::present() {
 }
 
 EnvStep Env::reset(std::uint64_t seed) {
-  engine_ = LiveEngine::make({"dqn", {1, {options_.reward, options_.mask}}}).value();
+  engine_ = LiveEngine::make({"dqn", {{options_.reward, options_.mask}}}).value();
   begin(seed, engine_.get());
   return present();
 }

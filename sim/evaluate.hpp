@@ -1,7 +1,7 @@
 // evaluate: whole episodes under one policy, and policies against each other on the same seeds.
 // Flow     as live: placement::decide gives extender scores, kube-scheduler's default scores are added, the pod is
 // bound to the
-//          winner; kube_default is the same without our scores
+//          winner; kube-default is the same without our scores
 // Units    in names
 // Errors   run_episode forwards what the world refuses
 // Threads  pure but for the environment passed in

@@ -9,7 +9,7 @@
 #include <random>
 #include <span>
 
-#include "placement/kube_scoring.hpp"
+#include "placement/policies/kube_scoring.hpp"
 
 namespace wattle::sim {
 

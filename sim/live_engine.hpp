@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ class LiveEngine final : public WorldObserver {
   // Among all nodes of the view; `network` serves a policy that learns, and with the gate it is there until the next decision.
   placement::Advice decide(const placement::ClusterView& view, const placement::PodSpec& pod,
                            const models::QNetwork* network, double epsilon, std::mt19937_64& random);
+  // What the policy alone makes of the nodes (DecisionEngine::values).
+  std::vector<double> values(const placement::ClusterView& view, const placement::PodSpec& pod,
+                             std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
+    return engine_.values(view, pod, feasible, scheduler, decisions_++);
+  }
   // What the controller does about once a second.
   using ViewFor = std::function<placement::ClusterView(const placement::PodSpec&)>;
   void refresh(const ViewFor& view_for);

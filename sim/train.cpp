@@ -24,7 +24,7 @@ placement::LearnerOptions working_learner_options(const EnvOptions& env_options,
   Env env(env_options);
   double rewards = 0, episodes = 0, length_s = 0, decisions = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const auto figures = run_episode(env, {"prior", Rule::decide, "model-greedy"}, seed);
+    const auto figures = run_episode(env, {"model-greedy", Binding::advised, "model-greedy"}, seed);
     if (!figures) continue;
     rewards += figures->mean_reward;
     decisions += figures->placements;
@@ -46,19 +46,26 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
   decide.mask = options.env.mask;
   decide.safe_margin = options.safe_margin;
 
+  if (options.resume) {
+    WATTLE_CHECK(trainer.restore(options.resume->trainer));
+    WATTLE_CHECK(learner.restore(options.resume->learner));
+  }
   WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
   Env env(options.env);
-  Random random(mix(options.seed, 0x747261696eULL));
+  const TrainState from = options.resume.value_or(TrainState{});
+  Random random(mix(options.seed + from.episodes, 0x747261696eULL));
   TrainResult result;
   TrainProgress& progress = result.last;
-  std::uint64_t id_base = 0;
-  double base_s = 0;
+  progress.decisions = from.decisions;
+  progress.episodes = from.episodes;
+  std::uint64_t id_base = from.next_id;
+  double base_s = from.clock_s;
   while (progress.decisions < options.decisions) {
     const std::uint64_t seed = options.seed + progress.episodes;
     if (seed >= kFirstValidationSeed)
       return fail(Errc::out_of_range, "seed " + std::to_string(seed), "is kept for validation and evaluation",
                   "train on seeds below " + std::to_string(kFirstValidationSeed));
-    WATTLE_TRY(const auto engine, LiveEngine::make({"dqn", {seed, decide}}));
+    WATTLE_TRY(const auto engine, LiveEngine::make({"dqn", {decide}}));
     env.begin(seed, engine.get());
     double reward_sum = 0, rewards = 0;
     const auto learn_outcomes = [&]() -> Status {
@@ -112,6 +119,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
     base_s += kBetweenEpisodes_s;
   }
   result.weights = trainer.weights();
+  result.state = {trainer.checkpoint(), learner.save(), progress.decisions, progress.episodes, id_base, base_s};
   return result;
 }
 
@@ -122,7 +130,7 @@ Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer*
   for (models::QTrainer* trainer : trainers) {
     WATTLE_TRY(TrainResult result, train(options, *trainer, on_episode));
     WATTLE_TRY(const auto network, models::FrozenNetwork::from_weights(result.weights, trainer->steps()));
-    const Contestant contestant{"restart", Rule::decide, "dqn", network.get()};
+    const Contestant contestant{"restart", Binding::advised, "dqn", network.get()};
     WATTLE_TRY(const Evaluation evaluation, evaluate(options.env, {contestant}, validation_seeds(validation_episodes)));
     const auto rewards = evaluation.of("restart").column(&EpisodeFigures::mean_reward);
     result.validation_reward =

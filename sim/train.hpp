@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "common/result.hpp"
@@ -17,6 +18,15 @@
 #include "sim/evaluate.hpp"
 
 namespace wattle::sim {
+
+// All that a training needs to go on, between two episodes.
+struct TrainState {
+  models::Weights trainer;  // QTrainer::checkpoint
+  models::Weights learner;  // placement::Learner::save
+  std::uint64_t decisions = 0, episodes = 0;
+  std::uint64_t next_id = 0;  // of decisions
+  double clock_s = 0;
+};
 
 struct TrainOptions {
   EnvOptions env;
@@ -27,6 +37,7 @@ struct TrainOptions {
   std::uint64_t decisions_per_step = 1;             // decisions between gradient steps
   std::uint64_t refresh_every = 25;                 // decisions between frozen networks
   placement::LearnerOptions learner;
+  std::optional<TrainState> resume;  // goes on from there, until `decisions` in all
 };
 
 // What works here (docs/research/does-it-learn.md): ten steps, rewards centred on what the prior alone earns on training seeds, and a
@@ -42,6 +53,7 @@ struct TrainProgress {
 
 struct TrainResult {
   models::Weights weights;
+  TrainState state;
   TrainProgress last;
   std::uint64_t seed = 0;        // train_best: of the restart that was kept
   double validation_reward = 0;  // train_best: its greedy mean reward on validation seeds

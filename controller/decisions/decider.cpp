@@ -1,4 +1,5 @@
 #include "controller/decisions/decider.hpp"
+#include "placement/policies/registry.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -59,11 +60,11 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
       clock_(clock),
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
-      engine_({static_cast<std::uint64_t>(config.seed), config.decide, config.prove_first}, std::move(knowledge)),
+      engine_({config.decide, config.prove_first, config.network}, std::move(knowledge)),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   for (std::size_t i = 0; i < kRivals.size(); ++i) {
-    auto policy = placement::make_policy(kRivals[i], static_cast<std::uint64_t>(config_.seed));
+    auto policy = placement::make_policy(kRivals[i]);
     assert(policy);
     rival_policies_[i] = std::move(*policy);
   }

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/modes/governor.hpp"
-#include "placement/policy.hpp"
+#include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
 

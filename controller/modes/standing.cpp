@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/parse.hpp"
-#include "placement/policy.hpp"
+#include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
 

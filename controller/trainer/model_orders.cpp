@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "controller/trainer/tensors.hpp"
 #include "controller/trainer/trainer.hpp"
+#include "models/frozen/prefixed.hpp"
 #include "placement/features.hpp"
 #include "placement/tabular.hpp"
 
@@ -70,7 +70,7 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   if (order.what == What::save && name == kPromotedModel)
     return fail(Errc::conflict, "model " + name, "is what the last promotion kept", "choose another name");
   models::Weights network;
-  add_prefixed(network, network_->checkpoint(), kNetworkPrefix);
+  models::add_prefixed(network, network_->checkpoint(), models::kNetworkPrefix);
   WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, manifest()));
   if (name == kPromotedModel) trust(network_->weights(), name);
   list_models();
@@ -81,7 +81,7 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
 Status Trainer::load_network(const std::string& name) {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
   const models::Weights before = network_->checkpoint();
-  Status taken = network_->restore(with_prefix(loaded.tensors, kNetworkPrefix));
+  Status taken = network_->restore(models::with_prefix(loaded.tensors, models::kNetworkPrefix));
   if (taken) {
     auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_);
     if (!frozen) taken = forward_error(frozen);
@@ -102,8 +102,8 @@ Status Trainer::load_network(const std::string& name) {
 
 Result<std::string> Trainer::evaluate_network(const std::string& name) const {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
-  WATTLE_TRY(const auto other,
-             placement::network_of(with_prefix(loaded.tensors, kOnlinePrefix), loaded.manifest.step, "model " + name));
+  WATTLE_TRY(const auto other, placement::network_of(models::with_prefix(loaded.tensors, models::kOnlinePrefix),
+                                                     loaded.manifest.step, "model " + name));
   const auto serving = slot_.get();
   if (!serving) return fail(Errc::unavailable, "model eval", "no network serves");
   const auto& chain = learner_.chain();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "controller/trainer/tensors.hpp"
+#include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "placement/features.hpp"
 #include "placement/tabular.hpp"
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const
   if (!network_from.empty()) trainer->trust(trainer->network_->weights(), network_from);
   trainer->resume();
   if (const auto kept = trainer->checkpoints_.load(kPromotedModel, placement::feature_schema_hash()))
-    trainer->trust(with_prefix(kept->tensors, kOnlinePrefix), kPromotedModel);
+    trainer->trust(models::with_prefix(kept->tensors, models::kOnlinePrefix), kPromotedModel);
   trainer->serve();
   trainer->list_models();
   trainer->tell();
@@ -135,11 +135,12 @@ void Trainer::resume() {
     return;
   }
   for (const Error& skipped : loaded->skipped) log_.warn("checkpoint skipped", {{"error", skipped}});
-  if (const auto restored = network_->restore(with_prefix(loaded->tensors, kNetworkPrefix)); !restored) {
+  if (const auto restored = network_->restore(models::with_prefix(loaded->tensors, models::kNetworkPrefix));
+      !restored) {
     log_.error("checkpoint of another network, learning begins anew", {{"error", restored.error()}});
     return;
   }
-  if (const auto restored = learner_.restore(with_prefix(loaded->tensors, kLearnerPrefix)); !restored)
+  if (const auto restored = learner_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
     log_.error("replay not restored, the network is", {{"error", restored.error()}});
   // Outcomes that were awaited died with the process that awaited them; the chain must not wait for them.
   learner_.expire(clock_.mono() + std::chrono::hours(24));
@@ -288,8 +289,8 @@ models::Manifest Trainer::manifest() const {
 void Trainer::save() {
   next_save_ = clock_.mono() + config_.checkpoint_every;
   models::Weights all;
-  add_prefixed(all, network_->checkpoint(), kNetworkPrefix);
-  add_prefixed(all, learner_.save(), kLearnerPrefix);
+  models::add_prefixed(all, network_->checkpoint(), models::kNetworkPrefix);
+  models::add_prefixed(all, learner_.save(), models::kLearnerPrefix);
   if (const auto saved = checkpoints_.save(all, manifest()); !saved) {
     ++own_.failed_checkpoints;
     own_.problem = saved.error().message();

@@ -42,7 +42,7 @@ Status run(BenchArguments arguments) {
 int bench(int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "x8") return bench_suite(argc, argv);
   BenchArguments arguments;
-  arguments.bench.rules = {"kube_default", "most_allocated", "round_robin", "random",
+  arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random",
                            "greedy",       "peaks",          "amortised",   "planner"};
   CLI::App app{"Placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
                "wattle-sim bench"};
@@ -58,15 +58,20 @@ int bench(int argc, char** argv) {
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))
       ->capture_default_str();
-  app.add_option("--rules", arguments.bench.rules, "which")->delimiter(',')->capture_default_str();
-  app.add_option("--model", arguments.model_file, "safetensors file of the rule dqn");
-  app.add_option("--margin", arguments.bench.margin, "dqn: W0 by which another node must beat the planner's")
+  app.add_option("--policies,--rules", arguments.bench.rules, "which (docs/reference/policies.md)")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn");
+  app.add_option("--margin", arguments.bench.learned.margin, "dqn: W0 by which another node must beat the planner's")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  app.add_option("--shortlist", arguments.bench.learned.shortlist,
+                 "dqn: nodes of highest prior that the network ranks; 0: all")
+      ->check(CLI::Range(0, 100'000));
   app.add_option("--residual-times", arguments.bench.residual_times,
                  "dqn: its residual is multiplied by this; -1: a bad network")
       ->check(CLI::Range(-100.0, 100.0));
-  app.add_flag("!--no-plan", arguments.bench.plan, "dqn: features and prior without the planner");
+  app.add_flag("!--no-plan", arguments.bench.learned.plan, "dqn: features and prior without the planner");
   app.add_option("--moves", arguments.bench.moves_per_pod, "of annealing, per pod; 0: no reference")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str();

@@ -43,7 +43,7 @@ struct Learned {
   std::vector<std::shared_ptr<const models::FrozenNetwork>> networks;
   std::vector<Contestant> contestants;
   void add(std::string name, std::shared_ptr<const models::FrozenNetwork> network, placement::RewardConfig reward) {
-    contestants.push_back({std::move(name), Rule::decide, "dqn", network.get(), std::move(reward)});
+    contestants.push_back({std::move(name), Binding::advised, "dqn", network.get(), std::move(reward)});
     networks.push_back(std::move(network));
   }
 };

@@ -26,14 +26,13 @@ Status run(const EvalArguments& arguments) {
   std::shared_ptr<const models::FrozenNetwork> trained;
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(trained, read_network(arguments.model_file));
-    contestants.push_back({"trained", Rule::decide, "dqn", trained.get()});
+    contestants.push_back({"trained", Binding::advised, "dqn", trained.get()});
   }
-  contestants.push_back({"initial", Rule::decide, "dqn", initial.get()});
-  contestants.push_back({"kube_default", Rule::kube_default});
-  contestants.push_back({"model_greedy", Rule::decide, "model-greedy"});
-  contestants.push_back({"amortised", Rule::decide, "amortised"});
-  contestants.push_back({"most_allocated", Rule::decide, "most-allocated"});
-  contestants.push_back({"random", Rule::decide, "random"});
+  contestants.push_back({"initial", Binding::advised, "dqn", initial.get()});
+  for (const char* name : {"kube-default", "model-greedy", "amortised", "most-allocated", "random"}) {
+    WATTLE_TRY(Contestant contestant, contestant_named(name));
+    contestants.push_back(std::move(contestant));
+  }
   WATTLE_TRY(const Evaluation evaluation, evaluate(options, contestants, held_out_seeds(arguments.seeds)));
   const std::string text = arguments.output == "json" ? to_json(evaluation) : to_table(evaluation);
   std::fwrite(text.data(), 1, text.size(), stdout);

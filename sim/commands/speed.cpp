@@ -14,7 +14,7 @@ namespace {
 
 struct SpeedArguments {
   std::vector<std::size_t> nodes{100};
-  std::vector<std::string> rules{"kube_default", "most_allocated", "round_robin", "amortised",
+  std::vector<std::string> rules{"kube-default", "most-allocated", "round-robin", "amortised",
                                  "greedy",       "peaks",          "planner",     "dqn"};
   std::string model_file;
   double seconds = 2;
@@ -47,14 +47,14 @@ placement::Fleet fleet_of(std::size_t nodes) {
 }
 
 // Pods of one core, half of them used, until two thirds of the fleet are requested; then it is emptied and begins again.
-void measure(placement::Rule& rule, std::size_t nodes, double seconds_wanted) {
+void measure(placement::Policy& policy, std::size_t nodes, double seconds_wanted) {
   placement::Fleet fleet = fleet_of(nodes);
   double cores = 0;
   for (const placement::FleetNode& node : fleet.nodes) cores += node.allocatable.cpu_cores;
   for (const double share : {0.5, 0.6, 0.67}) fleet.expected_cores.push_back(share * cores);
   const placement::Ask ask{{1, 256.0 * 1024 * 1024}, 0.25, 86'400};
   const placement::Fleet empty = fleet;
-  rule.prepare(fleet);
+  policy.prepare(fleet);
   const double begun_s = spent().cpu_s;
   double taken_s = 0;
   std::uint64_t placements = 0;
@@ -63,7 +63,7 @@ void measure(placement::Rule& rule, std::size_t nodes, double seconds_wanted) {
     // The clock costs as much as a quick decision: it is asked once in a while.
     const std::uint64_t until = placements + std::max<std::uint64_t>(1, 100'000 / nodes);
     for (; placements < until; ++placements) {
-      const auto node = requested < 0.67 * cores ? rule.choose(fleet, ask) : std::nullopt;
+      const auto node = requested < 0.67 * cores ? placement::choose(policy, fleet, ask) : std::nullopt;
       if (!node) {
         fleet = empty;
         requested = 0;
@@ -80,14 +80,14 @@ void measure(placement::Rule& rule, std::size_t nodes, double seconds_wanted) {
   }
   const double each_s = taken_s / static_cast<double>(placements);
   std::printf("%-16s %7zu nodes  %10.0f placements/s  %9.2f us each  %7.1f ns per node  peak %.0f MiB\n",
-              std::string(rule.name()).c_str(), nodes, 1 / each_s, 1e6 * each_s,
+              std::string(policy.name()).c_str(), nodes, 1 / each_s, 1e6 * each_s,
               1e9 * each_s / static_cast<double>(nodes), spent().peak_mib);
   std::fflush(stdout);
 }
 
 Status run(const SpeedArguments& arguments) {
   x8::BenchOptions options;
-  options.plan = arguments.plan;
+  options.learned.plan = arguments.plan;
   if (arguments.model_file.empty()) {
     WATTLE_TRY(options.network, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial weights"));
   } else {
@@ -95,8 +95,8 @@ Status run(const SpeedArguments& arguments) {
   }
   for (const std::size_t nodes : arguments.nodes)
     for (const std::string& name : arguments.rules) {
-      WATTLE_TRY(const auto rule, x8::make_any_rule(name, 1, options));
-      measure(*rule, nodes, arguments.seconds);
+      WATTLE_TRY(const auto policy, x8::make_fleet_policy(name, 1, options));
+      measure(*policy, nodes, arguments.seconds);
     }
   return {};
 }
@@ -105,7 +105,7 @@ Status run(const SpeedArguments& arguments) {
 
 int speed(int argc, char** argv) {
   SpeedArguments arguments;
-  CLI::App app{"Placements a second of processor time, rule by rule, on one core", "wattle-sim speed"};
+  CLI::App app{"Placements a second of processor time, policy by policy, on one core", "wattle-sim speed"};
   app.add_option("--nodes", arguments.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 1'000'000));
   app.add_option("--rules", arguments.rules, "which")->delimiter(',')->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of dqn; default: initial weights, as fast");

@@ -1,10 +1,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "models/frozen/checkpoint.hpp"
+#include "models/frozen/prefixed.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "placement/features.hpp"
@@ -28,6 +32,8 @@ struct TrainArguments {
   double horizon_decisions = 100;
   std::size_t restarts = 1;
   std::string curve_file;
+  std::string kept_in, name = "trained";  // CheckpointDir
+  bool resume = false;
 };
 
 constexpr std::size_t kValidationEpisodes = 10;
@@ -51,7 +57,56 @@ class Curves {
   std::vector<std::pair<std::vector<double>, std::vector<double>>> curves_;
 };
 
+// What a controller's checkpoints are made of (models/frozen/prefixed), so that `wattle model load` takes it.
+Status keep(const models::CheckpointDir& dir, const TrainArguments& arguments, const TrainResult& result) {
+  models::Weights all;
+  models::add_prefixed(all, result.state.trainer, models::kNetworkPrefix);
+  models::add_prefixed(all, result.state.learner, models::kLearnerPrefix);
+  models::Manifest manifest;
+  manifest.schema = placement::feature_schema_hash();
+  manifest.step = result.last.learner.steps;
+  manifest.wall = SystemClock().wall();
+  manifest.network = models::network_digest(result.weights);
+  manifest.figures = {{"decisions", static_cast<double>(result.state.decisions)},
+                      {"episodes", static_cast<double>(result.state.episodes)},
+                      {"next_id", static_cast<double>(result.state.next_id)},
+                      {"clock_s", result.state.clock_s},
+                      {"seed", static_cast<double>(result.seed)},
+                      {"validation_reward", result.validation_reward}};
+  WATTLE_TRY(const std::string file, dir.save_as(arguments.name, all, manifest));
+  std::printf("%s: kept as %s; `wattle-sim train --resume` and `wattle model load %s` go on from it\n", file.c_str(),
+              arguments.name.c_str(), arguments.name.c_str());
+  return {};
+}
+
+Result<TrainState> kept(const models::CheckpointDir& dir, const TrainArguments& arguments) {
+  WATTLE_TRY(const models::LoadedCheckpoint loaded, dir.load(arguments.name, placement::feature_schema_hash()));
+  const auto figure = [&](const char* name) -> Result<double> {
+    const auto found = loaded.manifest.figures.find(name);
+    if (found == loaded.manifest.figures.end() || found->second < 0)
+      return fail(Errc::malformed, loaded.file, std::string("was not written by wattle-sim train: no ") + name,
+                  "resume what --keep wrote");
+    return found->second;
+  };
+  WATTLE_TRY(const double decisions, figure("decisions"));
+  WATTLE_TRY(const double episodes, figure("episodes"));
+  WATTLE_TRY(const double next_id, figure("next_id"));
+  WATTLE_TRY(const double clock_s, figure("clock_s"));
+  if (decisions >= static_cast<double>(arguments.steps))
+    return fail(Errc::out_of_range, "--steps " + std::to_string(arguments.steps),
+                "model " + arguments.name + " has learned from " + std::to_string(std::llround(decisions)) + " already",
+                "ask for more in all");
+  return TrainState{models::with_prefix(loaded.tensors, models::kNetworkPrefix),
+                    models::with_prefix(loaded.tensors, models::kLearnerPrefix),
+                    static_cast<std::uint64_t>(decisions),
+                    static_cast<std::uint64_t>(episodes),
+                    static_cast<std::uint64_t>(next_id),
+                    clock_s};
+}
+
 Status run(const TrainArguments& arguments) {
+  if (arguments.resume && (arguments.kept_in.empty() || arguments.restarts > 1))
+    return fail(Errc::conflict, "--resume", "goes on from one training that was kept", "--keep DIR, and no --restarts");
   TrainOptions options;
   WATTLE_TRY(options.env, env_options(arguments.world));
   options.seed = arguments.seed;
@@ -61,6 +116,14 @@ Status run(const TrainArguments& arguments) {
   options.learner = working_learner_options(options.env, arguments.horizon_decisions);
   options.learner.reward_scale = arguments.reward_scale;
   options.learner.n_step = arguments.n_step;
+  std::optional<models::CheckpointDir> dir;
+  if (!arguments.kept_in.empty()) {
+    WATTLE_TRY(dir, models::CheckpointDir::open_(arguments.kept_in));
+    options.learner.max_bytes = std::size_t{160} << 20U;  // of replay: a checkpoint has a size too
+  }
+  if (arguments.resume) {
+    WATTLE_TRY(options.resume, kept(*dir, arguments));
+  }
   std::vector<std::unique_ptr<models::QTrainer>> trainers;
   std::vector<models::QTrainer*> borrowed;
   models::TrainerOptions trainer_options = arguments.trainer;
@@ -91,6 +154,7 @@ Status run(const TrainArguments& arguments) {
   model.metadata["gradient_steps"] = std::to_string(result.last.learner.steps);
   model.metadata["feature_schema"] = placement::feature_schema_hash();
   WATTLE_CHECK(write_model(arguments.out_file, model));
+  if (dir) WATTLE_CHECK(keep(*dir, arguments, result));
   if (!arguments.curve_file.empty())
     WATTLE_CHECK(curves.write(arguments.curve_file, arguments.world.preset + " on " + arguments.world.scenario,
                               (result.seed - arguments.seed) / kSeedsPerRestart));
@@ -108,6 +172,10 @@ int train(int argc, char** argv) {
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  app.add_option("--keep", arguments.kept_in,
+                 "directory of checkpoints, as a controller has one: what was learned is kept there, replay included");
+  app.add_option("--name", arguments.name, "of what is kept")->capture_default_str();
+  app.add_flag("--resume", arguments.resume, "goes on from what --keep kept under that name, until --steps in all");
   app.add_option("--curve", arguments.curve_file, "writes the learning curve to this file, for bench --curve");
   app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
   app.add_option("--reward", arguments.world.preset, "reward preset")->capture_default_str();

@@ -99,8 +99,8 @@ double recovered_after(const EpisodeTrace& trace, const EpisodeTrace& reference,
 
 void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& traces) {
   std::size_t base_at = 0, truth_at = 0;
-  const Entry* base = find(result, "kube_default", base_at);
-  const Entry* truth = find(result, "true_greedy", truth_at);
+  const Entry* base = find(result, "kube-default", base_at);
+  const Entry* truth = find(result, "true-greedy", truth_at);
   std::vector<double> p;
   for (std::size_t e = 0; e < result.entries.size(); ++e) {
     Entry& entry = result.entries[e];
@@ -122,10 +122,10 @@ void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& t
   for (Entry& entry : result.entries)
     if (entry.energy && &entry != base) entry.energy->holm_p = corrected[next++];
   for (const std::string_view merit : result.trial.merits)
-    if (merit != "energy_kj") compare(result, merit, "kube_default");  // that is `energy`, seed by seed
+    if (merit != "energy_kj") compare(result, merit, "kube-default");  // that is `energy`, seed by seed
   // Those with users are judged by the joules of a request.
   const bool served = result.scenario.users > 0 || result.scenario.kind == Kind::scaled;
-  compare(result, served ? "energy_per_request_j" : "energy_kj", "round_robin");
+  compare(result, served ? "energy_per_request_j" : "energy_kj", "round-robin");
 }
 
 }  // namespace wattle::sim::suite

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/baselines/baseline.hpp"
 #include "sim/suite/derive.hpp"
 
 namespace wattle::sim::suite {
@@ -141,11 +140,11 @@ Status run_x8(Run& run, SuiteResult& result) {
     const bool live = setting.knowledge == x8::Knowledge::production;
     if (live) std::erase(options.nodes, std::size_t{100});
     options.moves_per_pod = run.options.quick ? 100 : 1000;
-    options.rules = {"kube_default", "random", "round_robin", "most_allocated",
+    options.rules = {"kube-default", "random", "round-robin", "most-allocated",
                      "peaks",        "greedy", "amortised",   "planner"};
     if (run.options.x8_network) {
       options.network = run.options.x8_network;
-      options.margin = live ? 0 : kX8Margin;
+      options.learned.margin = live ? 0 : kX8Margin;
       options.rules.emplace_back("dqn");
     }
     WATTLE_TRY(x8::BenchResult bench, x8::bench(*run.options.x8, options));
@@ -160,17 +159,12 @@ std::span<const Column> columns() { return kColumns; }
 
 std::vector<Contestant> standard_contestants(std::vector<Contestant> learned) {
   std::vector<Contestant> all = std::move(learned);
-  all.push_back({"prior", Rule::decide, "model-greedy"});
-  all.push_back({"planner", Rule::decide, "planner"});
-  all.push_back({"amortised", Rule::decide, "amortised"});
-  all.push_back({"greedy_fitted", Rule::decide, "greedy"});
-  all.push_back({"peaks", Rule::decide, "peaks"});
-  all.push_back({"kube_default", Rule::kube_default});
-  for (const std::string_view name : baseline_names())
-    all.push_back({std::string(name), Rule::baseline, std::string(name)});
-  all.push_back({"round_robin", Rule::decide, "round-robin"});
-  all.push_back({"random", Rule::decide, "random"});
-  all.push_back({"true_greedy", Rule::truth});
+  for (const char* name : {"model-greedy", "planner", "amortised", "greedy", "peaks", "kube-default", "most-allocated",
+                           "target-load-packing", "lvrb", "koordinator", "fewest-pods", "most-pods", "round-robin",
+                           "random", "true-greedy"})
+    all.push_back(contestant_named(name).value());
+  std::find_if(all.begin(), all.end(), [](const Contestant& each) { return each.name == "most-allocated"; })->binding =
+      Binding::alone;  // a profile of kube-scheduler
   return all;
 }
 

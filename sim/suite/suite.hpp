@@ -84,8 +84,8 @@ struct Entry {
   std::string name;
   std::vector<EpisodeFigures> episodes;
   EpisodeTrace trace;                     // of the first seed
-  std::optional<Against> energy;          // against kube_default
-  std::vector<Comparison> comparisons;    // the trial's merits against kube_default, and what round_robin is judged by
+  std::optional<Against> energy;          // against kube-default
+  std::vector<Comparison> comparisons;    // the trial's merits against kube-default, and what round-robin is judged by
   std::optional<Interval> lost_to_burst;  // watts afterwards against the control's
   std::optional<Interval> recovered_after;  // X10: decisions until within 2 % of the truth's energy
   std::optional<double> worst_window;  // highest over windows of 200 decisions: upper bound of energy against default

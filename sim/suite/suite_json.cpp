@@ -95,7 +95,7 @@ std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves)
   out["quick"] = result.quick;
   out["data"] = result.data;
   out["interval"] = "inter-quartile mean over seeds, 95% percentile bootstrap, 10000 resamples";
-  out["test"] = "energy against kube_default: paired sign permutation, Holm over the contestants of a trial";
+  out["test"] = "energy against kube-default: paired sign permutation, Holm over the contestants of a trial";
   for (const Column& column : columns())
     out["columns"].push_back(
         {{"name", column.name}, {"title", column.title}, {"lower_is_better", column.lower_is_better}});

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "models/frozen/frozen_network.hpp"
-#include "placement/network_rule.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
 #include "sim/x8/bench.hpp"
 
 namespace wattle::sim::x8 {
@@ -31,22 +32,22 @@ class Adapt {
       Options drawn = episode_of(cluster);
       drawn.shift.told = row.name == "informed";
       const Episode episode = make_episode(data_, drawn, cluster * kDaysOfCluster + 1 + 2 * day);
-      WATTLE_TRY(const auto rule, rule_of(network, row.name == "guarded" || row.name == "gated"));
-      energy_j += run(episode, *rule).energy_j;
+      WATTLE_TRY(const auto policy, policy_of(network, row.name == "guarded" || row.name == "gated"));
+      energy_j += run(episode, *policy).energy_j;
     }
     return energy_j;
   }
   std::uint64_t decisions() const { return decisions_; }
 
  private:
-  Result<std::unique_ptr<placement::Rule>> rule_of(const std::shared_ptr<const models::QNetwork>& network,
-                                                   bool guarded) const {
-    if (!network) return placement::make_rule("planner", 0);
-    placement::NetworkRuleOptions learned;
+  Result<std::unique_ptr<placement::Policy>> policy_of(const std::shared_ptr<const models::QNetwork>& network,
+                                                       bool guarded) const {
+    if (!network) return placement::make_policy("planner");
+    placement::NetworkOptions learned;
     learned.margin = options_.margin;
-    if (guarded) learned.guard.emplace();
+    if (guarded) learned.gate.emplace();
     learned.lives_known = options_.online.episode.knowledge == Knowledge::truth;
-    return std::make_unique<placement::NetworkRule>(network, learned);
+    return std::make_unique<placement::NetworkPolicy>(network, learned);
   }
   // None: the planner serves.
   Result<std::shared_ptr<const models::QNetwork>> grown_by_hindsight(AdaptRow& row, std::uint64_t cluster) {

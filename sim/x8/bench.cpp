@@ -4,8 +4,9 @@
 #include <cassert>
 #include <map>
 
-#include "placement/network_rule.hpp"
-#include "sim/kube_scoring.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
+#include "sim/policies/kube_scheduler.hpp"
 #include "sim/x8/live_run.hpp"
 
 namespace wattle::sim::x8 {
@@ -26,21 +27,6 @@ class Scaled final : public models::QNetwork {
  private:
   std::shared_ptr<const models::QNetwork> network_;
   float times_;
-};
-
-class KubeDefault final : public placement::Rule {
- public:
-  explicit KubeDefault(std::uint64_t seed) : random_(mix(seed, 0x6b756265ULL)) {}
-  std::string_view name() const override { return "kube_default"; }
-  std::optional<std::size_t> choose(const placement::Fleet& fleet, const placement::Ask& ask) override {
-    nodes_.clear();
-    for (const placement::FleetNode& node : fleet.nodes) nodes_.push_back(placement::kube_node(node));
-    return select_node(nodes_, kube_pod(ask.request), {}, 0, random_);
-  }
-
- private:
-  std::vector<KubeNode> nodes_;
-  Random random_;
 };
 
 RunFigures figures_of(Cluster& cluster, const Episode& episode, std::size_t placements) {
@@ -93,30 +79,36 @@ Episode with_truth(Episode episode) {
 
 }  // namespace
 
-Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed,
-                                                       const BenchOptions& options) {
-  if (name == "kube_default") return std::make_unique<KubeDefault>(seed);
-  if (name == "dqn" || name == "dqn_guarded") {
-    if (!options.network) return fail(Errc::not_found, "rule " + name, "has no network", "give --model FILE");
-    placement::NetworkRuleOptions learned;
-    learned.margin = options.margin;
-    learned.plan = options.plan;
-    if (name == "dqn_guarded") learned.guard.emplace();
+Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
+                                                             const BenchOptions& options) {
+  WATTLE_TRY(const Contestant contestant, contestant_named(name, options.network.get()));
+  if (contestant.binding == Binding::unadvised) return std::make_unique<KubeScheduler>(seed);
+  if (contestant.policy == "dqn") {
+    placement::NetworkOptions learned = options.learned;
+    if (contestant.gate) learned.gate.emplace();
     learned.lives_known = options.episode.knowledge == Knowledge::truth;
-    return std::make_unique<placement::NetworkRule>(std::make_shared<Scaled>(options.network, options.residual_times),
-                                                    learned);
+    return std::make_unique<placement::NetworkPolicy>(std::make_shared<Scaled>(options.network, options.residual_times),
+                                                      learned);
   }
-  return placement::make_rule(name, seed);
+  if (contestant.binding == Binding::truth || contestant.network != nullptr ||
+      placement::parse_policy(contestant.policy)->telemetry)
+    return fail(Errc::not_found, "policy " + name, "goes by telemetry, of which an oracle's cluster has none",
+                "--knowledge production");
+  return placement::make_policy(contestant.policy);
 }
 
-RunFigures run(const Episode& episode, placement::Rule& rule) {
-  auto* const learned = dynamic_cast<placement::NetworkRule*>(&rule);
+RunFigures run(const Episode& episode, placement::Policy& policy) {
+  Random ties(mix(episode.seed, 0x74696573ULL));
+  constexpr placement::Ask kNoneNeeded{};
   return play(episode, [&](Cluster& cluster, std::size_t p) {
-    if (learned != nullptr) {
-      for (const Cluster::Ended& each : cluster.take_ended()) learned->ended(each.pod, each.at_s);
-      learned->next_pod(p);
-    }
-    return rule.choose(cluster.fleet(), cluster.ask(p));
+    for (const Cluster::Ended& each : cluster.take_ended())
+      policy.ended({each.pod, kNoneNeeded, std::nullopt, {}, each.at_s});
+    const placement::Ask ask = cluster.ask(p);
+    placement::PolicyContext context(cluster.fleet(), ask, p, p);
+    context.random = &ties;
+    const auto chosen = policy.choose(context);
+    if (chosen) policy.placed({p, ask, chosen, {}, cluster.fleet().now_s});
+    return chosen;
   });
 }
 
@@ -136,8 +128,8 @@ Placement reference_placement(const Episode& episode, std::size_t moves) {
   std::optional<Placement> best;
   double least_w = 0;
   for (const char* name : {"planner", "amortised"}) {
-    const auto rule = placement::make_rule(name, 0).value();
-    const Placement start = run(told, *rule).placement;
+    const auto policy = placement::make_policy(name).value();
+    const Placement start = run(told, *policy).placement;
     if (!feasible(problem, start)) continue;
     Placement found = anneal(problem, start, moves, episode.seed);
     const double here_w = placement_w(problem, found);
@@ -150,21 +142,6 @@ Placement reference_placement(const Episode& episode, std::size_t moves) {
 }
 
 namespace {
-
-// By the names of rules, and those of placement/policy and sim/baselines.
-Result<Contestant> contestant_of(const std::string& name, const models::QNetwork* network) {
-  if (name == "kube_default") return Contestant{name, sim::Rule::kube_default};
-  if (name == "dqn" || name == "dqn_guarded") {
-    if (network == nullptr) return fail(Errc::not_found, "rule " + name, "has no network", "give --model FILE");
-    return Contestant{name, sim::Rule::decide, "dqn", network, {}, name == "dqn_guarded"};
-  }
-  std::string policy = name;
-  std::replace(policy.begin(), policy.end(), '_', '-');
-  if (name == "prior") policy = "model-greedy";
-  if (placement::parse_policy(policy)) return Contestant{name, sim::Rule::decide, policy};
-  WATTLE_CHECK(make_baseline(name));
-  return Contestant{name, sim::Rule::baseline, name};
-}
 
 // The same servers and applications on another day.
 Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed) {
@@ -182,12 +159,14 @@ class Bench {
 
   Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
     if (episode.options.knowledge == Knowledge::production) {
-      WATTLE_TRY(const Contestant contestant, contestant_of(name, network_.get()));
-      return run_live(episode, before ? &*before : nullptr, contestant, {});
+      WATTLE_TRY(const Contestant contestant, contestant_named(name, network_.get()));
+      LiveRunOptions live;
+      live.network = options_.learned;
+      return run_live(episode, before ? &*before : nullptr, contestant, live);
     }
-    WATTLE_TRY(const auto rule, make_any_rule(name, episode.seed, options_));
-    RunFigures figures = run(episode, *rule);
-    if (const auto* learned = dynamic_cast<const placement::NetworkRule*>(rule.get());
+    WATTLE_TRY(const auto policy, make_fleet_policy(name, episode.seed, options_));
+    RunFigures figures = run(episode, *policy);
+    if (const auto* learned = dynamic_cast<const placement::NetworkPolicy*>(policy.get());
         learned != nullptr && learned->choices() > 0)
       figures.left_out = static_cast<double>(learned->left_out()) / static_cast<double>(learned->choices());
     return figures;
@@ -196,7 +175,8 @@ class Bench {
   Result<BenchTable> table(std::size_t nodes) {
     BenchTable table;
     table.nodes = nodes;
-    for (const std::string& name : options_.rules) table.rules.push_back({name, {}, {}, {}, {}, {}});
+    for (const std::string& name : options_.rules)
+      table.rules.push_back({std::string(placement::present_name(name)), {}, {}, {}, {}, {}});
     Options drawn = options_.episode;
     drawn.nodes = nodes;
     const bool live = drawn.knowledge == Knowledge::production;
@@ -251,7 +231,7 @@ void Bench::compare(BenchTable& table) {
   const auto find = [&](const char* name) {
     return std::find_if(table.rules.begin(), table.rules.end(), [&](const BenchRule& r) { return r.name == name; });
   };
-  const auto base = find("kube_default"), amortised = find("amortised"), planner = find("planner");
+  const auto base = find("kube-default"), amortised = find("amortised"), planner = find("planner");
   for (BenchRule& each : table.rules) {
     if (!table.reference_j.empty()) each.gap = over(each, table.reference_j);
     if (base != table.rules.end()) each.over_default = over(each, energies(*base));
@@ -263,8 +243,6 @@ void Bench::compare(BenchTable& table) {
 }  // namespace
 
 Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
-  if (options.episode.knowledge == Knowledge::production && (options.margin != 0 || !options.plan))
-    return fail(Errc::out_of_range, "--margin, --no-plan", "are of oracle knowledge", "--knowledge oracle");
   BenchResult result{options, data.origin, {}};
   Bench playing(data, options);
   for (const std::size_t nodes : options.nodes) {

@@ -1,8 +1,8 @@
-// bench: rules against each other on X8, on the same fleets and pods.
+// bench: policies against each other on X8, on the same fleets and pods.
 // Plays    with oracle knowledge in a Cluster (sim/x8/cluster), with production knowledge in a World by the controller's decision engine
-//          (sim/x8/live_run); the network's margin and plan, and the reference, are of oracle knowledge
-// Pairing  every rule sees the same servers, pods, readings and past; only its own choices differ
-// Errors   rules that do not exist; out_of_range: margin or no plan with production knowledge
+//          (sim/x8/live_run); the reference is of oracle knowledge
+// Pairing  every policy sees the same servers, pods, readings and past; only its own choices differ
+// Errors   not_found: policies that do not exist, or that need telemetry where there is none
 // Threads  single owner; the same options give the same bytes
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
-#include "placement/fleet.hpp"
+#include "placement/policies/policy.hpp"
 #include "sim/statistics.hpp"
 #include "sim/x8/cluster.hpp"
 #include "sim/x8/episode.hpp"
@@ -28,7 +28,7 @@ struct RunFigures {
   double left_out = 0;  // share of choices that a guarded network was left out of
   Placement placement;  // of a fill
 };
-RunFigures run(const Episode& episode, placement::Rule& rule);
+RunFigures run(const Episode& episode, placement::Policy& policy);
 // A placement held for a day, pods in their places from the start.
 RunFigures hold(const Episode& episode, const Placement& placement);
 // The best known placement of a fill.
@@ -41,23 +41,20 @@ struct BenchOptions {
   std::size_t seeds = 10;
   std::vector<std::string> rules;
   std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
-  std::shared_ptr<const models::QNetwork> network;  // of the rule dqn
-  double margin = 0;                                // likewise, placement/network_rule
-  bool plan = true;                                 // likewise
+  std::shared_ptr<const models::QNetwork> network;  // of the policy dqn
+  placement::NetworkOptions learned;                // likewise
   bool cold = false;                                // production: nothing is known at the start
   double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
 };
-// Beyond those of placement::make_rule: "kube_default", "dqn", and "dqn_guarded", which is the planner while the contest of the two
-// (placement/contest) says that the network is behind.
-// Of oracle knowledge.
-Result<std::unique_ptr<placement::Rule>> make_any_rule(const std::string& name, std::uint64_t seed,
-                                                       const BenchOptions& options);
+// A contestant's policy (sim/contestant) where there is a fleet alone, with oracle knowledge.
+Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
+                                                             const BenchOptions& options);
 
 struct BenchRule {
   std::string name;
   std::vector<RunFigures> runs;          // one per seed
   std::optional<Interval> gap;           // to the reference
-  std::optional<Interval> over_default;  // energy / that of kube_default - 1
+  std::optional<Interval> over_default;  // energy / that of kube-default - 1
   std::optional<Interval> over_amortised;
   std::optional<Interval> over_planner;
 };

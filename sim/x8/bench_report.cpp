@@ -70,8 +70,7 @@ std::string to_table(const BenchResult& result) {
              padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::refused), 1), 8);
-      if (rule.name == "dqn_guarded")
-        out += "  left out " + number(100 * mean_of(rule, &RunFigures::left_out), 1) + "%";
+      if (rule.name == "dqn-gated") out += "  left out " + number(100 * mean_of(rule, &RunFigures::left_out), 1) + "%";
       out += "\n";
     }
   }

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "models/frozen/frozen_network.hpp"
-#include "placement/network_rule.hpp"
-#include "placement/planner.hpp"
+#include "placement/policies/cost.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
 #include "sim/random.hpp"
 #include "sim/statistics.hpp"
 #include "sim/x8/bench.hpp"
@@ -17,30 +18,37 @@ namespace wattle::sim::x8 {
 namespace {
 
 // The planner and networks in turn, an hour each: curves are known of the nodes that any of them wakes.
-class InTurn final : public placement::Rule {
+class InTurn final : public placement::Policy {
  public:
-  InTurn(std::span<const std::shared_ptr<const models::QNetwork>> networks, double margin) : planner_({}) {
-    placement::NetworkRuleOptions options;
+  InTurn(std::span<const std::shared_ptr<const models::QNetwork>> networks, double margin)
+      : Policy(placement::parse_policy("planner").value()), planner_(info()) {
+    placement::NetworkOptions options;
     options.margin = margin;
     for (const auto& network : networks) networks_.emplace_back(network, options);
   }
-  std::string_view name() const override { return "in turn"; }
-  std::optional<std::size_t> choose(const placement::Fleet& fleet, const placement::Ask& ask) override {
-    const std::size_t turn = static_cast<std::size_t>(fleet.now_s / 3600) % (1 + networks_.size());
-    return turn == 0 ? planner_.choose(fleet, ask) : networks_[turn - 1].choose(fleet, ask);
+  void score(placement::PolicyContext& context, std::span<double> values) override {
+    in_turn(context).score(context, values);
+  }
+  std::optional<std::size_t> choose(placement::PolicyContext& context) override {
+    return in_turn(context).choose(context);
   }
 
  private:
-  placement::Planner planner_;
-  std::vector<placement::NetworkRule> networks_;
+  placement::Policy& in_turn(placement::PolicyContext& context) {
+    const std::size_t hour = static_cast<std::size_t>(context.fleet().now_s / 3600) % (1 + networks_.size());
+    return hour == 0 ? static_cast<placement::Policy&>(planner_) : networks_[hour - 1];
+  }
+
+  placement::PlannerPolicy planner_;
+  std::vector<placement::NetworkPolicy> networks_;
 };
 
 // As the day left them.
-void take_fitted_curves(const Episode& lived, placement::Rule& rule, Episode& record) {
+void take_fitted_curves(const Episode& lived, placement::Policy& policy, Episode& record) {
   Cluster cluster(lived);
   for (std::size_t p = 0; p < lived.pods.size(); ++p) {
     cluster.advance_to(lived.pods[p].arrives_s);
-    if (const auto node = rule.choose(cluster.fleet(), cluster.ask(p))) cluster.place(p, *node);
+    if (const auto node = placement::choose(policy, cluster.fleet(), cluster.ask(p))) cluster.place(p, *node);
   }
   for (std::size_t i = 0; i < record.servers.size(); ++i) record.servers[i].watts = cluster.fleet().nodes[i].watts;
 }
@@ -58,11 +66,11 @@ std::vector<double> played_j(std::span<const Episode> days, const std::shared_pt
                              double margin) {
   std::vector<double> energy_j;
   for (const Episode& day : days) {
-    placement::Planner planner({});
-    placement::NetworkRuleOptions options;
+    placement::NetworkOptions options;
     options.margin = margin;
-    placement::NetworkRule by_network(network, options);
-    energy_j.push_back(run(day, network ? static_cast<placement::Rule&>(by_network) : planner).energy_j);
+    placement::PlannerPolicy planner(placement::parse_policy("planner").value());
+    placement::NetworkPolicy by_network(network, options);
+    energy_j.push_back(run(day, network ? static_cast<placement::Policy&>(by_network) : planner).energy_j);
   }
   return energy_j;
 }
@@ -98,8 +106,8 @@ Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const mod
   Episode record = lived;
   record.options.shift = {};
   if (lived.options.knowledge == Knowledge::production) {
-    InTurn rule(beside, margin);
-    take_fitted_curves(lived, rule, record);
+    InTurn policy(beside, margin);
+    take_fitted_curves(lived, policy, record);
     record.options.knowledge = Knowledge::pods;  // the model's curves are known: they are not fitted again
   }
   return record;

@@ -24,7 +24,7 @@ struct HindsightOptions {
   LabelOptions labels;
   ImitateOptions imitate;
   std::size_t plays = 24;  // whole days, to choose a pass by, and as many at the gate
-  double margin = 0;       // placement::NetworkRuleOptions, of whole days
+  double margin = 0;       // placement::NetworkOptions, of whole days
 };
 enum class Serves { planner, start, learned };
 struct Hindsight {

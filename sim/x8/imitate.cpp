@@ -8,7 +8,7 @@
 
 #include "models/frozen/layout.hpp"
 #include "placement/features.hpp"
-#include "placement/network_rule.hpp"
+#include "placement/policies/network.hpp"
 #include "sim/random.hpp"
 
 namespace wattle::sim::x8 {

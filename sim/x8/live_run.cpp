@@ -49,6 +49,7 @@ Result<Played> play(const Episode& episode, const Contestant& contestant, std::s
   ChooserOptions options;
   options.knowledge.idle_nodes_sleep = episode.options.sleep;
   options.known = std::move(known);
+  options.network = live.network;
   WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
   World world(world_of(episode, live), chooser.observer());
   Played played;

@@ -12,8 +12,8 @@
 namespace wattle::sim::x8 {
 
 struct LiveRunOptions {
-  bool cold = false;
   double telemetry_period_s = 5;
+  placement::NetworkOptions network;
 };
 
 // `before`: the episode that teaches; null: cold.

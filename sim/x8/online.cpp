@@ -6,7 +6,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/hold.hpp"
-#include "placement/network_rule.hpp"
+#include "placement/policies/network.hpp"
 #include "sim/random.hpp"
 #include "sim/x8/cluster.hpp"
 

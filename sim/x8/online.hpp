@@ -20,7 +20,7 @@ struct OnlineOptions {
   std::uint64_t first_seed = 1;
   std::uint64_t seed_step = 1;
   std::size_t episodes = 10;  // fleets, one after the other, or days of one fleet (episode.cluster_seed)
-  bool plan = true;           // false: placement::NetworkRuleOptions::plan
+  bool plan = true;           // false: placement::NetworkOptions::plan
   double epsilon = 0.05;
   std::size_t n_step = 10, batch = 32, replay = 20'000, warmup = 500;
   double horizon = 200;                            // decisions

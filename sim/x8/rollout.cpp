@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include "placement/features.hpp"
-#include "placement/network_rule.hpp"
+#include "placement/policies/cost.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
 #include "sim/x8/reference.hpp"
 
 namespace wattle::sim::x8 {
@@ -49,13 +51,13 @@ class MeanWatts {
 
 // Goes on after the candidate; `after` is called once for each further placement, with the pod and its node.
 template <class After>
-void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_t node, placement::Rule& rule,
+void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_t node, placement::Policy& policy,
            double until_s, After&& after) {
   cluster.place(pod, node);
   after(pod, node);
   for (std::size_t p = pod + 1; p < episode.pods.size() && episode.pods[p].arrives_s <= until_s; ++p) {
     cluster.advance_to(episode.pods[p].arrives_s);
-    const auto chosen = rule.choose(cluster.fleet(), cluster.ask(p));
+    const auto chosen = placement::choose(policy, cluster.fleet(), cluster.ask(p));
     if (!chosen) continue;
     cluster.place(p, *chosen);
     after(p, *chosen);
@@ -64,23 +66,24 @@ void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_
 
 // Watts after each placement from this one on.
 std::vector<double> fill_watts(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node,
-                               placement::Rule& rule) {
+                               placement::Policy& policy) {
   Cluster cluster = now;
   MeanWatts watts(episode, cluster);
   std::vector<double> all;
-  go_on(episode, cluster, pod, node, rule, std::numeric_limits<double>::infinity(), [&](std::size_t p, std::size_t i) {
-    watts.place(p, i);
-    all.push_back(watts.total_w());
-  });
+  go_on(episode, cluster, pod, node, policy, std::numeric_limits<double>::infinity(),
+        [&](std::size_t p, std::size_t i) {
+          watts.place(p, i);
+          all.push_back(watts.total_w());
+        });
   return all;
 }
 
-double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node, placement::Rule& rule,
+double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node, placement::Policy& policy,
                double horizon_s) {
   Cluster cluster = now;
   const double from_s = episode.pods[pod].arrives_s, to_s = std::min(from_s + horizon_s, episode.end_s);
   const double before_j = cluster.energy_j();
-  go_on(episode, cluster, pod, node, rule, to_s, [](std::size_t, std::size_t) {});
+  go_on(episode, cluster, pod, node, policy, to_s, [](std::size_t, std::size_t) {});
   cluster.advance_to(to_s);
   return (cluster.energy_j() - before_j) / episode.options.life_s;
 }
@@ -131,8 +134,9 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
   Random sight(mix(episode.seed, 0x7369676874ULL));
   const double horizon_s = options.horizon_lives * drawn.life_s;
   Cluster cluster(episode);
-  placement::Planner planner({}), watcher({});
-  placement::NetworkRule learned(network, {});
+  placement::Planner watcher({});
+  placement::PlannerPolicy planner(placement::parse_policy("planner").value());
+  placement::NetworkPolicy learned(network);
   placement::ClusterView scratch;
   const auto judged = [&](std::size_t p) {
     return !drawn.churn || (episode.pods[p].arrives_s >= episode.measure_from_s &&
@@ -145,16 +149,16 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
     cluster.advance_to(episode.pods[p].arrives_s);
     const placement::Ask ask = cluster.ask(p);
     placement::PlannedAsk asked = placement::observe_planned(watcher, cluster.fleet(), ask, scratch);
-    auto chosen = network ? learned.choose(cluster.fleet(), ask) : planner.choose(cluster.fleet(), ask);
+    auto chosen = placement::choose(network ? static_cast<placement::Policy&>(learned) : planner, cluster.fleet(), ask);
     if (!chosen) continue;
     const auto candidates = candidates_of(asked.observation, options.likely, options.others, random);
     if (judged(p)) {
       const bool take = uniform(random) * static_cast<double>(left--) < static_cast<double>(wanted);
       if (take && candidates.size() > 1) {
         --wanted;
-        const CloneRule clone = [&]() -> std::unique_ptr<placement::Rule> {
-          if (network) return std::make_unique<placement::NetworkRule>(learned);
-          return std::make_unique<placement::Planner>(planner);
+        const ClonePolicy clone = [&]() -> std::unique_ptr<placement::Policy> {
+          if (network) return std::make_unique<placement::NetworkPolicy>(learned);
+          return std::make_unique<placement::PlannerPolicy>(planner);
         };
         const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s);
         // Drawn from a random source of its own: how many are kept so changes nothing else.
@@ -171,12 +175,12 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
 }  // namespace
 
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
-                                      std::span<const std::size_t> candidates, const CloneRule& rule,
+                                      std::span<const std::size_t> candidates, const ClonePolicy& policy,
                                       double horizon_s) {
   std::vector<double> cost_w;
   std::vector<double> base_w, weights;
   for (const std::size_t node : candidates) {
-    const auto copy = rule();
+    const auto copy = policy();
     if (episode.options.churn) {
       cost_w.push_back(churn_w(episode, now, pod, node, *copy, horizon_s));
       continue;

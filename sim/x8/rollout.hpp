@@ -1,9 +1,9 @@
-// rollout: what each choice for one pod would have cost, all else being the same; the teacher of learned rules.
-// Method   cluster and rule are cloned; each candidate is tried once, then the rule goes on with the same pods, demands,
+// rollout: what each choice for one pod would have cost, all else being the same; the teacher of networks.
+// Method   cluster and policy are cloned; each candidate is tried once, then the policy goes on with the same pods, demands,
 //          lives and noise. Fill: watts at the pods' true means after every further placement, weighed by how likely the
-//          rule may think it that the fill ends there, each relative to what the first candidate's future draws then.
+//          policy may think it that the fill ends there, each relative to what the first candidate's future draws then.
 //          Churn: joules until the horizon
-// Truth    uses the future of the episode: only for training episodes, never within a rule
+// Truth    uses the future of the episode: only for training episodes, never within a policy
 // Units    regret in W0 (models::Observation, placement/features): watts, under churn over the mean life
 // Errors   none
 // Threads  single owner; pure but for the clones
@@ -15,17 +15,18 @@
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
-#include "placement/fleet.hpp"
+#include "placement/policies/policy.hpp"
 #include "sim/x8/cluster.hpp"
 
 namespace wattle::sim::x8 {
 
-using CloneRule = std::function<std::unique_ptr<placement::Rule>()>;  // a copy of the rule as it stands
+using ClonePolicy = std::function<std::unique_ptr<placement::Policy>()>;  // a copy of the policy as it stands
 
-// Watts of each candidate beyond the least of them. `episode` is the cluster's own and reaches as far as the rule may expect
+// Watts of each candidate beyond the least of them. `episode` is the cluster's own and reaches as far as the policy may expect
 // pods to come (Options::fill_longest).
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
-                                      std::span<const std::size_t> candidates, const CloneRule& rule, double horizon_s);
+                                      std::span<const std::size_t> candidates, const ClonePolicy& policy,
+                                      double horizon_s);
 
 // A judged decision.
 struct Label {
@@ -40,7 +41,7 @@ struct LabelOptions {
   std::size_t episodes = 10;
   std::size_t per_episode = 25;
   std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
-  double explore = 0.1;                // share of placements on another candidate than the rule's
+  double explore = 0.1;                // share of placements on another candidate than the policy's
   double horizon_lives = 3;
   double unplanned = 0;  // share of the judged decisions that are kept as they look without a plan
 };

@@ -16,7 +16,7 @@ foreach(kind IN ITEMS json html)
   endif()
 endforeach()
 # What a scenario is about is in what is printed, and the rules order themselves as they must.
-foreach(word IN ITEMS "X1 thesis_test1" "X4 drs" "kube_default" "target_load_packing" "X7 provisioning" "failed_pct/kube_default" "X8 fill" "X8 churn")
+foreach(word IN ITEMS "X1 thesis_test1" "X4 drs" "kube-default" "target-load-packing" "X7 provisioning" "failed_pct/kube-default" "X8 fill" "X8 churn")
   string(FIND "${told}" "${word}" at)
   if(at EQUAL -1)
     message(FATAL_ERROR "the summary does not name ${word}:\n${told}")

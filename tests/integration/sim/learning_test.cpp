@@ -87,16 +87,16 @@ Proof prove(const std::vector<std::unique_ptr<models::QTrainer>>& trainers, std:
   REQUIRE_MESSAGE(result, result.error().message());
   const auto trained = models::FrozenNetwork::from_weights(result->weights, 1).value();
   const auto evaluation = evaluate(options.env,
-                                   {{"trained", Rule::decide, "dqn", trained.get()},
-                                    {"initial", Rule::decide, "dqn", initial.get()},
-                                    {"kube_default", Rule::kube_default}},
+                                   {{"trained", Binding::advised, "dqn", trained.get()},
+                                    {"initial", Binding::advised, "dqn", initial.get()},
+                                    {"kube-default", Binding::unadvised}},
                                    held_out_seeds(kHeldOut));
   REQUIRE_MESSAGE(evaluation, evaluation.error().message());
   std::printf("%s, %llu decisions\n%s\n", what, static_cast<unsigned long long>(decisions),
               to_table(*evaluation).c_str());
   const auto rewards = [&](const char* name) { return evaluation->of(name).column(&EpisodeFigures::mean_reward); };
   return {paired_difference(rewards("trained"), rewards("initial")),
-          paired_difference(rewards("trained"), rewards("kube_default"))};
+          paired_difference(rewards("trained"), rewards("kube-default"))};
 }
 
 // One per restart, each behind `wrap`.

@@ -61,7 +61,7 @@ function plots(heading, axes) {
   const under = main.all("div").filter(each => each.childNodes.some(kid => kid.tag === "h3" && kid.textContent.startsWith(heading)));
   return under.flatMap(each => each.all("svg")).filter(plot => axes.every(axis => plot.textContent.includes(axis))).length;
 }
-const judged = told.trials.filter(trial => trial.entries.some(entry => entry.name === "true_greedy")).length;
+const judged = told.trials.filter(trial => trial.entries.some(entry => entry.name === "true-greedy")).length;
 const decided = plots("regret over decisions", ["decisions", "kJ beyond true greedy"]), whole = plots("regret: energy", ["joules / true greedy's - 1"]);
 if (judged < 1 || decided !== judged || whole !== judged) wrong.push(`${decided} plots of regret over decisions and ${whole} of whole episodes, not ${judged}`);
 for (const curve of told.curves) if (plots(curve.name, [curve.x, curve.y]) !== 1) wrong.push(`the learning curve ${curve.name} is not drawn with its axes`);

@@ -7,6 +7,7 @@
 
 #include "common/wire/codec.hpp"
 #include "models/frozen/frozen_network.hpp"
+#include "placement/policies/registry.hpp"
 #include "sim/live_engine.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 #include "tests/unit/models/loud_weights.hpp"
@@ -18,6 +19,16 @@ using namespace wattle::controller::test;
 namespace {
 
 constexpr std::size_t kNodes = 7;
+
+// Wants what the prior likes least.
+class Contrary final : public models::QNetwork {
+ public:
+  void residual(const models::Observation& observation, std::span<float> out) const override {
+    for (std::size_t i = 0; i < observation.nodes; ++i)
+      out[i] = observation.valid[i] != 0 ? -3 * observation.prior[i] : 0.0F;
+  }
+  std::uint64_t step() const override { return 5; }
+};
 
 struct BothTold : DeciderRig {
   std::shared_ptr<const models::QNetwork> network =
@@ -33,7 +44,11 @@ struct BothTold : DeciderRig {
   std::vector<Ran> running;
   std::uint64_t decided = 0, neutral = 0, gated = 0;
 
-  BothTold(const std::string& policy, bool prove_first) : DeciderRig(Mode::live) {
+  BothTold(const std::string& policy, bool prove_first, const placement::NetworkOptions& network_options = {},
+           std::shared_ptr<const models::QNetwork> other = nullptr)
+      : DeciderRig(Mode::live) {
+    if (other) network = std::move(other);
+    config.network = network_options;
     config.policy = policy;
     config.learn.tabular = policy == "tabular-q";
     config.decide.epsilon = 0;
@@ -42,9 +57,7 @@ struct BothTold : DeciderRig {
         config, state, networks, clock, [](LearningNews) {}, 1);
     networks.set(network, {"digest", "a-file"});
     ties.seed(static_cast<std::uint64_t>(config.seed));
-    engine =
-        sim::LiveEngine::make({policy, {static_cast<std::uint64_t>(config.seed), config.decide, prove_first}, true})
-            .value();
+    engine = sim::LiveEngine::make({policy, {config.decide, prove_first, network_options}, true}).value();
     for (std::size_t i = 0; i < kNodes; ++i) {
       names.push_back("n" + std::to_string(i));
       state.greet(hello_of(names.back()));
@@ -177,4 +190,24 @@ TEST_CASE("simulator and controller decide the same, by every policy, network an
       CHECK(both.neutral < 100);
     }
   }
+}
+
+TEST_CASE("margin and shortlist of the network are the same in simulator and controller, and change what is decided") {
+  const auto decided_by = [](const placement::NetworkOptions& options) {
+    BothTold both("dqn", false, options, std::make_shared<Contrary>());
+    std::vector<std::string> advice;
+    for (int turn = 0; turn < 200; ++turn) {
+      both.second();
+      both.decide_one();
+      advice.push_back(both.decider->log().newest("pod-" + std::to_string(turn))->decision.advice);
+      if (both.running.size() > 25 || both.dice() % 3 == 0) both.end_one();
+    }
+    return advice;
+  };
+  placement::NetworkOptions margin, shortlist;
+  margin.margin = 1000;
+  shortlist.shortlist = 2;
+  const auto plain = decided_by({});
+  CHECK(decided_by(margin) != plain);
+  CHECK(decided_by(shortlist) != plain);
 }

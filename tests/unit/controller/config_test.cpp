@@ -56,6 +56,19 @@ TEST_CASE("what is learned must prove itself first, unless the file says otherwi
   CHECK_FALSE(parse_config(keys + "decide: {prove_first: false}\n", "test")->prove_first);
 }
 
+TEST_CASE("margin and shortlist of the network are read, and a policy by its former spelling is the present one") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  const auto read = parse_config(keys + "policy: most_allocated\ndecide: {margin: 0.05, shortlist: 40}\n", "test");
+  if (!read) FAIL(read.error().message());
+  CHECK(read->policy == "most-allocated");
+  CHECK(read->network.margin == 0.05);
+  CHECK(read->network.shortlist == 40);
+  CHECK(parse_config(keys, "test")->network.margin == 0);
+  const auto wrong = parse_config(keys + "decide: {shortlist: -1}\n", "test");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message().find("shortlist") != std::string::npos);
+}
+
 TEST_CASE("an expression is read and a wrong one told with its term; a table may be trained in place of the network") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto right = parse_config(keys + "reward: {preset: expression, expression: \"energy + 2 * latency\"}\n" +

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/trainer/model_desk.hpp"
-#include "controller/trainer/tensors.hpp"
 #include "controller/web/model_json.hpp"
 #include "models/frozen/layout.hpp"
+#include "models/frozen/prefixed.hpp"
 #include "placement/features.hpp"
 
 using namespace wattle;
@@ -31,13 +31,13 @@ class FakeNetwork final : public models::QTrainer {
   models::Weights weights() const override { return weights_; }
   models::Weights checkpoint() const override {
     models::Weights all;
-    add_prefixed(all, weights_, "online.");
+    models::add_prefixed(all, weights_, "online.");
     all["steps"] = {{1}, {static_cast<float>(steps_)}};
     return all;
   }
   Status restore(const models::Weights& saved) override {
     if (!saved.contains("steps")) return fail(Errc::malformed, "network", "has no steps");
-    weights_ = with_prefix(saved, "online.");
+    weights_ = models::with_prefix(saved, "online.");
     steps_ = static_cast<std::uint64_t>(saved.at("steps").values[0]);
     return {};
   }
@@ -97,7 +97,7 @@ struct OrdersRig {
     models::Weights all;
     models::Weights tensors = network.checkpoint();
     tensors.at("online.value.out.bias").values[0] = bias;
-    add_prefixed(all, tensors, kNetworkPrefix);
+    models::add_prefixed(all, tensors, models::kNetworkPrefix);
     models::Manifest manifest;
     manifest.schema = schema;
     REQUIRE(models::CheckpointDir::open_(path + "/checkpoints")->save_as(name, all, manifest));

@@ -8,7 +8,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/network_rule.hpp"
+#include "placement/policies/network.hpp"
 #include "placement/twins.hpp"
 
 namespace wattle::placement {
@@ -280,9 +280,9 @@ std::uint64_t decisions_until_out(const std::shared_ptr<const models::QNetwork>&
   fleet.pods_stay = false;
   fleet.idle_nodes_sleep = true;
   for (FleetNode& node : fleet.nodes) node.sleeps = true;
-  NetworkRuleOptions options;
-  options.guard.emplace();
-  NetworkRule rule(network, options);
+  NetworkOptions options;
+  options.gate.emplace();
+  NetworkPolicy policy(network, options);
   std::uint64_t until = most + 1;
   live(
       random, fleet, spread + most,
@@ -291,22 +291,20 @@ std::uint64_t decisions_until_out(const std::shared_ptr<const models::QNetwork>&
           const std::size_t node = key % now.nodes.size();
           return fits(now.nodes[node], ask) ? std::optional(node) : std::nullopt;
         }
-        rule.next_pod(key);
-        const auto chosen = rule.choose(now, ask);
-        if (until > most && rule.contest().left_out()) until = key - spread;
+        PolicyContext context(now, ask, key, key);
+        const auto chosen = policy.choose(context);
+        if (chosen) policy.placed({key, ask, chosen, {}, now.now_s});
+        if (until > most && policy.contest().left_out()) until = key - spread;
         return chosen;
       },
       [&](const Running& each) {
-        if (each.key <= spread)
-          rule.ended_there(each.node, each.ask, each.ends_s);
-        else
-          rule.ended(each.key, each.ends_s);
+        policy.ended({each.key, each.ask, each.node, {}, each.ends_s});
       });
   return until;
 }
 
 TEST_CASE(
-    "a guarded rule takes to the planner within 1500 decisions when its network wants the dearest nodes, in a cluster "
+    "a gated network takes to the planner within 1500 decisions when its network wants the dearest nodes, in a cluster "
     "that "
     "is empty or badly filled, and stays with one that is the planner") {
   const auto same = models::FrozenNetwork::from_weights(models::initial_weights(3), 0).value();

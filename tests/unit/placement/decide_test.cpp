@@ -9,6 +9,7 @@
 
 #include "placement/board.hpp"
 #include "placement/decide.hpp"
+#include "placement/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -23,7 +24,7 @@ using testing::small_pod;
 Advice advise(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
               std::mt19937_64& random, const char* name = "dqn", const DecideOptions& options = {},
               const models::QNetwork* network = nullptr, std::uint64_t turn = 0) {
-  const auto policy = make_policy(name, 1).value();
+  const auto policy = make_policy(name).value();
   return decide(view, pod, candidates, {*policy, network}, options, turn, random);
 }
 
@@ -68,7 +69,7 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
     options.epsilon = 0.3;
     const testing::MixtureNetwork network;
     std::mt19937_64 random(seed);
-    const auto policy = make_policy(info.name, seed).value();
+    const auto policy = make_policy(info.name).value();
     Knowledge knowledge;
     Knowledge* known = *rc::gen::arbitrary<bool>() ? &knowledge : nullptr;
     const Advice advice = decide(view, pod, candidates, {*policy, &network, known}, options, seed, random);
@@ -231,20 +232,19 @@ TEST_CASE("fixed rules choose what their names say") {
   CHECK(oracle.error().mend.find("planner") != std::string::npos);
 }
 
-TEST_CASE(
-    "a rule behind the interface advises what the rule alone chooses among the open nodes, and ranks the others") {
+TEST_CASE("a policy of costs advises what it chooses alone on the fleet, among the open nodes, and ranks the others") {
   ClusterView view = fleet(6);
   for (std::size_t i = 0; i < view.nodes.size(); ++i)
     view.nodes[i].curve = PowerCurve::prior(4 + 9 * static_cast<double>(i * 7 % 6));
   view.nodes[3].ready = false;
   std::mt19937_64 random(9);
-  for (const PolicyInfo& info : policies()) {
-    if (info.rule.empty()) continue;
+  for (const char* name : {"planner", "amortised", "greedy", "peaks"}) {
+    const PolicyInfo info = parse_policy(name).value();
     CAPTURE(info.name);
     Fleet alone = fleet_of(view);
     alone.nodes[3].open = false;
     alone.revision = 1;
-    const auto chosen = make_rule(info.rule, 1).value()->choose(alone, ask_of(small_pod()));
+    const auto chosen = choose(*make_policy(info.name).value(), alone, ask_of(small_pod()));
     const Advice advice = advise(view, small_pod(), names_of(view), random, std::string(info.name).c_str());
     REQUIRE(chosen.has_value());
     CHECK(advice.record.advice == view.nodes[*chosen].name);
@@ -286,7 +286,7 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
   }
   view.nodes[0].requested = view.nodes[1].requested = {};
   REQUIRE(!knowledge.fleet(view).expected_cores.empty());
-  const auto policy = make_policy("planner", 1).value();
+  const auto policy = make_policy("planner").value();
   std::mt19937_64 random(10);
   heavy.demand_cores = knowledge.predict(heavy).cores;
   light.demand_cores = knowledge.predict(light).cores;
@@ -315,7 +315,7 @@ TEST_CASE("the board has ascending classes, each with one winner among the feasi
   ClusterView view = fleet(4);
   view.nodes[1].ready = false;
   std::mt19937_64 random(8);
-  const auto policy = make_policy("model-greedy", 1).value();
+  const auto policy = make_policy("model-greedy").value();
   const auto classes = board_classes(view, {*policy}, {}, 0, random);
   REQUIRE(classes.size() == kBoardClassCores.size());
   for (std::size_t i = 0; i < classes.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "placement/decide.hpp"
+#include "placement/policies/registry.hpp"
 #include "tests/places.hpp"
 #include "tests/unit/placement/views.hpp"
 
@@ -65,7 +66,7 @@ TEST_CASE("features are finite for arbitrary and missing telemetry") {
     std::mt19937_64 random(1);
     // Every policy, too, takes it.
     for (const PolicyInfo& info : policies()) {
-      const auto policy = make_policy(info.name, 1).value();
+      const auto policy = make_policy(info.name).value();
       RC_ASSERT(finite(decide(view, pod, testing::names_of(view), {*policy}, {}, 0, random).observation));
     }
   }));

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "placement/demand.hpp"
+#include "placement/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -225,17 +226,17 @@ TEST_CASE("memory is bounded whatever names come") {
   CHECK(story.knowledge.demand().apps() <= 10);
 }
 
-TEST_CASE("a view without knowledge makes a fleet that every rule can use") {
+TEST_CASE("a view without knowledge makes a fleet that every policy can use") {
   ClusterView view;
   view.nodes = {healthy_node("a"), healthy_node("b"), healthy_node("c")};
   view.nodes[2].allocatable = {};
-  for (const char* name : {"greedy", "amortised", "peaks", "planner", "most_allocated"}) {
-    CAPTURE(name);
-    const auto rule = make_rule(name, 1).value();
+  for (const PolicyInfo& info : policies()) {
+    CAPTURE(info.name);
+    const auto policy = make_policy(info.name).value();
     Fleet fleet = fleet_of(view);
-    CHECK(rule->choose(fleet, ask_of(testing::small_pod())).has_value());
+    CHECK(choose(*policy, fleet, ask_of(testing::small_pod())).has_value());
     for (FleetNode& node : fleet.nodes) node.open = &node == &fleet.nodes[1];
-    CHECK(rule->choose(fleet, ask_of(testing::small_pod())) == 1);
+    CHECK(choose(*policy, fleet, ask_of(testing::small_pod())) == 1);
   }
 }
 

@@ -6,7 +6,8 @@
 #include <random>
 
 #include "placement/decide.hpp"
-#include "placement/network_rule.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -81,7 +82,7 @@ ClusterView view_of(const Fleet& fleet, const ClusterView& named) {
 }
 
 models::Observation live(Past& past, const ClusterView& view, const PodSpec& pod, double horizon_s) {
-  auto policy = make_policy("dqn", 1);
+  auto policy = make_policy("dqn");
   RC_ASSERT(policy.has_value());
   DecideOptions options;
   options.reward.horizon_s = horizon_s;
@@ -131,7 +132,7 @@ TEST_CASE("what telemetry says moves no feature of the plan until knowledge take
 TEST_CASE("where the cluster is known, a network that has learned nothing advises what the planner advises") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Past past(seed);
-    auto network = make_policy("dqn", 1), planner = make_policy("planner", 1);
+    auto network = make_policy("dqn"), planner = make_policy("planner");
     std::mt19937_64 random(1);
     for (int i = 0; i < 5; ++i) {
       const PodSpec pod = past.pod();
@@ -147,7 +148,7 @@ TEST_CASE("where the cluster is known, a network that has learned nothing advise
 
 TEST_CASE("a reward that does not weigh energy, and a view that nobody knows more of, have no plan") {
   Past past(4);
-  auto policy = make_policy("dqn", 1);
+  auto policy = make_policy("dqn");
   std::mt19937_64 random(1);
   const PodSpec pod = past.pod();
   DecideOptions options;

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "placement/decide.hpp"
+#include "placement/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -62,7 +63,7 @@ TEST_CASE("a decision with a kept index is the decision without") {
   std::vector<std::string> names = testing::names_of(view);
   names.insert(names.begin() + 3, "ghost");
   names.push_back("n4");  // named twice
-  auto policy = make_policy("model-greedy", 1);
+  auto policy = make_policy("model-greedy");
   REQUIRE(policy);
   RowIndex index;
   for (int i = 0; i < 3; ++i) {

@@ -8,7 +8,8 @@
 #include <cmath>
 
 #include "placement/decide.hpp"
-#include "placement/kube_scoring.hpp"
+#include "placement/policies/kube_scoring.hpp"
+#include "placement/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -118,7 +119,7 @@ TEST_CASE("policy kube-default gives the default scheduler's scores") {
                 testing::healthy_node("lopsided", 8)};
   view.nodes[0].requested = {6, 24e9};
   view.nodes[2].requested = {3, 1e9};
-  auto policy = make_policy("kube-default", 1);
+  auto policy = make_policy("kube-default");
   REQUIRE(policy);
   std::mt19937_64 random(1);
   const PodSpec pod = testing::small_pod();
@@ -139,7 +140,7 @@ TEST_CASE("policy kube-default stands senseless views") {
   ClusterView view = two_nodes();
   view.nodes[0].requested.cpu_cores = std::nan("");
   view.nodes[1].allocatable.memory_bytes = INFINITY;
-  auto policy = make_policy("kube-default", 1);
+  auto policy = make_policy("kube-default");
   REQUIRE(policy);
   std::mt19937_64 random(1);
   const Advice advice = decide(view, testing::small_pod(), testing::names_of(view), {**policy}, {}, 0, random);

@@ -9,6 +9,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
 #include "placement/decide.hpp"
+#include "placement/policies/registry.hpp"
 #include "sim/evaluate.hpp"
 #include "tests/unit/models/loud_weights.hpp"
 
@@ -116,7 +117,7 @@ TEST_CASE("permuting the nodes of a view permutes the decision") {
       names.push_back(env.node_names()[order[i]]);
     }
     for (const char* name : {"dqn", "model-greedy"}) {
-      const auto policy = placement::make_policy(name, 1).value();
+      const auto policy = placement::make_policy(name).value();
       const placement::Mind mind{*policy, network.get()};
       Random a(1), b(1);
       const auto advice = placement::decide(view, pod, env.node_names(), mind, {}, turn, a);
@@ -138,7 +139,7 @@ TEST_CASE("after a latency shift was told, latency-bound pods no longer go to th
   const LatencyShift& away = world.trouble.shifts[0];  // the nearest becomes the farthest
   placement::DecideOptions decide;
   decide.reward = options.reward;
-  const auto policy = placement::make_policy("model-greedy", 1).value();
+  const auto policy = placement::make_policy("model-greedy").value();
   Random random(1);
   int before = 0, after = 0, decisions_after = 0;
   env.begin(2);

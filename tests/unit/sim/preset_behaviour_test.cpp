@@ -45,8 +45,8 @@ Behaviour behaviour(const std::string& preset, const std::string& scenario, bool
   options.reward.preset = placement::parse_preset(preset).value();
   Env env(options);
   const auto network = shipped(preset);
-  Contestant contestant{"kube_default", sim::Rule::kube_default};
-  if (by_network) contestant = {"dqn", sim::Rule::decide, "dqn", network.get()};
+  Contestant contestant{"kube-default", sim::Binding::unadvised};
+  if (by_network) contestant = {"dqn", sim::Binding::advised, "dqn", network.get()};
   Behaviour out;
   double counted = 0, placed = 0;
   for (const std::uint64_t seed : held_out_seeds(kSeeds)) {

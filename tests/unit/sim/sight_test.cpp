@@ -1,9 +1,8 @@
-// What a policy and a baseline are given cannot even name what is hidden: after their headers, the types of the world are unknown.
+// What a policy is given cannot even name what is hidden: after their headers, the types of the world are unknown.
 #include "placement/decision_engine.hpp"
 #include "placement/fleet.hpp"
-#include "placement/network_rule.hpp"
-#include "placement/policy.hpp"
-#include "sim/baselines/baseline.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
 
 namespace wattle::sim {
 class World;
@@ -33,7 +32,8 @@ static_assert(!Known<wattle::sim::NodeSpec>);
 static_assert(!Known<wattle::sim::Troubles>);
 static_assert(!Known<wattle::sim::x8::Cluster>);
 static_assert(!Known<wattle::sim::x8::Episode>);
-static_assert(Known<wattle::sim::Sight> && Known<wattle::placement::Question> && Known<wattle::placement::Fleet>);
+static_assert(Known<wattle::placement::PolicyContext> && Known<wattle::placement::PodEvent> &&
+              Known<wattle::placement::Fleet>);
 
 }  // namespace
 
@@ -47,11 +47,12 @@ using namespace wattle;
 using namespace wattle::sim;
 
 TEST_CASE("nothing that a policy is given turns into the world, and it is given no way to change anything") {
-  CHECK_FALSE(std::is_convertible_v<placement::Question, World>);
-  CHECK_FALSE(std::is_constructible_v<World, placement::Question>);
-  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Sight>().view)>>);
-  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<placement::Question>().view)>>);
-  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Sight>().nodes)>::element_type>);
+  CHECK_FALSE(std::is_convertible_v<placement::PolicyContext, World>);
+  CHECK_FALSE(std::is_constructible_v<World, placement::PolicyContext&>);
+  using Context = placement::PolicyContext&;
+  CHECK(std::is_const_v<std::remove_pointer_t<decltype(std::declval<Context>().view())>>);
+  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Context>().fleet())>>);
+  CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Context>().scheduler)>::element_type>);
 }
 
 TEST_CASE("two pods that differ only in what is hidden are one and the same to who decides") {

@@ -21,11 +21,11 @@ suite::Options small() {
   suite::Options options;
   options.quick = true;
   options.trials = {"X1", "X3"};
-  options.contestants = {{"kube_default", Rule::kube_default},
-                         {"again", Rule::kube_default},
-                         {"lvrb", Rule::baseline, "lvrb"},
-                         {"random", Rule::decide, "random"},
-                         {"true_greedy", Rule::truth}};
+  options.contestants = {{"kube-default", Binding::unadvised},
+                         {"again", Binding::unadvised},
+                         {"lvrb", Binding::alone, "lvrb"},
+                         {"random", Binding::advised, "random"},
+                         {"true-greedy", Binding::truth}};
   return options;
 }
 
@@ -53,7 +53,7 @@ TEST_CASE(
 TEST_CASE("a contestant's figures do not depend on who else takes part") {
   suite::Options alone = small();
   alone.trials = {"X3"};
-  alone.contestants = {{"lvrb", Rule::baseline, "lvrb"}};
+  alone.contestants = {{"lvrb", Binding::alone, "lvrb"}};
   const auto one = suite::run(alone).value();
   const auto all = suite::run(small()).value();
   for (std::size_t s = 0; s < one.trials[0].seeds.size(); ++s)
@@ -72,7 +72,7 @@ TEST_CASE("progress goes from nothing to all, and an unknown trial or baseline i
   wrong.trials = {"X99"};
   CHECK(suite::run(wrong).error().mend.find("X12") != std::string::npos);
   wrong = small();
-  wrong.contestants = {{"x", Rule::baseline, "nope"}};
+  wrong.contestants = {{"x", Binding::alone, "nope"}};
   CHECK(suite::run(wrong).error().code == Errc::not_found);
 }
 
@@ -151,9 +151,9 @@ TEST_CASE("recovery after hidden curves is counted in decisions against the refe
 TEST_CASE("merits are compared with the default's, users' joules with round-robin's; ratios are those of the figures") {
   suite::Options options = small();
   options.trials = {"X7"};
-  options.contestants = {{"kube_default", Rule::kube_default},
-                         {"most_pods", Rule::baseline, "most_pods"},
-                         {"round_robin", Rule::decide, "round-robin"}};
+  options.contestants = {{"kube-default", Binding::unadvised},
+                         {"most-pods", Binding::alone, "most-pods"},
+                         {"round-robin", Binding::advised, "round-robin"}};
   const auto result = suite::run(options).value();
   const auto& entries = result.trials[0].entries;
   std::map<std::string, std::size_t> bases;
@@ -163,8 +163,8 @@ TEST_CASE("merits are compared with the default's, users' joules with round-robi
       CHECK(each.base != entry.name);
       CHECK(each.against.holm_p >= each.against.p);
     }
-  CHECK(bases["kube_default"] >= 2);
-  CHECK(bases["round_robin"] == 2);
+  CHECK(bases["kube-default"] >= 2);
+  CHECK(bases["round-robin"] == 2);
   const auto& response = *std::find_if(entries[1].comparisons.begin(), entries[1].comparisons.end(),
                                        [](const auto& each) { return each.column == "response_ms"; });
   const auto& column = *std::find_if(suite::columns().begin(), suite::columns().end(),
@@ -185,8 +185,8 @@ TEST_CASE("a contestant goes by its own reward where it has one") {
   };
   placement::RewardConfig energy;
   energy.weights.latency = 0;
-  const Contestant by_world{"a", Rule::decide, "model-greedy"};
-  Contestant by_energy{"b", Rule::decide, "model-greedy"};
+  const Contestant by_world{"a", Binding::advised, "model-greedy"};
+  Contestant by_energy{"b", Binding::advised, "model-greedy"};
   by_energy.reward = energy;
   EpisodeTrace one, other;
   REQUIRE(run_episode(env, by_world, 3, &one));
@@ -205,7 +205,7 @@ TEST_CASE("a random policy scores as random") {
   std::array<double, 3> chosen{};
   for (std::uint64_t seed = 1; seed <= kEpisodes; ++seed) {
     EpisodeTrace trace;
-    REQUIRE(run_episode(env, {"random", Rule::decide, "random"}, seed, &trace));
+    REQUIRE(run_episode(env, {"random", Binding::advised, "random"}, seed, &trace));
     for (std::size_t i = 1; i < trace.pods.size(); ++i)
       for (std::size_t n = 0; n < chosen.size(); ++n) chosen[n] += trace.pods[i][n] > trace.pods[i - 1][n] ? 1 : 0;
     double share = 0;
@@ -242,8 +242,8 @@ TEST_CASE(
   std::vector<double> policy, thrower, packer;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Env env(options);
-    policy.push_back(run_episode(env, {"random", Rule::decide, "random"}, seed)->energy_j);
-    packer.push_back(run_episode(env, {"amortised", Rule::decide, "amortised"}, seed)->energy_j);
+    policy.push_back(run_episode(env, {"random", Binding::advised, "random"}, seed)->energy_j);
+    packer.push_back(run_episode(env, {"amortised", Binding::advised, "amortised"}, seed)->energy_j);
     thrower.push_back(dice(env, seed));
   }
   const Interval none = paired_ratio(policy, thrower), some = paired_ratio(packer, policy);

@@ -9,7 +9,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
-#include "placement/planner.hpp"
+#include "placement/policies/registry.hpp"
 #include "sim/evaluate.hpp"
 #include "sim/x8/bench.hpp"
 
@@ -151,8 +151,8 @@ TEST_CASE("a shift is true of the cluster and told to nobody") {
   // Interference alone can only cost.
   drawn.shift.odd_watts = 1;
   const Episode crowded = make_episode(data(), drawn, 3);
-  placement::Planner one({}), two({});
-  CHECK(run(crowded, one).energy_j > run(plain, two).energy_j);
+  const auto one = placement::make_policy("planner").value(), two = placement::make_policy("planner").value();
+  CHECK(run(crowded, *one).energy_j > run(plain, *two).energy_j);
 }
 
 TEST_CASE("what is recorded of a day has no shift, and under production knowledge the curves that were fitted") {

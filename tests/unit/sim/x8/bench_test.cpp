@@ -140,7 +140,7 @@ BenchOptions small(bool churn, Knowledge knowledge) {
   options.seeds = 2;
   options.first_seed = 5;
   options.moves_per_pod = 200;
-  options.rules = {"kube_default", "random", "peaks", "amortised", "planner"};
+  options.rules = {"kube-default", "random", "peaks", "amortised", "planner"};
   options.episode.sleep = true;
   options.episode.churn = churn;
   options.episode.knowledge = knowledge;
@@ -177,15 +177,13 @@ TEST_CASE("no rule beats full knowledge, and the planner beats the default where
 }
 
 // Counts what it is shown.
-class Spy final : public placement::Rule {
+class Spy final : public placement::Policy {
  public:
-  std::string_view name() const override { return "spy"; }
-  std::optional<std::size_t> choose(const placement::Fleet& fleet, const placement::Ask& ask) override {
-    demands.push_back(ask.demand_cores);
-    curves.push_back(fleet.nodes[0].watts);
-    for (std::size_t i = 0; i < fleet.nodes.size(); ++i)
-      if (placement::fits(fleet.nodes[i], ask)) return i;
-    return std::nullopt;
+  Spy() : Policy({"spy", "the first that fits"}) {}
+  void score(placement::PolicyContext& context, std::span<double> values) override {
+    demands.push_back(context.ask().demand_cores);
+    curves.push_back(context.fleet().nodes[0].watts);
+    values[context.feasible().front()] = 1;
   }
   std::vector<double> demands;
   std::vector<std::array<double, placement::kCurvePoints>> curves;

@@ -10,7 +10,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
 #include "placement/features.hpp"
-#include "placement/planner.hpp"
+#include "placement/policies/registry.hpp"
 #include "sim/random.hpp"
 #include "sim/x8/ablate.hpp"
 #include "sim/x8/bench.hpp"
@@ -33,8 +33,7 @@ TEST_CASE("under churn the regret of a choice is the energy it adds until the ho
   episode.end_s = 10'000;
   Cluster cluster(episode);
   cluster.advance_to(100);
-  const placement::Planner planner({});
-  const CloneRule clone = [&] { return std::make_unique<placement::Planner>(planner); };
+  const ClonePolicy clone = [] { return placement::make_policy("planner").value(); };
   const std::vector<std::size_t> both{0, 1};
   const auto regrets_w = rollout_regrets_w(episode, cluster, 0, both, clone, 5000);
   // 970 s awake at 50 W more, and a minute of idling at 50 W more; over a mean life of 1000 s.
@@ -56,8 +55,7 @@ TEST_CASE("of a fill the regret is the watts it adds, over the numbers of pods t
   episode.end_s = 10'000;
   Cluster cluster(episode);
   cluster.advance_to(0);
-  const placement::Planner planner({});
-  const CloneRule clone = [&] { return std::make_unique<placement::Planner>(planner); };
+  const ClonePolicy clone = [] { return placement::make_policy("planner").value(); };
   const std::vector<std::size_t> both{1, 0};
   const auto regrets_w = rollout_regrets_w(episode, cluster, 0, both, clone, 0);
   CHECK(regrets_w[0] == 0);
@@ -420,7 +418,7 @@ TEST_CASE("without a plan an untrained network ranks by amortised watts, and sti
   options.first_seed = 5;
   options.moves_per_pod = 0;
   options.rules = {"amortised", "dqn"};
-  options.plan = false;
+  options.learned.plan = false;
   options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
   const BenchResult result = bench(data(), options).value();
   CHECK(result.tables[0].rules[1].runs[0].refused == 0);

@@ -1,5 +1,5 @@
-// network_rule: what has learned nothing is the planner; what has, still only places where the pod fits.
-#include "placement/network_rule.hpp"
+// network: what has learned nothing is the planner; what has, still only places where the pod fits.
+#include "placement/policies/network.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -61,17 +61,17 @@ TEST_CASE("an untrained network chooses as the planner does, pod after pod, unti
   REQUIRE(rc::check([](std::uint64_t seed) {
     Fleet fleet = draw_fleet(seed, 4);
     Planner planner({});
-    NetworkRule rule(untrained(), {});
+    NetworkPolicy policy(untrained());
     Random random(seed);
     for (;;) {
       const Ask ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
-      const auto by_plan = planner.choose(fleet, ask), chosen = rule.choose(fleet, ask);
+      const auto by_plan = planner.choose(fleet, ask), chosen = choose(policy, fleet, ask);
       RC_ASSERT(by_plan == chosen);
       if (!chosen) break;
       put_pod(fleet, *chosen, ask);
       fleet.now_s += 60;
     }
-    RC_ASSERT(rule.deviations() == 0U);
+    RC_ASSERT(policy.deviations() == 0U);
   }));
 }
 
@@ -103,13 +103,13 @@ TEST_CASE("whatever a network has learned, it places only where the pod fits, an
   REQUIRE(rc::check([&](std::uint64_t seed) {
     Fleet fleet = draw_fleet(seed, 5);
     const std::vector<std::size_t> shuffled{3, 0, 4, 1, 2};
-    NetworkRule one(shared, {}), two(shared, {});
+    NetworkPolicy one(shared), two(shared);
     Random random(seed);
     for (int k = 0; k < 10; ++k) {
       const Ask ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
       Fleet other = fleet;
       for (std::size_t i = 0; i < shuffled.size(); ++i) other.nodes[i] = fleet.nodes[shuffled[i]];
-      const auto chosen = one.choose(fleet, ask), there = two.choose(other, ask);
+      const auto chosen = choose(one, fleet, ask), there = choose(two, other, ask);
       RC_ASSERT(chosen.has_value() == there.has_value());
       if (!chosen) break;
       RC_ASSERT(fits(fleet.nodes[*chosen], ask));

@@ -1,5 +1,5 @@
-// truth: the node to which the pod really adds the fewest watts, by the real curves and real demand of all that run, its own
-// included. A reference for judges: it takes the world itself, which no policy and no baseline is ever given.
+// true_greedy: the node to which the pod really adds the fewest watts, by the real curves and real demand of all that run, its own
+// included. A reference for judges: it takes the world itself, which no policy of placement/policies is ever given.
 // Errors   none; absent when no node is feasible
 // Threads  pure but for the generator
 #pragma once

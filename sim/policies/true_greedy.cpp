@@ -1,4 +1,4 @@
-#include "sim/baselines/truth.hpp"
+#include "sim/policies/true_greedy.hpp"
 
 namespace wattle::sim {
 

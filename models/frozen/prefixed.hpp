@@ -1,4 +1,6 @@
-// tensors: a checkpoint of the controller holds the network's tensors and the learner's, told apart by a prefix.
+// prefixed: a checkpoint holds the network's tensors and the learner's, told apart by a prefix; the controller's and those that
+// wattle-sim train writes are of one kind.
+// Errors   none
 // Threads  pure functions
 #pragma once
 
@@ -7,22 +9,22 @@
 
 #include "models/frozen/q_network.hpp"
 
-namespace wattle::controller {
+namespace wattle::models {
 
 inline constexpr std::string_view kNetworkPrefix = "trainer/";
 inline constexpr std::string_view kLearnerPrefix = "learner/";
 // Of the network's tensors, those that serve.
 inline constexpr std::string_view kOnlinePrefix = "trainer/online.";
 
-inline void add_prefixed(models::Weights& into, const models::Weights& from, std::string_view prefix) {
+inline void add_prefixed(Weights& into, const Weights& from, std::string_view prefix) {
   for (const auto& [name, tensor] : from) into.emplace(std::string(prefix) + name, tensor);
 }
 
-inline models::Weights with_prefix(const models::Weights& all, std::string_view prefix) {
-  models::Weights found;
+inline Weights with_prefix(const Weights& all, std::string_view prefix) {
+  Weights found;
   for (const auto& [name, tensor] : all)
     if (name.starts_with(prefix)) found.emplace(name.substr(prefix.size()), tensor);
   return found;
 }
 
-}  // namespace wattle::controller
+}  // namespace wattle::models

@@ -1,4 +1,4 @@
-#include "placement/kube_scoring.hpp"
+#include "placement/policies/kube_scoring.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <limits>
+#include <memory>
+#include <numeric>
 
-#include "sim/baselines/baseline.hpp"
-#include "sim/baselines/truth.hpp"
+#include "placement/policies/registry.hpp"
 
-using namespace wattle;
-using namespace wattle::sim;
+namespace wattle::placement {
 
 namespace {
 
@@ -15,13 +14,13 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 // Nodes of 10 cores and 100 GiB that told so much a second ago, each with the scheduler's cache beside it.
 struct Cluster {
-  placement::ClusterView view;
+  ClusterView view;
   std::vector<KubeNode> nodes;
   std::vector<std::size_t> feasible;
 
   explicit Cluster(double now_s = 1000) { view.now = MonoTime(from_seconds(now_s)); }
-  placement::NodeView& add(double used_cores, double used_gib = 10, double requested_cores = 0, std::int64_t pods = 0) {
-    placement::NodeView node;
+  NodeView& add(double used_cores, double used_gib = 10, double requested_cores = 0, std::int64_t pods = 0) {
+    NodeView node;
     node.name = "n" + std::to_string(view.nodes.size());
     node.allocatable = {10, 100 * kGiB};
     node.telemetry_age = from_seconds(1);
@@ -37,11 +36,25 @@ struct Cluster {
     view.nodes.push_back(std::move(node));
     return view.nodes.back();
   }
-  Sight sight(const placement::PodSpec& pod) const { return {view, pod, nodes, feasible}; }
 };
 
-placement::PodSpec pod_of(double cores, double gib = 1) {
-  placement::PodSpec pod;
+std::vector<double> values_of(Policy& policy, const Cluster& cluster, const PodSpec& pod) {
+  std::vector<std::size_t> all(cluster.view.nodes.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  PolicyContext context(cluster.view, pod, all, cluster.feasible, nullptr, 0);
+  context.scheduler = cluster.nodes;
+  std::vector<double> values(all.size(), 0.0);
+  policy.score(context, values);
+  return values;
+}
+
+void place(Policy& policy, const Cluster& cluster, const PodSpec& pod, std::size_t node) {
+  const Ask ask{pod.request, 0, 0};
+  policy.placed({1, ask, node, cluster.view.nodes[node].name, seconds(cluster.view.now.time_since_epoch())});
+}
+
+PodSpec pod_of(double cores, double gib = 1) {
+  PodSpec pod;
   pod.uid = "p";
   pod.request = {cores, gib * kGiB};
   return pod;
@@ -50,12 +63,12 @@ placement::PodSpec pod_of(double cores, double gib = 1) {
 }  // namespace
 
 TEST_CASE("target load packing: rises to the target of 40 %, falls to nothing at 100 %, as its source has it") {
-  const auto rule = make_baseline("target_load_packing").value();
+  const auto policy = make_policy("target-load-packing").value();
   Cluster cluster;
   for (const double used : {0.0, 1.0, 2.5, 3.0, 5.5, 8.5, 9.0}) cluster.add(used);
   cluster.add(0).telemetry_age.reset();
   // One core requested counts as 1.5: 15, 25, 40, 45, 70, 100, 105 % predicted.
-  const auto scores = rule->score(cluster.sight(pod_of(1)));
+  const auto scores = values_of(*policy, cluster, pod_of(1));
   const std::vector<double> expected{std::round(60 * 15 / 40.0 + 40),
                                      std::round(60 * 25 / 40.0 + 40),
                                      100,
@@ -66,40 +79,40 @@ TEST_CASE("target load packing: rises to the target of 40 %, falls to nothing at
                                      0};
   CHECK(scores == expected);
   // A pod without a request counts as one core.
-  CHECK(rule->score(cluster.sight(pod_of(0)))[0] == std::round(60 * 10 / 40.0 + 40));
+  CHECK(values_of(*policy, cluster, pod_of(0))[0] == std::round(60 * 10 / 40.0 + 40));
 }
 
 TEST_CASE("target load packing adds what it bound in the last minute and metrics cannot show") {
-  const auto rule = make_baseline("target_load_packing").value();
+  const auto policy = make_policy("target-load-packing").value();
   Cluster cluster(1000);
   cluster.add(0);
   cluster.add(0);
-  const placement::PodSpec pod = pod_of(1);
-  rule->placed(cluster.sight(pod), 0);
-  rule->placed(cluster.sight(pod), 0);
+  const PodSpec pod = pod_of(1);
+  place(*policy, cluster, pod, 0);
+  place(*policy, cluster, pod, 0);
   Cluster later(1030);
   later.add(0);
   later.add(0);
-  const auto soon = rule->score(later.sight(pod));
+  const auto soon = values_of(*policy, later, pod);
   CHECK(soon[0] == std::round(40 * (100 - 45) / 60.0));  // 15 + 30 %
   CHECK(soon[1] == std::round(60 * 15 / 40.0 + 40));
   Cluster much_later(1100);
   much_later.add(0);
   much_later.add(0);
-  const auto settled = rule->score(much_later.sight(pod));
+  const auto settled = values_of(*policy, much_later, pod);
   CHECK(settled[0] == settled[1]);
 }
 
 TEST_CASE(
     "load variation risk balancing: mean and deviation of what was told count alike, the riskier resource decides") {
-  const auto rule = make_baseline("lvrb").value();
-  const placement::PodSpec pod = pod_of(1, 5);
+  const auto policy = make_policy("lvrb").value();
+  const PodSpec pod = pod_of(1, 5);
   for (int i = 0; i < 10; ++i) {
     Cluster cluster(1000 + 5 * i);
     cluster.add(4);                       // steady
     cluster.add(i % 2 == 0 ? 2.0 : 6.0);  // the same mean, restless
     cluster.add(1, 81);                   // memory is the risk
-    const auto scores = rule->score(cluster.sight(pod));
+    const auto scores = values_of(*policy, cluster, pod);
     if (i < 9) continue;
     CHECK(scores[0] == std::round((1 - (0.5 + 0.0) / 2) * 100));
     CHECK(scores[1] == std::round((1 - (0.5 + 0.2) / 2) * 100));
@@ -109,31 +122,31 @@ TEST_CASE(
 
 TEST_CASE(
     "koordinator: what was bound since the report is reserved, old metrics count for nothing, hot nodes are refused") {
-  const auto rule = make_baseline("koordinator").value();
-  const placement::PodSpec pod = pod_of(0.9, 3);
+  const auto policy = make_policy("koordinator").value();
+  const PodSpec pod = pod_of(0.9, 3);
   Cluster cluster(1000);
   cluster.add(2);
   cluster.add(2);
   cluster.add(5.9);                                  // beyond 65 % with the pod
   cluster.add(0).telemetry_age = from_seconds(200);  // expired
-  const auto before = rule->score(cluster.sight(pod));
+  const auto before = values_of(*policy, cluster, pod);
   // CPU 2 + 0.765 of 10: 72; memory 10 + 2.1 of 100 GiB: 87.
   CHECK(before[0] == std::floor((72 + 87) / 2.0));
   CHECK(before[1] == before[0]);
   CHECK(before[2] == -1);
   CHECK(before[3] == 0);
-  rule->placed(cluster.sight(pod), 0);
-  CHECK(rule->score(cluster.sight(pod))[0] == std::floor((64 + 85) / 2.0));
+  place(*policy, cluster, pod, 0);
+  CHECK(values_of(*policy, cluster, pod)[0] == std::floor((64 + 85) / 2.0));
   // When every node is hot the scores decide.
   Cluster hot(1000);
   hot.add(7);
   hot.add(8);
-  const auto all_hot = make_baseline("koordinator").value()->score(hot.sight(pod));
+  const auto all_hot = values_of(*make_policy("koordinator").value(), hot, pod);
   CHECK(all_hot[0] > all_hot[1]);
   CHECK(all_hot[1] >= 0);
   // One that told nothing passes the filter, as in the source.
   hot.add(0).telemetry_age.reset();
-  const auto unheard = make_baseline("koordinator").value()->score(hot.sight(pod));
+  const auto unheard = values_of(*make_policy("koordinator").value(), hot, pod);
   CHECK(unheard == std::vector<double>{-1, -1, 0});
 }
 
@@ -141,36 +154,13 @@ TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods coun
   Cluster cluster;
   cluster.add(0, 0, 5, 3);
   cluster.add(0, 0, 2, 7);
-  const placement::PodSpec pod = pod_of(1, 10);
-  const auto most = make_baseline("most_allocated").value()->score(cluster.sight(pod));
+  const PodSpec pod = pod_of(1, 10);
+  const auto most = values_of(*make_policy("most-allocated").value(), cluster, pod);
   CHECK(most[0] == (60 + 10) / 2);
   CHECK(most[1] == (30 + 10) / 2);
-  CHECK(make_baseline("fewest_pods").value()->score(cluster.sight(pod)) == std::vector<double>{-3, -7});
-  CHECK(make_baseline("most_pods").value()->score(cluster.sight(pod)) == std::vector<double>{3, 7});
-  CHECK(make_baseline("nope").error().mend.find("lvrb") != std::string::npos);
+  CHECK(values_of(*make_policy("fewest-pods").value(), cluster, pod) == std::vector<double>{-3, -7});
+  CHECK(values_of(*make_policy("most-pods").value(), cluster, pod) == std::vector<double>{3, 7});
+  CHECK(make_policy("nope").error().mend.find("lvrb") != std::string::npos);
 }
 
-TEST_CASE("the reference of true watts goes by real curves and real demand, waking included") {
-  WorldOptions options;
-  options.idle_nodes_sleep = true;
-  for (const double slope : {20.0, 5.0, 1.0}) {
-    NodeSpec node;
-    node.server.name = "s" + std::to_string(options.nodes.size());
-    for (std::size_t i = 0; i < kWattPoints; ++i) node.server.watts[i] = 50 + slope * static_cast<double>(i);
-    options.nodes.push_back(node);
-  }
-  World world(options);
-  SimPod pod;
-  pod.spec.request = {1, kGiB};
-  pod.mean_demand_cores = 4;
-  pod.life_s = std::numeric_limits<double>::infinity();
-  const std::vector<std::size_t> all{0, 1, 2}, some{0, 1};
-  CHECK(least_true_watts(world, pod, all) == 2);
-  CHECK(least_true_watts(world, pod, some) == 1);
-  CHECK_FALSE(least_true_watts(world, pod, std::vector<std::size_t>{}).has_value());
-  pod.spec.uid = "first";
-  REQUIRE(world.place(pod, 0, 1, {}));
-  world.advance_to(200);  // the others sleep: waking one costs its 50 idle watts
-  REQUIRE_FALSE(world.powered(2));
-  CHECK(least_true_watts(world, pod, all) == 0);  // 4 of 16 cores: 50 W on its slope of 20 W a tenth, less than waking
-}
+}  // namespace wattle::placement

@@ -1,9 +1,10 @@
-// rules: each by a case that can be reckoned by hand.
+// Policies on a fleet alone: each by a case that can be reckoned by hand.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "placement/fleet.hpp"
+#include "placement/policies/cost.hpp"
+#include "placement/policies/registry.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -21,10 +22,10 @@ constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 15
 constexpr std::array<double, kCurvePoints> kConvex{50, 52, 54, 57, 61, 66, 74, 86, 104, 132, 180};
 
 std::size_t choice(const char* name, const Fleet& fleet, const Ask& ask) {
-  auto rule = make_rule(name, 1);
-  REQUIRE(rule.has_value());
-  CHECK((*rule)->name() == name);
-  const auto chosen = (*rule)->choose(fleet, ask);
+  auto policy = make_policy(name);
+  REQUIRE(policy.has_value());
+  CHECK((*policy)->name() == name);
+  const auto chosen = choose(**policy, fleet, ask);
   REQUIRE(chosen);
   return *chosen;
 }
@@ -59,22 +60,25 @@ TEST_CASE("greedy minds what it adds now, the amortised rank what the place cost
   CHECK(choice("amortised", fleet, ask) == 1);  // 1 + 1 W against 5 + 2 W
 }
 
-TEST_CASE("most_allocated packs, round_robin goes around, and no rule chooses a node that is full") {
+TEST_CASE("most-allocated packs, round-robin goes around, and no policy chooses a node that is full") {
   Fleet fleet;
   fleet.nodes = {node_of(10, kStraight), node_of(10, kStraight), node_of(10, kStraight)};
   fleet.nodes[1].requested = {5, 1e9};
   fleet.nodes[1].pods = 5;
   const Ask ask{{1, 0}, 0.5, 0};
-  CHECK(choice("most_allocated", fleet, ask) == 1);
-  auto around = make_rule("round_robin", 1).value();
-  CHECK(around->choose(fleet, ask) == 0);
-  CHECK(around->choose(fleet, ask) == 1);
-  CHECK(around->choose(fleet, ask) == 2);
-  CHECK(around->choose(fleet, ask) == 0);
+  CHECK(choice("most-allocated", fleet, ask) == 1);
+  CHECK(choice("empty-node", fleet, ask) == 0);
+  auto around = make_policy("round-robin").value();
+  for (const std::uint64_t turn : {0, 1, 2, 3}) {
+    PolicyContext context(fleet, ask, turn, turn);
+    CHECK(around->choose(context) == turn % 3);
+  }
   for (FleetNode& node : fleet.nodes) node.requested.cpu_cores = 9.5;
-  for (const char* name : {"most_allocated", "round_robin", "random", "greedy", "amortised", "peaks", "planner"})
-    CHECK_FALSE(make_rule(name, 1).value()->choose(fleet, ask).has_value());
-  CHECK(make_rule("guess", 1).error().code == Errc::not_found);
+  for (const PolicyInfo& info : policies()) {
+    CAPTURE(info.name);
+    CHECK_FALSE(choose(*make_policy(info.name).value(), fleet, ask).has_value());
+  }
+  CHECK(make_policy("guess").error().code == Errc::not_found);
 }
 
 TEST_CASE("the exponential of PEAKS is found again from its own points") {

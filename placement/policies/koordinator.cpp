@@ -2,14 +2,14 @@
 // their default arguments. What was bound since the last report is reserved by its estimate (a view has no use of single pods,
 // with which the source refines the estimate of those bound within a report's interval). A node that told nothing for 180 s passes
 // the filter and scores 0. The filter by usage with this pod in it (CPU 65 %, memory 95 %, whole percents) leaves pods pending;
-// nothing pends here, so that when it refuses every node the scores decide.
+// a policy ranks, so that when it refuses every node the scores decide.
 #include <algorithm>
 #include <cmath>
 
-#include "sim/baselines/assumed.hpp"
-#include "sim/baselines/registry.hpp"
+#include "placement/policies/assumed.hpp"
+#include "placement/policies/makers.hpp"
 
-namespace wattle::sim {
+namespace wattle::placement {
 
 namespace {
 
@@ -18,9 +18,9 @@ constexpr double kDefaultCpuCores = 0.25, kDefaultMemoryBytes = 200.0 * 1024 * 1
 constexpr double kExpired_s = 180;
 constexpr double kCpuThreshold_pct = 65, kMemoryThreshold_pct = 95;
 
-placement::Resources estimate(const placement::PodSpec& pod) {
-  return {pod.request.cpu_cores > 0 ? kCpuFactor * pod.request.cpu_cores : kDefaultCpuCores,
-          pod.request.memory_bytes > 0 ? kMemoryFactor * pod.request.memory_bytes : kDefaultMemoryBytes};
+Resources estimate(const Resources& request) {
+  return {request.cpu_cores > 0 ? kCpuFactor * request.cpu_cores : kDefaultCpuCores,
+          request.memory_bytes > 0 ? kMemoryFactor * request.memory_bytes : kDefaultMemoryBytes};
 }
 
 bool exceeds(double used, double capacity, double threshold_pct) {
@@ -31,40 +31,37 @@ double least_requested(double used, double capacity) {
   return capacity <= 0 || used > capacity ? 0 : std::floor((capacity - used) * 100 / capacity);
 }
 
-class Koordinator final : public Baseline {
+class Koordinator final : public Policy {
  public:
-  std::string_view name() const override { return "koordinator"; }
-
-  std::vector<double> score(const Sight& sight) override {
-    std::vector<double> scores(sight.view.nodes.size(), 0);
-    const placement::Resources own = estimate(sight.pod);
+  using Policy::Policy;
+  void score(PolicyContext& context, std::span<double> values) override {
+    if (context.view() == nullptr) return;
+    const Resources own = estimate(context.request());
+    const double now_s = on_view_clock_s(context.view()->now);
     bool any = false;
-    std::vector<bool> refused(scores.size(), false);
-    for (const std::size_t i : sight.feasible) {
-      const placement::NodeView& node = sight.view.nodes[i];
+    std::vector<bool> refused(values.size(), false);
+    for (const std::size_t row : context.feasible()) {
+      const NodeView& node = context.node_view(row);
       if (!node.telemetry_age || seconds(*node.telemetry_age) > kExpired_s || !node.values.cpu_used_cores) {
         any = true;
         continue;
       }
-      const MonoTime reported = sight.view.now - *node.telemetry_age;
-      const placement::Resources assumed = assumed_.sum(i, reported, sight.view.now);
+      const double reported_s = on_view_clock_s(context.view()->now - *node.telemetry_age);
+      const Resources assumed = assumed_.sum(node.name, reported_s, now_s);
       const double cpu = *node.values.cpu_used_cores + assumed.cpu_cores + own.cpu_cores;
       const double memory =
           static_cast<double>(node.values.memory_used_bytes.value_or(0)) + assumed.memory_bytes + own.memory_bytes;
-      refused[i] = exceeds(cpu, node.allocatable.cpu_cores, kCpuThreshold_pct) ||
-                   exceeds(memory, node.allocatable.memory_bytes, kMemoryThreshold_pct);
-      any = any || !refused[i];
-      scores[i] = std::floor(
+      refused[row] = exceeds(cpu, node.allocatable.cpu_cores, kCpuThreshold_pct) ||
+                     exceeds(memory, node.allocatable.memory_bytes, kMemoryThreshold_pct);
+      any = any || !refused[row];
+      values[row] = std::floor(
           (least_requested(cpu, node.allocatable.cpu_cores) + least_requested(memory, node.allocatable.memory_bytes)) /
           2);
     }
-    for (std::size_t i = 0; any && i < scores.size(); ++i)
-      if (refused[i]) scores[i] = -1;
-    return scores;
+    for (std::size_t row = 0; any && row < values.size(); ++row)
+      if (refused[row]) values[row] = -1;
   }
-  void placed(const Sight& sight, std::size_t node) override {
-    assumed_.add(node, sight.view.now, estimate(sight.pod));
-  }
+  void placed(const PodEvent& pod) override { assumed_.add(pod.name, pod.now_s, estimate(pod.ask.request)); }
 
  private:
   AssumedPods assumed_;
@@ -72,6 +69,8 @@ class Koordinator final : public Baseline {
 
 }  // namespace
 
-std::unique_ptr<Baseline> make_koordinator() { return std::make_unique<Koordinator>(); }
+MadePolicy make_koordinator(const PolicyInfo& info, const NetworkOptions&) {
+  return std::make_unique<Koordinator>(info);
+}
 
-}  // namespace wattle::sim
+}  // namespace wattle::placement

@@ -1,0 +1,25 @@
+// A node without pods if there is one, else the least allocated: it spreads, so that each application has a node to itself for as long
+// as there are nodes enough.
+#include "placement/policies/makers.hpp"
+
+namespace wattle::placement {
+
+namespace {
+
+class EmptyNode final : public Policy {
+ public:
+  using Policy::Policy;
+  void score(PolicyContext& context, std::span<double> values) override {
+    constexpr double kEmpty = 2 * static_cast<double>(kMaxNodeScore);  // more than any node with pods can have
+    for (const std::size_t row : context.feasible()) {
+      const KubeNode node = context.kube_node(row);
+      values[row] = static_cast<double>(least_allocated(node, context.kube_pod())) + (node.pods == 0 ? kEmpty : 0);
+    }
+  }
+};
+
+}  // namespace
+
+MadePolicy make_empty_node(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<EmptyNode>(info); }
+
+}  // namespace wattle::placement

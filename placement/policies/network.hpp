@@ -1,0 +1,93 @@
+// network: the learned network as a policy among the others, and what it is shown.
+// Method   the planner's view of the pod gives features and prior (placement/features); the node of highest prior + residual
+//          wins, but the plan's own choice stays unless another is better by at least `margin`, so that a network that has learned
+//          nothing (residual 0) is the planner
+// Units    Q and margin in W0, the mean amortised watts per place of the nodes compared
+// Errors   none: no node fits -> nothing chosen; a residual that is not finite is 0 (models/frozen)
+// Threads  single owner; the network is shared and immutable
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/contest.hpp"
+#include "placement/fleet.hpp"
+#include "placement/planner.hpp"
+#include "placement/policies/policy.hpp"
+#include "placement/twins.hpp"
+
+namespace wattle::placement {
+
+// The part of the fleet that features are made of: no names, no telemetry but cores in use, curves as the fleet has them.
+void fill_view(const Fleet& fleet, ClusterView& view);
+
+// One waiting pod as the network sees it.
+struct PlannedAsk {
+  PlanView plan;
+  models::Observation observation;
+};
+PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const Ask& ask, ClusterView& scratch);
+// The same without a plan: the pod's predicted demand and life, and the amortised rank as prior.
+PlannedAsk observe_unplanned(const Fleet& fleet, const Ask& ask, ClusterView& scratch);
+
+// The network on the valid nodes of highest prior alone, at most so many (0: all), as if there were no others. Those are worth no more
+// than what it likes least of the ones that it was shown.
+class Shortlisted final : public models::QNetwork {
+ public:
+  // It outlives this.
+  Shortlisted(const models::QNetwork& network, std::size_t most) : network_(network), most_(most) {}
+  void residual(const models::Observation& observation, std::span<float> out) const override;
+  std::uint64_t step() const override { return network_.step(); }
+
+ private:
+  const models::QNetwork& network_;
+  std::size_t most_;
+};
+
+// On a view it ranks by the q that it is given, made with its plan; on a fleet alone it asks its own network, and without one is the
+// plan's choice.
+class NetworkPolicy final : public Policy {
+ public:
+  NetworkPolicy(const PolicyInfo& info, const NetworkOptions& options)
+      : Policy(info), options_(options), contest_(options.gate.value_or(ContestOptions{})) {}
+  explicit NetworkPolicy(std::shared_ptr<const models::QNetwork> network, const NetworkOptions& options = {});
+
+  void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
+  void plan_with(PlanMaker* maker) override { planner_.plan_with(maker); }
+  std::optional<PlanView> plan_view(PolicyContext& context) override;
+  void score(PolicyContext& context, std::span<double> values) override;
+  std::optional<std::size_t> choose(PolicyContext& context) override;
+  void placed(const PodEvent& pod) override;
+  void ended(const PodEvent& pod) override;
+
+  void set_network(std::shared_ptr<const models::QNetwork> network) { network_ = std::move(network); }
+  // On fleets, since construction: choices, those among them that were not the plan's, and that were because of the gate.
+  std::uint64_t choices() const { return choices_; }
+  std::uint64_t deviations() const { return deviations_; }
+  std::uint64_t left_out() const { return left_out_; }
+  const Contest& contest() const { return contest_; }
+
+ private:
+  bool gated() const { return options_.gate && options_.plan; }
+  void compare(const models::QNetwork& network, PolicyContext& context);
+
+  NetworkOptions options_;
+  std::shared_ptr<const models::QNetwork> network_;
+  Planner planner_{PlannerOptions{}};
+  Contest contest_;
+  Twins twins_;
+  ClusterView view_;
+  std::vector<std::size_t> rows_;
+  std::vector<float> q_;
+  std::uint64_t choices_ = 0, deviations_ = 0, left_out_ = 0;
+};
+
+// The valid node of highest prior + residual; `keep` (if given) unless it is beaten by `margin`. residual is [nodes].
+std::optional<std::size_t> best_node(const models::Observation& observation, std::span<const float> residual,
+                                     std::optional<std::size_t> keep, double margin);
+
+}  // namespace wattle::placement

@@ -1,0 +1,28 @@
+// registry: every policy by its name, the same in configuration, command lines, API, records and reports. A new one is a file and a
+// row here (docs/how-to/add-a-policy.md).
+// Errors   not_found, with the names
+// Threads  any
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "common/result.hpp"
+#include "placement/policies/policy.hpp"
+
+namespace wattle::placement {
+
+std::span<const PolicyInfo> policies();
+// Former spellings go for one release more.
+Result<PolicyInfo> parse_policy(std::string_view name);
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const NetworkOptions& options = {});
+
+// What was written otherwise before, of policies and of the simulator's contestants.
+struct FormerName {
+  std::string_view former, now;
+};
+std::span<const FormerName> former_names();
+std::string_view present_name(std::string_view name);
+
+}  // namespace wattle::placement

@@ -1,0 +1,114 @@
+// The registry of policies: each row makes a policy that decides, and that docs tell of.
+#include "placement/policies/registry.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "placement/decide.hpp"
+#include "placement/policies/network.hpp"
+#include "tests/places.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+TEST_CASE(
+    "every row of the registry makes a policy of its name that decides on a view and, without telemetry, on a fleet") {
+  ClusterView view = testing::random_view(4, 9);
+  for (NodeView& node : view.nodes) node = testing::healthy_node(node.name, node.allocatable.cpu_cores + 4);
+  for (const PolicyInfo& info : policies()) {
+    CAPTURE(info.name);
+    const auto policy = make_policy(info.name).value();
+    CHECK(policy->name() == info.name);
+    CHECK_FALSE(info.reason.empty());
+    std::mt19937_64 random(1);
+    const Advice advice = decide(view, testing::small_pod(), testing::names_of(view), {*policy}, {}, 0, random);
+    REQUIRE(advice.top);
+    CHECK(advice.record.policy == info.name);
+    CHECK(advice.scores[*advice.top] == 10);
+    CHECK(choose(*policy, fleet_of(view), ask_of(testing::small_pod())).has_value());
+  }
+}
+
+TEST_CASE("docs/reference/policies.md has exactly the policies of the registry, in its order") {
+  std::ifstream file(tests::source_dir() + "/docs/reference/policies.md");
+  REQUIRE(file);
+  std::vector<std::string> documented, expected;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("| `")) documented.push_back(line.substr(3, line.find('`', 3) - 3));
+  for (const PolicyInfo& info : policies()) expected.emplace_back(info.name);
+  CHECK(documented == expected);
+}
+
+TEST_CASE("former spellings mean a present name, and are no names any more") {
+  CHECK(parse_policy("kube_default")->name == "kube-default");
+  CHECK(parse_policy("prior")->name == "model-greedy");
+  CHECK(present_name("dqn_guarded") == "dqn-gated");
+  CHECK(present_name("planner") == "planner");
+  std::set<std::string_view> seen;
+  for (const FormerName& each : former_names()) {
+    CAPTURE(each.former);
+    CHECK(seen.insert(each.former).second);
+    CHECK(present_name(each.now) == each.now);
+    for (const PolicyInfo& info : policies()) CHECK(info.name != each.former);
+  }
+  CHECK(parse_policy("guess").error().mend.find("empty-node") != std::string::npos);
+}
+
+TEST_CASE("a shortlist shows the network the nodes of highest prior alone, and the others never win") {
+  struct ByCount final : models::QNetwork {
+    void residual(const models::Observation& observation, std::span<float> out) const override {
+      for (std::size_t i = 0; i < observation.nodes; ++i) {
+        out[i] = observation.valid[i] != 0 ? -static_cast<float>(observation.nodes) - static_cast<float>(i) : 0.0F;
+        CHECK(observation.node[i * models::kNodeFeatures] == 10 * observation.prior[i]);
+      }
+    }
+    std::uint64_t step() const override { return 7; }
+  };
+  const ByCount network{};
+  models::Observation seen;
+  seen.nodes = 5;
+  seen.prior = {-0.5F, -0.1F, -0.3F, -0.2F, 0.0F};
+  seen.valid = {1, 1, 1, 1, 0};
+  seen.node.assign(5 * models::kNodeFeatures, 0.0F);
+  for (std::size_t i = 0; i < 5; ++i) seen.node[i * models::kNodeFeatures] = 10 * seen.prior[i];
+  std::vector<float> all(5), two(5), plain(5);
+  Shortlisted(network, 0).residual(seen, all);
+  network.residual(seen, plain);
+  CHECK(all == plain);
+  Shortlisted(network, 2).residual(seen, two);
+  CHECK(two == std::vector<float>{-3, -2, -3, -3, 0});
+  CHECK(Shortlisted(network, 2).step() == 7);
+  CHECK(best_node(seen, two, std::nullopt, 0) == 1);
+}
+
+TEST_CASE("the margin keeps the plan's node unless another's Q is higher by more") {
+  ClusterView view;
+  for (const char* name : {"a", "b"}) view.nodes.push_back(testing::healthy_node(name));
+  const PodSpec pod = testing::small_pod();
+  const std::vector<std::size_t> both{0, 1};
+  const std::vector<double> q{0.0, 0.3};
+  PlanView plan;
+  plan.pick = 0;
+  const auto values = [&](double margin) {
+    NetworkOptions options;
+    options.margin = margin;
+    const auto policy = make_policy("dqn", options).value();
+    PolicyContext context(view, pod, both, both, nullptr, 0);
+    context.q = q;
+    context.plan = &plan;
+    std::vector<double> scored(2, 0.0);
+    policy->score(context, scored);
+    return scored;
+  };
+  CHECK(values(0) == q);
+  CHECK(values(0.2) == q);
+  CHECK(values(0.4)[0] > values(0.4)[1]);
+  CHECK(values(0.4)[1] == q[1]);
+}
+
+}  // namespace
+}  // namespace wattle::placement
