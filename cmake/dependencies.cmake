@@ -19,6 +19,13 @@ if(WATTLE_SANITIZE)
 else()
   set(zeromq_kind a)
 endif()
+# What the page is built with, by web/package-lock.json.
+execute_process(COMMAND "${PROJECT_SOURCE_DIR}/scripts/web" --print OUTPUT_VARIABLE WATTLE_WEB OUTPUT_STRIP_TRAILING_WHITESPACE
+                COMMAND_ERROR_IS_FATAL ANY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/web" "${PROJECT_SOURCE_DIR}/web/package-lock.json")
+if(NOT EXISTS "${WATTLE_WEB}/node_modules/uplot/LICENSE")
+  message(FATAL_ERROR "what the controller's page is built with is not in ${WATTLE_WEB}: run scripts/setup, or scripts/web alone.")
+endif()
 pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium)
 add_library(wattle_zeromq UNKNOWN IMPORTED)                           # common/transport
 set_target_properties(wattle_zeromq PROPERTIES

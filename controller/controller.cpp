@@ -12,6 +12,7 @@
 #include "controller/trainer/first_network.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
+#include "controller/web/page.hpp"
 #include "controller/web/readiness.hpp"
 
 namespace wattle::controller {
@@ -68,8 +69,8 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   placement::Knowledge knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                                watch_.get(), *governor_, allow_, std::move(knowledge), kept_contest(log), mode_reason,
-                                clock, log},
+                                watch_.get(), *governor_, allow_, *live_, std::move(knowledge), kept_contest(log),
+                                mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
@@ -245,9 +246,15 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     const std::string what = request.path.substr(kApi.size());
     const auto body =
         ask_loop([this, what, arguments = request.query] { return document(loop_->sources(), what, arguments); });
-    return body ? http::Response{200, "application/json", *body} : failed(body.error());
+    return body ? http::Response{200, "application/json", *body, {{"Cache-Control", "no-store"}}}
+                : failed(body.error());
   };
   http::ServerOptions options;
+  PageParts page{std::nullopt, !config_.http_access.tls.certificate.empty(), live_, clock};
+  if (!config_.http_access.token_file.empty()) {
+    WATTLE_TRY(page.token, http::Token::load(config_.http_access.token_file));
+  }
+  add_page(routes, options.open_paths, std::move(page));
   options.address = config_.http_address;
   options.port = config_.http_port;
   options.threads = 2;

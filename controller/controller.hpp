@@ -63,6 +63,7 @@ class Controller {
   Pulse pulse_;  // the loop's
   std::thread thread_;
   std::shared_ptr<http::RefusalCounts> http_refusals_ = std::make_shared<http::RefusalCounts>();
+  std::shared_ptr<http::Broadcast> live_ = std::make_shared<http::Broadcast>();
   std::unique_ptr<http::Server> http_;
   std::shared_ptr<http::RefusalCounts> enrol_refusals_ = std::make_shared<http::RefusalCounts>();
   std::unique_ptr<Enrolment> enrolment_;

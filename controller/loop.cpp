@@ -63,6 +63,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       join_(state_, decider_, shims_, parts_.clock),
       models_(parts_.trainer, parts_.governor),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
+      live_(parts_.live),
       epoch_(feed_.epoch()),
       started_(parts_.clock.mono()),
       saved_(started_) {
@@ -121,6 +122,8 @@ Sources Loop::sources() const {
           &shims_,
           &roles_,
           &breathe_,
+          &series_,
+          &parts_.live,
           {asks_.bytes(), queries_.bytes(), records_.bytes()}};
 }
 
@@ -263,6 +266,8 @@ void Loop::tick() {
   for (PeerQueues* queue : {&asks_, &queries_, &records_}) queue->expire(ticked_);
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();
+  series_.sample(sources());
+  live_.turn(sources(), ticked_);
   if (ticked_ - allow_checked_ < kAllowCheck) return;
   allow_checked_ = ticked_;
   reload_allow_list();

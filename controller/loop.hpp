@@ -41,6 +41,8 @@
 #include "controller/trainer/model_desk.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "controller/web/documents.hpp"
+#include "controller/web/live.hpp"
+#include "controller/web/series.hpp"
 #include "controller/web/sources.hpp"
 
 namespace wattle::controller {
@@ -66,6 +68,7 @@ struct LoopParts {
   Watch* watch = nullptr;      // null: no API server is followed
   Governor& governor;
   transport::AllowFile& allow;  // whose list is in force
+  http::Broadcast& live;        // who looks at the page
   placement::Knowledge knowledge;
   std::string contest;  // as kept by the process before; empty: nothing
   std::string mode_reason;
@@ -147,6 +150,8 @@ class Loop final : private TelemetrySink {
   Join join_;
   ModelDesk models_;
   Feed feed_;
+  Series series_;
+  Live live_;
   const std::uint64_t epoch_;
   const MonoTime started_;
   MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};

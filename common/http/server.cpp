@@ -26,6 +26,11 @@ Source source_of(const tcp::socket& socket) {
   return {net::ip::address_v6(bytes).to_string(), false};
 }
 
+// "/" alone is itself and no folder.
+bool is_below(std::string_view path, std::string_view folder) {
+  return folder.size() > 1 && folder.ends_with('/') && path.starts_with(folder);
+}
+
 }  // namespace
 
 void Shared::tell(std::string_view event, const std::string& reason, const std::string& what) {
@@ -116,6 +121,17 @@ void Shared::on_accept(error_code error, tcp::socket socket) {
   accept();
 }
 
+bool Shared::open(const std::string& path) const {
+  return std::any_of(options.open_paths.begin(), options.open_paths.end(),
+                     [&](const std::string& each) { return each == path || is_below(path, each); });
+}
+
+bool Shared::admits(const Request& request) const {
+  if (!token || token->admits(request.authorization)) return true;
+  const auto cookies = request.headers.find("cookie");
+  return cookies != request.headers.end() && token->admits_pass(cookies->second, clock.wall());
+}
+
 const Handler* Shared::find(const std::string& method, const std::string& path, std::string& allow) const {
   const std::string wanted = method == "HEAD" ? "GET" : method;
   const Handler* best = nullptr;
@@ -124,7 +140,7 @@ const Handler* Shared::find(const std::string& method, const std::string& path, 
     const auto space = route.find(' ');
     const std::string_view verb = std::string_view(route).substr(0, space);
     const std::string_view pattern = std::string_view(route).substr(space + 1);
-    const bool fits = pattern == path || (pattern.ends_with('/') && path.starts_with(pattern));
+    const bool fits = pattern == path || is_below(path, pattern);
     if (!fits) continue;
     if (verb == wanted || (verb == "HEAD" && method == "HEAD")) {
       if (pattern.size() < best_length) continue;

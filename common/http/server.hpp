@@ -6,7 +6,7 @@
 //
 // Always sends Content-Length, keeps connections open for `idle_timeout` (before the first request for
 // `request_timeout`), limits header, body and time, refuses what could hide a second request in the first (head.hpp), answers 400/401/404/405/408/413/431/500/503 by itself with one line
-// of text that names what is wrong, and counts what it refuses. A 401 gets the header that asks for a bearer token, a
+// of text that names what is wrong, and counts what it refuses. An answer that is a stream has no length and ends with its connection. A 401 gets the header that asks for a bearer token, a
 // handler's too.
 #pragma once
 
@@ -17,8 +17,11 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/http/access.hpp"
+#include "common/http/broadcast.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
 
@@ -29,13 +32,16 @@ struct Request {
   std::string path;    // decoded, without the query: "/api/v1/nodes"
   std::map<std::string, std::string> query;
   std::string body;
-  std::string authorization;  // that header as it came; empty without
+  std::string authorization;                   // that header as it came; empty without
+  std::map<std::string, std::string> headers;  // the others, by their names in lower case; the last of equal ones
 };
 
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;  // beside those that the server sets
+  std::shared_ptr<Broadcast> stream;  // whoever asked by GET becomes its listener; the body is not sent then
 };
 
 using Handler = std::function<Response(const Request&)>;
@@ -54,14 +60,14 @@ struct ServerOptions {
   unsigned threads = 4;
   TlsFiles tls;                                           // read again when they change
   std::string token_file;                                 // empty: nobody is asked for a token
-  std::set<std::string> open_paths{"/livez", "/readyz"};  // that ask for no token
+  std::set<std::string> open_paths{"/livez", "/readyz"};  // that ask for no token; with a "/" at its end all below
   std::shared_ptr<RefusalCounts> refusals;                // null: nobody looks
   std::function<void()> turns;  // called each half second by a worker that is free; empty: nobody looks
 };
 
 class Server {
  public:
-  // Routes: "METHOD /path"; a path that ends in "/" matches everything below it. GET routes answer HEAD too.
+  // Routes: "METHOD /path"; a path that ends in "/" matches everything below it, but "/" itself alone. GET routes answer HEAD too.
   static Result<Server> start(const ServerOptions& options, std::map<std::string, Handler> routes, const Log& log);
   Server(Server&&) noexcept;
   Server& operator=(Server&&) noexcept;

@@ -1,6 +1,7 @@
 #include "common/http/session.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <stdexcept>
 
 #include "common/http/head.hpp"
@@ -12,6 +13,12 @@ namespace {
 // How long a closing connection may still send what we do not read, so that our answer is not lost to a reset.
 constexpr std::chrono::milliseconds kLinger{1000};
 constexpr std::size_t kSmallBody = 64 << 10;
+
+std::string lower(beast::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
 
 Response plain(int status, std::string text) { return {status, "text/plain; charset=utf-8", std::move(text) + "\n"}; }
 
@@ -26,6 +33,7 @@ Session::Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from
 
 Session::~Session() {
   give_room();
+  if (listens_to_) listens_to_->leave(this, false);
   const std::lock_guard lock(shared_.mutex);
   shared_.sessions.erase(this);
   if (shared_.sessions.empty()) shared_.emptied.notify_all();
@@ -208,9 +216,12 @@ void Session::answer() {
   const std::string method(message.method_string());
   auto target = parse_target(std::string_view(message.target().data(), message.target().size()));
   if (!target) return refuse(Refused::malformed, plain(400, target.error().message()));
-  const auto authorization = message[bhttp::field::authorization];
-  if (shared_.token && !shared_.options.open_paths.contains(target->path) &&
-      !shared_.token->admits(std::string_view(authorization.data(), authorization.size()))) {
+  Request request{
+      method, target->path, std::move(target->query), {}, std::string(message[bhttp::field::authorization])};
+  for (const auto& field : message)
+    if (field.name() != bhttp::field::authorization)
+      request.headers[lower(field.name_string())] = std::string(field.value());
+  if (!shared_.open(target->path) && !shared_.admits(request)) {
     shared_.refused(Refused::token, target->path + " was asked for without the right bearer token");
     return send(plain(401, "this page asks for a bearer token"), true);
   }
@@ -222,8 +233,7 @@ void Session::answer() {
     return send(plain(405, target->path + " does not answer " + method + "; it answers " + allow), true, allow);
   if (handler == nullptr) return send(plain(404, "nothing is at " + target->path), true);
 
-  Request request{method, std::move(target->path), std::move(target->query), std::move(parser_->get().body()),
-                  std::string(message[bhttp::field::authorization])};
+  request.body = std::move(parser_->get().body());
   Response response;
   try {
     response = (*handler)(request);
@@ -233,6 +243,7 @@ void Session::answer() {
   }
   request.body = std::string();
   give_room();
+  if (response.stream && method == "GET") return listen(response);
   send(std::move(response), true);
 }
 
@@ -244,6 +255,7 @@ void Session::send(Response response, bool keep, std::string allow) {
     out.result(static_cast<unsigned>(response.status));
     out.version(got_header ? message.version() : 11);
     out.set(bhttp::field::content_type, response.content_type);
+    for (const auto& [name, value] : response.headers) out.insert(name, value);
     if (!allow.empty()) out.set(bhttp::field::allow, allow);
     if (response.status == 401) out.set(bhttp::field::www_authenticate, "Bearer");
     out.content_length(response.body.size());

@@ -10,6 +10,7 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -32,15 +33,16 @@ using boost::system::error_code;
 struct Shared;
 
 // One connection: a strand, one timer and a chain of callbacks. Keeps itself alive through them.
-class Session final : public std::enable_shared_from_this<Session> {
+class Session final : public Subscriber, public std::enable_shared_from_this<Session> {
  public:
   Session(Shared& shared, tcp::socket socket, TlsContext tls, Source from);
-  ~Session();
+  ~Session() override;
   void start();
   void stop();  // ends now when idle, else after the answer that is under way
   Seat seat() const { return {&from_, turn_.load(), since_.load()}; }
   // False: it is at work meanwhile. Ends else, for another one's sake.
   bool give_way();
+  void hear(Text text) override;
 
  private:
   void run_start();
@@ -56,6 +58,13 @@ class Session final : public std::enable_shared_from_this<Session> {
   void answer();
   void send(Response response, bool keep, std::string allow = {});
   void on_written(error_code error);
+  // session_stream.cpp
+  void listen(const Response& response);
+  void say(const Text& text);
+  void say_next();
+  void await_heartbeat();
+  void await_leaving();
+  void end_listening(bool dropped);
   void refuse(Refused why, Response response);
   bool hold_room();
   void give_room();
@@ -77,6 +86,9 @@ class Session final : public std::enable_shared_from_this<Session> {
   std::optional<bhttp::response<bhttp::string_body>> response_;
   std::optional<bhttp::response<bhttp::empty_body>> bare_;
   std::array<char, 4096> discard_{};
+  std::shared_ptr<Broadcast> listens_to_;
+  std::deque<Text> unsaid_;
+  std::size_t unsaid_bytes_ = 0;
   std::uint64_t generation_ = 0;
   std::size_t held_bytes_ = 0;  // of Shared's room for bodies
   bool idle_ = false;
@@ -135,6 +147,8 @@ struct Shared {
   // Logs it once a minute.
   void tell(std::string_view event, const std::string& reason, const std::string& what);
   // The handler of a method and path; else `allow` gets the methods that the path has.
+  bool open(const std::string& path) const;
+  bool admits(const Request& request) const;
   const Handler* find(const std::string& method, const std::string& path, std::string& allow) const;
 };
 

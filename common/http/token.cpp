@@ -1,8 +1,11 @@
 #include "common/http/token.hpp"
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 
@@ -40,18 +43,67 @@ Result<Token> Token::load(const std::string& path) {
   return Token(std::move(secret));
 }
 
+namespace {
+
+// No early end: the time tells nothing of how many characters were right.
+bool same(std::string_view shown, std::string_view secret) {
+  if (shown.empty()) return secret.empty();
+  unsigned different = shown.size() == secret.size() ? 0 : 1;
+  for (std::size_t i = 0; i < secret.size(); ++i)
+    different |= static_cast<unsigned>(static_cast<unsigned char>(secret[i]) ^
+                                       static_cast<unsigned char>(shown[i % shown.size()]));
+  return different == 0;
+}
+
+std::string seal(const std::string& secret, const std::string& end) {
+  const std::string text = "wattle page until " + end;
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned length = 0;
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), bytes.data(), &length);
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  for (unsigned i = 0; i < length; ++i) {
+    out += kHex[bytes[i] >> 4U];
+    out += kHex[bytes[i] & 15U];
+  }
+  return out;
+}
+
+}  // namespace
+
+bool Token::is(std::string_view word) const { return same(word, secret_); }
+
 bool Token::admits(std::string_view authorization) const {
   static constexpr std::string_view kScheme = "bearer ";
   if (authorization.size() <= kScheme.size()) return false;
   for (std::size_t i = 0; i < kScheme.size(); ++i)
     if (std::tolower(static_cast<unsigned char>(authorization[i])) != kScheme[i]) return false;
-  const std::string_view shown = authorization.substr(kScheme.size());
-  // No early end: the time tells nothing of how many characters were right.
-  unsigned different = shown.size() == secret_.size() ? 0 : 1;
-  for (std::size_t i = 0; i < secret_.size(); ++i)
-    different |= static_cast<unsigned>(static_cast<unsigned char>(secret_[i]) ^
-                                       static_cast<unsigned char>(shown[i % shown.size()]));
-  return different == 0;
+  return is(authorization.substr(kScheme.size()));
+}
+
+std::string Token::pass(WallTime end) const {
+  const std::string end_s = std::to_string(to_ns(end) / 1'000'000'000);
+  return end_s + "-" + seal(secret_, end_s);
+}
+
+bool Token::admits_pass(std::string_view cookies, WallTime now) const {
+  while (!cookies.empty()) {
+    const auto next = cookies.find(';');
+    const std::string_view cookie = parse::trim(cookies.substr(0, next));
+    cookies.remove_prefix(next == std::string_view::npos ? cookies.size() : next + 1);
+    const auto equals = cookie.find('=');
+    if (equals == std::string_view::npos || cookie.substr(0, equals) != kPassCookie) continue;
+    const std::string_view pass = cookie.substr(equals + 1);
+    const auto dash = pass.find('-');
+    if (dash == std::string_view::npos) continue;
+    const std::string end(pass.substr(0, dash));
+    const auto end_s = parse::u64(end);
+    if (end_s && *end_s > static_cast<std::uint64_t>(to_ns(now)) / 1'000'000'000U &&
+        same(pass.substr(dash + 1), seal(secret_, end)))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace wattle::http

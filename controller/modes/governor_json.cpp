@@ -16,6 +16,7 @@ json saving_json(const Saving& saving) {
   return {{"blocks_treated", saving.treated},
           {"blocks_control", saving.control},
           {"blocks_dropped", saving.dropped},
+          {"blocks_needed", kLeastBlocks},
           {"treated_j_per_core_hour", or_null(saving.treated_j_per_core_h)},
           {"control_j_per_core_hour", or_null(saving.control_j_per_core_h)},
           {"saving_ratio", or_null(saving.ratio)},

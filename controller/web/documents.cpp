@@ -11,6 +11,8 @@
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/findings.hpp"
+#include "controller/web/fleet_json.hpp"
+#include "controller/web/lists.hpp"
 #include "controller/web/model_json.hpp"
 #include "controller/web/shims_json.hpp"
 #include "placement/features.hpp"
@@ -83,50 +85,11 @@ Result<std::string> status(const Sources& from) {
                {"left_out", left_out_json(from)}});
 }
 
-// As dump() has it. Item by item: what is made of thousands at once would keep asks waiting.
-std::string list_text(const char* name, const std::vector<std::string>& items) {
-  std::string text = std::string("{\"") + name + "\":[";
-  for (const std::string& item : items) text.append(&item == items.data() ? "" : ",").append(item);
-  return text + "]}";
-}
-
-std::string nodes(const Sources& from) {
-  std::vector<std::string> list;
-  for (const auto& [name, node] : from.state.nodes()) {
-    list.push_back(dump(node_json(from, name, node)));
-    from.let_asks_in(list.size());
-  }
-  return list_text("nodes", list);
-}
-
-Result<const Node*> named_node(const Sources& from, const std::string& name) {
-  if (const Node* node = from.state.node(name)) return node;
-  return fail(Errc::not_found, "node " + name, "no agent of that name has said Hello", "`wattle nodes` lists them");
-}
-
 Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
   const auto name = arguments.find("name");
   if (name == arguments.end()) return fail(Errc::malformed, "argument name", "is missing", "name the node");
   WATTLE_TRY(const Node* node, named_node(from, name->second));
   return dump({{"node", node_details_json(from, name->second, *node)}});
-}
-
-Result<std::string> pods(const Sources& from, const Arguments& arguments) {
-  const auto only = arguments.find("node");
-  if (only != arguments.end()) WATTLE_CHECK(named_node(from, only->second));
-  std::map<std::pair<double, std::string>, std::string> sorted;  // by cores descending, then UID and node
-  for (const auto& [name, node] : from.state.nodes()) {
-    if (only != arguments.end() && name != only->second) continue;
-    for (const auto& [uid, workload] : node.workloads) {
-      if (workload.values.kind != WorkloadKind::pod) continue;
-      sorted.emplace(std::pair(-workload.cpu_cores.value_or(-1.0), uid + '\0' + name),
-                     dump(workload_json(from, name, uid, workload)));
-      from.let_asks_in(sorted.size());
-    }
-  }
-  std::vector<std::string> list;
-  for (auto& [key, text] : sorted) list.push_back(std::move(text));
-  return list_text("pods", list);
 }
 
 Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
@@ -141,12 +104,13 @@ Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
   std::vector<std::uint64_t> ids;  // asks that are let in make more entries, and push out old ones
   for (auto entry = entries.rbegin(); entry != entries.rend() && ids.size() < limit; ++entry)
     ids.push_back(entry->decision.id);
-  std::vector<std::string> list;
+  std::string text = R"({"decisions":[)";
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (const LoggedDecision* entry = from.decider.log().find(ids[i])) list.push_back(dump(decision_json(*entry)));
+    if (const LoggedDecision* entry = from.decider.log().find(ids[i]))
+      text.append(text.back() == '[' ? "" : ",").append(dump(decision_json(*entry)));
     from.let_asks_in(i);
   }
-  return list_text("decisions", list);
+  return text + "]}";
 }
 
 Result<std::string> explain(const Sources& from, const Arguments& arguments) {
@@ -241,9 +205,12 @@ Finding parse_finding(const std::string& text) {
 
 Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments) {
   if (what == "status") return status(from);
-  if (what == "nodes") return nodes(from);
+  if (what == "nodes") return nodes_text(from, arguments);
   if (what == "node") return one_node(from, arguments);
-  if (what == "pods") return pods(from, arguments);
+  if (what == "pods") return pods_text(from, arguments);
+  if (what == "fleet") return fleet_text(from);
+  if (what == "heat") return heat_text(from, true);
+  if (what == "history") return history_text(from, arguments);
   if (what == "decisions") return decisions(from, arguments);
   if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
@@ -253,7 +220,8 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
   if (what == "policy" && from.governor != nullptr) return dump(from.governor->document());
   return fail(Errc::not_found, what, "there is no such document",
-              "one of status, nodes, node, pods, decisions, explain, doctor, gaps, latency, models, policy");
+              "one of status, fleet, heat, history, nodes, node, pods, decisions, explain, doctor, gaps, latency, "
+              "models, policy");
 }
 
 }  // namespace wattle::controller

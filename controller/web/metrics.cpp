@@ -254,6 +254,14 @@ void add_shims(Families& families, const Sources& from) {
   Families::add(pods, {{"asked", "no"}}, static_cast<double>(total.unasked));
 }
 
+void add_page(Families& families, const Sources& from) {
+  if (from.live == nullptr) return;
+  families.gauge("wattle_controller_page_streams", "Pages that are being looked at.",
+                 static_cast<double>(from.live->listeners()));
+  families.counter("wattle_controller_page_streams_dropped_total", "Streams ended since they were not read.",
+                   from.live->dropped());
+}
+
 void add_certificates(Families& families, const Sources& from) {
   MetricFamily& ends = families.family("wattle_controller_certificate_end_timestamp_seconds",
                                        "When a certificate that is served with ends.", MetricType::Gauge);
@@ -373,6 +381,7 @@ std::string metrics_text(const Sources& from) {
   add_modes(families, from);
   add_contest(families, from);
   add_shims(families, from);
+  add_page(families, from);
   add_certificates(families, from);
   add_learning(families, from);
   add_nodes(families, from);

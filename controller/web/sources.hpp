@@ -9,6 +9,7 @@
 
 #include "common/clock.hpp"
 #include "common/http/access.hpp"
+#include "common/http/broadcast.hpp"
 #include "common/transport/allow_file.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
@@ -22,6 +23,7 @@
 #include "controller/store/store.hpp"
 #include "controller/trainer/network_slot.hpp"
 #include "controller/trainer/trainer.hpp"
+#include "controller/web/series.hpp"
 
 namespace wattle::controller {
 
@@ -49,9 +51,11 @@ struct Sources {
   const Shims* shims = nullptr;                 // null: only in tests
   const RoleFigures* roles = nullptr;           // null: only in tests, as the next
   const std::function<void()>* breathe = nullptr;
+  const Series* series = nullptr;         // null: no past is kept
+  const http::Broadcast* live = nullptr;  // null: nobody can listen
   struct {
     std::size_t asks = 0, queries = 0, telemetry = 0;
-  } waiting_bytes;
+  } waiting_bytes{};
 
   // Called now and then by who makes something long: the loop answers asks meanwhile.
   void let_asks_in(std::size_t done) const {

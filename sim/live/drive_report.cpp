@@ -94,6 +94,21 @@ json costs_json(const Costs& costs) {
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
+// What was saved, and at what cost.
+std::string in_short(const Costs& wattle, const Costs& other) {
+  const double saved_j = other.energy_j - wattle.energy_j;
+  const double late_s = wattle.soft_pod_seconds - other.soft_pod_seconds;
+  std::string out =
+      text("In short. Where Wattle put these pods the nodes drew %.0f J %s than where the default would have put them",
+           std::abs(saved_j), saved_j >= 0 ? "less" : "more");
+  if (other.energy_j > 0) out += text(" (%+.1f %%)", change_percent(wattle.energy_j, other.energy_j));
+  return out + text(
+                   ". Its pods were beyond their soft latency for %.0f seconds %s together, and %zu of them were "
+                   "placed beyond it, %zu by the default.",
+                   std::abs(late_s), late_s > 0 ? "more" : "less", static_cast<std::size_t>(wattle.above_soft),
+                   static_cast<std::size_t>(other.above_soft));
+}
+
 }  // namespace
 
 std::string live_table(const Driver& driver) {
@@ -154,6 +169,7 @@ std::string summary_text(const Driver& driver) {
   std::string out =
       text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
            wattle.seconds, driver.options().pods, driver.nodes().size());
+  out += wrapped(in_short(wattle, other));
   out += text(
       "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "
       "%llu unschedulable\n",

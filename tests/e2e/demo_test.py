@@ -6,7 +6,7 @@ import os
 import sys
 
 from demo_run import Claims, Demo
-from house import binaries_from, wait_until
+from house import binaries_from, fetch, wait_until
 
 
 def main():
@@ -25,6 +25,9 @@ def main():
         claims.check("this machine names the source of its watts", mine["energy_source"] in ("rapl", "perf", "pcm", "hwmon", "estimated"),
                      mine["energy_source"])
         claims.check("its latency is that of a loopback", 0 < mine["latency"][0]["p50_ms"] < 1000, mine["latency"])
+        page = demo.wait_for(r"look at the page: (http://[\d.:]+/)")[0]
+        status, told = fetch(page)
+        claims.check("the page whose address it prints is there", status == 406 and "gzip" in told, (status, told))
         code = demo.end()
         claims.check("the demo ends with 0", code == 0, code)
         claims.check("it prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())

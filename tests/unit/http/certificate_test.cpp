@@ -15,7 +15,7 @@ namespace {
 
 // Asks a server that shows `shown`, believing `believed`.
 Result<Answer> ask(const Certificate& shown, const Certificate& believed) {
-  const test::TempDir dir;
+  const wattle::test::TempDir dir;
   REQUIRE(write_file_atomically(dir.file("own.pem"), shown.certificate));
   REQUIRE(write_file_atomically(dir.file("own.key"), shown.key, 0400));
   REQUIRE(write_file_atomically(dir.file("ca.pem"), believed.certificate));
@@ -51,7 +51,7 @@ TEST_CASE("a certificate of our own making is believed by whoever has it as auth
 TEST_CASE("names that are none make no certificate") { CHECK_FALSE(self_signed({""}, SystemClock().wall(), 1h)); }
 
 TEST_CASE("when the first certificate of a file ends is told, and whether that is soon") {
-  const test::TempDir dir;
+  const wattle::test::TempDir dir;
   const WallTime now = SystemClock().wall();
   // An end is told in whole seconds.
   const auto near = [&](const Result<WallTime>& end, std::chrono::hours after) {

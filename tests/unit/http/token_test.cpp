@@ -41,3 +41,20 @@ TEST_CASE("a token's file that others may read, or that holds no long word, is r
     CHECK_FALSE(token_of(content));
   CHECK(Token::load("/nonexistent/token").error().code == Errc::not_found);
 }
+
+TEST_CASE("a pass admits until its end, by the token that made it, and shows nothing of it") {
+  const auto token = token_of("correct-horse-battery"), other = token_of("another-horse-battery");
+  REQUIRE(token.has_value());
+  const WallTime end{std::chrono::seconds(2000)}, before{std::chrono::seconds(1999)};
+  const std::string pass = token->pass(end), cookie = "wattle_pass=" + pass;
+  CHECK(pass.find("correct") == std::string::npos);
+  CHECK(token->admits_pass(cookie, before));
+  CHECK(token->admits_pass("a=b; " + cookie + "; c", before));
+  CHECK_FALSE(token->admits_pass(cookie, end));
+  CHECK_FALSE(other->admits_pass(cookie, before));
+  const std::string longer = "wattle_pass=9" + pass, cut = cookie.substr(0, cookie.size() - 1);
+  for (const std::string& wrong :
+       {std::string(), std::string("wattle_pass"), std::string("wattle_pass="), std::string("wattle_pass=2000-"),
+        "xwattle_pass=" + pass, pass, longer, cut, cut + "0x", std::string("wattle_pass=correct-horse-battery")})
+    CHECK_FALSE_MESSAGE(token->admits_pass(wrong, before), wrong);
+}

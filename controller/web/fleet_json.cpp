@@ -1,0 +1,128 @@
+#include "controller/web/fleet_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "controller/web/cluster_json.hpp"
+#include "controller/web/series.hpp"
+
+namespace wattle::controller {
+
+using nlohmann::json;
+
+namespace {
+
+std::string dumped(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+// Whole steps of 1 / `scale`; the largest number is for what is not known.
+void put(std::string& bytes, const std::optional<double>& value, double scale) {
+  constexpr std::uint16_t kUnknown = std::numeric_limits<std::uint16_t>::max();
+  std::uint16_t number = kUnknown;
+  if (value && std::isfinite(*value))
+    number = static_cast<std::uint16_t>(std::clamp(std::round(*value * scale), 0.0, kUnknown - 1.0));
+  bytes += static_cast<char>(number & 0xffU);
+  bytes += static_cast<char>(number >> 8U);
+}
+
+std::string base64(const std::string& bytes) {
+  static constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t j = 0; j < 3; ++j)
+      three = three << 8U | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
+    for (std::size_t j = 0; j < 4; ++j)
+      out += i + j > bytes.size() ? '=' : kDigits[three >> (18U - 6U * static_cast<unsigned>(j)) & 63U];
+  }
+  return out;
+}
+
+// Changes with the set of names.
+std::uint64_t edition_of(const ClusterState& state) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const auto& [name, node] : state.nodes())
+    for (std::size_t i = 0; i <= name.size(); ++i)
+      hash = (hash ^ static_cast<unsigned char>(i < name.size() ? name[i] : '\0')) * 0x100000001b3U;
+  return hash & ((std::uint64_t{1} << 53U) - 1);  // whole in JavaScript
+}
+
+json rounded(float value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::round(static_cast<double>(value) * 1e4) / 1e4;
+}
+
+}  // namespace
+
+std::string fleet_text(const Sources& from) {
+  const FleetSums sums = fleet_sums(from);
+  const DeciderFigures& decided = from.decider.figures();
+  return dumped({{"fleet",
+                  {{"wall_ns", to_ns(from.clock.wall())},
+                   {"uptime_s", seconds(from.clock.mono() - from.started)},
+                   {"mode", from.decider.standing().mode.text()},
+                   {"policy", from.decider.policy()},
+                   {"nodes", sums.nodes},
+                   {"nodes_silent", sums.silent},
+                   {"nodes_masked", sums.masked},
+                   {"nodes_measured", sums.measured},
+                   {"nodes_estimated", sums.estimated},
+                   {"measured_w", or_null(sums.measured_w)},
+                   {"estimated_w", or_null(sums.estimated_w)},
+                   {"cpu_used_cores", or_null(sums.cpu_used_cores)},
+                   {"cpu_cores", or_null(sums.cpu_cores)},
+                   {"pods", sums.pods},
+                   {"decisions", decided.decisions},
+                   {"placements", decided.placements},
+                   {"outcomes", decided.outcomes}}}});
+}
+
+std::string heat_text(const Sources& from, bool names) {
+  std::string cells;
+  json list = json::array();
+  std::size_t done = 0;
+  for (const auto& [name, node] : from.state.nodes()) {
+    const NodeGlance now = glance(from, name, node);
+    put(cells, now.power_w, 10);
+    put(cells, now.use_ratio, 1e4);
+    put(cells, now.pressure_ratio, 1e4);
+    put(cells, now.latency_ms, 10);
+    const unsigned flags =
+        (now.silent ? 1U : 0U) | (now.masked ? 2U : 0U) | (now.full ? 4U : 0U) | (now.estimated ? 8U : 0U);
+    cells += static_cast<char>(flags);
+    if (names) list.push_back(name);
+    from.let_asks_in(++done);
+  }
+  json object{{"edition", edition_of(from.state)}, {"nodes", done}, {"cells", base64(cells)}};
+  if (names) object["names"] = std::move(list);
+  return dumped({{"heat", std::move(object)}});
+}
+
+Result<std::string> history_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
+  const auto node = arguments.find("node"), pod = arguments.find("pod"), span = arguments.find("span");
+  if (from.series == nullptr) return fail(Errc::not_found, "history", "is not kept");
+  if (node != arguments.end() && pod != arguments.end())
+    return fail(Errc::malformed, "arguments node and pod", "are both given", "ask for one of them");
+  if (span != arguments.end() && span->second != "1h" && span->second != "24h")
+    return fail(Errc::malformed, "argument span", "is '" + span->second + "'", "1h or 24h");
+  if (span != arguments.end() && (node != arguments.end() || pod != arguments.end()))
+    return fail(Errc::malformed, "argument span", "is for the fleet alone", "leave it out");
+  Series::Past past = from.series->fleet(span != arguments.end() && span->second == "24h");
+  if (node != arguments.end()) past = from.series->node(node->second);
+  if (pod != arguments.end()) past = from.series->pod(pod->second);
+  if (past.ring == nullptr)
+    return fail(Errc::not_found, node != arguments.end() ? "node " + node->second : "pod " + pod->second,
+                "has no past that is kept", "wait 20 s; `wattle nodes` and `wattle pods` list what there is");
+  json values = json::object();
+  for (std::size_t column = 0; column < past.names.size(); ++column) {
+    json list = json::array();
+    for (std::size_t row = 0; row < past.ring->size(); ++row) list.push_back(rounded(past.ring->at(row, column)));
+    values[std::string(past.names[column])] = std::move(list);
+  }
+  return dumped(
+      {{"history", {{"step_s", seconds(past.step)}, {"end_wall_ns", to_ns(past.end)}, {"values", std::move(values)}}}});
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,227 @@
+#include "controller/web/lists.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "common/parse.hpp"
+#include "controller/web/cluster_json.hpp"
+#include "controller/web/series.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using Given = std::map<std::string, std::string>;
+
+struct Window {
+  std::string sort, filter;
+  bool descending = false;
+  std::size_t offset = 0, limit = std::numeric_limits<std::size_t>::max();
+};
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+Result<std::size_t> count_of(const Given& given, const char* name, std::size_t least, std::size_t most,
+                             std::size_t otherwise) {
+  const auto found = given.find(name);
+  if (found == given.end()) return otherwise;
+  const auto value = parse::u64(found->second);
+  if (value && *value >= least && *value <= most) return static_cast<std::size_t>(*value);
+  return fail(Errc::malformed, std::string("argument ") + name, "is '" + found->second + "'",
+              "a number from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+// The first of `sorts` is the usual one; by name it ascends, by a number it descends.
+Result<Window> window_of(const Given& given, std::span<const std::string_view> sorts) {
+  Window window;
+  window.sort = sorts[0];
+  if (const auto sort = given.find("sort"); sort != given.end()) window.sort = sort->second;
+  if (std::find(sorts.begin(), sorts.end(), window.sort) == sorts.end()) {
+    std::string all;
+    for (const std::string_view each : sorts) all.append(all.empty() ? "" : ", ").append(each);
+    return fail(Errc::malformed, "argument sort", "is '" + window.sort + "'", "one of " + all);
+  }
+  window.descending = window.sort != "name";
+  if (const auto order = given.find("order"); order != given.end()) {
+    if (order->second != "asc" && order->second != "desc")
+      return fail(Errc::malformed, "argument order", "is '" + order->second + "'", "asc or desc");
+    window.descending = order->second == "desc";
+  }
+  if (const auto filter = given.find("filter"); filter != given.end()) window.filter = lower_case(filter->second);
+  WATTLE_TRY(window.offset, count_of(given, "offset", 0, 10'000'000, 0));
+  WATTLE_TRY(window.limit, count_of(given, "limit", 1, 1000, window.limit));
+  return window;
+}
+
+// What is sorted by: a number (none is behind all) or a text, either way; what is equal ascends by the tie.
+struct Key {
+  std::optional<double> number;
+  std::string text, tie;
+};
+
+struct Before {
+  bool descending = false;
+  bool operator()(const Key& a, const Key& b) const {
+    if (a.number.has_value() != b.number.has_value()) return a.number.has_value();
+    if (a.number && *a.number != *b.number) return descending ? *a.number > *b.number : *a.number < *b.number;
+    if (a.text != b.text) return descending ? a.text > b.text : a.text < b.text;
+    return a.tie < b.tie;
+  }
+};
+
+// The first offset + limit of all that are shown to it.
+template <class Item>
+class First {
+ public:
+  explicit First(const Window& window) : window_(window), kept_(Before{window.descending}) {}
+  void see(Key key, Item item) {
+    ++matched_;
+    const std::size_t most = window_.limit > std::numeric_limits<std::size_t>::max() - window_.offset
+                                 ? window_.limit
+                                 : window_.offset + window_.limit;
+    if (kept_.size() >= most && !kept_.key_comp()(key, std::prev(kept_.end())->first)) return;
+    kept_.emplace(std::move(key), item);
+    if (kept_.size() > most) kept_.erase(std::prev(kept_.end()));
+  }
+  std::size_t matched() const { return matched_; }
+  std::vector<Item> shown() const {
+    std::vector<Item> out;
+    std::size_t at = 0;
+    for (const auto& [key, item] : kept_)
+      if (at++ >= window_.offset) out.push_back(item);
+    return out;
+  }
+
+ private:
+  const Window& window_;
+  std::size_t matched_ = 0;
+  std::map<Key, Item, Before> kept_;
+};
+
+std::string dumped_item(const nlohmann::json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Item by item: what is made of thousands at once would keep asks waiting.
+template <class Item, class Json>
+std::string listed(const Sources& from, const char* name, const First<Item>& first, std::size_t total, Json json_of) {
+  std::string text = std::string("{\"") + name + "\":[";
+  std::size_t done = 0;
+  for (const Item& item : first.shown()) {
+    text.append(done == 0 ? "" : ",").append(dumped_item(json_of(item)));
+    from.let_asks_in(++done);
+  }
+  return text + "],\"matched\":" + std::to_string(first.matched()) + ",\"total\":" + std::to_string(total) + "}";
+}
+
+bool matches(const std::string& filter, std::initializer_list<std::string_view> texts) {
+  if (filter.empty()) return true;
+  return std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
+    return lower_case(std::string(text)).find(filter) != std::string::npos;
+  });
+}
+
+constexpr std::array<std::string_view, 8> kNodeSorts{"name",       "power_w",        "use_ratio", "pressure_ratio",
+                                                     "latency_ms", "cpu_used_cores", "pods",      "energy_j"};
+constexpr std::array<std::string_view, 5> kNodeStates{"all", "silent", "masked", "measured", "estimated"};
+constexpr std::array<std::string_view, 6> kPodSorts{"cpu_cores", "name",         "power_w",
+                                                    "energy_j",  "memory_bytes", "age_s"};
+
+Key node_key(const std::string& sort, const std::string& name, const Node& node, const NodeGlance& now) {
+  if (sort == "power_w") return {now.power_w, {}, name};
+  if (sort == "use_ratio") return {now.use_ratio, {}, name};
+  if (sort == "pressure_ratio") return {now.pressure_ratio, {}, name};
+  if (sort == "latency_ms") return {now.latency_ms, {}, name};
+  if (sort == "cpu_used_cores") return {node.values.cpu_used_cores, {}, name};
+  if (sort == "pods") return {static_cast<double>(node.pods.size()), {}, name};
+  if (sort == "energy_j") return {node.energy_j, {}, name};
+  return {std::nullopt, name, {}};
+}
+
+bool in_state(const std::string& state, const NodeGlance& now) {
+  if (state == "silent") return now.silent;
+  if (state == "masked") return now.masked || now.full;
+  if (state == "measured") return now.power_w && !now.estimated;
+  if (state == "estimated") return now.power_w && now.estimated;
+  return true;
+}
+
+struct PodRow {
+  const std::string* node;
+  const std::string* uid;
+  const Workload* workload;
+};
+
+// Pods of equal keys by UID, as ever.
+Key pod_key(const std::string& sort, const PodRow& row, const Pod* pod, MonoTime now) {
+  const std::string tie = *row.uid + '\0' + *row.node;
+  const Workload& workload = *row.workload;
+  if (sort == "name")
+    return {std::nullopt, pod == nullptr ? *row.uid : pod->spec.pod_namespace + "/" + pod->spec.name, tie};
+  if (sort == "power_w") return {workload.power_w, {}, tie};
+  if (sort == "energy_j") return {workload.energy_j, {}, tie};
+  if (sort == "memory_bytes" && workload.values.memory_bytes)
+    return {static_cast<double>(*workload.values.memory_bytes), {}, tie};
+  if (sort == "memory_bytes") return {std::nullopt, {}, tie};
+  if (sort == "age_s") return {seconds(now - workload.first_seen), {}, tie};
+  return {workload.cpu_cores, {}, tie};
+}
+
+}  // namespace
+
+Result<const Node*> named_node(const Sources& from, const std::string& name) {
+  if (const Node* node = from.state.node(name)) return node;
+  return fail(Errc::not_found, "node " + name, "no agent of that name has said Hello", "`wattle nodes` lists them");
+}
+
+Result<std::string> nodes_text(const Sources& from, const Given& arguments) {
+  WATTLE_TRY(const Window window, window_of(arguments, kNodeSorts));
+  const auto given = arguments.find("state");
+  const std::string state = given == arguments.end() ? "all" : given->second;
+  if (std::find(kNodeStates.begin(), kNodeStates.end(), state) == kNodeStates.end())
+    return fail(Errc::malformed, "argument state", "is '" + state + "'",
+                "one of all, silent, masked, measured, estimated");
+  using Row = std::pair<const std::string*, const Node*>;
+  First<Row> first(window);
+  std::size_t done = 0;
+  for (const auto& [name, node] : from.state.nodes()) {
+    from.let_asks_in(++done);
+    if (!matches(window.filter, {name})) continue;
+    const NodeGlance now = glance(from, name, node);
+    if (in_state(state, now)) first.see(node_key(window.sort, name, node, now), {&name, &node});
+  }
+  return listed(from, "nodes", first, done, [&](const Row& row) { return node_json(from, *row.first, *row.second); });
+}
+
+Result<std::string> pods_text(const Sources& from, const Given& arguments) {
+  WATTLE_TRY(const Window window, window_of(arguments, kPodSorts));
+  const auto only = arguments.find("node");
+  if (only != arguments.end()) WATTLE_CHECK(named_node(from, only->second));
+  First<PodRow> first(window);
+  std::size_t done = 0;
+  const MonoTime now = from.clock.mono();
+  for (const auto& [name, node] : from.state.nodes()) {
+    if (only != arguments.end() && name != only->second) continue;
+    for (const auto& [uid, workload] : node.workloads) {
+      if (workload.values.kind != WorkloadKind::pod) continue;
+      from.let_asks_in(++done);
+      const Pod* pod = from.state.pod(uid);
+      const std::string label = pod == nullptr ? uid : pod->spec.pod_namespace + "/" + pod->spec.name;
+      if (!matches(window.filter, {label, uid, name})) continue;
+      const PodRow row{&name, &uid, &workload};
+      first.see(pod_key(window.sort, row, pod, now), row);
+    }
+  }
+  return listed(from, "pods", first, done,
+                [&](const PodRow& row) { return workload_json(from, *row.node, *row.uid, *row.workload); });
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,107 @@
+#include "controller/web/page.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "controller/web/assets.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+constexpr std::chrono::hours kPassLasts{30 * 24};
+// A form of another site cannot set it, and a script of one is not allowed to.
+constexpr const char* kOwnHeader = "x-wattle";
+// Nothing from elsewhere, no script or style in the document, no text that becomes markup, in nobody's frame.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+http::Response told(int status, json object) {
+  return {status, "application/json", object.dump(), {{"Cache-Control", "no-store"}}};
+}
+
+std::string header(const http::Request& request, const char* name) {
+  const auto found = request.headers.find(name);
+  return found == request.headers.end() ? std::string() : found->second;
+}
+
+http::Response file(const Asset& asset, const http::Request& request) {
+  http::Response response{200, std::string(asset.type), {}};
+  response.headers = {{"Content-Security-Policy", kPolicy},
+                      {"X-Content-Type-Options", "nosniff"},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"Cross-Origin-Opener-Policy", "same-origin"},
+                      {"Cross-Origin-Resource-Policy", "same-origin"},
+                      {"Cache-Control", "no-cache"},
+                      {"Vary", "Accept-Encoding"},
+                      {"ETag", std::string(asset.etag)}};
+  if (header(request, "if-none-match") == asset.etag) {
+    response.status = 304;
+    return response;
+  }
+  if (header(request, "accept-encoding").find("gzip") == std::string::npos)
+    return {406, "text/plain; charset=utf-8",
+            "this page is kept compressed; ask with Accept-Encoding: gzip (curl --compressed). Data is at "
+            "/api/v1/status\n"};
+  response.headers.emplace_back("Content-Encoding", "gzip");
+  response.body = asset.bytes;
+  return response;
+}
+
+std::string cookie(const std::string& value, std::chrono::seconds lasts, bool secure) {
+  return std::string(http::kPassCookie) + "=" + value + "; Path=/; Max-Age=" + std::to_string(lasts.count()) +
+         "; HttpOnly; SameSite=Strict" + (secure ? "; Secure" : "");
+}
+
+http::Response pass_state(const PageParts& parts, const http::Request& request) {
+  const bool open = !parts.token || parts.token->admits_pass(header(request, "cookie"), parts.clock.wall());
+  return told(200, {{"token_needed", parts.token.has_value()}, {"open", open}});
+}
+
+http::Response give_pass(const PageParts& parts, const http::Request& request) {
+  if (header(request, kOwnHeader) != "page")
+    return told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+  if (!parts.token) return told(200, {{"token_needed", false}, {"open", true}});
+  const json body = json::parse(request.body, nullptr, false);
+  if (!body.is_object() || !body.contains("token") || !body["token"].is_string())
+    return told(400, {{"error", "the body is not {\"token\": \"...\"}"}});
+  if (!parts.token->is(body["token"].get<std::string>()))
+    return told(401, {{"error", "this is not the token of http.token_file"}});
+  http::Response response = told(200, {{"token_needed", true}, {"open", true}});
+  response.headers.emplace_back("Set-Cookie",
+                                cookie(parts.token->pass(parts.clock.wall() + kPassLasts), kPassLasts, parts.secure));
+  return response;
+}
+
+http::Response take_pass(const PageParts& parts, const http::Request& request) {
+  if (header(request, kOwnHeader) != "page")
+    return told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+  http::Response response = told(200, {{"token_needed", parts.token.has_value()}, {"open", false}});
+  response.headers.emplace_back("Set-Cookie", cookie("", std::chrono::seconds(0), parts.secure));
+  return response;
+}
+
+}  // namespace
+
+void add_page(std::map<std::string, http::Handler>& routes, std::set<std::string>& open_paths, PageParts given) {
+  const auto parts = std::make_shared<const PageParts>(std::move(given));
+  for (const Asset& asset : assets()) {
+    const std::string path(asset.path);
+    routes["GET " + path] = [asset](const http::Request& request) { return file(asset, request); };
+    open_paths.insert(path);
+  }
+  const std::string pass(kPagePass);
+  open_paths.insert(pass);
+  routes["GET " + pass] = [parts](const http::Request& request) { return pass_state(*parts, request); };
+  routes["POST " + pass] = [parts](const http::Request& request) { return give_pass(*parts, request); };
+  routes["DELETE " + pass] = [parts](const http::Request& request) { return take_pass(*parts, request); };
+  routes["GET " + std::string(kPageLive)] = [parts](const http::Request&) {
+    http::Response response{200, "text/event-stream", {}};
+    response.headers = {{"X-Content-Type-Options", "nosniff"}, {"X-Accel-Buffering", "no"}};
+    response.stream = parts->live;
+    return response;
+  };
+}
+
+}  // namespace wattle::controller

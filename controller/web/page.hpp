@@ -1,0 +1,32 @@
+// page: the HTTP routes of the page: its files, who may see its data, and the stream of what happens.
+// Rules    files are public; data is not where `http.token_file` is set: the token is shown once and exchanged for a cookie that scripts
+//          cannot read and other sites cannot send. What changes something needs the header that only a script of this page can set
+// Errors   none: statuses
+// Threads  any
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/clock.hpp"
+#include "common/http/broadcast.hpp"
+#include "common/http/server.hpp"
+#include "common/http/token.hpp"
+
+namespace wattle::controller {
+
+inline constexpr std::string_view kPagePass = "/page/pass";
+inline constexpr std::string_view kPageLive = "/api/v1/live";
+
+struct PageParts {
+  std::optional<http::Token> token;  // nullopt: nobody is asked for one
+  bool secure = false;               // served by TLS
+  std::shared_ptr<http::Broadcast> live;
+  const Clock& clock;
+};
+void add_page(std::map<std::string, http::Handler>& routes, std::set<std::string>& open_paths, PageParts parts);
+
+}  // namespace wattle::controller

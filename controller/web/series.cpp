@@ -1,0 +1,156 @@
+#include "controller/web/series.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "controller/web/sources.hpp"
+#include "placement/features.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr Duration kFleetStep = std::chrono::seconds(5);
+constexpr Duration kDayStep = std::chrono::seconds(60);
+constexpr Duration kPartsStep = std::chrono::seconds(20);
+constexpr std::size_t kNodeRows = 180, kPodRows = 90;
+
+float known(const std::optional<double>& value) {
+  return value ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
+}
+
+void add(std::optional<double>& sum, const std::optional<double>& value) {
+  if (value) sum = sum.value_or(0.0) + *value;
+}
+
+// Those that are not in `there` any more.
+template <class There>
+void forget(std::unordered_map<std::string, Ring>& rings, There there) {
+  std::erase_if(rings, [&](const auto& item) { return !there(item.first); });
+}
+
+}  // namespace
+
+void Ring::push(std::span<const float> row) {
+  if (size() < capacity_) {
+    values_.insert(values_.end(), row.begin(), row.end());
+    return;
+  }
+  std::copy(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(next_ * width_));
+  next_ = (next_ + 1) % capacity_;
+}
+
+float Ring::at(std::size_t row, std::size_t column) const { return values_[(next_ + row) % size() * width_ + column]; }
+
+NodeGlance glance(const Sources& from, const std::string& name, const Node& node) {
+  NodeGlance out;
+  const placement::NodeView& view = *from.state.node_view(name);
+  out.silent = !node.connected || !node.sampled_at ||
+               seconds(from.clock.mono() - *node.sampled_at) > from.config.decide.mask.stale_after_s;
+  out.masked = node.deleted || (node.kube != nullptr && (node.kube->cordoned || !node.kube->ready));
+  out.full = view.starts >= from.decider.options().mask.start_cap.of(view.allocatable.cpu_cores);
+  out.estimated = node.values.energy_source == EnergySource::estimated;
+  if (out.silent) return out;  // what it said last is not how it is
+  out.power_w = node.power_w;
+  const double cores = node.values.cpu_cores.value_or(node.hello.cpu_cores);
+  if (node.values.cpu_used_cores && cores > 0) out.use_ratio = *node.values.cpu_used_cores / cores;
+  const Pressure& pressure = node.values.pressure;
+  for (const auto& some : {pressure.cpu_some_ratio, pressure.memory_some_ratio, pressure.io_some_ratio})
+    if (some) out.pressure_ratio = std::max(out.pressure_ratio.value_or(0.0), static_cast<double>(*some));
+  out.latency_ms = placement::latency_for(view, {});
+  return out;
+}
+
+FleetSums fleet_sums(const Sources& from) {
+  FleetSums sums;
+  for (const auto& [name, node] : from.state.nodes()) {
+    const NodeGlance now = glance(from, name, node);
+    ++sums.nodes;
+    sums.silent += now.silent ? 1 : 0;
+    sums.masked += now.masked ? 1 : 0;
+    sums.pods += node.pods.size();
+    if (!now.silent) {
+      add(sums.cpu_used_cores, node.values.cpu_used_cores);
+      add(sums.cpu_cores, node.values.cpu_cores);
+    }
+    if (now.power_w) {
+      add(now.estimated ? sums.estimated_w : sums.measured_w, now.power_w);
+      ++(now.estimated ? sums.estimated : sums.measured);
+    }
+    from.let_asks_in(sums.nodes);
+  }
+  return sums;
+}
+
+void Series::sample(const Sources& from) {
+  const MonoTime now = from.clock.mono();
+  if (hour_at_ && now - *hour_at_ < kFleetStep) return;
+  hour_at_ = now;
+  hour_end_ = from.clock.wall();
+  const FleetSums sums = fleet_sums(from);
+  const std::array<float, kFleet.size()> row{known(sums.measured_w), known(sums.estimated_w),
+                                             known(sums.cpu_used_cores)};
+  hour_.push(row);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (std::isnan(row[i])) continue;
+    sums_[i] += static_cast<double>(row[i]);
+    ++counts_[i];
+  }
+  if (!day_at_) day_at_ = now;
+  if (now - *day_at_ >= kDayStep) {
+    std::array<float, kFleet.size()> mean{};
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      mean[i] = counts_[i] == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                : static_cast<float>(sums_[i] / static_cast<double>(counts_[i]));
+    day_.push(mean);
+    sums_ = {};
+    counts_ = {};
+    day_at_ = now;
+    day_end_ = hour_end_;
+  }
+  if (parts_at_ && now - *parts_at_ < kPartsStep) return;
+  parts_at_ = now;
+  parts_end_ = hour_end_;
+  sample_parts(from);
+}
+
+void Series::sample_parts(const Sources& from) {
+  std::size_t done = 0;
+  for (const auto& [name, node] : from.state.nodes()) {
+    const NodeGlance now = glance(from, name, node);
+    const std::array<float, kNode.size()> row{known(now.power_w), known(now.use_ratio), known(now.pressure_ratio),
+                                              known(now.latency_ms)};
+    nodes_.try_emplace(name, kNode.size(), kNodeRows).first->second.push(row);
+    from.let_asks_in(++done);
+    for (const auto& [uid, workload] : node.workloads) {
+      if (workload.values.kind != WorkloadKind::pod) continue;
+      auto ring = pods_.find(uid);
+      if (ring == pods_.end()) {
+        if (pods_.size() >= kMaxSeriesPods) continue;
+        ring = pods_.try_emplace(uid, kPod.size(), kPodRows).first;
+      }
+      const std::array<float, kPod.size()> values{known(workload.power_w), known(workload.cpu_cores)};
+      ring->second.push(values);
+      from.let_asks_in(++done);
+    }
+  }
+  forget(nodes_, [&](const std::string& name) { return from.state.node(name) != nullptr; });
+  forget(pods_, [&](const std::string& uid) { return from.state.pod(uid) != nullptr; });
+}
+
+Series::Past Series::fleet(bool day) const {
+  if (day) return {&day_, kFleet, kDayStep, day_end_};
+  return {&hour_, kFleet, kFleetStep, hour_end_};
+}
+
+Series::Past Series::node(const std::string& name) const {
+  const auto ring = nodes_.find(name);
+  return {ring == nodes_.end() ? nullptr : &ring->second, kNode, kPartsStep, parts_end_};
+}
+
+Series::Past Series::pod(const std::string& uid) const {
+  const auto ring = pods_.find(uid);
+  return {ring == pods_.end() ? nullptr : &ring->second, kPod, kPartsStep, parts_end_};
+}
+
+}  // namespace wattle::controller

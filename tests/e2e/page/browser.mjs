@@ -1,0 +1,182 @@
+// Every view of the page in Chromium: what is asked for, what is refused, what it looks like to axe, to a keyboard and on a phone.
+// Usage: node browser.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const [url, token, chromiumPath, web, shots] = process.argv.slice(2);
+const { chromium } = createRequire(`${web}/package.json`)('playwright-core');
+const axe = readFileSync(`${web}/node_modules/axe-core/axe.min.js`, 'utf8');
+const VIEWS = ['fleet', 'pods', 'decisions', 'learning', 'saving', 'health'];
+const MOST_BYTES = 200_000;
+
+let failed = 0;
+const check = (claim, truth, told = '') => {
+  console.log(`${truth ? 'ok   ' : 'FAIL '}${claim}${truth ? '' : `: ${typeof told === 'string' ? told : JSON.stringify(told).slice(0, 2000)}`}`);
+  if (!truth) failed += 1;
+};
+
+const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', '--disable-gpu'] });
+
+// A browser of its own, which notes what must not be.
+async function visitor(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', ...options });
+  const seen = { elsewhere: [], violations: [], errors: [], bytes: 0 };
+  context.on('request', (request) => { if (!request.url().startsWith(`${url}/`)) seen.elsewhere.push(request.url()); });
+  await context.exposeBinding('noteViolation', (_, text) => seen.violations.push(text));
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => window.noteViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
+  });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => seen.errors.push(String(error)));
+  page.on('console', (message) => { if (message.type() === 'error' && !/status of 401/.test(message.text())) seen.errors.push(message.text()); });
+  page.on('requestfinished', async (request) => {
+    if (request.url().includes('/api/')) return;
+    const sizes = await request.sizes().catch(() => null);
+    if (sizes) seen.bytes += sizes.responseBodySize;
+  });
+  page.setDefaultTimeout(10_000);
+  return { context, page, seen };
+}
+const open = async (page, view, what) => {
+  await page.evaluate((hash) => { location.hash = hash; }, `#/${view}${what ? `/${encodeURIComponent(what)}` : ''}`);
+  await page.waitForFunction(() => document.querySelector('main h1'));
+  await page.waitForTimeout(500);
+};
+const enter = async (page) => {
+  await page.goto(`${url}/`);
+  await page.fill('#token', token);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('main .tiles');
+};
+const shot = async (page, name) => { if (shots) await page.screenshot({ path: `${shots}/${name}.png` }); };
+
+{
+  const { context, page, seen } = await visitor();
+  await page.goto(`${url}/`);
+  await page.waitForSelector('#token');
+  check('without the token nothing of the cluster is shown', (await page.locator('.tiles').count()) === 0);
+  await page.fill('#token', 'not the token at all');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('[role=alert]').textContent.includes('not the token'));
+  await page.fill('#token', token);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('main .tiles');
+  const cookie = (await context.cookies()).find((each) => each.name === 'wattle_pass');
+  check('the token becomes a cookie that no script reads and no other site sends', cookie && cookie.httpOnly && cookie.sameSite === 'Strict' && !cookie.value.includes(token), cookie);
+  check('no script sees the cookie', (await page.evaluate(() => document.cookie)) === '');
+  await page.waitForFunction(() => document.getElementById('link').dataset.state === 'live');
+  check('what happens is pushed', true);
+  await page.waitForSelector('.grid .row a');
+  await page.waitForTimeout(1500);
+  check('the page is at most 200 KB over the wire', seen.bytes > 20_000 && seen.bytes <= MOST_BYTES, String(seen.bytes));
+  console.log(`     ${seen.bytes} bytes over the wire`);
+
+  const first = await page.locator('.grid .row').first().textContent();
+  const powers = await page.$$eval('.grid .row', (rows) => rows.map((row) => parseFloat(row.children[1].textContent.replace(/,/g, ''))));
+  check('nodes are sorted by watts', powers.length > 5 && powers.every((w, i) => i === 0 || w <= powers[i - 1]), powers);
+  await page.click('.grid .top button:has-text("Node")');
+  await page.waitForFunction((was) => document.querySelector('.grid .row').textContent !== was, first);
+  const names = await page.$$eval('.grid .row', (rows) => rows.map((row) => row.children[0].textContent));
+  check('and by name when that is wanted', names.every((name, i) => i === 0 || name >= names[i - 1]), names);
+  await page.fill('input.filter', 'sim-07');
+  await page.waitForFunction(() => document.querySelectorAll('.grid .row').length === 1);
+  check('a filter leaves what it names', (await page.locator('.grid .row').first().textContent()).includes('sim-07'));
+  await page.fill('input.filter', '');
+  await page.waitForFunction(() => document.querySelectorAll('.grid .row').length > 5);
+  check('rows beyond what is seen are not drawn', (await page.locator('.grid .row').count()) < 45);
+  await page.evaluate(() => { const grid = document.querySelector('.grid'); grid.scrollTop = grid.scrollHeight; });
+  await page.waitForFunction(() => [...document.querySelectorAll('.grid .row')].some((row) => row.getAttribute('aria-rowindex') === '62' && !row.textContent.includes('…')));
+  check('scrolling brings the last row', true);
+
+  // By keys alone.
+  await page.locator('.grid').focus();
+  await page.keyboard.press('2');
+  await page.waitForFunction(() => document.querySelector('h1')?.textContent === 'Pods' && document.querySelector('.grid .row a'));
+  await page.keyboard.press('/');
+  check('"/" goes to the filter', await page.evaluate(() => document.activeElement.classList.contains('filter')));
+  await page.keyboard.press('Tab');
+  while (!(await page.evaluate(() => document.activeElement.getAttribute('role') === 'grid'))) await page.keyboard.press('Tab');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => location.hash.startsWith('#/pod/'));
+  check('arrows and Enter open a row', true);
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => location.hash === '#/pods');
+  check('Escape goes back up', true);
+
+  for (const view of VIEWS) {
+    await open(page, view);
+    check(`${view} has no error`, (await page.locator('.error').count()) === 0, await page.locator('main').innerText());
+    await shot(page, `${view}-light`);
+  }
+  await open(page, 'pods');
+  await page.fill('input.filter', 'onerror');
+  await page.waitForFunction(() => [...document.querySelectorAll('.grid .row')].some((row) => row.textContent.includes('<img src=x onerror')));
+  check('a hostile name is shown as text', (await page.locator('main img').count()) === 0);
+  await page.fill('input.filter', 'exe');
+  await page.waitForFunction(() => [...document.querySelectorAll('.grid .row')].some((row) => row.textContent.includes('a\\u202egpj.exe')));
+  check('what turns the direction of text is shown as what it is', true);
+  await open(page, 'decisions');
+  await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length >= 20);
+  const decision = await page.locator('main tbody tr td a').first().textContent();
+  await open(page, 'decision', decision);
+  await page.waitForFunction(() => / was best for /.test(document.querySelector('.sentence').textContent));
+  check('a decision is a sentence', true);
+  await shot(page, 'decision-light');
+  const winner = await page.locator('tr.chosen td a').first().textContent();
+  await page.locator('tr.chosen input[type=checkbox]').check();
+  await page.waitForFunction((name) => { const text = document.querySelectorAll('.sentence')[1].textContent; return text.startsWith('Then ') && !text.startsWith(`Then ${name} `); }, winner);
+  check('without its winner another one would be best', true);
+  await open(page, 'node', winner);
+  await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length > 3);
+  check('a node has its tiles and workloads', (await page.locator('.error').count()) === 0, await page.locator('main').innerText());
+  await shot(page, 'node-light');
+  await open(page, 'pod', 'hostile-0');
+  await page.waitForFunction(() => document.querySelector('h1').textContent.includes('<img src=x'));
+  check('a pod has its tiles', (await page.locator('.error').count()) === 0, await page.locator('main').innerText());
+  await shot(page, 'pod-light');
+  await open(page, 'node', 'no such <b>node</b>');
+  await page.waitForSelector('.error');
+  check('a node that is not there is told', (await page.locator('.error').textContent()).includes('no such <b>node</b>'));
+  seen.errors = seen.errors.filter((text) => !/status of 404/.test(text));
+  check('nothing of a hostile name ran', (await page.evaluate(() => window.hostile)) === undefined);
+  check('nothing is asked for elsewhere', seen.elsewhere.length === 0, seen.elsewhere);
+  check('nothing breaks the Content-Security-Policy', seen.violations.length === 0, seen.violations);
+  check('no error in the console', seen.errors.length === 0, seen.errors);
+  await context.close();
+}
+
+// As axe sees it, and on a phone.
+for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }]]) {
+  const { context, page } = await visitor({ ...options, bypassCSP: true });
+  await enter(page);
+  for (const [view, what] of [...VIEWS.map((each) => [each]), ['node', 'sim-03'], ['decision', '1']]) {
+    await open(page, view, what);
+    if (name !== 'light') await shot(page, `${view}-${name}`);
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+    const serious = found.violations.filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
+    check(`${view}, ${name}: axe finds nothing serious`, serious.length === 0, serious);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    check(`${view}, ${name}: nothing is wider than the screen`, wide <= 0, String(wide));
+  }
+  await context.close();
+}
+
+// How long one piece of work holds up the page while it is scrolled: told, not judged.
+{
+  const { context, page } = await visitor();
+  await enter(page);
+  await page.waitForSelector('.grid .row a');
+  const longest = await page.evaluate(async () => {
+    let most = 0;
+    new PerformanceObserver((list) => { for (const entry of list.getEntries()) most = Math.max(most, entry.duration); }).observe({ type: 'longtask' });
+    const grid = document.querySelector('.grid');
+    for (let i = 0; i < 60; ++i) { grid.scrollTop += 97; await new Promise(requestAnimationFrame); }
+    return most;
+  });
+  console.log(`     longest task while scrolling: ${longest} ms (0: none above 50)`);
+  await context.close();
+}
+await browser.close();
+process.exit(failed ? 1 : 0);

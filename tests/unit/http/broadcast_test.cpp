@@ -1,0 +1,186 @@
+#include "common/http/broadcast.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "common/http/client.hpp"
+#include "common/http/server.hpp"
+#include "tests/unit/http/raw_socket.hpp"
+
+using namespace std::chrono_literals;
+using wattle::Log;
+using wattle::http::Broadcast;
+using wattle::http::BroadcastOptions;
+using wattle::http::Request;
+using wattle::http::Response;
+using wattle::http::Server;
+using wattle::http::ServerOptions;
+using wattle::http::Source;
+using wattle::http::Subscriber;
+using wattle::http::test::RawSocket;
+
+namespace {
+
+constexpr const char* kListen = "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
+
+struct StreamFixture {
+  explicit StreamFixture(BroadcastOptions bounds = {}, ServerOptions options = {})
+      : broadcast(std::make_shared<Broadcast>(bounds)) {
+    std::map<std::string, wattle::http::Handler> routes;
+    routes["GET /stream"] = [this](const Request&) {
+      Response response{200, "text/event-stream", ""};
+      response.stream = broadcast;
+      response.headers = {{"X-Content-Type-Options", "nosniff"}};
+      return response;
+    };
+    routes["GET /"] = [](const Request&) { return Response{200, "text/html", "home", {{"ETag", "\"1\""}}}; };
+    routes["GET /header"] = [](const Request& request) {
+      const auto found = request.headers.find("accept-encoding");
+      return Response{200, "text/plain", found == request.headers.end() ? std::string("none") : found->second};
+    };
+    auto started = Server::start(options, std::move(routes), log);
+    REQUIRE(started);
+    server.emplace(std::move(*started));
+  }
+  RawSocket listener() const {
+    RawSocket socket(server->port());
+    socket.send(kListen);
+    CHECK(socket.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+    return socket;
+  }
+  Log log = Log::silent();
+  std::shared_ptr<Broadcast> broadcast;
+  std::optional<Server> server;
+};
+
+class Counting final : public Subscriber {
+ public:
+  void hear(Text text) override { heard.push_back(std::move(text)); }
+  std::vector<Text> heard;
+};
+
+void wait_until(const std::function<bool()>& truth) {
+  while (!truth()) std::this_thread::sleep_for(1ms);
+}
+
+}  // namespace
+
+TEST_CASE("an event is one text that all listeners share") {
+  Broadcast broadcast;
+  const auto first = std::make_shared<Counting>(), second = std::make_shared<Counting>();
+  CHECK(broadcast.join(first, {"10.0.0.1", false}));
+  CHECK(broadcast.join(second, {"10.0.0.2", false}));
+  broadcast.publish("fleet", R"({"a":1})");
+  REQUIRE(first->heard.size() == 1);
+  CHECK(*first->heard[0] == "event: fleet\ndata: {\"a\":1}\n\n");
+  CHECK(first->heard[0] == second->heard[0]);
+  broadcast.leave(second.get(), false);
+  broadcast.publish("fleet", "{}");
+  CHECK(first->heard.size() == 2);
+  CHECK(second->heard.size() == 1);
+}
+
+TEST_CASE("listeners are bounded in all and by address; loopback has the first bound alone; who left makes room") {
+  Broadcast broadcast({.listeners = 4, .per_source = 2});
+  std::vector<std::shared_ptr<Counting>> all;
+  const auto join = [&](const Source& from) {
+    all.push_back(std::make_shared<Counting>());
+    return broadcast.join(all.back(), from);
+  };
+  CHECK(join({"10.0.0.1", false}));
+  CHECK(join({"10.0.0.1", false}));
+  CHECK_FALSE(join({"10.0.0.1", false}));
+  CHECK(join({"127.0.0.1", true}));
+  CHECK(join({"127.0.0.1", true}));
+  CHECK_FALSE(join({"127.0.0.1", true}));
+  broadcast.leave(all[0].get(), false);
+  CHECK(join({"127.0.0.1", true}));
+  CHECK(broadcast.listeners() == 4);
+  CHECK(broadcast.joined() == 5);
+  CHECK(broadcast.dropped() == 0);
+}
+
+TEST_CASE("a stream begins at once, has no length, brings each event and ends when its reader goes") {
+  const StreamFixture f;
+  std::optional<RawSocket> socket(f.server->port());
+  socket->send(kListen);
+  const std::string head = socket->read_until("\r\n\r\n");
+  CHECK(head.find("Content-Type: text/event-stream\r\n") != std::string::npos);
+  CHECK(head.find("X-Content-Type-Options: nosniff\r\n") != std::string::npos);
+  CHECK(head.find("Content-Length") == std::string::npos);
+  f.broadcast->publish("one", "1");
+  f.broadcast->publish("two", "2");
+  CHECK(socket->read_until("data: 2\n\n") == "event: one\ndata: 1\n\nevent: two\ndata: 2\n\n");
+  socket.reset();
+  wait_until([&] { return f.broadcast->listeners() == 0; });
+  CHECK(f.broadcast->dropped() == 0);
+}
+
+TEST_CASE("a stream says a comment when nothing was said for a while") {
+  const StreamFixture f({.heartbeat = 20ms});
+  const RawSocket socket = f.listener();
+  CHECK(socket.read_until(":\n\n:\n\n") == ":\n\n:\n\n");
+}
+
+TEST_CASE("one more stream than may be is 503 and counted; HEAD is no listener") {
+  ServerOptions options;
+  options.refusals = std::make_shared<wattle::http::RefusalCounts>();
+  const StreamFixture f({.listeners = 1}, options);
+  const RawSocket head(f.server->port());
+  head.send("HEAD /stream HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  CHECK(head.read_to_end().starts_with("HTTP/1.1 200 OK\r\n"));
+  std::optional<RawSocket> first(f.listener());
+  const RawSocket second(f.server->port());
+  second.send(kListen);
+  CHECK(second.read_to_end().starts_with("HTTP/1.1 503 "));
+  CHECK(options.refusals->get(wattle::http::Refused::too_many) == 1);
+  first.reset();
+  wait_until([&] { return f.broadcast->listeners() == 0; });
+  f.listener();
+}
+
+TEST_CASE("who does not read is let go and counted, and the others hear on") {
+  const StreamFixture f({.unread_bytes = 100'000, .send_buffer_bytes = 4096});
+  const RawSocket deaf = f.listener();
+  const RawSocket good = f.listener();
+  const std::string data(50'000, 'x');
+  int said = 0;
+  while (f.broadcast->dropped() == 0) {
+    f.broadcast->publish("big", std::to_string(++said) + data);
+    CHECK(good.read_until("x\n\n").starts_with("event: big\ndata: " + std::to_string(said)));
+    REQUIRE(said < 10'000);
+  }
+  CHECK(f.broadcast->dropped() == 1);
+  CHECK(f.broadcast->listeners() == 1);
+  f.broadcast->publish("last", "1");
+  CHECK(good.read_until("\n\n") == "event: last\ndata: 1\n\n");
+}
+
+TEST_CASE("a listener that sends more ends its stream, and the server ends those that are left") {
+  StreamFixture f;
+  const RawSocket talker = f.listener();
+  const RawSocket quiet = f.listener();
+  talker.send(kListen);
+  wait_until([&] { return f.broadcast->listeners() == 1; });
+  f.server.reset();
+  CHECK(quiet.read_to_end().empty());
+  CHECK(f.broadcast->listeners() == 0);
+}
+
+TEST_CASE("the root is itself and no folder; handlers see headers by their names in lower case and add their own") {
+  const StreamFixture f;
+  wattle::http::Client client("127.0.0.1", f.server->port());
+  CHECK(client.request("GET", "/", "", 10s)->body == "home");
+  CHECK(client.request("GET", "/below", "", 10s)->status == 404);
+  const RawSocket socket(f.server->port());
+  socket.send(
+      "GET /header HTTP/1.1\r\nHost: a\r\nACCEPT-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: "
+      "close\r\n\r\n");
+  const std::string answers = socket.read_to_end();
+  CHECK(answers.find("\r\n\r\ngzip") != std::string::npos);
+  CHECK(answers.find("ETag: \"1\"\r\n") != std::string::npos);
+}

@@ -1,0 +1,96 @@
+// app: which view is shown, the theme, keys, and the token where one is needed.
+import * as api from '/page/api.js';
+import { choiceOfTheme } from '/page/theme.js';
+import { fill, h } from '/page/dom.js';
+import { fleet } from '/page/fleet.js';
+import { node, pod, pods } from '/page/parts.js';
+import { decision, decisions } from '/page/decisions.js';
+import { learning, saving } from '/page/learning.js';
+import { health } from '/page/health.js';
+
+// View -> [in the bar, how it is made]. Each gives {element, end()}.
+const VIEWS = {
+  fleet: ['Fleet', fleet], pods: ['Pods', pods], decisions: ['Decisions', decisions], learning: ['Learning', learning], saving: ['Saving', saving],
+  health: ['Health', health], node: [null, node], pod: [null, pod], decision: [null, decision],
+};
+const ABOVE = { node: 'fleet', pod: 'pods', decision: 'decisions' };
+
+const main = document.getElementById('main');
+const tabs = Object.entries(VIEWS).filter(([, [label]]) => label).map(([name, [label]]) => h('a', { href: `#/${name}`, id: `view-${name}` }, label));
+fill(document.getElementById('views'), tabs);
+let current = null;
+let asking = false;
+
+function show(moved) {
+  const [, name = 'fleet', ...rest] = location.hash.split('/');
+  const view = VIEWS[name] ? name : 'fleet';
+  if (current) current.end();
+  tabs.forEach((tab) => (tab.id === `view-${ABOVE[view] || view}` ? tab.setAttribute('aria-current', 'page') : tab.removeAttribute('aria-current')));
+  let argument = '';
+  try { argument = decodeURIComponent(rest.join('/')); } catch { /* as if there were none */ }
+  current = VIEWS[view][1](argument);
+  fill(main, current.element);
+  const head = main.querySelector('h1');
+  document.title = head ? `${head.textContent} · Wattle` : 'Wattle';
+  if (moved) { main.focus({ preventScroll: true }); window.scrollTo(0, 0); }
+  if (current.begin) current.begin();
+}
+
+function askToken(why) {
+  if (asking) return;
+  asking = true;
+  api.disconnect();
+  if (current) current.end();
+  current = null;
+  const input = h('input', { type: 'password', id: 'token', autocomplete: 'current-password', required: true });
+  const wrong = h('p', { role: 'alert' }, why);
+  const submit = async (event) => {
+    event.preventDefault();
+    try {
+      await api.givePass(input.value.trim());
+      asking = false;
+      signOut();
+      api.connect();
+      show(true);
+    } catch (error) { fill(wrong, error.message); input.select(); }
+  };
+  fill(main, h('form', { class: 'panel token', onsubmit: submit }, h('h1', null, 'This controller asks for a token'),
+    h('p', { class: 'dim' }, 'It is the word in the file that ', h('code', null, 'http.token_file'), ' names. It is exchanged for a cookie that lasts 30 days.'),
+    h('label', { for: 'token' }, 'Token'), input, h('button', { type: 'submit' }, 'Look'), wrong));
+  input.focus();
+}
+
+function signOut() {
+  if (document.getElementById('out')) return;
+  document.querySelector('.tools').append(h('button', { type: 'button', id: 'out', class: 'quiet', onclick: async (event) => { await api.dropPass(); event.target.remove(); askToken(''); } }, 'Sign out'));
+}
+
+const STATES = { live: 'live', lost: 'connection lost', paused: 'paused' };
+api.onState((state) => {
+  const element = document.getElementById('link');
+  if (element.dataset.state === state) return;
+  element.dataset.state = state;
+  fill(element, STATES[state]);
+  // After a restart of the controller, or where another token is asked for now.
+  if (state === 'lost') api.passState().then((pass) => { if (!pass.open) askToken(''); }).catch(() => {});
+});
+api.onTokenNeeded(() => askToken(''));
+choiceOfTheme(document.getElementById('theme'));
+window.addEventListener('hashchange', () => { if (!asking) show(true); });
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  const number = Number(event.key);
+  if (number >= 1 && number <= tabs.length) location.hash = tabs[number - 1].getAttribute('href');
+  if (event.key === '/') {
+    const line = document.querySelector('input.filter');
+    if (line) { event.preventDefault(); line.focus(); }
+  }
+  if (event.key === 'Escape' && ABOVE[location.hash.split('/')[1]]) location.hash = `#/${ABOVE[location.hash.split('/')[1]]}`;
+});
+
+api.passState().then((pass) => {
+  if (!pass.open) return askToken('');
+  if (pass.token_needed) signOut();
+  show(false);
+  api.connect();
+}, (error) => fill(main, h('p', { class: 'error' }, `The controller does not answer: ${error.message}`)));

@@ -1,0 +1,100 @@
+// decisions: what was advised as it happens, and one of them: a sentence, then all nodes side by side.
+import { get, listen } from '/page/api.js';
+import { ABSENT, clock, count, fill, h, link, moment, number, panel, tag, tiles, watts, wide } from '/page/dom.js';
+
+const KEPT = 200;
+const label = (d) => (d.pod_name ? `${d.pod_namespace || 'default'}/${d.pod_name}` : d.pod_uid);
+const marginal = (d) => (d.outcome && d.outcome.terms ? d.outcome.terms.marginal_w : null);
+
+export function decisions() {
+  const note = h('div', { role: 'alert' }), body = h('tbody'), told = h('span', { class: 'dim' });
+  let list = [];
+  const draw = () => {
+    fill(told, list.length ? `the newest ${count(list.length)}` : '');
+    fill(body, list.map((d) => h('tr', null,
+      h('td', { class: 'number' }, link('decision', d.id)), h('td', null, clock(d.wall_ns)), h('td', null, label(d)),
+      h('td', null, d.advice ? link('node', d.advice) : tag('none')),
+      h('td', null, d.placed_on ? link('node', d.placed_on) : ABSENT, d.placed_on && d.advice && d.placed_on !== d.advice ? [' ', tag('elsewhere', 'warn')] : null),
+      h('td', { class: 'number' }, watts(marginal(d))), h('td', { class: 'number' }, d.outcome ? number(d.outcome.reward, 3) : ABSENT),
+      h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.explored ? 'explore' : d.mode)))));
+  };
+  const load = async () => {
+    try { list = (await get('decisions', { limit: KEPT })).decisions; fill(note); draw(); } catch (error) { fill(note, h('p', { class: 'error' }, error.message)); }
+  };
+  const end = listen('decisions', ({ decisions: fresh }) => {
+    const known = new Set(fresh.map((d) => d.id));
+    list = [...fresh, ...list.filter((d) => !known.has(d.id))].slice(0, KEPT);
+    draw();
+  });
+  // Where they went and what came of it is known later.
+  const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
+  return {
+    element: h('div', null, h('h1', null, 'Decisions'), note, panel('As they are made', told, wide(h('table', null,
+      h('thead', null, h('tr', null, [['Id', 1], ['Time'], ['Pod'], ['Advice'], ['Placed on'], ['Adds', 1], ['Reward', 1], ['Nodes', 1], ['Mode']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
+    begin: load, end() { clearInterval(timer); end(); },
+  };
+}
+
+// What a person says of it. `without`: nodes that are thought away.
+export function sentence(d, without = new Set()) {
+  const open = d.candidates.filter((c) => c.masked === null && !without.has(c.node));
+  const masked = d.candidates.filter((c) => c.masked !== null);
+  const best = without.size ? open[0] : open.find((c) => c.node === d.winner) || open[0];
+  const parts = [];
+  if (!best) parts.push(`No node could take ${label(d)}.`);
+  else {
+    const next = open.find((c) => c !== best);
+    const apart = next && best.marginal_w !== null && next.marginal_w !== null ? next.marginal_w - best.marginal_w : null;
+    const than = apart === null ? '' : Math.abs(apart) < 0.05 ? `, as much as on ${next.node}` : `, ${watts(Math.abs(apart))} ${apart > 0 ? 'less' : 'more'} than on ${next.node}`;
+    const watt = best.marginal_w === null ? '' : `: it is expected to add ${watts(best.marginal_w)} there${than}`;
+    parts.push(without.size ? `Then ${best.node} would be best${watt}.` : `${best.node} was best for ${label(d)}${watt}.`);
+    if (apart !== null && apart < -0.05) parts.push('Watts are not all: latency and what was learned weigh too.');
+  }
+  if (without.size) return parts.join(' ');
+  if (d.explored) parts.push(`${d.advice} was advised all the same, to learn.`);
+  if (!d.advice) parts.push('No advice was given.');
+  if (d.placed_on) parts.push(d.placed_on === d.advice ? 'It went there.' : `It went to ${d.placed_on}.`);
+  if (masked.length) {
+    const why = new Map();
+    masked.forEach((c) => why.set(c.masked, [...(why.get(c.masked) || []), c.node]));
+    const first = [...why].slice(0, 3).map(([text, nodes]) => `${nodes.slice(0, 2).join(' and ')}${nodes.length > 2 ? ` and ${nodes.length - 2} more` : ''} (${text})`);
+    parts.push(`Left out: ${first.join('; ')}${why.size > 3 ? '; and others' : ''}.`);
+  }
+  return parts.join(' ');
+}
+
+const TERMS = [['energy', 'energy'], ['latency', 'latency'], ['residual', 'learned'], ['policy_value', 'ranked by'], ['uncertainty', 'uncertainty']];
+
+export function decision(id) {
+  const note = h('div', { role: 'alert' }), told = h('p', { class: 'sentence' }), whatIf = h('p', { class: 'sentence dim', role: 'status' }), side = h('div'), body = h('tbody'), outcome = h('div');
+  const facts = tiles([['when', 'When'], ['mode', 'Mode'], ['policy', 'Policy'], ['took', 'Decided in'], ['reward', 'Reward']]);
+  const load = async () => {
+    let d;
+    try { d = (await get('explain', { pod: id })).decision; } catch (error) { return fill(note, h('p', { class: 'error' }, error.message)); }
+    const without = new Set();
+    const draw = () => {
+      fill(whatIf, without.size ? sentence(d, without) : '');
+      fill(body, d.candidates.slice(0, 300).map((c) => h('tr', { class: c.node === d.winner ? 'chosen' : null },
+        h('td', null, link('node', c.node), c.node === d.advice ? [' ', tag('advised', 'good')] : null, c.node === d.placed_on ? [' ', tag('placed')] : null),
+        [watts(c.marginal_w), number(c.q, 3), number(c.prior, 3), number(c.residual, 3), count(c.score)].map((text) => h('td', { class: 'number' }, c.masked === null ? text : ABSENT)),
+        h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: without.has(c.node), onchange: (event) => { event.target.checked ? without.add(c.node) : without.delete(c.node); draw(); } }), ' without it') : c.masked))));
+    };
+    fill(told, sentence(d));
+    facts.set('when', moment(d.wall_ns));
+    facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
+    facts.set('policy', d.policy, d.reason);
+    facts.set('took', `${number(d.decide_us)} µs`);
+    facts.set('reward', d.outcome ? number(d.outcome.reward, 3) : 'not yet', d.outcome ? `on ${d.outcome.node}` : null);
+    const two = [[d.winner, d.winner_terms], [d.runner_up, d.runner_up_terms]].filter(([name, terms]) => name && terms);
+    fill(side, two.length ? h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Term'), two.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)))),
+      h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'no two nodes to compare'));
+    fill(outcome, d.outcome ? h('table', null, h('tbody', null, Object.entries(d.outcome.terms).map(([key, value]) => h('tr', null, h('td', null, key), h('td', { class: 'number' }, number(value, 3)))))) : h('p', { class: 'dim' }, 'It is known once the pod has run for a while.'));
+    draw();
+  };
+  return {
+    element: h('div', null, h('h1', null, 'Decision ', id), note, panel('In a sentence', null, told, whatIf), facts.element,
+      h('div', { class: 'two' }, panel('The two best, side by side', null, wide(side)), panel('What came of it', null, wide(outcome))),
+      panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Left out because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
+    begin: load, end() {},
+  };
+}

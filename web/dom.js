@@ -1,0 +1,87 @@
+// dom: elements and texts. Every text becomes a text node: nothing that a cluster says is ever read as markup.
+
+// h("a", {href, class, onclick}, children...): a child that is null or false is left out.
+export function h(tag, attributes, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name === 'class') element.className = value;
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  fill(element, ...children);
+  return element;
+}
+
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false && child !== '')
+    .map((child) => (child instanceof Node ? child : document.createTextNode(shown(String(child))))));
+  return element;
+}
+
+// What turns or hides text is shown as what it is.
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u00ad]/g;
+export const shown = (text) => text.replace(HIDDEN, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+export const ABSENT = '–';
+// Made once each: to make one takes longer than to draw a row.
+const FORMATS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
+
+export const number = (value, digits = 0) => (known(value) ? FORMATS[digits].format(value) : ABSENT);
+export const count = (value) => number(value);
+export const percent = (ratio, digits = 0) => (known(ratio) ? `${number(ratio * 100, digits)}%` : ABSENT);
+export function watts(value) {
+  if (!known(value)) return ABSENT;
+  if (Math.abs(value) >= 10_000) return `${number(value / 1000, 1)} kW`;
+  return `${number(value, value !== 0 && Math.abs(value) < 100 ? 1 : 0)} W`;
+}
+export function joules(value) {
+  if (!known(value)) return ABSENT;
+  if (Math.abs(value) >= 3.6e6) return `${number(value / 3.6e6, 2)} kWh`;
+  if (Math.abs(value) >= 1e4) return `${number(value / 1e3, 1)} kJ`;
+  return `${number(value)} J`;
+}
+export function bytes(value) {
+  if (!known(value)) return ABSENT;
+  for (const [unit, size] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20]]) if (value >= size) return `${number(value / size, 1)} ${unit}`;
+  return `${number(value / 1024)} KiB`;
+}
+export function span(seconds) {
+  if (!known(seconds)) return ABSENT;
+  if (seconds < 90) return `${number(seconds)} s`;
+  if (seconds < 5400) return `${number(seconds / 60)} min`;
+  if (seconds < 172_800) return `${number(seconds / 3600, 1)} h`;
+  return `${number(seconds / 86_400, 1)} d`;
+}
+export const clock = (wallNs) => (known(wallNs) ? new Date(wallNs / 1e6).toLocaleTimeString('en-GB') : ABSENT);
+export const moment = (wallNs) => (known(wallNs) ? new Date(wallNs / 1e6).toLocaleString('en-GB') : ABSENT);
+
+export const link = (view, name, text = name) => h('a', { href: `#/${view}/${encodeURIComponent(name)}` }, text);
+export const tag = (text, kind = '') => h('span', { class: `tag ${kind}` }, text);
+
+// Tiles that are made once and told again and again. `parts`: [key, label, colour]
+export function tiles(parts) {
+  const values = {};
+  const list = h('dl', { class: 'tiles' }, parts.map(([key, label, colour]) =>
+    h('div', { class: 'tile' }, h('dt', null, colour && h('i', { class: `dot ${colour}` }), label), (values[key] = h('dd', null, ABSENT)))));
+  return { element: list, set: (key, text, note) => fill(values[key], text, note && h('small', null, note)) };
+}
+
+export function panel(title, tools, ...children) {
+  return h('section', { class: 'panel', 'aria-label': title }, h('div', { class: 'head' }, h('h2', null, title), h('span', { class: 'grow' }), tools), children);
+}
+
+// A choice of few.
+export function choice(label, options, chosen, pick) {
+  const buttons = options.map(([value, text]) => h('button', {
+    type: 'button', 'aria-pressed': String(value === chosen),
+    onclick: () => { buttons.forEach((each, i) => each.setAttribute('aria-pressed', String(options[i][0] === value))); pick(value); },
+  }, text));
+  return h('div', { class: 'group', role: 'group', 'aria-label': label }, buttons);
+}
+
+// A table that may be wider than the screen: it is scrolled, not the page.
+export const wide = (...children) => h('div', { class: 'wide', tabindex: '0', role: 'group', 'aria-label': 'A table that can be scrolled' }, children);
+
+export function say(text) { fill(document.getElementById('said'), text); }

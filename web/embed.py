@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Makes controller/web/assets.hpp's constants of the page's files: each compressed, with the digest of what it holds.
+
+Usage: embed.py OUT.cpp NODE_MODULES     says the bytes of all and exits 1 where they are more than the page may have
+"""
+import gzip
+import hashlib
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+MOST_BYTES = 200_000  # over the wire, all files together
+TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+         ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
+OWN = ["index.html", "style.css", "icon.svg"]
+# Of others, by the digest of the bytes that were looked at.
+VENDOR = {
+    "uplot.js": ("uplot/dist/uPlot.esm.js", "5dd9b3281aa64b461b42d9945f6adb2649d346502b12281a9ae0d46599a80eba"),
+    "uplot.css": ("uplot/dist/uPlot.min.css", "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04"),
+    "licences.txt": ("uplot/LICENSE", "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd"),
+}
+
+
+def files(node_modules):
+    for name in OWN + sorted(path.name for path in HERE.glob("*.js")):
+        yield name, (HERE / name).read_bytes()
+    for name, (source, digest) in VENDOR.items():
+        content = (node_modules / source).read_bytes()
+        found = hashlib.sha256(content).hexdigest()
+        if found != digest:
+            raise SystemExit(f"embed: {node_modules / source} has the SHA-256 {found}, not {digest}; remove the folder and run scripts/web")
+        yield name, content
+
+
+def main():
+    out, node_modules = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    lines = ['#include "controller/web/assets.hpp"', "", "#include <array>", "", "namespace wattle::controller {", "namespace {", ""]
+    rows, total = [], 0
+    for number, (name, content) in enumerate(files(node_modules)):
+        packed = gzip.compress(content, 9, mtime=0)
+        total += len(packed)
+        lines.append(f"constexpr std::array<unsigned char, {len(packed)}> kFile{number}{{")
+        lines += ["    " + ",".join(map(str, packed[i:i + 40])) + "," for i in range(0, len(packed), 40)]
+        lines.append("};")
+        path = "/" if name == "index.html" else f"/page/{name}"
+        etag = hashlib.sha256(content).hexdigest()[:16]
+        kind = TYPES[pathlib.PurePath(name).suffix]
+        rows.append(f'    {{"{path}", "{kind}", "\\"{etag}\\"", {{reinterpret_cast<const char*>(kFile{number}.data()), kFile{number}.size()}}}},')
+    lines += ["", "}  // namespace", "", "std::span<const Asset> assets() {",
+              f"  static const std::array<Asset, {len(rows)}> kAssets{{{{", *rows, "  }};", "  return kAssets;", "}", "",
+              "}  // namespace wattle::controller"]
+    out.write_text("\n".join(lines) + "\n")
+    print(f"page: {len(rows)} files, {total} bytes compressed")
+    if total > MOST_BYTES:
+        raise SystemExit(f"embed: the page has {total} bytes compressed, more than the {MOST_BYTES} that it may have")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+// fleet: watts now and over time, all nodes as a map, and as a list.
+import { get, listen } from '/page/api.js';
+import { chart, past } from '/page/chart.js';
+import { choice, count, fill, h, joules, link, number, panel, percent, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
+import { heat } from '/page/heat.js';
+import { filter, table } from '/page/table.js';
+
+const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated']];
+const EVERY = 5;  // s between two points of the last hour
+
+export const nodeStates = (node) => {
+  const kube = node.kubernetes;
+  return [
+    (!node.connected || node.age_ms === null || node.age_ms > 15_000) && tag('silent', 'bad'),
+    kube && kube.deleted && tag('deleted', 'bad'), kube && kube.ready === false && tag('not ready', 'bad'),
+    kube && kube.schedulable === false && tag('cordoned', 'warn'), node.starts >= node.start_cap && tag('start cap', 'warn')];
+};
+export const estimated = (node) => (node.energy_source === 'estimated' && node.power_w !== null ? [' ', tag('est')] : null);
+const most = (psi) => { const values = ['cpu', 'memory', 'io'].map((kind) => psi[`${kind}_some_ratio`]).filter((v) => v !== null); return values.length ? Math.max(...values) : null; };
+const latency = (node) => { const probe = node.latency.find((each) => each.target === 'default') || node.latency[0]; return probe && probe.p50_ms !== null ? `${number(probe.p50_ms, 1)} ms` : ABSENT; };
+
+const COLUMNS = [
+  { label: 'Node', width: 'minmax(150px, 2fr)', sort: 'name', cell: (n) => link('node', n.name) },
+  { label: 'Power', width: 'minmax(100px, 1fr)', number: true, sort: 'power_w', cell: (n) => [watts(n.power_w), estimated(n)] },
+  { label: 'Use', width: '80px', number: true, sort: 'use_ratio', cell: (n) => percent(n.cpu_cores ? n.cpu_used_cores / n.cpu_cores : null) },
+  { label: 'Cores', width: '110px', number: true, sort: 'cpu_used_cores', cell: (n) => `${number(n.cpu_used_cores, 2)} / ${number(n.cpu_cores)}` },
+  { label: 'Pressure', width: '90px', number: true, sort: 'pressure_ratio', cell: (n) => percent(most(n.psi), 1) },
+  { label: 'Latency', width: '90px', number: true, sort: 'latency_ms', cell: latency },
+  { label: 'Pods', width: '70px', number: true, sort: 'pods', cell: (n) => count(n.pods) },
+  { label: 'Energy', width: '110px', number: true, sort: 'energy_j', cell: (n) => joules(n.energy_j) },
+  { label: 'Source', width: '100px', cell: (n) => n.energy_source },
+  { label: 'State', width: 'minmax(120px, 1fr)', cell: nodeStates },
+];
+
+export function fleet() {
+  const ends = [];
+  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['mode', 'Mode']]);
+  const problem = h('div', { role: 'alert' });
+  const failed = (error) => fill(problem, error && h('p', { class: 'error' }, error.message));
+
+  const curve = chart('Watts over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
+  let times = [], values = [[], []], range = '1h';
+  const load = async () => {
+    try {
+      const { history } = await get('history', { span: range });
+      [times, values] = past(history, LINES.map(([name]) => name));
+      curve.give(times, values);
+    } catch (error) { failed(error); }
+  };
+  const map = heat((name) => { location.hash = `#/node/${encodeURIComponent(name)}`; });
+  let edition = null;
+  const names = async () => {
+    const answer = (await get('heat')).heat;
+    edition = answer.edition;
+    map.names(answer.names);
+    map.give(answer.cells);
+  };
+  let state = 'all';
+  const matched = h('span', { class: 'dim' });
+  const line = filter('Filter by name', () => list.anew());
+  const list = table({
+    label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
+    query: () => ({ filter: line.value, state: state === 'all' ? undefined : state }),
+    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); failed(error); },
+  });
+
+  const onFleet = ({ fleet: now }) => {
+    facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes tell what a meter says`);
+    facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, from their use`);
+    facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} take no pods`);
+    facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
+    facts.set('pods', count(now.pods));
+    facts.set('decisions', count(now.decisions), `${count(now.placements)} placed, ${count(now.outcomes)} with an outcome`);
+    facts.set('mode', now.mode, `${now.policy}, up ${span(now.uptime_s)}`);
+    const at = now.wall_ns / 1e9;
+    if (range !== '1h' || (times.length && at - times[times.length - 1] < EVERY)) return;
+    times.push(at);
+    LINES.forEach(([name], i) => values[i].push(now[name]));
+    if (times.length > 720) { times.shift(); values.forEach((each) => each.shift()); }
+    curve.give(times, values);
+  };
+  const onHeat = ({ heat: now }) => {
+    if (now.edition !== edition) names().catch(failed);
+    else map.give(now.cells);
+  };
+  ends.push(listen('fleet', onFleet), listen('heat', onHeat));
+  const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 4000);
+
+  return {
+    element: h('div', null, h('h1', null, 'Fleet'), problem, facts.element,
+      h('div', { class: 'two' },
+        panel('Watts over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
+        panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
+      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'take no pods'], ['silent', 'silent']], state, (value) => { state = value; list.anew(); }), matched], list.element)),
+    begin() { load(); names().catch(failed); get('fleet').then(onFleet, failed); list.anew(); },
+    end() { clearInterval(timer); ends.forEach((end) => end()); curve.end(); map.end(); },
+  };
+}

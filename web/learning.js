@@ -1,0 +1,77 @@
+// learning: what the network learns, what serves and since when, which gates are closed; and what is saved.
+import { get } from '/page/api.js';
+import { chart } from '/page/chart.js';
+import { ABSENT, count, fill, h, joules, moment, number, panel, percent, span, tag, tiles, wide } from '/page/dom.js';
+
+function every(seconds, update) {
+  const note = h('div', { role: 'alert' });
+  const again = async () => { if (document.hidden) return; try { await update(); fill(note); } catch (error) { fill(note, h('p', { class: 'error' }, error.message)); } };
+  const timer = setInterval(again, seconds * 1000);
+  return { note, begin: again, end: () => clearInterval(timer) };
+}
+
+const gate = (label, value, needed, open, why) => h('tr', null, h('td', null, label),
+  h('td', null, needed > 0 ? [h('progress', { max: needed, value: Math.min(value, needed), 'aria-label': label }), ` ${count(value)} of ${count(needed)}`] : ABSENT), h('td', null, tag(open ? 'open' : 'closed', open ? 'good' : 'warn')), h('td', null, why || ''));
+
+export function learning() {
+  const facts = tiles([['serves', 'Serves'], ['steps', 'Gradient steps'], ['reward', 'Mean reward'], ['loss', 'Loss'], ['replay', 'Outcomes to learn from'], ['epsilon', 'Exploration']]);
+  const curve = chart('Reward and loss', [{ label: 'mean reward', colour: 'cores' }, { label: 'loss', colour: 'measured' }], (v) => number(v, 3));
+  const times = [], values = [[], []];
+  const gates = h('tbody'), models = h('div'), left = h('div');
+  const loop = every(5, async () => {
+    const [status, policy] = await Promise.all([get('status'), get('policy')]);
+    facts.set('serves', status.network_left_out ? 'the plan' : status.policy, status.network_left_out || (status.model_from ? `network ${status.model_from}` : `network of step ${count(status.model_step)}`));
+    facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} a second`);
+    facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
+    facts.set('loss', number(status.loss, 4), 'of the last 100 steps');
+    facts.set('replay', count(status.replay), `of ${count(status.outcomes)} so far`);
+    facts.set('epsilon', percent(status.epsilon, 1), 'of decisions');
+    times.push(Date.now() / 1000); values[0].push(status.mean_reward); values[1].push(status.loss);
+    if (times.length > 720) { times.shift(); values.forEach((each) => each.shift()); }
+    curve.give(times, values);
+    const { guard, promotion } = policy;
+    fill(gates, promotion.to !== null && gate(`To ${promotion.to}`, policy.experiment.decisions, 0, promotion.open, promotion.closed_by),
+      gate('Guard: rewards of control blocks', guard.control_rewards, guard.control_rewards_needed, guard.ready, guard.ready ? `alarm at ${number(guard.limit, 1)}, now ${number(guard.level, 1)}` : 'it cannot judge before that'));
+    fill(left, status.left_out.length ? h('table', null, h('tbody', null, status.left_out.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', null, each.why))))) : h('p', { class: 'dim' }, 'Nothing that could be said of a placement is left out.'));
+    try {
+      const answer = await get('models');
+      fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', ''].map((text) => h('th', { scope: 'col' }, text)))),
+        h('tbody', null, answer.models.slice(0, 20).map((m) => h('tr', null, h('td', null, m.name), h('td', { class: 'number' }, count(m.step)), h('td', null, moment(m.saved_wall_ns)), h('td', null, h('code', null, (m.network_sha256 || '').slice(0, 12))), h('td', null, m.active ? tag('serves', 'good') : null, m.fault ? tag(m.fault, 'bad') : null)))))));
+    } catch (error) { fill(models, h('p', { class: 'dim' }, error.message)); }
+  });
+  return {
+    element: h('div', null, h('h1', null, 'Learning'), loop.note, facts.element, h('div', { class: 'two' }, panel('Reward and loss since this page was opened', null, curve.element),
+      panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'How far', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates)))),
+    panel('Left out, and why', null, left), panel('Networks', null, models)),
+    begin: loop.begin, end() { loop.end(); curve.end(); },
+  };
+}
+
+export function saving() {
+  const told = h('p', { class: 'sentence' });
+  const facts = tiles([['saving', 'Saving, measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now'], ['mode', 'Mode']]);
+  const changes = h('div');
+  const loop = every(5, async () => {
+    const policy = await get('policy');
+    const { saving: s, block } = policy;
+    const core = (value) => (value === null ? ABSENT : joules(value));
+    facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? null : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
+    facts.set('treated', core(s.treated_j_per_core_hour), 'for an hour of a core');
+    facts.set('control', core(s.control_j_per_core_hour), 'for an hour of a core');
+    facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_dropped)} dropped`);
+    facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
+    facts.set('mode', policy.mode, `${count(policy.experiment.decisions)} decisions in this mode`);
+    let text;
+    if (s.saving_ratio !== null) text = `Blocks with advice drew ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} joules for an hour of a core than blocks without, by the interval between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)} less.`;
+    else if (!policy.mode.startsWith('canary')) text = `A saving is measured in mode canary alone, where blocks with and without advice take turns; now the mode is ${policy.mode}.`;
+    else {
+      const share = Number((/:(\d+)/.exec(policy.mode) || [])[1]) / 100;
+      const blocks = Math.max((s.blocks_needed - s.blocks_treated) / share, (s.blocks_needed - s.blocks_control) / (1 - share));
+      text = `No figure yet: ${count(s.blocks_treated)} blocks with and ${count(s.blocks_control)} without advice are measured, ${count(s.blocks_needed)} of each are needed.${block && blocks > 0 ? ` As blocks are drawn, that takes about ${span(blocks * block.length_s)} more.` : ''}`;
+    }
+    fill(told, text);
+    fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),
+      h('tbody', null, policy.changes.slice(0, 30).map((c) => h('tr', null, h('td', null, moment(c.at_s * 1e9)), h('td', null, c.who), h('td', null, c.what), h('td', null, c.why)))))));
+  });
+  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('In a sentence', null, told), facts.element, panel('Who changed what', null, changes)), begin: loop.begin, end: loop.end };
+}

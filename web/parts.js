@@ -1,0 +1,140 @@
+// parts: one node, the pods, one pod.
+import { get, listen } from '/page/api.js';
+import { chart, past } from '/page/chart.js';
+import { ABSENT, bytes, count, fill, h, joules, link, number, panel, percent, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
+import { estimated, nodeStates } from '/page/fleet.js';
+import { filter, table } from '/page/table.js';
+import { findings } from '/page/health.js';
+
+export const podName = (pod) => (pod.name ? `${pod.namespace || 'default'}/${pod.name}` : pod.uid);
+const PRESSURES = [['cpu', 'CPU'], ['memory', 'memory'], ['io', 'I/O']];
+
+// Draws the past that the controller keeps and goes on with what `give` brings.
+function series(query, lines, problem) {
+  const charts = lines.map((line) => chart(line.label, line.curves, line.format));
+  const names = lines.flatMap((line) => line.curves.map((curve) => curve.name));
+  let times = [], values = names.map(() => []);
+  const draw = () => {
+    let from = 0;
+    charts.forEach((each, i) => { each.give(times, values.slice(from, from + lines[i].curves.length)); from += lines[i].curves.length; });
+  };
+  return {
+    element: h('div', { class: 'two' }, charts.map((each, i) => panel(lines[i].label, null, each.element))),
+    async load() {
+      try { [times, values] = past((await get('history', query)).history, names); draw(); } catch (error) { if (error.status !== 404) problem(error); }
+    },
+    give(now) {
+      const at = Date.now() / 1000;
+      times.push(at);
+      names.forEach((name, i) => values[i].push(now[name] ?? null));
+      if (times.length > 2000) { times.shift(); values.forEach((each) => each.shift()); }
+      draw();
+    },
+    end() { charts.forEach((each) => each.end()); },
+  };
+}
+
+const pressureTable = (psi) => wide(h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Waits for'), h('th', { scope: 'col', class: 'number' }, 'some'), h('th', { scope: 'col', class: 'number' }, 'all'))),
+  h('tbody', null, PRESSURES.map(([key, label]) => h('tr', null, h('td', null, label), h('td', { class: 'number' }, percent(psi[`${key}_some_ratio`], 1)), h('td', { class: 'number' }, percent(psi[`${key}_full_ratio`], 1)))))));
+
+function workloads(list) {
+  return wide(h('table', null,
+    h('thead', null, h('tr', null, ['Workload', 'Kind', 'Power', 'Energy', 'Cores', 'Memory', 'Age'].map((label, i) => h('th', { scope: 'col', class: i > 1 ? 'number' : null }, label)))),
+    h('tbody', null, list.slice(0, 200).map((w) => h('tr', null, h('td', null, w.kind === 'pod' ? link('pod', w.uid, podName(w)) : w.uid), h('td', null, w.kind),
+      [watts(w.power_w), joules(w.energy_j), number(w.cpu_cores, 2), bytes(w.memory_bytes), span(w.age_s)].map((text) => h('td', { class: 'number' }, text))))),
+  ), list.length > 200 && h('p', { class: 'dim' }, `${list.length - 200} more, which draw less, are in wattle node.`));
+}
+
+// What is shown again with each push of the stream, one at a time.
+function pushed(update) {
+  let busy = false;
+  const again = async () => { if (busy) return; busy = true; try { await update(); } finally { busy = false; } };
+  return { again, end: listen('fleet', again) };
+}
+
+export function node(name) {
+  const title = h('span');
+  const note = h('div', { role: 'alert' }), failed = (error) => fill(note, error && h('p', { class: 'error' }, error.message));
+  const facts = tiles([['power', 'Power', 'measured'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
+  const curves = series({ node: name }, [
+    { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
+    { label: 'Use and pressure', format: (v) => percent(v), curves: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'measured' }] },
+    { label: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), curves: [{ name: 'latency_ms', label: 'p50 to users', colour: 'estimated' }] }], failed);
+  const pressure = h('div'), works = h('div'), checks = h('div'), labels = h('div');
+  const live = pushed(async () => {
+    try {
+      const { node: n } = await get('node', { name });
+      failed(null);
+      fill(title, nodeStates(n));
+      facts.set('power', [watts(n.power_w), estimated(n)], n.energy_source === 'none' ? 'no source of energy' : `source: ${n.energy_source}`);
+      facts.set('idle', watts(n.idle_w), 'it draws that without work');
+      facts.set('unattributed', watts(n.unattributed_w), 'belongs to no workload');
+      facts.set('use', number(n.cpu_used_cores, 2), `of ${number(n.cpu_cores)}; requested ${number(n.cpu_requested_cores, 1)}`);
+      facts.set('memory', bytes(n.memory_used_bytes), `of ${bytes(n.memory_total_bytes)}`);
+      facts.set('pods', count(n.pods), `${n.in_flight} expected${n.pod_capacity ? `, room for ${count(n.pod_capacity)}` : ''}`);
+      facts.set('energy', joules(n.energy_j), 'since the controller knows it');
+      facts.set('curve', n.curve ? `${watts(n.curve.idle_w)} – ${watts(n.curve.max_w)}` : ABSENT, n.curve && (n.curve.source === 'fitted' ? `fitted to ${count(n.curve.samples)} readings` : 'from its type, not fitted yet'));
+      fill(pressure, pressureTable(n.psi));
+      fill(works, n.workloads.length ? workloads(n.workloads) : h('p', { class: 'empty' }, 'nothing runs here that an agent tells of'));
+      fill(checks, findings(n.findings));
+      fill(labels, Object.entries(n.labels).map(([key, value]) => [tag(`${key}=${value}`), ' ']));
+      const now = n.psi && PRESSURES.map(([key]) => n.psi[`${key}_some_ratio`]).filter((v) => v !== null);
+      const probe = n.latency.find((each) => each.target === 'default');
+      curves.give({ power_w: n.power_w, use_ratio: n.cpu_cores ? n.cpu_used_cores / n.cpu_cores : null, pressure_ratio: now && now.length ? Math.max(...now) : null, latency_ms: probe ? probe.p50_ms : null });
+    } catch (error) { failed(error); }
+  });
+  return {
+    element: h('div', null, h('h1', null, 'Node ', name, ' ', title), note, facts.element, curves.element,
+      h('div', { class: 'two' }, panel('Pressure', null, pressure), panel('Agent', null, checks)), panel('Workloads', null, works), panel('Labels', null, labels)),
+    begin() { curves.load().then(live.again); },
+    end() { live.end(); curves.end(); },
+  };
+}
+
+const POD_COLUMNS = [
+  { label: 'Pod', width: 'minmax(220px, 3fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
+  { label: 'Node', width: 'minmax(130px, 1fr)', cell: (p) => link('node', p.node) },
+  { label: 'Power', width: '100px', number: true, sort: 'power_w', cell: (p) => watts(p.power_w) },
+  { label: 'Energy', width: '110px', number: true, sort: 'energy_j', cell: (p) => joules(p.energy_j) },
+  { label: 'Cores', width: '90px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
+  { label: 'Memory', width: '110px', number: true, sort: 'memory_bytes', cell: (p) => bytes(p.memory_bytes) },
+  { label: 'Age', width: '90px', number: true, sort: 'age_s', cell: (p) => span(p.age_s) },
+];
+
+export function pods() {
+  const note = h('div', { role: 'alert' }), matched = h('span', { class: 'dim' });
+  const line = filter('Filter by pod, namespace, UID or node', () => list.anew());
+  const list = table({ label: 'Pods', what: 'pods', columns: POD_COLUMNS, sort: 'power_w', order: 'desc', href: (p) => `#/pod/${encodeURIComponent(p.uid)}`, query: () => ({ filter: line.value }),
+    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); fill(note, error && h('p', { class: 'error' }, error.message)); } });
+  const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 5000);
+  return { element: h('div', null, h('h1', null, 'Pods'), note, panel('Pods', [line, matched], list.element)), begin() { list.anew(); }, end() { clearInterval(timer); } };
+}
+
+export function pod(uid) {
+  const title = h('span', null, uid);
+  const note = h('div', { role: 'alert' }), failed = (error) => fill(note, error && h('p', { class: 'error' }, error.message));
+  const facts = tiles([['node', 'Node'], ['power', 'Power', 'measured'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it is there']]);
+  const curves = series({ pod: uid }, [
+    { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
+    { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
+  const pressure = h('div');
+  const live = pushed(async () => {
+    try {
+      const found = (await get('pods', { filter: uid, limit: 10 })).pods.find((each) => each.uid === uid);
+      if (!found) return failed(new Error('no agent tells of this pod now: it has ended, or its node is silent'));
+      failed(null);
+      fill(title, podName(found));
+      document.title = `${shown(podName(found))} · Wattle`;
+      facts.set('node', link('node', found.node));
+      facts.set('power', watts(found.power_w), 'its share of its node');
+      facts.set('energy', joules(found.energy_j), 'since it was first seen');
+      facts.set('use', number(found.cpu_cores, 3));
+      facts.set('memory', bytes(found.memory_bytes));
+      facts.set('age', span(found.age_s));
+      facts.set('why', found.decision_id === null ? 'nobody asked' : link('decision', found.decision_id, `decision ${found.decision_id}`));
+      fill(pressure, pressureTable(found.psi));
+      curves.give(found);
+    } catch (error) { failed(error); }
+  });
+  return { element: h('div', null, h('h1', null, 'Pod ', title), note, facts.element, curves.element, panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
+}

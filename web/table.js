@@ -1,0 +1,106 @@
+// table: rows of a list that the controller sorts, filters and cuts: only those that are seen are asked for and drawn.
+import { get } from '/page/api.js';
+import { count, fill, h, say } from '/page/dom.js';
+
+const ROW = 32;
+const PAGE = 50;
+
+// `columns`: [{key, label, width, number, sort, cell(item)}]; `href(item)`: where a row leads.
+export function table({ label, what, columns, sort, order, query = () => ({}), href, told = () => {} }) {
+  const pages = new Map();  // number -> items, as of the edition of what was asked
+  let edition = 0, matched = 0, active = -1, asked = new Map(), frame = 0;
+  let by = sort, direction = order;
+
+  const heads = columns.map((column) => h('div', { class: `cell ${column.number ? 'number' : ''}`, role: 'columnheader' },
+    column.sort ? h('button', { type: 'button', onclick: () => sortBy(column) }, column.label) : column.label));
+  const top = h('div', { class: 'top', role: 'row' }, heads);
+  const body = h('div', { role: 'rowgroup' });
+  const grid = h('div', { class: 'grid', role: 'grid', tabindex: '0', 'aria-label': label, onscroll: () => later(), onkeydown: (event) => key(event) },
+    h('div', { role: 'rowgroup' }, top), body);
+  grid.style.setProperty('--columns', columns.map((c) => c.width).join(' '));
+
+  const markSort = () => columns.forEach((column, i) => {
+    const mine = column.sort === by;
+    if (column.sort) heads[i].setAttribute('aria-sort', mine ? (direction === 'asc' ? 'ascending' : 'descending') : 'none');
+    if (column.sort) fill(heads[i].firstChild, column.label, mine ? (direction === 'asc' ? ' ↑' : ' ↓') : '');
+  });
+  function sortBy(column) {
+    direction = by === column.sort ? (direction === 'asc' ? 'desc' : 'asc') : (column.number ? 'desc' : 'asc');
+    by = column.sort;
+    markSort();
+    anew();
+  }
+  const item = (index) => (pages.get(Math.floor(index / PAGE)) || [])[index % PAGE];
+
+  async function ask(page) {
+    const mine = edition;
+    if (asked.get(page) === mine) return;
+    asked.set(page, mine);
+    try {
+      const answer = await get(what, { ...query(), sort: by, order: direction, offset: page * PAGE, limit: PAGE });
+      if (mine !== edition) return;
+      pages.set(page, answer[what]);
+      if (matched !== answer.matched) { matched = answer.matched; grid.setAttribute('aria-rowcount', String(matched + 1)); }
+      told(answer);
+      draw();
+    } catch (error) {
+      asked.delete(page);
+      told(null, error);
+    }
+  }
+  const range = () => {
+    const first = Math.max(0, Math.floor((grid.scrollTop - ROW) / ROW) - 4);
+    return [first, Math.min(matched - 1, first + Math.ceil(grid.clientHeight / ROW) + 8)];
+  };
+  function draw() {
+    const [first, last] = range();
+    body.style.height = `${matched * ROW}px`;
+    const rows = [];
+    for (let index = first; index <= last; ++index) {
+      const of = item(index);
+      const row = h('div', { class: `row ${index === active ? 'active' : ''}`, role: 'row', id: `${what}-${index}`, 'aria-rowindex': String(index + 2), 'aria-selected': String(index === active), onclick: () => of && open(of) },
+        columns.map((column) => h('div', { class: `cell ${column.number ? 'number' : ''}`, role: 'gridcell' }, of ? column.cell(of) : '…')));
+      row.style.top = `${ROW + index * ROW}px`;
+      rows.push(row);
+    }
+    fill(body, rows.length ? rows : h('div', { role: 'row' }, h('div', { class: 'empty', role: 'gridcell' }, 'nothing to show')));
+    for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last) / PAGE); ++page) if (!pages.has(page)) ask(page);
+  }
+  const later = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; draw(); }); };
+  const open = (of) => { location.hash = href(of); };
+  function key(event) {
+    if (event.target !== grid) return;
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -matched, End: matched };
+    if (event.key === 'Enter' && item(active)) return open(item(active));
+    if (!(event.key in steps) || matched === 0) return;
+    event.preventDefault();
+    active = Math.max(0, Math.min(matched - 1, (active < 0 ? -1 : active) + steps[event.key]));
+    const at = active * ROW;
+    if (at < grid.scrollTop) grid.scrollTop = at;
+    if (at + 2 * ROW > grid.scrollTop + grid.clientHeight) grid.scrollTop = at + 2 * ROW - grid.clientHeight;
+    draw();
+    grid.setAttribute('aria-activedescendant', `${what}-${active}`);
+  }
+  // Something else is asked for.
+  function anew() {
+    ++edition; pages.clear(); asked.clear(); active = -1; grid.scrollTop = 0;
+    grid.removeAttribute('aria-activedescendant');
+    ask(0).then(() => say(`${count(matched)} rows`));
+  }
+  // The same again: what is seen stays until the answer is there.
+  function refresh() {
+    const [first, last] = range();
+    ++edition; asked.clear();
+    const wanted = new Set([Math.floor(first / PAGE), Math.floor(Math.max(first, last) / PAGE)]);
+    for (const page of pages.keys()) if (!wanted.has(page)) pages.delete(page);
+    wanted.forEach(ask);
+  }
+  markSort();
+  return { element: grid, anew, refresh };
+}
+
+// A line to filter by, which waits until the typing pauses.
+export function filter(label, changed) {
+  let timer = 0;
+  return h('input', { type: 'search', class: 'filter', placeholder: label, 'aria-label': label, oninput: () => { clearTimeout(timer); timer = setTimeout(changed, 200); } });
+}
