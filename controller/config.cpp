@@ -122,10 +122,10 @@ void read_store(config::Section store, StoreConfig& out) {
   store.read("max_workloads", out.max_workloads, {.min = 100, .max = 10'000'000});
 }
 
-void read_canary(config::Section canary, BlockPlan& out) {
+void read_canary(config::Section canary, SwitchbackSchedule& out) {
   read_time(canary, "block", out.length, 0.1, 86'400);
-  read_time(canary, "dropped", out.dropped, 0, 86'400);
-  if (out.dropped >= out.length) canary.mistake("dropped", "leaves nothing of a block", "less than canary.block");
+  read_time(canary, "dropped", out.washout, 0, 86'400);
+  if (out.washout >= out.length) canary.mistake("dropped", "leaves nothing of a block", "less than canary.block");
 }
 
 // Tokens cross it: TLS always, unless it stays on this machine and that is said.
@@ -214,11 +214,11 @@ Result<ControllerConfig> read(config::Document document) {
 
 }  // namespace
 
-Standing configured_standing(const ControllerConfig& config) {
-  Standing standing{config.mode, config.policy, config.decide.reward, config.blocks};
-  standing.plan.seed = static_cast<std::uint64_t>(config.seed);
-  standing.plan.share = config.mode.share;
-  return standing;
+RolloutSpec configured_spec(const ControllerConfig& config) {
+  RolloutSpec spec{config.mode, config.policy, config.decide.reward, config.blocks};
+  spec.schedule.seed = static_cast<std::uint64_t>(config.seed);
+  spec.schedule.share = config.mode.share;
+  return spec;
 }
 
 Result<ControllerConfig> load_config(const std::string& path) {

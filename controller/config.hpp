@@ -17,7 +17,7 @@
 #include "common/result.hpp"
 #include "controller/enrol/token_review.hpp"
 #include "controller/kube/watch.hpp"
-#include "controller/modes/standing.hpp"
+#include "controller/rollout/rollout_spec.hpp"
 #include "placement/decide.hpp"
 #include "placement/reward.hpp"
 
@@ -82,7 +82,7 @@ struct ControllerConfig {
   http::Access http_access;
   std::string policy = "dqn";
   placement::DecideOptions decide;  // reward, masks, exploration
-  BlockPlan blocks;                 // their lengths, in mode canary
+  SwitchbackSchedule blocks;        // their lengths, in mode canary
   std::int64_t seed = 1;
   Duration in_flight_expiry = std::chrono::seconds(30);
   Duration repeat_within = std::chrono::seconds(2);
@@ -101,7 +101,7 @@ struct ControllerConfig {
 };
 
 // What the configuration asks for.
-Standing configured_standing(const ControllerConfig& config);
+RolloutSpec configured_spec(const ControllerConfig& config);
 
 Result<ControllerConfig> load_config(const std::string& path);
 Result<ControllerConfig> parse_config(const std::string& text, const std::string& name);

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
-#include "controller/modes/contest_file.hpp"
+#include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/first_network.hpp"
 #include "controller/trainer/make_network.hpp"
@@ -63,13 +63,13 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   context_.serve(std::move(allow), log);
   WATTLE_TRY(mailbox_, Mailbox::open_(kMailbox));
   std::string mode_reason;
-  WATTLE_CHECK(start_governor(clock, log));
+  WATTLE_CHECK(start_rollout(clock, log));
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
   WATTLE_CHECK(start_store(clock, log));
   placement::Knowledge knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                                watch_.get(), *governor_, allow_, *live_, std::move(knowledge), kept_contest(log),
+                                watch_.get(), *rollout_, allow_, *live_, std::move(knowledge), kept_contest(log),
                                 mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
@@ -91,7 +91,7 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
     if (network) {
       WATTLE_TRY(trainer_, Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network),
                                           networks_, clock, log, first.name));
-      tell_first_network(first, trainer_->models().serving_from, trainer_->figures().resumed, *governor_, log);
+      tell_first_network(first, trainer_->models().serving_from, trainer_->figures().resumed, *rollout_, log);
       return {};
     }
     if (network.error().code != Errc::unsupported) return forward_error(network);
@@ -106,38 +106,37 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
 // What was changed while running is in force from the start. A damaged file is moved aside; with it, with one that is gone or
 // empty though others are from before, or that cannot be read, an order to stop may be lost: then nothing acts. A disk that takes
 // nothing makes changes last as long as the process.
-Status Controller::start_governor(const Clock& clock, const Log& log) {
+Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
-  GuardOptions guard;
-  guard.max_abs_q = config_.learn.max_abs_residual;
+  const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
   std::string lost = told_of(traces_of_before(config_.data_dir, config_.store.path));
   if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " holds no change") + ", but " + lost;
   const auto open = [&](const std::string& file) {
-    return Governor::open_(configured_standing(config_), file, guard, clock, log, lost);
+    return RolloutManager::open_(configured_spec(config_), file, monitors, clock, log, lost);
   };
   Status made = make_dirs(config_.data_dir, 0700);
-  auto governor = made ? open(path) : Result<Governor>(forward_error(made));
-  if (!governor && governor.error().code == Errc::malformed) {
+  auto rollout = made ? open(path) : Result<RolloutManager>(forward_error(made));
+  if (!rollout && rollout.error().code == Errc::malformed) {
     const std::string aside = path + ".damaged-" + std::to_string(to_ns(clock.wall()) / 1'000'000'000);
-    lost = governor.error().message();
-    log.error("the control file is damaged: it is moved aside", {{"error", governor.error()}, {"moved_to", aside}});
+    lost = rollout.error().message();
+    log.error("the control file is damaged: it is moved aside", {{"error", rollout.error()}, {"moved_to", aside}});
     for (const char* suffix : {"", "-wal"}) std::rename((path + suffix).c_str(), (aside + suffix).c_str());
-    governor = open(path);
+    rollout = open(path);
   }
-  if (!governor) {
-    const Errc code = governor.error().code;
-    if (code == Errc::conflict || code == Errc::unsupported) return forward_error(governor);
-    log.error("changes of mode, policy and reward end with this process", {{"error", governor.error()}});
+  if (!rollout) {
+    const Errc code = rollout.error().code;
+    if (code == Errc::conflict || code == Errc::unsupported) return forward_error(rollout);
+    log.error("changes of mode, policy and reward end with this process", {{"error", rollout.error()}});
     std::error_code ignored;
-    if (lost.empty() && std::filesystem::exists(path, ignored)) lost = governor.error().message();
-    governor = open("");
-    if (!governor) return forward_error(governor);
+    if (lost.empty() && std::filesystem::exists(path, ignored)) lost = rollout.error().message();
+    rollout = open("");
+    if (!rollout) return forward_error(rollout);
   }
-  governor_.emplace(std::move(*governor));
-  const Standing& standing = governor_->standing();
-  config_.mode = standing.mode;
-  config_.policy = standing.policy;
-  config_.decide.reward = standing.reward;
+  rollout_.emplace(std::move(*rollout));
+  const RolloutSpec& spec = rollout_->spec();
+  config_.mode = spec.mode;
+  config_.policy = spec.policy;
+  config_.decide.reward = spec.reward;
   return {};
 }
 
@@ -191,17 +190,17 @@ placement::Knowledge Controller::start_knowledge(const Log& log) {
   return knowledge;
 }
 
-std::string Controller::kept_contest(const Log& log) const {
+// A file that cannot be read is one that says nothing: the loop refuses it.
+std::optional<std::string> Controller::kept_contest(const Log& log) const {
   constexpr std::size_t kMostBytes = 64 << 10;
   const auto dir = Dir::open_(config_.data_dir);
-  if (!dir) return {};  // told by start_knowledge()
+  if (!dir) return std::nullopt;  // told by start_knowledge()
   const auto file = dir->open_file(std::string(kContestFile));
   auto bytes = file ? file->read_all(kMostBytes) : Result<std::string>(tl::unexpected(file.error()));
-  if (bytes && bytes->empty()) bytes = fail(Errc::malformed, file->path(), "is empty, as a power cut leaves it");
   if (bytes) return *bytes;
-  if (bytes.error().code != Errc::not_found)
-    log.error("contest of network and planner begins anew", {{"error", bytes.error()}});
-  return {};
+  if (bytes.error().code == Errc::not_found) return std::nullopt;
+  log.error("the network gate's file is not read", {{"error", bytes.error()}});
+  return std::string();
 }
 
 Status Controller::start_watch(const Log& log) {
@@ -311,7 +310,7 @@ Controller::~Controller() {
   http_.reset();
   loop_.reset();
   watch_.reset();
-  governor_.reset();
+  rollout_.reset();
   saver_.reset();
   store_.reset();
   trainer_.reset();

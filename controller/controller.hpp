@@ -40,9 +40,9 @@ class Controller {
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
   placement::Knowledge start_knowledge(const Log& log);
-  std::string kept_contest(const Log& log) const;
+  std::optional<std::string> kept_contest(const Log& log) const;
   Status start_watch(const Log& log);
-  Status start_governor(const Clock& clock, const Log& log);
+  Status start_rollout(const Clock& clock, const Log& log);
   Status start_http(const Clock& clock, const Log& log);
   Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);
 
@@ -55,7 +55,7 @@ class Controller {
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileSaver> saver_;
-  std::optional<Governor> governor_;
+  std::optional<RolloutManager> rollout_;
   std::optional<kube::ApiServer> api_;
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<Loop> loop_;

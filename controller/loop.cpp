@@ -2,11 +2,12 @@
 #include "controller/limits.hpp"
 
 #include <array>
+#include <cstdio>
 #include <span>
 #include <utility>
 
 #include "common/wire/codec.hpp"
-#include "controller/modes/contest_file.hpp"
+#include "controller/rollout/monitor_state.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -61,37 +62,36 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
                parts_.trainer != nullptr ? parts_.trainer->last_decision_id() + 1 : 1, std::move(parts_.knowledge)),
       shims_(parts_.config.schedulers),
       join_(state_, decider_, shims_, parts_.clock),
-      models_(parts_.trainer, parts_.governor),
+      models_(parts_.trainer, parts_.rollout),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       live_(parts_.live),
       epoch_(feed_.epoch()),
       started_(parts_.clock.mono()),
       saved_(started_) {
   decider_.plan_with(plans_);
-  decider_.take(parts_.governor.standing());
-  decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.governor.decided(arm, residual); },
-                      [this](const ArmNow& arm, double reward) { parts_.governor.judged(arm, reward); });
-  parts_.governor.on_change([this](const Standing& standing) {
-    const bool judged_anew = !(standing.reward == decider_.standing().reward);
-    decider_.take(standing);
-    if (judged_anew && parts_.trainer != nullptr) parts_.trainer->post(RewardNews{standing.reward});
+  decider_.take(parts_.rollout.spec());
+  decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.rollout.decided(arm, residual); },
+                      [this](const ArmNow& arm, double reward) { parts_.rollout.judged(arm, reward); });
+  parts_.rollout.on_change([this](const RolloutSpec& spec) {
+    const bool judged_anew = !(spec.reward == decider_.spec().reward);
+    decider_.take(spec);
+    if (judged_anew && parts_.trainer != nullptr) parts_.trainer->post(RewardNews{spec.reward});
     feed_.changed();
+    keep_monitors();  // a row of another experiment says nothing
   });
-  decider_.on_notice([this](const std::string& who, const std::string& what, const std::string& why) {
-    parts_.governor.audit(who, what, why);
-    if (who == "guard") save_contest();
+  decider_.on_event([this](const MonitorEvent& event) {
+    parts_.rollout.take(event);
+    keep_monitors();
   });
-  if (!parts_.contest.empty())
-    if (const Status restored = decider_.restore_contest(parts_.contest); !restored)
-      parts_.log.error("contest of network and planner begins anew", {{"error", restored.error()}});
-  parts_.governor.on_gate([this] { return decider_.rivals().harm(); });
-  parts_.governor.on_network([this](bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); });
+  restore_monitors();
+  parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });
+  parts_.rollout.on_network([this](bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); });
 }
 
 Loop::~Loop() {
-  parts_.governor.on_change({});
-  parts_.governor.on_network({});
-  parts_.governor.on_gate({});
+  parts_.rollout.on_change({});
+  parts_.rollout.on_network({});
+  parts_.rollout.on_gate({});
 }
 
 Endpoints Loop::endpoints() const {
@@ -116,7 +116,7 @@ Sources Loop::sources() const {
           nullptr,
           nullptr,
           parts_.store,
-          &parts_.governor,
+          &parts_.rollout,
           parts_.watch,
           &parts_.allow,
           &shims_,
@@ -169,19 +169,33 @@ void Loop::watch_energy() {
     ++now.watched;
     now.power_w += *node.power_w;
   }
-  parts_.governor.watch(now);
+  parts_.rollout.watch(now);
 }
 
 void Loop::save_knowledge() {
   saved_ = parts_.clock.mono();
   if (parts_.saver != nullptr)
     parts_.saver->post(parts_.config.data_dir + "/" + std::string(kKnowledgeFile), decider_.save_knowledge());
-  save_contest();
+  keep_monitors();
 }
 
-void Loop::save_contest() {
-  if (parts_.saver != nullptr)
-    parts_.saver->post(parts_.config.data_dir + "/" + std::string(kContestFile), decider_.save_contest());
+void Loop::keep_monitors() {
+  if (parts_.rollout.keep(decider_.monitors()) && std::exchange(parts_.contest, {}))
+    std::remove((parts_.config.data_dir + "/" + std::string(kContestFile)).c_str());  // its row has what it held
+}
+
+void Loop::restore_monitors() {
+  std::vector<MonitorState> states;
+  for (const std::string_view name : {kDriftRow, kNetworkGateRow, kOffPolicyRow}) {
+    const std::string* text = parts_.rollout.kept(name);
+    if (text == nullptr && name == kNetworkGateRow && parts_.contest) text = &*parts_.contest;
+    if (text != nullptr) states.push_back({std::string(name), *text});
+  }
+  std::vector<Error> unreadable;
+  for (const MonitorState& state : states)
+    if (const Status restored = decider_.restore(state); !restored) unreadable.push_back(restored.error());
+  // Last: what changes then is kept with what the others have seen.
+  for (const Error& error : unreadable) parts_.rollout.unreadable(error);
 }
 
 void Loop::receive_watch() {

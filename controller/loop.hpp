@@ -31,9 +31,9 @@
 #include "controller/kube/join.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/mailbox.hpp"
-#include "controller/modes/governor.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/role_figures.hpp"
+#include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/file_saver.hpp"
@@ -66,11 +66,11 @@ struct LoopParts {
   Store* store = nullptr;      // null: nothing outlives the process
   FileSaver* saver = nullptr;  // null: knowledge ends with the process
   Watch* watch = nullptr;      // null: no API server is followed
-  Governor& governor;
+  RolloutManager& rollout;
   transport::AllowFile& allow;  // whose list is in force
   http::Broadcast& live;        // who looks at the page
   placement::Knowledge knowledge;
-  std::string contest;  // as kept by the process before; empty: nothing
+  std::optional<std::string> contest;  // the network gate as 0.1 kept it, in a file of its own
   std::string mode_reason;
   const Clock& clock;
   const Log& log;
@@ -126,7 +126,9 @@ class Loop final : private TelemetrySink {
   Result<std::string> confirm(const Arguments& arguments);
   void tick();
   void save_knowledge();
-  void save_contest();
+  // What gates and monitors have seen, into the control file and back.
+  void keep_monitors();
+  void restore_monitors();
   void watch_energy();
   void reload_allow_list();
   void cut(const std::vector<transport::Revoked>& revoked);

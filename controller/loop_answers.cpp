@@ -71,7 +71,7 @@ wire::Message Loop::answer_query(const wire::Query& query, const std::string& wh
   reply.request_id = query.request_id;
   auto body = query.what == "confirm"             ? confirm(query.arguments)
               : query.what == "shim"              ? beat(query.arguments, who)
-              : query.what.starts_with("policy-") ? parts_.governor.handle(query.what, query.arguments, who)
+              : query.what.starts_with("policy-") ? parts_.rollout.handle(query.what, query.arguments, who)
                                                   : document(sources(), query.what, query.arguments);
   reply.ok = body.has_value();
   (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();

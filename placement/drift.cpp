@@ -11,6 +11,17 @@ void Drift::begin_anew() {
   seen_ = 0;
 }
 
+bool Drift::restore(const DriftState& state) {
+  const auto within = [&](double level) { return level >= 0 && level <= options_.limit; };
+  if (!std::isfinite(state.mean) || !(state.mean_square >= 0) || !within(state.up) || !within(state.down)) return false;
+  mean_ = state.mean;
+  square_ = state.mean_square;
+  cusum_ = {options_.slack, options_.limit, state.up, state.down};
+  seen_ = state.seen;
+  shifts_ = state.shifts;
+  return true;
+}
+
 bool Drift::add(double error) {
   if (!std::isfinite(error)) return false;
   constexpr double kCut = 3;

@@ -19,6 +19,13 @@ struct DriftOptions {
   std::size_t least = 50;
 };
 
+// What a restart must not forget.
+struct DriftState {
+  double mean = 0, mean_square = 0;  // of the errors, about their mean
+  double up = 0, down = 0;
+  std::uint64_t seen = 0, shifts = 0;
+};
+
 class Drift {
  public:
   explicit Drift(DriftOptions options = {}) : options_(options), cusum_(options.slack, options.limit) {}
@@ -27,12 +34,15 @@ class Drift {
   void begin_anew();
   std::uint64_t shifts() const { return shifts_; }
   double level() const { return cusum_.level(); }
+  DriftState state() const { return {mean_, square_, cusum_.up(), cusum_.down(), seen_, shifts_}; }
+  // False: it is no state that a monitor can be in, and nothing changes.
+  bool restore(const DriftState& state);
 
  private:
   DriftOptions options_;
   stats::TwoSidedCusum cusum_;
   double mean_ = 0, square_ = 0;
-  std::size_t seen_ = 0;
+  std::uint64_t seen_ = 0;
   std::uint64_t shifts_ = 0;
 };
 

@@ -29,7 +29,8 @@ class Cusum {
 // Notices that scores have risen, or fallen.
 class TwoSidedCusum {
  public:
-  TwoSidedCusum(double slack, double limit) : up_(slack, limit), down_(slack, limit) {}
+  TwoSidedCusum(double slack, double limit, double up = 0, double down = 0)
+      : up_(slack, limit, up), down_(slack, limit, down) {}
   bool add(double score) {
     const bool up = up_.add(score), down = down_.add(-score);
     return up || down;
@@ -38,7 +39,9 @@ class TwoSidedCusum {
     up_.begin_anew();
     down_.begin_anew();
   }
-  double level() const { return std::max(up_.level(), down_.level()); }
+  double up() const { return up_.level(); }
+  double down() const { return down_.level(); }
+  double level() const { return std::max(up(), down()); }
 
  private:
   Cusum up_, down_;

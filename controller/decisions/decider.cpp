@@ -63,43 +63,45 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
       engine_({config.decide, config.prove_first, config.network}, std::move(knowledge)),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
-  for (std::size_t i = 0; i < kRivals.size(); ++i) {
-    auto policy = placement::make_policy(kRivals[i]);
+  for (std::size_t i = 0; i < placement::kReferencePolicies.size(); ++i) {
+    auto policy = placement::make_policy(placement::kReferencePolicies[i]);
     assert(policy);
-    rival_policies_[i] = std::move(*policy);
+    reference_policies_[i] = std::move(*policy);
   }
-  take(configured_standing(config));
-  engine_.on_gate([this](const std::string& what, const std::string& why) { notice("guard", what, why); });
+  take(configured_spec(config));
+  engine_.on_gate([this](const std::string&, const std::string& why) {
+    tell({Monitor::network_gate, engine_.contest().left_out() ? Verdict::behind : Verdict::ahead, why});
+  });
 }
 
-void Decider::take(const Standing& standing) {
-  if (!(engine_.options().reward == standing.reward)) {
+void Decider::take(const RolloutSpec& spec) {
+  if (!(engine_.options().reward == spec.reward)) {
     q_error_.clear();
-    drift_.begin_anew();
+    drift_.forget_errors();
   }
-  standing_ = standing;
+  spec_ = spec;
   ++takes_;
-  const auto other = engine_.take(standing.policy, standing.reward);
-  assert(other);     // whoever sets a standing has looked
+  const auto other = engine_.take(spec.policy, spec.reward);
+  assert(other);     // whoever sets a spec has looked
   repeats_.clear();  // an answer of before is no answer now
   to_compare_.reset();
-  drift_until_.reset();  // whatever changed, a rollback above all, is not explored against
-  if (*other) rivals_.begin_anew();
+  drift_.end();  // whatever changed, a rollback above all, is not explored against
+  if (*other) off_policy_.begin_anew();
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
   engine_.plan_with(&maker);
-  for (const auto& rival : rival_policies_) rival->plan_with(&maker);
+  for (const auto& reference : reference_policies_) reference->plan_with(&maker);
 }
 
 wire::Suggestion Decider::ask(wire::Ask ask) {
   const MonoTime now = clock_.mono();
   ++figures_.asks;
   wire::Suggestion answer;
-  answer.policy = standing_.policy;
+  answer.policy = spec_.policy;
   const std::uint64_t request_id = ask.request_id;
   answer.scores.assign(ask.candidates.size(), 0);
-  if (standing_.mode.mode == Mode::off) {
+  if (spec_.mode.mode == Mode::off) {
     answer.reason = "mode is off";
     ++figures_.neutral;
   } else if (ask.candidates.empty()) {
@@ -112,7 +114,7 @@ wire::Suggestion Decider::ask(wire::Ask ask) {
     answer = decide(std::move(ask), now);
   }
   answer.request_id = request_id;
-  answer.mode = to_string(standing_.mode.mode);
+  answer.mode = to_string(spec_.mode.mode);
   return answer;
 }
 
@@ -289,7 +291,7 @@ void Decider::refresh(MonoTime now) {
   const placement::ClusterView& view = state_.view({}, now);
   watch_curves(view);
   const placement::Fleet& fleet = engine_.refresh(view);
-  for (const auto& rival : rival_policies_) rival->prepare(fleet);
+  for (const auto& reference : reference_policies_) reference->prepare(fleet);
   if (to_compare_ && now >= compare_after_) compare(now);
 }
 

@@ -31,11 +31,14 @@
 #include "controller/decisions/q_error.hpp"
 #include "controller/decisions/repeats.hpp"
 #include "controller/decisions/settle.hpp"
-#include "controller/modes/rivals.hpp"
+#include "controller/rollout/drift_monitor.hpp"
+#include "controller/rollout/monitor_event.hpp"
+#include "controller/rollout/monitor_state.hpp"
+#include "controller/rollout/rollout_spec.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/network_slot.hpp"
 #include "placement/decision_engine.hpp"
-#include "placement/drift.hpp"
+#include "placement/off_policy.hpp"
 
 namespace wattle::controller {
 
@@ -86,16 +89,16 @@ class Decider {
 
   const DecisionLog& log() const { return log_; }
   const DeciderFigures& figures() const { return figures_; }
-  const std::string& policy() const { return standing_.policy; }
+  const std::string& policy() const { return spec_.policy; }
   const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
   // Mode, policy and reward from the next decision on; a policy that there is.
-  void take(const Standing& standing);
+  void take(const RolloutSpec& spec);
   std::uint64_t takes() const { return takes_; }
-  const Standing& standing() const { return standing_; }
+  const RolloutSpec& spec() const { return spec_; }
   // Who makes the policies' plans from now on; it outlives this. Without one, asks wait for them.
   void plan_with(placement::PlanMaker& maker);
   // Whether what is advised now may be acted upon.
-  ArmNow arm() const { return arm_at(standing_, clock_.wall()); }
+  ArmNow arm() const { return arm_at(spec_, clock_.wall()); }
   // Told of each decision with the largest residual (false: the answer must be neutral) and of each outcome's reward.
   // They may call take().
   void on_verdict(std::function<bool(const ArmNow&, double)> decided,
@@ -103,24 +106,23 @@ class Decider {
     decided_ = std::move(decided);
     judged_ = std::move(judged);
   }
-  // Told when the network is left out for the planner, when it is let back, and of shifts: who noticed, what follows, why.
-  void on_notice(std::function<void(const std::string&, const std::string&, const std::string&)> told) {
-    notice_ = std::move(told);
-  }
+  // Told of what its monitors find: the network gate and drift.
+  void on_event(std::function<void(const MonitorEvent&)> told) { told_ = std::move(told); }
   const placement::Contest& contest() const { return engine_.contest(); }
   // Whether the network is not heard for the contest's sake, and why; empty: it is.
   bool left_out() const { return engine_.gated(); }
   const std::string& left_out_why() const { return engine_.gated_why(); }
-  // Over a restart: of another policy or reward it is not taken, and the contest begins anew.
-  std::string save_contest() const;
-  Status restore_contest(std::string_view text);
+  // Over a restart: of another policy or reward network gate and comparison are not taken, and begin anew. A name that it does not
+  // keep is not looked at.
+  std::vector<MonitorState> monitors() const;
+  Status restore(const MonitorState& state);
   // Exploration of decisions that are made now: more for a while after a shift, none while the network is left out.
   double epsilon() const;
-  bool drifting() const { return drift_until_ && clock_.mono() < *drift_until_; }
-  std::uint64_t drifts() const { return drifts_; }
+  bool drifting() const { return drift_.active(clock_.mono()); }
+  std::uint64_t drifts() const { return drift_.shifts(); }
   const placement::Knowledge& knowledge() const { return engine_.knowledge(); }
   // What recent decisions say of the ranking in force.
-  const Rivals& rivals() const { return rivals_; }
+  const placement::OffPolicyComparison& off_policy() const { return off_policy_; }
   std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
   const placement::DecideOptions& options() const { return engine_.options(); }
   // Ids of decisions that are new or know more since the last call.
@@ -160,13 +162,13 @@ class Decider {
   void contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving);
   // The pod runs no more.
   void left(const std::string& pod_uid, MonoTime now);
-  void notice(const char* who, const std::string& what, const std::string& why) const;
+  void tell(MonitorEvent event) const;
   void watch_curves(const placement::ClusterView& view);
-  void begin_drift(const std::string& why);
+  void shifted(const std::optional<std::string>& evidence, MonoTime now);
   void judge(std::uint64_t id, const std::string& node, double reward);
   // The network serves the policy that it was made for.
   const models::QNetwork* fitting(const NetworkSlot::Network& network) const {
-    return config_.learn.tabular == (standing_.policy == "tabular-q") ? network.get() : nullptr;
+    return config_.learn.tabular == (spec_.policy == "tabular-q") ? network.get() : nullptr;
   }
 
   const ControllerConfig& config_;
@@ -177,20 +179,17 @@ class Decider {
   std::mt19937_64 random_;
   placement::DecisionEngine engine_;
   MonoTime refreshed_{}, state_expired_{};
-  Rivals rivals_;
-  std::array<std::unique_ptr<placement::Policy>, kRivals.size()> rival_policies_;
+  placement::OffPolicyComparison off_policy_;
+  std::array<std::unique_ptr<placement::Policy>, placement::kReferencePolicies.size()> reference_policies_;
   std::optional<ToCompare> to_compare_;
   MonoTime compare_after_{};
   std::mt19937_64 compare_random_;  // its draws change no decision
   std::string contest_from_;        // the file of the network that is compared
   bool contest_restored_ = false;   // and nothing was compared since
-  std::function<void(const std::string&, const std::string&, const std::string&)> notice_;
-  placement::Drift drift_;
-  std::optional<MonoTime> drift_until_;
-  std::uint64_t drifts_ = 0, curve_shifts_ = 0;
-  double recent_shifts_ = 0;
+  std::function<void(const MonitorEvent&)> told_;
+  DriftMonitor drift_;
   QError q_error_;
-  Standing standing_;
+  RolloutSpec spec_;
   std::function<bool(const ArmNow&, double)> decided_;
   std::function<void(const ArmNow&, double)> judged_;
   DecisionLog log_;

@@ -1,4 +1,4 @@
-// What the decider makes of decisions afterwards: would a rival have chosen better, how far was the reward from Q.
+// What the decider makes of decisions afterwards: would a reference have chosen better, how far was the reward from Q.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -6,22 +6,17 @@
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
-#include "controller/modes/contest_file.hpp"
 
 namespace wattle::controller {
 
 namespace {
-constexpr Duration kDriftLasts = std::chrono::minutes(10);
-constexpr double kDriftExplores = 3, kMostEpsilon = 0.2;
-constexpr double kShiftMemory_s = 600,
-                 kShiftedNodes = 0.05;     // a shift of the cluster: so many nodes' curves within that time
 constexpr std::int64_t kPartOfTime = 500;  // asks wait while it compares: one part in so many
 
-// What a contest is about.
-std::string contest_of(const Standing& standing) { return standing.policy + " " + reward_json(standing.reward).dump(); }
+// What the network gate and the comparison are about.
+std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + reward_json(spec.reward).dump(); }
 }  // namespace
 
-// One decision a second at most, off the way of answers: what the ranking in force and its rivals would choose now.
+// One decision a second at most, off the way of answers: what the ranking in force and its references would choose now.
 void Decider::compare(MonoTime now) {
   const ToCompare what = std::move(*to_compare_);
   to_compare_.reset();
@@ -29,23 +24,23 @@ void Decider::compare(MonoTime now) {
   placement::DecideOptions greedy = engine_.options();
   greedy.epsilon = 0;
   const placement::ClusterView& view = state_.view(what.spec, now);
-  const auto choice = [&](const placement::Mind& mind) -> std::optional<RankedChoice> {
+  const auto choice = [&](const placement::Mind& mind) -> std::optional<placement::RankedChoice> {
     const placement::Advice advice =
         placement::decide(view, what.spec, what.candidates, mind, greedy, figures_.decisions, compare_random_);
     if (!advice.top) return std::nullopt;
-    return RankedChoice{advice.record.advice, advice.predictions[advice.row_of[*advice.top]].value()};
+    return placement::RankedChoice{advice.record.advice, advice.predictions[advice.row_of[*advice.top]].value()};
   };
-  RivalSample sample;
+  placement::ComparedDecision sample;
   sample.decision_id = what.id;
   auto own = choice(engine_.mind(fitting(serving.network)));
   if (!own) return;
   sample.own = std::move(*own);
-  for (std::size_t i = 0; i < kRivals.size(); ++i) {
-    auto rival = choice({*rival_policies_[i], nullptr, &engine_.knowledge(), &engine_.index()});
-    if (!rival) return;
-    sample.rivals[i] = std::move(*rival);
+  for (std::size_t i = 0; i < placement::kReferencePolicies.size(); ++i) {
+    auto reference = choice({*reference_policies_[i], nullptr, &engine_.knowledge(), &engine_.index()});
+    if (!reference) return;
+    sample.references[i] = std::move(*reference);
   }
-  rivals_.add(std::move(sample));
+  off_policy_.add(std::move(sample));
   contend(what, view, serving);
   const MonoTime done = clock_.mono();
   compare_after_ = done + kPartOfTime * (done - now);
@@ -70,59 +65,59 @@ void Decider::left(const std::string& pod_uid, MonoTime now) {
                node != nullptr ? std::optional(node->row) : std::nullopt, now);
 }
 
-std::string Decider::save_contest() const {
-  return contest_text({contest_of(standing_), contest_from_, engine_.gated_why(), engine_.contest().state()});
+std::vector<MonitorState> Decider::monitors() const {
+  const std::string of = ranking_of(spec_);
+  const auto& compared = off_policy_.samples();
+  return {{std::string(kDriftRow), drift_text(drift_.state(clock_.mono()))},
+          {std::string(kNetworkGateRow),
+           network_gate_text({of, contest_from_, engine_.gated_why(), engine_.contest().state()})},
+          {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})}};
 }
 
-Status Decider::restore_contest(std::string_view text) {
-  WATTLE_TRY(const ContestKept kept, parse_contest(text));
-  if (kept.of != contest_of(standing_) || !engine_.restore_gate(kept.state, kept.why)) return {};
-  contest_from_ = kept.network;
-  contest_restored_ = true;
-  repeats_.clear();
+Status Decider::restore(const MonitorState& state) {
+  if (state.name == kDriftRow) {
+    WATTLE_TRY(const auto kept, parse_drift(state.text));
+    drift_.restore(kept, clock_.mono());
+  } else if (state.name == kOffPolicyRow) {
+    WATTLE_TRY(auto kept, parse_off_policy(state.text));
+    if (kept.of == ranking_of(spec_)) off_policy_.restore(std::move(kept.compared));
+  } else if (state.name == kNetworkGateRow) {
+    WATTLE_TRY(const auto kept, parse_network_gate(state.text));
+    if (kept.of != ranking_of(spec_) || !engine_.restore_gate(kept.state, kept.why)) return {};
+    contest_from_ = kept.network;
+    contest_restored_ = true;
+    repeats_.clear();
+  }
   return {};
 }
 
-void Decider::notice(const char* who, const std::string& what, const std::string& why) const {
-  if (notice_) notice_(who, what, why);
+void Decider::tell(MonitorEvent event) const {
+  if (told_) told_(event);
 }
 
-double Decider::epsilon() const {
-  if (left_out()) return 0;
-  const double usual = engine_.options().epsilon;
-  return drifting() ? std::max(usual, std::min(kMostEpsilon, kDriftExplores * usual)) : usual;
-}
+double Decider::epsilon() const { return left_out() ? 0 : drift_.epsilon(engine_.options().epsilon, clock_.mono()); }
 
-// Curves fit themselves anew (placement/power_curve); when many do at once, what was learned on them is off too.
 void Decider::watch_curves(const placement::ClusterView& view) {
-  std::uint64_t shifts = 0;
-  for (const placement::NodeView& node : view.nodes) shifts += node.curve.shifts();
-  const double passed_s = seconds(kRefreshEvery);
-  recent_shifts_ *= std::exp(-passed_s / kShiftMemory_s);
-  if (shifts > curve_shifts_) recent_shifts_ += static_cast<double>(shifts - curve_shifts_);
-  curve_shifts_ = shifts;
-  if (recent_shifts_ < std::max(1.0, kShiftedNodes * static_cast<double>(view.nodes.size()))) return;
-  recent_shifts_ = 0;
-  begin_drift("the power curves of several nodes have changed");
+  std::uint64_t begun_anew = 0;
+  for (const placement::NodeView& node : view.nodes) begun_anew += node.curve.shifts();
+  const MonoTime now = clock_.mono();
+  shifted(drift_.curves(begun_anew, view.nodes.size(), seconds(kRefreshEvery), now), now);
 }
 
-void Decider::begin_drift(const std::string& why) {
-  if (drifting()) return;
-  ++drifts_;
-  const MonoTime now = clock_.mono();
-  drift_until_ = now + kDriftLasts;
-  learn_(DriftNews{now, *drift_until_});
-  notice("drift", "for ten minutes more is explored and newer experience counts more", why);
+void Decider::shifted(const std::optional<std::string>& evidence, MonoTime now) {
+  if (!evidence) return;
+  learn_(DriftNews{now, now + DriftMonitor::kLasts});
+  tell({Monitor::drift, Verdict::shifted, *evidence});
 }
 
 void Decider::judge(std::uint64_t id, const std::string& node, double reward) {
-  rivals_.judged(id, node, reward);
+  off_policy_.judged(id, node, reward);
   const LoggedDecision* entry = log_.find(id);
   if (entry == nullptr) return;
   for (const wire::Candidate& candidate : entry->decision.candidates)
     if (candidate.node == node && candidate.masked.empty()) {
       q_error_.add(node, reward - candidate.q);
-      if (drift_.add(reward - candidate.q)) begin_drift("rewards are off from Q as they were not before");
+      shifted(drift_.error(reward - candidate.q, clock_.mono()), clock_.mono());
       return;
     }
 }

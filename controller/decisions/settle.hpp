@@ -16,7 +16,7 @@
 
 #include "common/clock.hpp"
 #include "common/sample.hpp"
-#include "controller/modes/standing.hpp"
+#include "controller/rollout/rollout_spec.hpp"
 #include "placement/decide.hpp"
 
 namespace wattle::controller {

@@ -63,7 +63,7 @@ void Decider::elsewhere(const std::string& pod_uid) {
 
 std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, MonoTime now) {
   // Where a DaemonSet's pod goes is nobody's choice.
-  if (standing_.mode.mode == Mode::off || pod.daemonset) return 0;
+  if (spec_.mode.mode == Mode::off || pod.daemonset) return 0;
   pod = engine_.expected(std::move(pod));
   const NetworkSlot::Serving serving = networks_.serving();
   const models::QNetwork* network = fitting(serving.network);

@@ -6,13 +6,15 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 1> kControlSteps{
+constexpr std::array<const char*, 2> kControlSteps{
     "CREATE TABLE change(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
     " why TEXT NOT NULL, standing TEXT NOT NULL, experiment INTEGER NOT NULL, configured TEXT NOT NULL);"
     "CREATE TABLE block(id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, number INTEGER NOT NULL,"
     " treated INTEGER NOT NULL, seen_us INTEGER NOT NULL, energy_uj INTEGER NOT NULL, core_us INTEGER NOT NULL,"
     " node_us INTEGER NOT NULL, watched_us INTEGER NOT NULL, decisions INTEGER NOT NULL);"
-    "CREATE INDEX block_of ON block(experiment)"};
+    "CREATE INDEX block_of ON block(experiment)",
+    "CREATE TABLE monitor(name TEXT PRIMARY KEY, experiment INTEGER NOT NULL, at_s INTEGER NOT NULL,"
+    " state TEXT NOT NULL)"};
 constexpr double kMicro = 1e6;
 constexpr double kHour_s = 3600;
 
@@ -78,6 +80,33 @@ Status ControlFile::add(std::int64_t experiment, const BlockResult& block) {
   WATTLE_CHECK(transaction.commit());
   empty_log(*database_);
   return {};
+}
+
+Status ControlFile::keep(std::int64_t experiment, std::int64_t at_s, std::span<const MonitorState> states) {
+  WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+  WATTLE_CHECK(database_->run("DELETE FROM monitor"));
+  WATTLE_TRY(auto insert, database_->prepare("INSERT INTO monitor VALUES(?,?,?,?)"));
+  for (const MonitorState& state : states) {
+    insert.bind_text(1, state.name);
+    insert.bind(2, experiment);
+    insert.bind(3, at_s);
+    insert.bind_text(4, state.text);
+    WATTLE_CHECK(insert.run());
+  }
+  WATTLE_CHECK(transaction.commit());
+  empty_log(*database_);
+  return {};
+}
+
+Result<std::vector<MonitorState>> ControlFile::monitors(std::int64_t experiment) {
+  WATTLE_TRY(auto statement, database_->prepare("SELECT name, state FROM monitor WHERE experiment = ? ORDER BY name"));
+  statement.bind(1, experiment);
+  std::vector<MonitorState> states;
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return states;
+    states.push_back({std::string(statement.blob(0)), std::string(statement.blob(1))});
+  }
 }
 
 Result<std::vector<Change>> ControlFile::select(const std::string& where, std::int64_t limit) {

@@ -1,7 +1,7 @@
-// control_file: who changed what the controller does, when and why; and the blocks that were measured since.
+// control_file: who changed what the controller does, when and why; the blocks that were measured since; what monitors keep.
 // Promise  what add() returned from outlives a power cut; the last change holds what is in force after a restart
 // Format   docs/reference/files.md, "The control file"; `kControlSteps` leads from each schema version to the next
-// Bounds   kMaxChanges changes and kMaxBlocks blocks, the oldest go
+// Bounds   kMaxChanges changes and kMaxBlocks blocks, the oldest go; one row a monitor
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
 #pragma once
@@ -15,7 +15,8 @@
 
 #include "common/result.hpp"
 #include "common/sqlite/database.hpp"
-#include "controller/modes/saving.hpp"
+#include "controller/rollout/effect.hpp"
+#include "controller/rollout/monitor_state.hpp"
 
 namespace wattle::controller {
 
@@ -40,6 +41,9 @@ class ControlFile {
   // Gives it its id. An experiment of 0 becomes that id.
   Status add(Change& change);
   Status add(std::int64_t experiment, const BlockResult& block);
+  // All rows of monitors, of that experiment; those of before go.
+  Status keep(std::int64_t experiment, std::int64_t at_s, std::span<const MonitorState> states);
+  Result<std::vector<MonitorState>> monitors(std::int64_t experiment);
   Result<std::vector<Change>> changes(std::int64_t newest);  // newest first
   // The newest with a standing, and the newest before `id` with one.
   Result<std::optional<Change>> last();

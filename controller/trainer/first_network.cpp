@@ -41,12 +41,12 @@ FirstNetwork find_first_network(const LearnConfig& learn, const placement::Rewar
   return first;
 }
 
-void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed, Governor& governor,
-                        const Log& log) {
+void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed,
+                        RolloutManager& rollout, const Log& log) {
   if (resumed) return;
   if (first.fault) {
     log.error("network to begin with not loaded, an untrained one begins", {{"error", *first.fault}});
-    governor.audit("start", "not done: network to begin with loaded: " + first.fault->message(), {});
+    rollout.audit("start", "not done: network to begin with loaded: " + first.fault->message(), {});
     return;
   }
   if (!first.network) {
@@ -56,9 +56,9 @@ void tell_first_network(const FirstNetwork& first, const std::string& serving_fr
   if (serving_from != first.name) return;  // it was refused, which the trainer has told
   log.info("a pretrained network begins",
            {{"file", first.network->file}, {"network_sha256", first.network->network_sha256}});
-  governor.audit("start",
-                 "pretrained network begins: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
-                 first.network->file);
+  rollout.audit("start",
+                "pretrained network begins: " + first.name + ", " + first.network->network_sha256.substr(0, 12),
+                first.network->file);
 }
 
 }  // namespace wattle::controller

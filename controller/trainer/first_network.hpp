@@ -10,7 +10,7 @@
 
 #include "common/log.hpp"
 #include "controller/config.hpp"
-#include "controller/modes/governor.hpp"
+#include "controller/rollout/rollout_manager.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "placement/reward.hpp"
 
@@ -30,7 +30,7 @@ FirstNetwork find_first_network(const LearnConfig& learn, const placement::Rewar
                                 const std::string& models_dir);
 
 // Log and audit, once it is known what serves; `serving_from` as ModelVersion has it. A network of one's own: nothing is said.
-void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed, Governor& governor,
-                        const Log& log);
+void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed,
+                        RolloutManager& rollout, const Log& log);
 
 }  // namespace wattle::controller

@@ -72,7 +72,7 @@ void ModelDesk::take(const wire::Query& query, const std::string& who, std::stri
 
 void ModelDesk::follow(What what) {
   if (trainer_ == nullptr) return;
-  waiting_.push_back({{}, "governor", {}, 0, {what, {}}, trainer_->order({what, {}}), false});
+  waiting_.push_back({{}, "rollout", {}, 0, {what, {}}, trainer_->order({what, {}}), false});
 }
 
 std::vector<ModelDesk::Done> ModelDesk::done() {
@@ -116,7 +116,7 @@ void ModelDesk::audit(const Waiting& waiting, const Result<std::string>& answer)
   if (waiting.order.what == What::bring_back && !answer && answer.error().code == Errc::not_found) return;
   std::string what(said(waiting.order.what));
   what = answer ? what + ": " + *answer : "not done: " + what + ": " + answer.error().message();
-  governor_.audit(waiting.who, what, waiting.why);
+  rollout_.audit(waiting.who, what, waiting.why);
 }
 
 }  // namespace wattle::controller

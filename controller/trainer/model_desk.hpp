@@ -1,5 +1,5 @@
 // model_desk: operators' orders about networks, from the loop to the trainer's thread and back, none of them waited for.
-// Queries  model-save, model-load, model-eval (docs/reference/api.md); audited through the governor when they are done, eval not
+// Queries  model-save, model-load, model-eval (docs/reference/api.md); audited through the rollout when they are done, eval not
 // Errors   in the reply: malformed (no name, an argument that is not known), unavailable (learning is off), and the trainer's
 // Threads  single owner
 #pragma once
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/wire/messages.hpp"
-#include "controller/modes/governor.hpp"
+#include "controller/rollout/rollout_manager.hpp"
 #include "controller/trainer/trainer.hpp"
 
 namespace wattle::controller {
@@ -18,7 +18,7 @@ namespace wattle::controller {
 class ModelDesk {
  public:
   // `trainer` null: learning is off.
-  ModelDesk(Trainer* trainer, Governor& governor) : trainer_(trainer), governor_(governor) {}
+  ModelDesk(Trainer* trainer, RolloutManager& rollout) : trainer_(trainer), rollout_(rollout) {}
   // `route` is where the reply goes; it is among done() at some later time.
   void take(const wire::Query& query, const std::string& who, std::string route);
   struct Done {
@@ -43,7 +43,7 @@ class ModelDesk {
   void audit(const Waiting& waiting, const Result<std::string>& answer);
 
   Trainer* trainer_;
-  Governor& governor_;
+  RolloutManager& rollout_;
   std::vector<Waiting> waiting_;
   std::vector<Done> refused_;
 };

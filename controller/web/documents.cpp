@@ -23,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr Duration kRateWindow = std::chrono::seconds(10);
+constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::optional<double> mean(const std::deque<double>& values) {
   if (values.empty()) return std::nullopt;
@@ -47,14 +47,14 @@ Result<std::string> status(const Sources& from) {
   }
   const double uptime_s = seconds(now - from.started);
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
-                                    [&](MonoTime at) { return now - at < kRateWindow; });
+                                    [&](MonoTime at) { return now - at < kAskRateWindow; });
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
   const NetworkSlot::Serving serving = from.networks.serving();
   return dump({{"version", kVersion},
                {"epoch", from.epoch},
                {"uptime_s", uptime_s},
-               {"mode", from.decider.standing().mode.text()},
+               {"mode", from.decider.spec().mode.text()},
                {"policy", from.decider.policy()},
                {"reward", placement::to_string(from.decider.options().reward.preset)},
                {"mode_reason", from.mode_reason},
@@ -66,7 +66,7 @@ Result<std::string> status(const Sources& from) {
                {"placements", decided.placements},
                {"outcomes", decided.outcomes},
                {"neutral", decided.neutral},
-               {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kRateWindow))},
+               {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
                {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
                {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
                {"model_step", serving.network ? serving.network->step() : 0},
@@ -218,7 +218,7 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "latency") return latency(from, arguments);
   if (what == "models" && from.trainer != nullptr) return models_text(from.trainer->models());
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
-  if (what == "policy" && from.governor != nullptr) return dump(from.governor->document());
+  if (what == "policy" && from.rollout != nullptr) return dump(from.rollout->document());
   return fail(Errc::not_found, what, "there is no such document",
               "one of status, fleet, heat, history, nodes, node, pods, decisions, explain, doctor, gaps, latency, "
               "models, policy");

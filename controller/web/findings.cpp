@@ -88,8 +88,8 @@ json controller_findings(const Sources& from) {
              : store.problem,
         well ? "" : "nothing is acknowledged until it can be kept: see the disk");
   }
-  if (from.governor != nullptr && !from.governor->lost().empty())
-    add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.governor->lost(),
+  if (from.rollout != nullptr && !from.rollout->lost().empty())
+    add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.rollout->lost(),
         "if it may act again: wattle policy set --mode MODE --force --why TEXT");
   const std::vector<std::string> conflicts = from.telemetry.conflicts();
   if (!conflicts.empty())

@@ -62,7 +62,7 @@ std::string fleet_text(const Sources& from) {
   return dumped({{"fleet",
                   {{"wall_ns", to_ns(from.clock.wall())},
                    {"uptime_s", seconds(from.clock.mono() - from.started)},
-                   {"mode", from.decider.standing().mode.text()},
+                   {"mode", from.decider.spec().mode.text()},
                    {"policy", from.decider.policy()},
                    {"nodes", sums.nodes},
                    {"nodes_silent", sums.silent},

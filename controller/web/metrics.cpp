@@ -290,17 +290,18 @@ void add_contest(Families& families, const Sources& from) {
 void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_acting", "1: scores are given; 0: answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
-  if (from.governor == nullptr) return;
-  const Saving saving = from.governor->saving();
+  if (from.rollout == nullptr) return;
+  const EffectEstimate saving = from.rollout->effect();
   families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
-                   from.governor->figures().changes);
+                   from.rollout->figures().changes);
   families.counter("wattle_controller_rollbacks_total", "Changes that the guard took back.",
-                   from.governor->figures().rollbacks);
+                   from.rollout->figures().rollbacks);
   families.gauge("wattle_controller_guard_level", "Sum that alarms at wattle_controller_guard_limit.",
-                 from.governor->guard().level());
-  families.gauge("wattle_controller_guard_limit", "Where the guard alarms.", from.governor->guard().options().limit);
+                 from.rollout->regression().level());
+  families.gauge("wattle_controller_guard_limit", "Where the guard alarms.",
+                 from.rollout->regression().options().limit);
   families.gauge("wattle_controller_guard_ready", "1: enough control placements are known to judge by.",
-                 from.governor->guard().ready() ? 1.0 : 0.0);
+                 from.rollout->regression().ready() ? 1.0 : 0.0);
   families.gauge("wattle_controller_blocks_treated", "Blocks of the canary that count, treated.",
                  static_cast<double>(saving.treated));
   families.gauge("wattle_controller_blocks_control", "Blocks of the canary that count, control.",
@@ -369,7 +370,7 @@ std::string metrics_text(const Sources& from) {
   Families families;
   MetricFamily& info = families.family("wattle_controller_info", "Mode and policy.", MetricType::Gauge);
   Families::add(info,
-                {{"mode", from.decider.standing().mode.text()},
+                {{"mode", from.decider.spec().mode.text()},
                  {"policy", from.decider.policy()},
                  {"reward", std::string(placement::to_string(from.decider.options().reward.preset))}},
                 1);

@@ -105,14 +105,14 @@ json left_out_json(const Sources& from) {
   };
   const Decider& decider = from.decider;
   if (!acts(decider.arm().arm))
-    add("scores", "all answers are 0: " + (decider.standing().mode.mode == Mode::canary
-                                               ? "a control block of the canary"
-                                               : "mode " + decider.standing().mode.text()));
+    add("scores",
+        "all answers are 0: " + (decider.spec().mode.mode == Mode::canary ? "a control block of the canary"
+                                                                          : "mode " + decider.spec().mode.text()));
   if (decider.left_out()) add("network", decider.left_out_why());
   if (decider.policy_info().learns && from.networks.get() == nullptr)
     add("network", from.mode_reason.empty() ? "none serves yet" : from.mode_reason);
-  if (from.governor != nullptr) {
-    const json promotion = from.governor->document().at("promotion");
+  if (from.rollout != nullptr) {
+    const json promotion = from.rollout->document().at("promotion");
     if (promotion.at("to").is_string() && promotion.at("closed_by").is_string())
       add("promotion",
           "to " + promotion.at("to").get<std::string>() + ": " + promotion.at("closed_by").get<std::string>());

@@ -16,8 +16,8 @@
 #include "controller/enrol/enrolment.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/watch.hpp"
-#include "controller/modes/governor.hpp"
 #include "controller/role_figures.hpp"
+#include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
@@ -45,7 +45,7 @@ struct Sources {
   const EnrolCounts* enrol = nullptr;  // null: nobody enrols
   const http::RefusalCounts* enrol_refusals = nullptr;
   const Store* store = nullptr;                 // null: nothing outlives the process
-  const Governor* governor = nullptr;           // null: only in tests
+  const RolloutManager* rollout = nullptr;      // null: only in tests
   const Watch* watch = nullptr;                 // null: no API server is followed
   const transport::AllowFile* allow = nullptr;  // null: only in tests
   const Shims* shims = nullptr;                 // null: only in tests

@@ -3,9 +3,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "common/sqlite/database.hpp"
+#include "controller/store/control_file.hpp"
 #include "tests/integration/controller/world.hpp"
+#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -94,7 +100,7 @@ TEST_CASE("a canary gives scores in its treated blocks and none in the others, a
   World world(2);
   world.config.mode = {Mode::canary, 0.5};
   world.config.blocks.length = 1s;
-  world.config.blocks.dropped = 0s;
+  world.config.blocks.washout = 0s;
   world.config.repeat_within = 0s;
   world.config.decide.mask.stale_after_s = 600;
   world.start();
@@ -169,4 +175,119 @@ TEST_CASE("a control file that is emptied, gone, damaged or no file does not und
   for (const auto& entry : std::filesystem::directory_iterator(world.config.data_dir))
     aside -= entry.path().filename().string().starts_with("control.db.damaged-") ? 1 : 0;
   CHECK(aside <= 0);
+}
+
+namespace {
+
+json policy_of(World& world) {
+  auto client = world.ask_client(world.reader);
+  return answer(client, "policy");
+}
+
+// Why the guard did what it did last; empty: nothing.
+std::string guard_said(const json& policy) {
+  for (const json& change : policy["changes"])
+    if (change["who"] == "guard") return change["why"];
+  return {};
+}
+
+void edit_control_file(World& world, const std::string& sql) {
+  world.controller.reset();
+  auto database = sqlite::Database::open_(world.config.data_dir + "/control.db", {}, control_steps());
+  REQUIRE(database);
+  REQUIRE((*database)->run(sql));
+}
+
+}  // namespace
+
+TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is named and lets nothing act") {
+  World world(2);
+  world.config.mode = Mode::shadow;
+  world.config.repeat_within = 0s;
+  world.config.decide.mask.stale_after_s = 600;
+  world.start();
+  Agents agents = connect_agents(world, 2);
+  auto shim = world.ask_client(world.shim);
+  int pods = 0;
+  // Outcomes of shadow mode are control rewards; decisions count for the gate.
+  CHECK(run_until(world, agents, [&] {
+    if (pods < 30) {
+      const std::string uid = "p" + std::to_string(pods);
+      ask(shim, uid);
+      agents[static_cast<std::size_t>(pods++ % 2)]->place(uid);
+    }
+    return pods == 30 && policy_of(world)["guard"]["control_rewards"].get<int>() >= 10;
+  }));
+  agents.clear();
+  const json before = policy_of(world);
+  CHECK(before["promotion"]["closed_by"] == "30 of 100 decisions that a canary asks for");
+  world.controller.reset();
+  world.start();
+  json after = policy_of(world);
+  CHECK(after["promotion"] == before["promotion"]);
+  CHECK(after["experiment"] == before["experiment"]);
+  CHECK(after["guard"]["control_rewards"].get<int>() >= before["guard"]["control_rewards"].get<int>());
+  {
+    auto client = world.ask_client(world.operator_key);
+    answer(client, "policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a test"}});
+  }
+  for (const char* row : {"regression", "off_policy", "drift", "network_gate", "gate"}) {
+    CAPTURE(row);
+    edit_control_file(world, "UPDATE monitor SET state = '' WHERE name = '" + std::string(row) + "'");
+    world.start();
+    after = policy_of(world);
+    CHECK(after["mode"] == "shadow");
+    CHECK(guard_said(after).find("monitor " + std::string(row) + ": is empty") != std::string::npos);
+    auto client = world.ask_client(world.operator_key);
+    answer(client, "policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "looked"}});
+  }
+}
+
+TEST_CASE("what a controller of 0.1 left behind is taken over: what is in force, its blocks, and the network gate") {
+  World world(1);
+  const std::filesystem::path data = world.config.data_dir,
+                              from = tests::source_dir() + "/tests/fixtures/kept/controller-0.1";
+  std::filesystem::create_directories(data);
+  std::filesystem::copy_file(from / "contest", data / "contest");
+  {
+    std::ifstream kept(from / "control.sql");
+    const std::string sql((std::istreambuf_iterator<char>(kept)), {});
+    auto database = sqlite::Database::open_((data / "control.db").string(), {}, {});
+    REQUIRE(database);
+    REQUIRE((*database)->run(sql));
+  }
+  world.config.mode = {Mode::canary, 0.5};
+  world.config.prove_first = false;  // by the configuration alone the network would be heard
+  const auto left_out = [&] {
+    auto client = world.ask_client(world.reader);
+    return answer(client, "status")["network_left_out"];
+  };
+  bool readable = true;
+  SUBCASE("as it is") {}
+  SUBCASE("its gate is cut off") {
+    std::filesystem::resize_file(data / "contest", 100);
+    readable = false;
+  }
+  SUBCASE("its gate is empty") {
+    std::filesystem::resize_file(data / "contest", 0);
+    readable = false;
+  }
+  for (int start = 0; start < 2; ++start) {
+    world.controller.reset();
+    world.start();
+    const json policy = policy_of(world);
+    CHECK(policy["mode"] == (readable ? "canary:50%" : "shadow"));
+    if (!readable) {
+      CHECK(guard_said(policy).find("monitor network_gate") != std::string::npos);
+      continue;
+    }
+    CHECK(policy["experiment"]["began_wall_ns"] == 1795401881300135974);
+    const json& saving = policy["saving"];
+    CHECK(saving["blocks_treated"].get<int>() + saving["blocks_control"].get<int>() +
+              saving["blocks_dropped"].get<int>() >=
+          3);
+    CHECK(left_out().get<std::string>().find("has not shown yet") != std::string::npos);
+    world.controller.reset();
+    CHECK_FALSE(std::filesystem::exists(data / "contest"));  // its row has it
+  }
 }

@@ -1,4 +1,4 @@
-// What the decider makes of what became of pods: lives that rewards are reckoned with, how far Q was off, what rivals would do.
+// What the decider makes of what became of pods: lives that rewards are reckoned with, how far Q was off, what references would do.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TEST_CASE("after twenty outcomes a decision tells how far rewards were from Q, a
   REQUIRE(late->winner_terms->uncertainty.has_value());
   CHECK(*late->winner_terms->uncertainty >= 0);
   // Another reward is another Q.
-  Standing other = rig.decider->standing();
+  RolloutSpec other = rig.decider->spec();
   other.reward.weights.energy = 3;
   rig.decider->take(other);
   rig.decider->ask(ask_for("other", {"n1", "n2"}));
@@ -89,20 +89,20 @@ TEST_CASE(
     rig.decider->ask(ask_for("q" + std::to_string(i), {"n1", "n2"}));  // not both of a second
     for (int second = 0; second < 3; ++second) rig.tick({});
   }
-  const auto estimates = rig.decider->rivals().estimates();
-  CHECK(estimates[0].rival == "planner");
+  const auto estimates = rig.decider->off_policy().estimates();
+  CHECK(estimates[0].reference == "planner");
   CHECK(estimates[1].samples == 40);
   CHECK(estimates[1].difference == doctest::Approx(0));  // among equals a node is drawn
-  CHECK(rig.decider->rivals().harm().empty());
-  Standing other = rig.decider->standing();
+  CHECK(rig.decider->off_policy().harm().empty());
+  RolloutSpec other = rig.decider->spec();
   other.policy = "most-allocated";
   rig.decider->take(other);
-  CHECK(rig.decider->rivals().estimates()[0].samples == 0);
+  CHECK(rig.decider->off_policy().estimates()[0].samples == 0);
 }
 
 TEST_CASE("a policy that another kind of network learns for goes by the predicted reward") {
   LearnedRig rig;
-  Standing other = rig.decider->standing();
+  RolloutSpec other = rig.decider->spec();
   other.policy = "tabular-q";
   rig.decider->take(other);
   const auto answer = rig.decider->ask(ask_for("p", {"n1", "n2"}));
@@ -119,8 +119,9 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   };
   LearnedRig rig(Mode::shadow, {.mask = {.start_cap = {.least = 100}}});  // one node takes a pod each second
   std::vector<std::string> told;
-  rig.decider->on_notice([&](const std::string& who, const std::string& what, const std::string& why) {
-    told.push_back(who + ": " + what + ": " + why);
+  rig.decider->on_event([&](const MonitorEvent& event) {
+    const Guardrail& rule = guardrail_of(event);
+    told.push_back(std::string(rule.who) + ": " + std::string(rule.what) + ": " + event.evidence);
   });
   const std::vector<std::string> nodes{"dear", "cheap"};
   for (const std::string& name : nodes) {
@@ -159,16 +160,24 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   CHECK(after->model.sha256.empty());
   CHECK(rig.decider->epsilon() == 0);
   // A restart does not let it back: the next process reads what this one kept.
-  const std::string kept = rig.decider->save_contest();
+  const auto row_of = [](const Decider& decider) {
+    for (MonitorState& state : decider.monitors())
+      if (state.name == kNetworkGateRow) return std::move(state.text);
+    return std::string();
+  };
+  const auto restore = [](Decider& decider, const std::string& text) {
+    return decider.restore({std::string(kNetworkGateRow), text});
+  };
+  const std::string kept = row_of(*rig.decider);
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  REQUIRE(next.restore_contest(kept));
+  REQUIRE(restore(next, kept));
   CHECK(next.contest().left_out());
   CHECK(next.left_out_why() == rig.decider->left_out_why());
   CHECK(next.contest().blocks() == rig.decider->contest().blocks());
   next.ask(ask_for("restarted", nodes));
   CHECK(next.log().newest("restarted")->decision.advice == "cheap");
-  CHECK(next.save_contest() == kept);
+  CHECK(row_of(next) == kept);
   // Nor does it when decisions are compared again: the network is the checkpoint of its own that the restart went on from.
   rig.networks.set(std::make_shared<Opposite>(), {"digest", "0000000007"});
   next.ask(ask_for("compared", nodes));
@@ -180,10 +189,10 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   // Of another reward it says nothing.
   Decider changed(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  Standing standing = changed.standing();
-  standing.reward.weights.energy = 2;
-  changed.take(standing);
-  REQUIRE(changed.restore_contest(kept));
+  RolloutSpec spec = changed.spec();
+  spec.reward.weights.energy = 2;
+  changed.take(spec);
+  REQUIRE(restore(changed, kept));
   CHECK_FALSE(changed.contest().left_out());
   // Where a network must prove itself first it is not heard from the start; of a reward that the contest does not know it is.
   ControllerConfig strict = rig.config;
@@ -196,36 +205,36 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   unproven.ask(ask_for("unproven", nodes));
   CHECK(unproven.log().newest("unproven")->decision.advice == "cheap");
   CHECK(unproven.log().newest("unproven")->decision.reason == unproven.left_out_why());
-  Standing by_users = unproven.standing();
+  RolloutSpec by_users = unproven.spec();
   by_users.reward.weights.energy = 0;
   unproven.take(by_users);
   CHECK_FALSE(unproven.left_out());
   CHECK(unproven.left_out_why().empty());
   // What is cut off or damaged is refused, and changes nothing.
   for (std::size_t length = 0; length + 2 < kept.size(); ++length) {
-    const auto refused = changed.restore_contest(std::string_view(kept).substr(0, length));
+    const auto refused = restore(changed, kept.substr(0, length));
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::malformed);
   }
   nlohmann::json wrong = nlohmann::json::parse(kept);
   wrong["evidence"] = 1e9;
-  CHECK(changed.restore_contest(wrong.dump()).error().message().find("no contest can be in") != std::string::npos);
+  CHECK(restore(changed, wrong.dump()).error().message().find("no such gate can be in") != std::string::npos);
   CHECK_FALSE(changed.contest().left_out());
   // Another network is another contest.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
   rig.decider->ask(ask_for("loaded", nodes));
   tick();
   CHECK_FALSE(rig.decider->contest().left_out());
-  CHECK(told.back() == "guard: the network serves again: network promoted was loaded");
+  CHECK(told.back() == "guard: the network serves: network promoted was loaded");
 }
 
 TEST_CASE(
     "after a shift of curves more is explored for ten minutes, newer experience is favoured, and a change ends it") {
   LearnedRig rig(Mode::canary, {.epsilon = 0.05});
-  Standing standing = rig.decider->standing();
+  RolloutSpec spec = rig.decider->spec();
   CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
   std::vector<std::string> told;
-  rig.decider->on_notice([&](const std::string& who, const std::string&, const std::string&) { told.push_back(who); });
+  rig.decider->on_event([&](const MonitorEvent& event) { told.emplace_back(to_string(event.monitor)); });
   const auto shift = [&](const char* node) {
     placement::PowerCurve curve = placement::PowerCurve::prior(8);
     for (int i = 0; i < 50; ++i) curve.observe(0.5, 100);
@@ -253,8 +262,8 @@ TEST_CASE(
   shift("d3");  // one is under way
   rig.tick({});
   CHECK(told.size() == 2);
-  standing.mode = Mode::shadow;  // as the guard does when it rolls back
-  rig.decider->take(standing);
+  spec.mode = Mode::shadow;  // as the guard does when it rolls back
+  rig.decider->take(spec);
   CHECK_FALSE(rig.decider->drifting());
   CHECK(rig.decider->epsilon() == doctest::Approx(0.05));
 }
@@ -274,4 +283,19 @@ TEST_CASE("the guard is not told of what was explored, for it would be blamed on
   REQUIRE(outcomes > 0);
   REQUIRE(explored > 0);
   CHECK(judged == outcomes - explored);
+}
+
+TEST_CASE("the uncertainty of Q is what rewards were away from it, a node's own once it has enough") {
+  QError errors;
+  for (int i = 0; i < 19; ++i) errors.add("a", i % 2 == 0 ? 1.0 : -1.0);
+  CHECK_FALSE(errors.of("b").has_value());
+  CHECK(errors.of("a").value() == doctest::Approx(1.0).epsilon(0.05));
+  errors.add("c", 1);
+  CHECK(errors.of("b").value() == doctest::Approx(1.0).epsilon(0.05));
+  for (int i = 0; i < 10; ++i) errors.add("b", 3);
+  CHECK(errors.of("b").value() == doctest::Approx(0));
+  errors.add("b", std::nan(""));
+  CHECK(errors.of("b").value() == doctest::Approx(0));
+  errors.clear();
+  CHECK_FALSE(errors.of("a").has_value());
 }

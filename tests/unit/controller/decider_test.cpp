@@ -156,9 +156,9 @@ TEST_CASE(
   for (const placement::PolicyInfo& info : placement::policies()) {
     CAPTURE(info.name);
     LiveRig rig;  // each anew: there are more policies than starts that two nodes are given at once
-    Standing standing = rig.decider->standing();
-    standing.policy = info.name;
-    rig.decider->take(standing);
+    RolloutSpec spec = rig.decider->spec();
+    spec.policy = info.name;
+    rig.decider->take(spec);
     const std::string uid = "p" + std::to_string(++pod);
     const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
     CHECK(answer.policy == info.name);
@@ -173,14 +173,14 @@ TEST_CASE(
 
 TEST_CASE("a canary gives scores in treated blocks alone, and says in the record which it was") {
   LiveRig rig({Mode::canary, 0.5});
-  Standing standing = rig.decider->standing();
-  standing.plan.began = rig.clock.wall();
-  rig.decider->take(standing);
+  RolloutSpec spec = rig.decider->spec();
+  spec.schedule.began = rig.clock.wall();
+  rig.decider->take(spec);
   int treated = 0;
   for (int pod = 0; pod < 40; ++pod) {
     const std::string uid = "p" + std::to_string(pod);
     const auto answer = rig.decider->ask(ask_for(uid, {"n1", "n2"}));
-    const bool acts = block_at(standing.plan, rig.clock.wall()).treated;
+    const bool acts = block_at(spec.schedule, rig.clock.wall()).treated;
     CHECK(answer.neutral != acts);
     CHECK(answer.mode == "canary");
     CHECK((std::max(answer.scores[0], answer.scores[1]) == 10) == acts);
@@ -213,7 +213,7 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
         CHECK(arm.arm == Arm::live);
         residuals.push_back(residual);
         if (std::isfinite(residual)) return true;
-        Standing shadow = rig.decider->standing();
+        RolloutSpec shadow = rig.decider->spec();
         shadow.mode = Mode::shadow;
         rig.decider->take(shadow);
         return false;
@@ -387,7 +387,7 @@ TEST_CASE("a decision names the network that took part in it, also when another 
   REQUIRE(listed);
   CHECK((*listed)["decisions"][0]["model"]["network_sha256"] == "def");
   // A rule asks no network.
-  Standing other = rig.decider->standing();
+  RolloutSpec other = rig.decider->spec();
   other.policy = "planner";
   rig.decider->take(other);
   rig.decider->ask(ask_for("ruled", {"n1"}));

@@ -191,9 +191,9 @@ TEST_CASE("a network is compared with the serving one on the placements that are
 
 TEST_CASE("the desk answers when the trainer has, audits what changed, and refuses what makes no sense") {
   OrdersRig rig;
-  auto governor = Governor::open_({}, "", {}, rig.clock, rig.log);
-  REQUIRE(governor);
-  ModelDesk desk(rig.trainer.get(), *governor);
+  auto rollout = RolloutManager::open_({}, "", {}, rig.clock, rig.log);
+  REQUIRE(rollout);
+  ModelDesk desk(rig.trainer.get(), *rollout);
   const auto reply = [&](const std::string& what, const std::map<std::string, std::string>& arguments) {
     desk.take({9, what, arguments}, "operator/ann", "route");
     const MonoTime patience = rig.clock.mono() + 60s;
@@ -209,20 +209,20 @@ TEST_CASE("the desk answers when the trainer has, audits what changed, and refus
     }
   };
   CHECK(reply("model-save", {{"name", "mine"}, {"why", "before a trial"}}).ok);
-  CHECK(governor->document()["changes"][0]["who"] == "operator/ann");
-  CHECK(governor->document()["changes"][0]["what"] == "model saved: step 0 as mine");
-  CHECK(governor->document()["changes"][0]["why"] == "before a trial");
+  CHECK(rollout->document()["changes"][0]["who"] == "operator/ann");
+  CHECK(rollout->document()["changes"][0]["what"] == "model saved: step 0 as mine");
+  CHECK(rollout->document()["changes"][0]["why"] == "before a trial");
   const auto listed = json::parse(reply("model-load", {{"name", "mine"}}).body);
   CHECK(listed["models"][0]["active"] == true);
   const auto refused = reply("model-load", {{"name", "nobody"}});
   CHECK_FALSE(refused.ok);
-  CHECK(governor->document()["changes"][0]["what"].get<std::string>().starts_with("not done: model loaded"));
-  const std::size_t changes = governor->document()["changes"].size();
+  CHECK(rollout->document()["changes"][0]["what"].get<std::string>().starts_with("not done: model loaded"));
+  const std::size_t changes = rollout->document()["changes"].size();
   CHECK_FALSE(reply("model-load", {}).ok);
   CHECK_FALSE(reply("model-load", {{"name", "mine"}, {"color", "red"}}).ok);
   CHECK_FALSE(reply("model-delete", {{"name", "mine"}}).ok);
-  CHECK(governor->document()["changes"].size() == changes);
-  ModelDesk off(nullptr, *governor);
+  CHECK(rollout->document()["changes"].size() == changes);
+  ModelDesk off(nullptr, *rollout);
   off.take({1, "model-save", {{"name", "mine"}}}, "operator/ann", "route");
   CHECK(off.done().at(0).reply.error.find("learning is off") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-#include "controller/modes/guard.hpp"
+#include "controller/rollout/regression_monitor.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace wattle::controller {
 
-void Guard::control(double reward) {
+void RegressionMonitor::control(double reward) {
   if (!std::isfinite(reward)) return;
   controls_.push_back(reward);
   sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), reward), reward);
@@ -16,7 +16,7 @@ void Guard::control(double reward) {
   controls_.pop_front();
 }
 
-bool Guard::acting(double reward) {
+bool RegressionMonitor::acting(double reward) {
   if (!ready()) return false;
   const double finite = std::isfinite(reward) ? reward : -INFINITY;
   const auto low = std::lower_bound(sorted_.begin(), sorted_.end(), finite) - sorted_.begin();
@@ -27,11 +27,19 @@ bool Guard::acting(double reward) {
   return cusum_.add(-score);
 }
 
-bool Guard::nonsense(double residual) const {
-  return !std::isfinite(residual) || std::abs(residual) > options_.max_abs_q;
+bool RegressionMonitor::restore(const State& state) {
+  const bool finite =
+      std::all_of(state.control.begin(), state.control.end(), [](double v) { return std::isfinite(v); });
+  if (!finite || state.control.size() > options_.most || !(state.level >= 0 && state.level <= options_.limit))
+    return false;
+  begin_anew(true);
+  for (const double reward : state.control) control(reward);
+  cusum_ = {options_.slack, options_.limit, state.level};
+  judged_ = state.judged;
+  return true;
 }
 
-void Guard::begin_anew(bool forget_control) {
+void RegressionMonitor::begin_anew(bool forget_control) {
   cusum_.begin_anew();
   judged_ = 0;
   if (!forget_control) return;

@@ -1,4 +1,4 @@
-// modes: which blocks act, what they saved, and when what acts is stopped.
+// rollout: which blocks act, what they saved, and when what acts is stopped.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "controller/modes/governor.hpp"
+#include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/traces.hpp"
 
 using namespace wattle;
@@ -21,7 +21,7 @@ namespace {
 struct Folder {
   std::string path;
   Folder() {
-    path = (std::filesystem::temp_directory_path() / "wattle-modes-XXXXXX").string();
+    path = (std::filesystem::temp_directory_path() / "wattle-rollout-XXXXXX").string();
     REQUIRE(mkdtemp(path.data()) != nullptr);
   }
   Folder(const Folder&) = delete;
@@ -35,18 +35,18 @@ struct Folder {
 
 constexpr std::int64_t kStart_ns = 1'800'000'000LL * 1'000'000'000;
 
-struct ModesRig {
+struct RolloutRig {
   ManualClock clock{mono_from_ns(1), wall_from_ns(kStart_ns)};
   Log log = Log::silent();
-  std::optional<Governor> governor;
-  explicit ModesRig(ModeSetting mode = Mode::shadow, const std::string& path = "") { open(mode, path); }
+  std::optional<RolloutManager> rollout;
+  explicit RolloutRig(ModeSetting mode = Mode::shadow, const std::string& path = "") { open(mode, path); }
   void open(ModeSetting mode, const std::string& path) {
-    Standing configured;
+    RolloutSpec configured;
     configured.mode = mode;
-    governor.reset();
-    auto opened = Governor::open_(configured, path, {}, clock, log);
+    rollout.reset();
+    auto opened = RolloutManager::open_(configured, path, {}, clock, log);
     REQUIRE(opened);
-    governor.emplace(std::move(*opened));
+    rollout.emplace(std::move(*opened));
   }
   // Blocks pass; treated ones draw `treated_w`, control ones `control_w`, each with some noise.
   void pass_blocks(int blocks, double treated_w, double control_w) {
@@ -59,13 +59,13 @@ struct ModesRig {
         ClusterNow now;
         now.nodes = now.watched = 4;
         now.requested_cores = 20;
-        now.power_w = factor * (governor->arm().arm == Arm::treated ? treated_w : control_w);
-        governor->watch(now);
+        now.power_w = factor * (rollout->arm().arm == Arm::treated ? treated_w : control_w);
+        rollout->watch(now);
       }
     }
   }
   Result<json> handle(const std::string& what, const std::map<std::string, std::string>& arguments) {
-    auto body = governor->handle(what, arguments, "operator/ann");
+    auto body = rollout->handle(what, arguments, "operator/ann");
     if (!body) return forward_error(body);
     return json::parse(*body);
   }
@@ -77,20 +77,20 @@ double normal(std::mt19937_64& random, double mean = 0) { return std::normal_dis
 
 TEST_CASE("of every twenty blocks the share is treated, which ones follows from the seed alone") {
   for (const double share : {0.05, 0.1, 0.5, 0.95}) {
-    BlockPlan plan;
-    plan.share = share;
+    SwitchbackSchedule schedule;
+    schedule.share = share;
     int together = 0;
     for (std::uint64_t group = 0; group < 50; ++group) {
       int treated = 0;
-      for (std::uint64_t i = 0; i < kBlockGroup; ++i) treated += is_treated(plan, group * kBlockGroup + i) ? 1 : 0;
+      for (std::uint64_t i = 0; i < kBlockGroup; ++i) treated += is_treated(schedule, group * kBlockGroup + i) ? 1 : 0;
       CHECK(treated == static_cast<int>(std::lround(share * kBlockGroup)));
-      together += is_treated(plan, group * kBlockGroup) ? 1 : 0;
+      together += is_treated(schedule, group * kBlockGroup) ? 1 : 0;
     }
     // The first of a group is treated about as often as any.
     CHECK(together >= 50 * share - 15);
     CHECK(together <= 50 * share + 15);
   }
-  BlockPlan one, other;
+  SwitchbackSchedule one, other;
   other.seed = 2;
   bool differ = false;
   for (std::uint64_t i = 0; i < 100; ++i) differ = differ || is_treated(one, i) != is_treated(other, i);
@@ -98,16 +98,16 @@ TEST_CASE("of every twenty blocks the share is treated, which ones follows from 
 }
 
 TEST_CASE("a block's first minutes are not measured, and the wall clock says which block it is") {
-  BlockPlan plan;
-  plan.began = wall_from_ns(kStart_ns);
-  CHECK(block_at(plan, plan.began).number == 0);
-  CHECK_FALSE(block_at(plan, plan.began + 4min).measured);
-  CHECK(block_at(plan, plan.began + 5min).measured);
-  const Block later = block_at(plan, plan.began + 95min);
+  SwitchbackSchedule schedule;
+  schedule.began = wall_from_ns(kStart_ns);
+  CHECK(block_at(schedule, schedule.began).number == 0);
+  CHECK_FALSE(block_at(schedule, schedule.began + 4min).measured);
+  CHECK(block_at(schedule, schedule.began + 5min).measured);
+  const Block later = block_at(schedule, schedule.began + 95min);
   CHECK(later.number == 3);
   CHECK(later.left == 25min);
-  CHECK(later.treated == is_treated(plan, 3));
-  CHECK(block_at(plan, plan.began - 1h).number == 0);  // the clock went back
+  CHECK(later.treated == is_treated(schedule, 3));
+  CHECK(block_at(schedule, schedule.began - 1h).number == 0);  // the clock went back
 }
 
 TEST_CASE("modes are read and told alike") {
@@ -118,20 +118,20 @@ TEST_CASE("modes are read and told alike") {
     CHECK_FALSE(parse_mode(text));
 }
 
-TEST_CASE("a standing is kept as text and read again, and what it may not be is refused") {
-  Standing standing;
-  standing.mode = {Mode::canary, 0.25};
-  standing.policy = "planner";
-  standing.reward.weights.contention = 4;
-  standing.reward.preset = placement::Preset::el_rl;
-  standing.plan.seed = 99;
-  standing.plan.began = wall_from_ns(kStart_ns);
-  const auto again = parse_standing(standing_text(standing), {});
+TEST_CASE("a spec is kept as text and read again, and what it may not be is refused") {
+  RolloutSpec spec;
+  spec.mode = {Mode::canary, 0.25};
+  spec.policy = "planner";
+  spec.reward.weights.contention = 4;
+  spec.reward.preset = placement::Preset::el_rl;
+  spec.schedule.seed = 99;
+  spec.schedule.began = wall_from_ns(kStart_ns);
+  const auto again = parse_spec(spec_text(spec), {});
   REQUIRE(again);
-  CHECK(standing_text(*again) == standing_text(standing));
-  CHECK(again->plan.share == 0.25);
-  CHECK_FALSE(parse_standing("{}", {}));
-  CHECK_FALSE(parse_standing("not json", {}));
+  CHECK(spec_text(*again) == spec_text(spec));
+  CHECK(again->schedule.share == 0.25);
+  CHECK_FALSE(parse_spec("{}", {}));
+  CHECK_FALSE(parse_spec("not json", {}));
   for (const std::pair<std::string, std::string>& wrong :
        std::vector<std::pair<std::string, std::string>>{{"mode", "dead"},
                                                         {"policy", "oracle"},
@@ -142,7 +142,7 @@ TEST_CASE("a standing is kept as text and read again, and what it may not be is 
                                                         {"weight.energy", "1x"},
                                                         {"weight.love", "1"},
                                                         {"reference_w", "0"}})
-    CHECK_MESSAGE(!with_changes(standing, {wrong}), wrong.first, "=", wrong.second);
+    CHECK_MESSAGE(!with_changes(spec, {wrong}), wrong.first, "=", wrong.second);
 }
 
 TEST_CASE("the saving is that of geometric means, and its interval holds the truth as often as it says") {
@@ -158,7 +158,7 @@ TEST_CASE("the saving is that of geometric means, and its interval holds the tru
       const double j = 1000 * std::exp(noise(random)) * (treated ? 1 - truth : 1.0);
       blocks.push_back({i, treated, 1500, j * 10, 10, 6000, 6000, 5});
     }
-    const Saving saving = measured_saving(blocks, 1500);
+    const EffectEstimate saving = estimate_effect(blocks, 1500);
     REQUIRE(saving.low);
     CHECK(*saving.low < *saving.ratio);
     held += *saving.low <= truth && truth <= *saving.high ? 1 : 0;
@@ -170,12 +170,12 @@ TEST_CASE("the saving is that of geometric means, and its interval holds the tru
 TEST_CASE("blocks that were hardly seen, hardly watched or empty are left out, and few blocks say nothing") {
   std::vector<BlockResult> blocks;
   for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({i, i < 4, 1500, 1000, 1, 6000, 6000, 1});
-  CHECK(measured_saving(blocks, 1500).ratio == doctest::Approx(0));
+  CHECK(estimate_effect(blocks, 1500).ratio == doctest::Approx(0));
   blocks[0].seen_s = 600;
   blocks[1].watched_node_s = 5000;
   blocks[2].core_h = 0;
-  const Saving saving = measured_saving(blocks, 1500);
-  CHECK(saving.dropped == 3);
+  const EffectEstimate saving = estimate_effect(blocks, 1500);
+  CHECK(saving.left_out == 3);
   CHECK(saving.treated == 1);
   CHECK_FALSE(saving.ratio.has_value());
 }
@@ -192,8 +192,8 @@ TEST_CASE("no more than one false alarm in 20,000 placements, whatever the rewar
       if (run % 3 == 1) return -std::exp(1.5 * z);  // rare disasters
       return z > 0 ? 1 : 0;                         // nothing but ties
     };
-    GuardOptions options;
-    Guard guard(options);
+    RegressionOptions options;
+    RegressionMonitor guard(options);
     for (std::size_t i = 0; i < options.least; ++i) guard.control(draw());
     for (int i = 0; i < kPlacements; ++i) {
       if (!guard.acting(draw())) continue;
@@ -210,7 +210,7 @@ TEST_CASE("placements that are worse by one and a half standard deviations alarm
   int within = 0;
   constexpr int kRuns = 200;
   for (int run = 0; run < kRuns; ++run) {
-    Guard guard;
+    RegressionMonitor guard;
     for (int i = 0; i < 600; ++i) guard.control(normal(random));
     for (int i = 0; i < 300; ++i) guard.acting(normal(random));
     for (int i = 1; i <= 50; ++i) {
@@ -225,7 +225,7 @@ TEST_CASE("placements that are worse by one and a half standard deviations alarm
 TEST_CASE(
     "the guard waits for control placements, keeps a bounded number and takes a reward that is no number as the "
     "worst") {
-  Guard guard;
+  RegressionMonitor guard;
   for (int i = 0; i < 499; ++i) guard.control(i);
   for (int i = 0; i < 100; ++i) CHECK_FALSE(guard.acting(-1e9));
   CHECK(guard.judged() == 0);
@@ -234,32 +234,33 @@ TEST_CASE(
   bool alarm = false;
   for (int i = 0; i < 10 && !alarm; ++i) alarm = guard.acting(std::nan(""));
   CHECK(alarm);
-  CHECK(guard.nonsense(INFINITY));
-  CHECK(guard.nonsense(-2e5));
-  CHECK_FALSE(guard.nonsense(99'999));
+  const OutputCheck check(1e5);
+  CHECK(check.judge(INFINITY));
+  CHECK(check.judge(-2e5));
+  CHECK_FALSE(check.judge(99'999));
 }
 
 TEST_CASE("a change holds over a restart, until the configuration says something new; the block goes on") {
   const Folder folder;
-  ModesRig rig(Mode::shadow, folder.file());
+  RolloutRig rig(Mode::shadow, folder.file());
   REQUIRE(rig.handle(
       "policy-set",
       {{"mode", "canary:50%"}, {"policy", "planner"}, {"weight.energy", "3"}, {"force", "yes"}, {"why", "try"}}));
   rig.clock.advance(47min);
-  const Standing before = rig.governor->standing();
-  const Block block = block_at(before.plan, rig.clock.wall());
+  const RolloutSpec before = rig.rollout->spec();
+  const Block block = block_at(before.schedule, rig.clock.wall());
   rig.open(Mode::shadow, folder.file());
-  CHECK(rig.governor->standing().mode == ModeSetting(Mode::canary, 0.5));
-  CHECK(rig.governor->standing().policy == "planner");
-  CHECK(rig.governor->standing().reward.weights.energy == 3);
-  const Block after = block_at(rig.governor->standing().plan, rig.clock.wall());
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::canary, 0.5));
+  CHECK(rig.rollout->spec().policy == "planner");
+  CHECK(rig.rollout->spec().reward.weights.energy == 3);
+  const Block after = block_at(rig.rollout->spec().schedule, rig.clock.wall());
   CHECK(after.number == block.number);
   CHECK(after.treated == block.treated);
-  CHECK(standing_text(rig.governor->standing()) == standing_text(before));
+  CHECK(spec_text(rig.rollout->spec()) == spec_text(before));
   rig.open(Mode::live, folder.file());
-  CHECK(rig.governor->standing().mode == ModeSetting(Mode::live));
-  CHECK(rig.governor->standing().policy == "dqn");
-  const json document = rig.governor->document();
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::live));
+  CHECK(rig.rollout->spec().policy == "dqn");
+  const json document = rig.rollout->document();
   REQUIRE(document["changes"].size() == 3);
   CHECK(document["changes"][0]["who"] == "configuration");
   CHECK(document["changes"][1]["who"] == "operator/ann");
@@ -273,61 +274,61 @@ TEST_CASE("a change holds over a restart, until the configuration says something
 
 TEST_CASE("a canary measures what its treated blocks save, and a sure saving opens the way to live") {
   const Folder folder;
-  ModesRig rig({Mode::canary, 0.5}, folder.file());
-  CHECK(rig.governor->document()["promotion"]["open"] == false);
+  RolloutRig rig({Mode::canary, 0.5}, folder.file());
+  CHECK(rig.rollout->document()["promotion"]["open"] == false);
   CHECK_FALSE(rig.handle("policy-promote", {}));
   rig.pass_blocks(41, 900, 1000);
-  const Saving saving = rig.governor->saving();
+  const EffectEstimate saving = rig.rollout->effect();
   CHECK(saving.treated + saving.control == 41);
   REQUIRE(saving.ratio);
   CHECK(*saving.ratio == doctest::Approx(0.1).epsilon(0.15));
   CHECK(*saving.low > 0);
-  CHECK(rig.governor->document()["promotion"]["open"] == true);
+  CHECK(rig.rollout->document()["promotion"]["open"] == true);
   // Blocks outlive the process.
   rig.open({Mode::canary, 0.5}, folder.file());
-  CHECK(rig.governor->saving().ratio == doctest::Approx(*saving.ratio).epsilon(1e-6));
+  CHECK(rig.rollout->effect().ratio == doctest::Approx(*saving.ratio).epsilon(1e-6));
   REQUIRE(rig.handle("policy-promote", {}));
-  CHECK(rig.governor->standing().mode == ModeSetting(Mode::live));
-  CHECK_FALSE(rig.governor->saving().ratio.has_value());  // of the new experiment nothing is known
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::live));
+  CHECK_FALSE(rig.rollout->effect().ratio.has_value());  // of the new experiment nothing is known
   CHECK_FALSE(rig.handle("policy-promote", {}));
 }
 
 TEST_CASE("a promotion that is not earned is refused and noted; force needs a reason") {
-  ModesRig rig;
+  RolloutRig rig;
   const auto refused = rig.handle("policy-promote", {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::denied);
-  CHECK(rig.governor->document()["changes"][0]["what"] == "promotion to canary:10% refused");
+  CHECK(rig.rollout->document()["changes"][0]["what"] == "promotion to canary:10% refused");
   CHECK_FALSE(rig.handle("policy-promote", {{"force", "yes"}}));
-  CHECK(rig.governor->standing().mode == ModeSetting(Mode::shadow));
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
   REQUIRE(rig.handle("policy-promote", {{"force", "yes"}, {"why", "a test cluster"}}));
-  CHECK(rig.governor->standing().mode.text() == "canary:10%");
-  for (int i = 0; i < 100; ++i) rig.governor->decided({Arm::shadow, true}, 0);
-  ModesRig earned;
-  for (int i = 0; i < 100; ++i) earned.governor->decided({Arm::shadow, true}, 0);
+  CHECK(rig.rollout->spec().mode.text() == "canary:10%");
+  for (int i = 0; i < 100; ++i) rig.rollout->decided({Arm::shadow, true}, 0);
+  RolloutRig earned;
+  for (int i = 0; i < 100; ++i) earned.rollout->decided({Arm::shadow, true}, 0);
   CHECK(earned.handle("policy-promote", {}));
 }
 
 TEST_CASE(
     "no order walks around a gate: the refusal names it, what it waits for and the mend, and force needs a reason") {
-  const auto refusal = [](ModesRig& rig, const std::map<std::string, std::string>& arguments) {
+  const auto refusal = [](RolloutRig& rig, const std::map<std::string, std::string>& arguments) {
     const auto refused = rig.handle("policy-set", arguments);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::denied);
     return refused.error().message();
   };
-  ModesRig off(Mode::off);
+  RolloutRig off(Mode::off);
   CHECK(refusal(off, {{"mode", "live"}}).find("shadow comes first") != std::string::npos);
   REQUIRE(off.handle("policy-set", {{"mode", "shadow"}}));
-  ModesRig rig;
+  RolloutRig rig;
   std::string text = refusal(rig, {{"mode", "live"}, {"why", "now"}});
   for (const char* part : {"mode live", "canary:10% comes first", "0 of 100 decisions", "--force --why"})
     CHECK_MESSAGE(text.find(part) != std::string::npos, part, " in ", text);
-  CHECK(rig.governor->document()["changes"][0]["what"] == "promotion to live refused");
-  CHECK(rig.governor->document()["changes"][0]["who"] == "operator/ann");
+  CHECK(rig.rollout->document()["changes"][0]["what"] == "promotion to live refused");
+  CHECK(rig.rollout->document()["changes"][0]["who"] == "operator/ann");
   CHECK(refusal(rig, {{"mode", "canary:50%"}}).find("0 of 100 decisions") != std::string::npos);
-  CHECK(rig.governor->standing().mode == ModeSetting(Mode::shadow));
-  for (int i = 0; i < 100; ++i) rig.governor->decided(rig.governor->arm(), 0);
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
+  for (int i = 0; i < 100; ++i) rig.rollout->decided(rig.rollout->arm(), 0);
   CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "random"}}).find("change them first") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:50%"}}));  // its gate is open
   CHECK(refusal(rig, {{"mode", "live"}}).find("measured blocks: 0 treated") != std::string::npos);
@@ -336,7 +337,7 @@ TEST_CASE(
   REQUIRE_FALSE(mute);
   CHECK(mute.error().message().find("--why") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a demo"}}));
-  const json forced = rig.governor->document()["changes"][0];
+  const json forced = rig.rollout->document()["changes"][0];
   CHECK(forced["who"] == "operator/ann");
   CHECK(forced["why"] == "a demo");
   CHECK(forced["what"].get<std::string>().starts_with("mode canary:95% -> live, forced past: measured blocks"));
@@ -344,93 +345,93 @@ TEST_CASE(
 }
 
 TEST_CASE("what the guard took back is not brought back by a rollback without a gate") {
-  ModesRig rig(Mode::live);
-  CHECK_FALSE(rig.governor->decided({Arm::live, true}, INFINITY));
-  REQUIRE(rig.governor->standing().mode.mode == Mode::shadow);
+  RolloutRig rig(Mode::live);
+  CHECK_FALSE(rig.rollout->decided({Arm::live, true}, INFINITY));
+  REQUIRE(rig.rollout->spec().mode.mode == Mode::shadow);
   const auto refused = rig.handle("policy-rollback", {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message().find("canary:10% comes first") != std::string::npos);
   REQUIRE(rig.handle("policy-rollback", {{"force", "yes"}, {"why", "another network serves"}}));
-  CHECK(rig.governor->standing().mode.mode == Mode::live);
+  CHECK(rig.rollout->spec().mode.mode == Mode::live);
 }
 
 TEST_CASE("rollback by hand goes to what was in force before, or to a change by its number") {
-  ModesRig rig;
+  RolloutRig rig;
   CHECK_FALSE(rig.handle("policy-rollback", {}));
   REQUIRE(rig.handle("policy-set", {{"policy", "planner"}}));                              // 2
   REQUIRE(rig.handle("policy-set", {{"policy", "amortised"}}));                            // 3
   REQUIRE(rig.handle("policy-rollback", {{"why", std::string(2000, 's') + "\xff\xc3"}}));  // whatever somebody types
-  CHECK(rig.governor->document()["changes"][0]["why"].get<std::string>().size() <= 500);
-  CHECK(rig.governor->standing().policy == "planner");
+  CHECK(rig.rollout->document()["changes"][0]["why"].get<std::string>().size() <= 500);
+  CHECK(rig.rollout->spec().policy == "planner");
   REQUIRE(rig.handle("policy-rollback", {{"to", "1"}}));
-  CHECK(rig.governor->standing().policy == "dqn");
+  CHECK(rig.rollout->spec().policy == "dqn");
   CHECK_FALSE(rig.handle("policy-rollback", {{"to", "77"}}));
   CHECK_FALSE(rig.handle("policy-rollback", {{"to", "x"}}));
   CHECK_FALSE(rig.handle("policy-set", {{"polcy", "planner"}}));
   CHECK_FALSE(rig.handle("policy-dance", {}));
   REQUIRE(rig.handle("policy-set", {{"policy", "dqn"}}));  // nothing new: no change
-  CHECK(rig.governor->document()["changes"].size() == 5);
+  CHECK(rig.rollout->document()["changes"].size() == 5);
 }
 
 TEST_CASE("rewards that fall while acting roll back to shadow within fifty placements, once, and it is audited") {
-  ModesRig rig(Mode::live);
+  RolloutRig rig(Mode::live);
   std::vector<std::string> applied;
-  rig.governor->on_change([&](const Standing& standing) { applied.push_back(standing.mode.text()); });
+  rig.rollout->on_change([&](const RolloutSpec& spec) { applied.push_back(spec.mode.text()); });
   std::mt19937_64 random(17);
-  for (int i = 0; i < 600; ++i) rig.governor->judged({Arm::shadow, true}, normal(random));
-  for (int i = 0; i < 1000; ++i) rig.governor->judged({Arm::live, true}, normal(random));
+  for (int i = 0; i < 600; ++i) rig.rollout->judged({Arm::shadow, true}, normal(random));
+  for (int i = 0; i < 1000; ++i) rig.rollout->judged({Arm::live, true}, normal(random));
   CHECK(applied.empty());
-  for (int i = 0; i < 500; ++i) rig.governor->judged({Arm::live, false}, -9);  // dropped minutes say nothing
+  for (int i = 0; i < 500; ++i) rig.rollout->judged({Arm::live, false}, -9);  // dropped minutes say nothing
   CHECK(applied.empty());
   int placements = 0;
   while (applied.empty() && placements < 51) {
-    rig.governor->judged({Arm::live, true}, normal(random, -2));
+    rig.rollout->judged({Arm::live, true}, normal(random, -2));
     ++placements;
   }
   CHECK(placements <= 50);
   CHECK(applied == std::vector<std::string>{"shadow"});
-  CHECK(rig.governor->figures().rollbacks == 1);
-  const json change = rig.governor->document()["changes"][0];
+  CHECK(rig.rollout->figures().rollbacks == 1);
+  const json change = rig.rollout->document()["changes"][0];
   CHECK(change["who"] == "guard");
   CHECK(change["what"] == "rolled back: mode live -> shadow");
   // What happens in shadow afterwards is no reason for another.
-  for (int i = 0; i < 100; ++i) rig.governor->judged({Arm::shadow, true}, -9);
+  for (int i = 0; i < 100; ++i) rig.rollout->judged({Arm::shadow, true}, -9);
   CHECK(applied.size() == 1);
 }
 
 TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is noted once") {
   for (const double residual : {1e9, static_cast<double>(INFINITY)}) {
-    ModesRig rig(Mode::live);
-    CHECK(rig.governor->decided({Arm::live, true}, 5));
-    CHECK_FALSE(rig.governor->decided({Arm::live, true}, residual));
-    CHECK(rig.governor->standing().mode == ModeSetting(Mode::shadow));
-    const std::size_t changes = rig.governor->document()["changes"].size();
-    for (int i = 0; i < 200; ++i) CHECK_FALSE(rig.governor->decided({Arm::shadow, true}, residual));
-    CHECK(rig.governor->document()["changes"].size() == changes);
-    CHECK(rig.governor->document()["promotion"]["open"] == false);
+    RolloutRig rig(Mode::live);
+    CHECK(rig.rollout->decided({Arm::live, true}, 5));
+    CHECK_FALSE(rig.rollout->decided({Arm::live, true}, residual));
+    CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
+    const std::size_t changes = rig.rollout->document()["changes"].size();
+    for (int i = 0; i < 200; ++i) CHECK_FALSE(rig.rollout->decided({Arm::shadow, true}, residual));
+    CHECK(rig.rollout->document()["changes"].size() == changes);
+    CHECK(rig.rollout->document()["promotion"]["open"] == false);
   }
 }
 
 TEST_CASE("a ranking that harms is not promoted, and the refusal says why; force goes past it") {
-  ModesRig rig;
+  RolloutRig rig;
   std::string harm = "worse than planner by 0.200 +- 0.010 reward a decision";
-  rig.governor->on_gate([&] { return harm; });
-  for (int i = 0; i < 100; ++i) rig.governor->decided(rig.governor->arm(), 0);
+  rig.rollout->on_gate([&] { return harm; });
+  for (int i = 0; i < 100; ++i) rig.rollout->decided(rig.rollout->arm(), 0);
   const auto refused = rig.handle("policy-promote", {});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message().find(harm) != std::string::npos);
-  CHECK(rig.governor->document()["promotion"]["closed_by"] == harm);
-  CHECK(rig.governor->document()["changes"][0]["why"] == harm);
+  CHECK(rig.rollout->document()["promotion"]["closed_by"] == harm);
+  CHECK(rig.rollout->document()["changes"][0]["why"] == harm);
   harm.clear();
-  CHECK(rig.governor->document()["promotion"]["open"] == true);
+  CHECK(rig.rollout->document()["promotion"]["open"] == true);
   CHECK(rig.handle("policy-promote", {}));
-  CHECK(rig.governor->standing().mode.mode == Mode::canary);
+  CHECK(rig.rollout->spec().mode.mode == Mode::canary);
 }
 
 TEST_CASE("a promotion to a mode that acts keeps the network, every rollback brings it back") {
-  ModesRig rig(Mode::off);
+  RolloutRig rig(Mode::off);
   std::vector<bool> told;
-  rig.governor->on_network([&](bool promoted) { told.push_back(promoted); });
+  rig.rollout->on_network([&](bool promoted) { told.push_back(promoted); });
   REQUIRE(rig.handle("policy-promote", {}));  // to shadow: nothing acts
   CHECK(told.empty());
   REQUIRE(rig.handle("policy-promote", {{"force", "yes"}, {"why", "a test"}}));
@@ -439,13 +440,13 @@ TEST_CASE("a promotion to a mode that acts keeps the network, every rollback bri
   CHECK(told == std::vector<bool>{true, false});
   REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a test"}}));
   CHECK(told == std::vector<bool>{true, false, true});
-  CHECK_FALSE(rig.governor->decided(rig.governor->arm(), INFINITY));
+  CHECK_FALSE(rig.rollout->decided(rig.rollout->arm(), INFINITY));
   CHECK(told == std::vector<bool>{true, false, true, false});
 }
 
 TEST_CASE("an expression is set while it runs, kept, and refused with the term that is wrong") {
   const Folder folder;
-  ModesRig rig(Mode::shadow, folder.file());
+  RolloutRig rig(Mode::shadow, folder.file());
   const auto wrong = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energie"}});
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message().find("'energie' is no term") != std::string::npos);
@@ -455,8 +456,8 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
   CHECK((*set)["reward"]["expression"] == "energy + 2 * latency");
   CHECK((*set)["changes"][0]["what"] == "reward changed");
   rig.open(Mode::shadow, folder.file());
-  CHECK(rig.governor->standing().reward.preset == placement::Preset::expression);
-  CHECK(rig.governor->standing().reward.formula.text() == "energy + 2 * latency");
+  CHECK(rig.rollout->spec().reward.preset == placement::Preset::expression);
+  CHECK(rig.rollout->spec().reward.formula.text() == "energy + 2 * latency");
   CHECK_FALSE(rig.handle("policy-set", {{"expression", "energy + 2 * latency"}}).value()["changes"].empty());
   CHECK(rig.handle("policy-set", {{"expression", "energy"}}).value()["changes"][0]["what"] == "reward changed");
 }
@@ -468,26 +469,26 @@ TEST_CASE(
   for (const Mode configured : {Mode::live, Mode::canary, Mode::shadow, Mode::off}) {
     CAPTURE(to_string(configured));
     const Folder folder;
-    ModesRig rig;
-    Standing standing;
-    standing.mode = configured;
+    RolloutRig rig;
+    RolloutSpec spec;
+    spec.mode = configured;
     const auto open = [&] {
-      rig.governor.reset();
-      auto opened = Governor::open_(standing, folder.file(), {}, rig.clock, rig.log, lost);
+      rig.rollout.reset();
+      auto opened = RolloutManager::open_(spec, folder.file(), {}, rig.clock, rig.log, lost);
       REQUIRE(opened);
-      rig.governor.emplace(std::move(*opened));
+      rig.rollout.emplace(std::move(*opened));
     };
     open();
-    CHECK(rig.governor->standing().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
-    CHECK(rig.governor->lost() == lost);
-    CHECK(rig.governor->document()["changes"][0]["why"] == lost);
+    CHECK(rig.rollout->spec().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
+    CHECK(rig.rollout->lost() == lost);
+    CHECK(rig.rollout->document()["changes"][0]["why"] == lost);
     open();  // and it stays so over the next restart
-    CHECK(rig.governor->standing().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
+    CHECK(rig.rollout->spec().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
     REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "looked"}}));
-    CHECK(rig.governor->standing().mode.mode == Mode::live);
-    CHECK(rig.governor->lost().empty());
+    CHECK(rig.rollout->spec().mode.mode == Mode::live);
+    CHECK(rig.rollout->lost().empty());
     open();
-    CHECK(rig.governor->standing().mode.mode == Mode::live);
+    CHECK(rig.rollout->spec().mode.mode == Mode::live);
   }
 }
 

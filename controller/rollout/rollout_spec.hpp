@@ -1,4 +1,4 @@
-// standing: what is in force: mode, policy and reward, and the experiment that began with them.
+// rollout_spec: what is in force: mode, policy and reward, and the experiment that began with them.
 // Text     JSON, as kept in the control file and shown by the API
 // Errors   malformed or out_of_range, naming the argument
 // Threads  values, pure functions
@@ -11,7 +11,7 @@
 
 #include "common/clock.hpp"
 #include "common/result.hpp"
-#include "controller/modes/blocks.hpp"
+#include "controller/rollout/switchback.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::controller {
@@ -31,11 +31,11 @@ struct ModeSetting {
 // "off", "shadow", "live", "canary" (10%), "canary:25%" (5% to 95%).
 Result<ModeSetting> parse_mode(std::string_view text);
 
-struct Standing {
+struct RolloutSpec {
   ModeSetting mode;
   std::string policy = "dqn";
   placement::RewardConfig reward;
-  BlockPlan plan;  // its share is the mode's
+  SwitchbackSchedule schedule;  // its share is the mode's
 };
 
 // What an ask at this moment is to the experiment.
@@ -44,17 +44,20 @@ std::string_view to_string(Arm arm);
 inline bool acts(Arm arm) { return arm == Arm::treated || arm == Arm::live; }
 struct ArmNow {
   Arm arm = Arm::off;
-  bool measured = false;  // not in the dropped minutes of a block
+  bool measured = false;  // not in the washout of a block
 };
-ArmNow arm_at(const Standing& standing, WallTime now);
+ArmNow arm_at(const RolloutSpec& spec, WallTime now);
 
 nlohmann::json reward_json(const placement::RewardConfig& reward);
-std::string standing_text(const Standing& standing);
-// Of standing_text(); block lengths are the configuration's.
-Result<Standing> parse_standing(std::string_view text, const BlockPlan& lengths);
+std::string spec_text(const RolloutSpec& spec);
+// Of spec_text(); block lengths are the configuration's.
+Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths);
 
 // Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, weight.<name>. Others are not looked
 // at.
-Result<Standing> with_changes(Standing standing, const std::map<std::string, std::string>& arguments);
+Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, std::string>& arguments);
+
+// "mode shadow -> live, reward changed"; "nothing changed".
+std::string described(const RolloutSpec& from, const RolloutSpec& to);
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-#include "controller/modes/standing.hpp"
+#include "controller/rollout/rollout_spec.hpp"
 
 #include <algorithm>
 #include <array>
@@ -62,8 +62,8 @@ Result<ModeSetting> parse_mode(std::string_view text) {
               "one of off, shadow, canary:P% (P = 5, 10, ... 95), live");
 }
 
-ArmNow arm_at(const Standing& standing, WallTime now) {
-  switch (standing.mode.mode) {
+ArmNow arm_at(const RolloutSpec& spec, WallTime now) {
+  switch (spec.mode.mode) {
     case Mode::off:
       return {Arm::off, false};
     case Mode::shadow:
@@ -73,7 +73,7 @@ ArmNow arm_at(const Standing& standing, WallTime now) {
     case Mode::canary:
       break;
   }
-  const Block block = block_at(standing.plan, now);
+  const Block block = block_at(spec.schedule, now);
   return {block.treated ? Arm::treated : Arm::control, block.measured};
 }
 
@@ -88,58 +88,58 @@ json reward_json(const placement::RewardConfig& reward) {
           {"weights", std::move(weights)}};
 }
 
-std::string standing_text(const Standing& standing) {
-  json reward = reward_json(standing.reward);
+std::string spec_text(const RolloutSpec& spec) {
+  json reward = reward_json(spec.reward);
   // As it was before there were any, so that an upgrade does not look like another configuration.
-  if (standing.reward.formula.empty()) reward.erase("expression");
-  return json{{"mode", standing.mode.text()},
-              {"policy", standing.policy},
+  if (spec.reward.formula.empty()) reward.erase("expression");
+  return json{{"mode", spec.mode.text()},
+              {"policy", spec.policy},
               {"reward", std::move(reward)},
-              {"experiment", {{"seed", standing.plan.seed}, {"began_ns", to_ns(standing.plan.began)}}}}
+              {"experiment", {{"seed", spec.schedule.seed}, {"began_ns", to_ns(spec.schedule.began)}}}}
       .dump();
 }
 
-Result<Standing> parse_standing(std::string_view text, const BlockPlan& lengths) {
+Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths) {
   const json object = json::parse(text, nullptr, false);
   std::map<std::string, std::string> arguments;
-  Standing standing;
-  standing.plan = lengths;
+  RolloutSpec spec;
+  spec.schedule = lengths;
   try {
     arguments["mode"] = object.at("mode").get<std::string>();
     arguments["policy"] = object.at("policy").get<std::string>();
     const json& reward = object.at("reward");
     arguments["reward"] = reward.at("preset").get<std::string>();
     arguments["load"] = reward.at("load").get<std::string>();
-    // A standing that an older version kept has none.
+    // A spec that an older version kept has none.
     if (const auto formula = reward.find("expression"); formula != reward.end() && formula->is_string())
       arguments["expression"] = formula->get<std::string>();
     for (const char* name : {"reference_w", "horizon_s"}) arguments[name] = reward.at(name).dump();
     for (const auto& [name, value] : reward.at("weights").items()) arguments["weight." + name] = value.dump();
-    standing.plan.seed = object.at("experiment").at("seed").get<std::uint64_t>();
-    standing.plan.began = wall_from_ns(object.at("experiment").at("began_ns").get<std::int64_t>());
+    spec.schedule.seed = object.at("experiment").at("seed").get<std::uint64_t>();
+    spec.schedule.began = wall_from_ns(object.at("experiment").at("began_ns").get<std::int64_t>());
   } catch (const json::exception& error) {
-    return fail(Errc::malformed, "standing", error.what());
+    return fail(Errc::malformed, "spec", error.what());
   }
-  return with_changes(std::move(standing), arguments);
+  return with_changes(std::move(spec), arguments);
 }
 
-Result<Standing> with_changes(Standing standing, const std::map<std::string, std::string>& arguments) {
+Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, std::string>& arguments) {
   for (const auto& [name, value] : arguments) {
     if (name == "mode") {
-      WATTLE_TRY(standing.mode, parse_mode(value));
+      WATTLE_TRY(spec.mode, parse_mode(value));
     } else if (name == "policy") {
       WATTLE_TRY(const auto policy, placement::parse_policy(value));
-      standing.policy = policy.name;
+      spec.policy = policy.name;
     } else if (name == "reward") {
-      WATTLE_TRY(standing.reward.preset, placement::parse_preset(value));
+      WATTLE_TRY(spec.reward.preset, placement::parse_preset(value));
     } else if (name == "load") {
-      WATTLE_TRY(standing.reward.load, placement::parse_load_kind(value));
+      WATTLE_TRY(spec.reward.load, placement::parse_load_kind(value));
     } else if (name == "expression") {
-      WATTLE_TRY(standing.reward.formula, placement::Formula::compile(value));
+      WATTLE_TRY(spec.reward.formula, placement::Formula::compile(value));
     } else if (name == "reference_w") {
-      WATTLE_CHECK(read_number(name, value, 0.001, 100'000, standing.reward.reference_w));
+      WATTLE_CHECK(read_number(name, value, 0.001, 100'000, spec.reward.reference_w));
     } else if (name == "horizon_s") {
-      WATTLE_CHECK(read_number(name, value, 1, 86'400, standing.reward.horizon_s));
+      WATTLE_CHECK(read_number(name, value, 1, 86'400, spec.reward.horizon_s));
     } else if (name.starts_with("weight.")) {
       const std::string weight = name.substr(std::string_view("weight.").size());
       const auto found =
@@ -147,13 +147,22 @@ Result<Standing> with_changes(Standing standing, const std::map<std::string, std
       if (found == kWeights.end())
         return fail(Errc::malformed, name, "is no weight",
                     "energy, latency, balance, active_nodes, packing, contention or failure");
-      WATTLE_CHECK(read_number(name, value, 0, kMaxWeight, standing.reward.weights.*found->second));
+      WATTLE_CHECK(read_number(name, value, 0, kMaxWeight, spec.reward.weights.*found->second));
     }
   }
-  if (standing.reward.preset == placement::Preset::expression && standing.reward.formula.empty())
+  if (spec.reward.preset == placement::Preset::expression && spec.reward.formula.empty())
     return fail(Errc::malformed, "expression", "is missing", "preset expression needs a formula");
-  standing.plan.share = standing.mode.share;
-  return standing;
+  spec.schedule.share = spec.mode.share;
+  return spec;
+}
+
+std::string described(const RolloutSpec& from, const RolloutSpec& to) {
+  std::string text;
+  const auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (from.mode != to.mode) add("mode " + from.mode.text() + " -> " + to.mode.text());
+  if (from.policy != to.policy) add("policy " + from.policy + " -> " + to.policy);
+  if (!(from.reward == to.reward)) add("reward changed");
+  return text.empty() ? "nothing changed" : text;
 }
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-#include "controller/modes/saving.hpp"
+#include "controller/rollout/effect.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,13 +12,13 @@ namespace {
 constexpr double kLeastSeen = 0.9;
 constexpr double kLeastWatched = 0.95;
 constexpr double kLeastCores = 0.1;
-constexpr double kHour_s = 3600;
+constexpr double kBlockHour_s = 3600;
 
 }  // namespace
 
 bool BlockResult::usable(double measured_s) const {
   return seen_s >= kLeastSeen * measured_s && node_s > 0 && watched_node_s >= kLeastWatched * node_s && energy_j > 0 &&
-         core_h * kHour_s >= kLeastCores * seen_s;
+         core_h * kBlockHour_s >= kLeastCores * seen_s;
 }
 
 std::optional<BlockResult> BlockMeter::add(const Block& block, const ClusterNow& now, Duration passed) {
@@ -34,31 +34,31 @@ std::optional<BlockResult> BlockMeter::add(const Block& block, const ClusterNow&
   const double passed_s = std::max(0.0, seconds(passed));
   open_.seen_s += passed_s;
   open_.energy_j += now.power_w * passed_s;
-  open_.core_h += now.requested_cores * passed_s / kHour_s;
+  open_.core_h += now.requested_cores * passed_s / kBlockHour_s;
   open_.node_s += static_cast<double>(now.nodes) * passed_s;
   open_.watched_node_s += static_cast<double>(now.watched) * passed_s;
   return over;
 }
 
-Saving measured_saving(std::span<const BlockResult> blocks, double measured_s) {
-  Saving saving;
+EffectEstimate estimate_effect(std::span<const BlockResult> blocks, double measured_s) {
+  EffectEstimate effect;
   stats::Moments treated, control;
   for (const BlockResult& block : blocks) {
     if (!block.usable(measured_s)) {
-      ++saving.dropped;
+      ++effect.left_out;
       continue;
     }
     (block.treated ? treated : control).add(std::log(block.j_per_core_h()));
-    ++(block.treated ? saving.treated : saving.control);
+    ++(block.treated ? effect.treated : effect.control);
   }
-  if (saving.treated > 0) saving.treated_j_per_core_h = std::exp(treated.mean());
-  if (saving.control > 0) saving.control_j_per_core_h = std::exp(control.mean());
-  if (saving.treated < kLeastBlocks || saving.control < kLeastBlocks) return saving;
+  if (effect.treated > 0) effect.treated_j_per_core_h = std::exp(treated.mean());
+  if (effect.control > 0) effect.control_j_per_core_h = std::exp(control.mean());
+  if (effect.treated < kLeastBlocks || effect.control < kLeastBlocks) return effect;
   const auto difference = stats::welch_difference(treated, control);
-  saving.ratio = 1 - std::exp(difference->mean);
-  saving.low = 1 - std::exp(difference->high);
-  saving.high = 1 - std::exp(difference->low);
-  return saving;
+  effect.ratio = 1 - std::exp(difference->mean);
+  effect.low = 1 - std::exp(difference->high);
+  effect.high = 1 - std::exp(difference->low);
+  return effect;
 }
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-#include "controller/modes/blocks.hpp"
+#include "controller/rollout/switchback.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,11 @@
 
 namespace wattle::controller {
 
-bool is_treated(const BlockPlan& plan, std::uint64_t number) {
+bool is_treated(const SwitchbackSchedule& schedule, std::uint64_t number) {
   constexpr double kMost = static_cast<double>(kBlockGroup) - 1;
   const auto treated =
-      static_cast<std::size_t>(std::clamp(std::round(plan.share * static_cast<double>(kBlockGroup)), 1.0, kMost));
-  std::mt19937_64 random(plan.seed ^ (number / kBlockGroup + 1) * 0x9e3779b97f4a7c15ULL);
+      static_cast<std::size_t>(std::clamp(std::round(schedule.share * static_cast<double>(kBlockGroup)), 1.0, kMost));
+  std::mt19937_64 random(schedule.seed ^ (number / kBlockGroup + 1) * 0x9e3779b97f4a7c15ULL);
   std::array<std::uint64_t, kBlockGroup> order{};
   for (std::uint64_t i = 0; i < kBlockGroup; ++i) order[i] = i;
   // By hand: the standard's shuffle is another one in every library, and a restart may bring one.
@@ -20,13 +20,13 @@ bool is_treated(const BlockPlan& plan, std::uint64_t number) {
   return std::find(order.begin(), end, number % kBlockGroup) != end;
 }
 
-Block block_at(const BlockPlan& plan, WallTime now) {
-  const Duration since = std::max(Duration{0}, now - plan.began);
+Block block_at(const SwitchbackSchedule& schedule, WallTime now) {
+  const Duration since = std::max(Duration{0}, now - schedule.began);
   Block block;
-  block.number = static_cast<std::uint64_t>(since / plan.length);
-  block.treated = is_treated(plan, block.number);
-  block.measured = since % plan.length >= plan.dropped;
-  block.left = plan.length - since % plan.length;
+  block.number = static_cast<std::uint64_t>(since / schedule.length);
+  block.treated = is_treated(schedule, block.number);
+  block.measured = since % schedule.length >= schedule.washout;
+  block.left = schedule.length - since % schedule.length;
   return block;
 }
 

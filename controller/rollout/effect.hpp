@@ -1,4 +1,4 @@
-// saving: what the treated blocks saved against the control blocks, with its interval.
+// effect: what the treated blocks saved against the control blocks, with its interval.
 // Figure   joules per requested core-hour: energy of all nodes over a block's measured time / cores requested by bound pods
 //          over the same time. The saving is 1 - the ratio of the arms' geometric means
 // Interval 95%, of the difference of mean logarithms (Welch); nothing is said below four blocks an arm
@@ -13,7 +13,7 @@
 #include <optional>
 #include <span>
 
-#include "controller/modes/blocks.hpp"
+#include "controller/rollout/switchback.hpp"
 
 namespace wattle::controller {
 
@@ -47,14 +47,14 @@ class BlockMeter {
   bool begun_ = false;
 };
 
-struct Saving {
-  std::size_t treated = 0, control = 0, dropped = 0;  // blocks
+struct EffectEstimate {
+  std::size_t treated = 0, control = 0, left_out = 0;  // blocks
   std::optional<double> treated_j_per_core_h, control_j_per_core_h;
   std::optional<double> ratio, low, high;  // saved, 0.1 is a tenth less; 95%
 };
 inline constexpr std::size_t kLeastBlocks = 4;
 
-// `measured_s`: of one block, the dropped minutes left out.
-Saving measured_saving(std::span<const BlockResult> blocks, double measured_s);
+// `measured_s`: of one block, without its washout.
+EffectEstimate estimate_effect(std::span<const BlockResult> blocks, double measured_s);
 
 }  // namespace wattle::controller

@@ -1,0 +1,44 @@
+#include "controller/rollout/gates.hpp"
+
+namespace wattle::controller {
+namespace {
+
+std::string output_gate(const GateEvidence& evidence) {
+  return evidence.nonsense ? "the network has said what no network may say" : "";
+}
+
+std::string decisions_gate(const GateEvidence& evidence) {
+  if (evidence.decisions >= kLeastDecisions) return {};
+  return std::to_string(evidence.decisions) + " of " + std::to_string(kLeastDecisions) +
+         " decisions that a canary asks for";
+}
+
+std::string off_policy_gate(const GateEvidence& evidence) { return evidence.harm ? evidence.harm() : ""; }
+
+std::string effect_gate(const GateEvidence& evidence) {
+  const EffectEstimate& effect = evidence.effect;
+  if (!effect.low)
+    return "measured blocks: " + std::to_string(effect.treated) + " treated and " + std::to_string(effect.control) +
+           " control, " + std::to_string(kLeastBlocks) + " of each are asked for";
+  return *effect.low < 0 ? "the saving is not sure: its 95% interval reaches below zero" : "";
+}
+
+}  // namespace
+
+const std::array<GateCheck, 5> kGateChecks{{
+    {"output_check", Mode::canary, output_gate},
+    {"decisions", Mode::canary, decisions_gate},
+    {"off_policy", Mode::canary, off_policy_gate},
+    {"effect", Mode::live, effect_gate},
+    {"off_policy", Mode::live, off_policy_gate},
+}};
+
+Gate gate_from(Mode mode, const GateEvidence& evidence) {
+  if (mode == Mode::live) return {};
+  Gate gate{ModeSetting{static_cast<Mode>(static_cast<int>(mode) + 1)}, {}};
+  for (const GateCheck& check : kGateChecks)
+    if (check.to == gate.next->mode && gate.closed.empty()) gate.closed = check.closed_by(evidence);
+  return gate;
+}
+
+}  // namespace wattle::controller

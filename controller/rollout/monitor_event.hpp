@@ -1,0 +1,53 @@
+// monitor_event: what a monitor found, and what follows from it. One table says both; docs/reference/guardrails.md is held to it.
+// Actions  proceed: nothing but the audit; use_planner: the network is not heard; shadow: nothing acts, the same ask is answered
+//          neutral; restore_model: the network of the last promotion serves again
+// Errors   none: a pair that is not in the table is a bug
+// Threads  values
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace wattle::controller {
+
+enum class Monitor { output_check, regression, network_gate, drift };
+enum class Verdict { nonsense, worse, behind, ahead, shifted };
+enum class Action { proceed, use_planner, shadow, restore_model };
+
+std::string_view to_string(Monitor monitor);
+std::string_view to_string(Verdict verdict);
+std::string_view to_string(Action action);
+
+struct MonitorEvent {
+  Monitor monitor = Monitor::output_check;
+  Verdict verdict = Verdict::nonsense;
+  std::string evidence;
+};
+
+struct Guardrail {
+  Monitor monitor;
+  Verdict verdict;
+  std::array<Action, 2> actions;  // in this order; `proceed` fills up
+  std::string_view who, what;     // as the audit has it; a change of mode says itself what it is
+};
+
+inline constexpr std::array<Guardrail, 5> kGuardrails{{
+    {Monitor::output_check, Verdict::nonsense, {Action::shadow, Action::restore_model}, "guard", ""},
+    {Monitor::regression, Verdict::worse, {Action::shadow, Action::restore_model}, "guard", ""},
+    {Monitor::network_gate,
+     Verdict::behind,
+     {Action::use_planner, Action::proceed},
+     "guard",
+     "the network is left out, the planner's choices serve"},
+    {Monitor::network_gate, Verdict::ahead, {Action::proceed, Action::proceed}, "guard", "the network serves"},
+    {Monitor::drift,
+     Verdict::shifted,
+     {Action::proceed, Action::proceed},
+     "drift",
+     "for ten minutes more is explored and newer experience counts more"},
+}};
+
+const Guardrail& guardrail_of(const MonitorEvent& event);
+
+}  // namespace wattle::controller

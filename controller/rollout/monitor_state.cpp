@@ -1,0 +1,202 @@
+#include "controller/rollout/monitor_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+constexpr int kFormat = 1;
+constexpr std::size_t kMostStateText = 4096;
+
+tl::unexpected<Error> wrong_state(std::string_view row, const char* what) {
+  return fail(Errc::malformed, "monitor " + std::string(row), what,
+              "what it has seen is forgotten; if Wattle may act: wattle policy set --mode MODE --force --why TEXT");
+}
+
+// Fields of one row, each of the kind that is asked for.
+class Fields {
+ public:
+  static Result<Fields> of(std::string_view row, std::string_view text) {
+    if (text.empty()) return wrong_state(row, "is empty, as a power cut leaves it");
+    if (text.size() > kMaxStateBytes) return wrong_state(row, "is longer than any monitor writes");
+    Fields fields(row, json::parse(text, nullptr, false));
+    if (!fields.json_.is_object()) return wrong_state(row, "is no JSON object");
+    std::uint64_t format = 0;
+    if (!fields.take("format", format).ok_ || format != kFormat) return wrong_state(row, "is of another format");
+    return fields;
+  }
+  Fields& take(const char* key, std::string& value) { return take(key, value, &json::is_string); }
+  Fields& take(const char* key, bool& value) { return take(key, value, &json::is_boolean); }
+  Fields& take(const char* key, std::uint64_t& value) { return take(key, value, &json::is_number_unsigned); }
+  Fields& take(const char* key, double& value) {
+    take(key, value, &json::is_number);
+    ok_ = ok_ && std::isfinite(value);
+    return *this;
+  }
+  Fields& take(const char* key, std::vector<double>& values) {
+    const json* list = array(key);
+    for (const json& each : list != nullptr ? *list : json::array()) {
+      ok_ = ok_ && each.is_number();
+      if (ok_) values.push_back(each.get<double>());
+    }
+    return *this;
+  }
+  const json* array(const char* key) {
+    const auto found = json_.find(key);
+    ok_ = ok_ && found != json_.end() && found->is_array();
+    return ok_ ? &*found : nullptr;
+  }
+  void refuse_unless(bool sane) { ok_ = ok_ && sane; }
+  Status whole() const {
+    if (!ok_) return wrong_state(row_, "lacks a field, or has one of another kind");
+    return {};
+  }
+
+ private:
+  Fields(std::string_view row, json value) : row_(row), json_(std::move(value)) {}
+  template <class Value>
+  Fields& take(const char* key, Value& value, bool (json::*is)() const noexcept) {
+    const auto found = json_.find(key);
+    ok_ = ok_ && found != json_.end() && ((*found).*is)();
+    if (ok_) value = found->get<Value>();
+    if constexpr (std::is_same_v<Value, std::string>) ok_ = ok_ && value.size() <= kMostStateText;
+    return *this;
+  }
+
+  std::string_view row_;
+  json json_;
+  bool ok_ = true;
+};
+
+std::string row_text(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+json choice_json(const placement::RankedChoice& choice) { return json::array({choice.node, choice.predicted}); }
+
+bool read_choice(const json& value, placement::RankedChoice& choice) {
+  if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number()) return false;
+  choice = {value[0].get<std::string>(), value[1].get<double>()};
+  return choice.node.size() <= kMostStateText;
+}
+
+}  // namespace
+
+std::string gate_text(const GateState& state) {
+  return row_text({{"format", kFormat}, {"decisions", state.decisions}, {"nonsense", state.nonsense}});
+}
+
+Result<GateState> parse_gate(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kGateRow, text));
+  GateState state;
+  WATTLE_CHECK(fields.take("decisions", state.decisions).take("nonsense", state.nonsense).whole());
+  return state;
+}
+
+std::string regression_text(const RegressionMonitor::State& state) {
+  return row_text({{"format", kFormat}, {"level", state.level}, {"judged", state.judged}, {"control", state.control}});
+}
+
+Result<RegressionMonitor::State> parse_regression(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kRegressionRow, text));
+  RegressionMonitor::State state;
+  WATTLE_CHECK(fields.take("level", state.level).take("judged", state.judged).take("control", state.control).whole());
+  if (!RegressionMonitor().restore(state)) return wrong_state(kRegressionRow, "says what no such monitor can be in");
+  return state;
+}
+
+std::string drift_text(const DriftMonitor::State& state) {
+  const placement::DriftState& errors = state.errors;
+  return row_text({{"format", kFormat},
+                   {"mean", errors.mean},
+                   {"mean_square", errors.mean_square},
+                   {"up", errors.up},
+                   {"down", errors.down},
+                   {"seen", errors.seen},
+                   {"error_shifts", errors.shifts},
+                   {"left_s", state.left_s},
+                   {"shifts", state.shifts}});
+}
+
+Result<DriftMonitor::State> parse_drift(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kDriftRow, text));
+  DriftMonitor::State state;
+  placement::DriftState& errors = state.errors;
+  fields.take("mean", errors.mean).take("mean_square", errors.mean_square).take("up", errors.up);
+  fields.take("down", errors.down).take("seen", errors.seen).take("error_shifts", errors.shifts);
+  WATTLE_CHECK(fields.take("left_s", state.left_s).take("shifts", state.shifts).whole());
+  if (!DriftMonitor().restore(state, MonoTime{})) return wrong_state(kDriftRow, "says what no such monitor can be in");
+  return state;
+}
+
+std::string network_gate_text(const NetworkGateState& kept) {
+  const placement::ContestState& state = kept.state;
+  return row_text({{"format", kFormat},
+                   {"of", kept.of.substr(0, kMostStateText)},
+                   {"network", kept.network},
+                   {"why", kept.why},
+                   {"left_out", state.left_out},
+                   {"evidence", state.evidence},
+                   {"mean", state.mean},
+                   {"mean_square", state.mean_square},
+                   {"blocks", state.blocks},
+                   {"changes", state.changes}});
+}
+
+Result<NetworkGateState> parse_network_gate(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kNetworkGateRow, text));
+  NetworkGateState kept;
+  placement::ContestState& state = kept.state;
+  fields.take("of", kept.of).take("network", kept.network).take("why", kept.why).take("left_out", state.left_out);
+  fields.take("evidence", state.evidence).take("mean", state.mean).take("mean_square", state.mean_square);
+  WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
+  // 0.1 told evidence below zero for what counts as zero.
+  state.evidence = std::max(0.0, state.evidence);
+  if (!placement::Contest().restore(state)) return wrong_state(kNetworkGateRow, "says what no such gate can be in");
+  return kept;
+}
+
+std::string off_policy_text(const OffPolicyState& state) {
+  json compared = json::array();
+  for (const placement::ComparedDecision& each : state.compared) {
+    json row = json::array({choice_json(each.own)});
+    for (const placement::RankedChoice& reference : each.references) row.push_back(choice_json(reference));
+    if (!each.placed_on.empty()) {
+      row.push_back(each.placed_on);
+      row.push_back(each.reward);
+      row.push_back(each.predicted_there);
+    }
+    compared.push_back(std::move(row));
+  }
+  return row_text({{"format", kFormat}, {"of", state.of.substr(0, kMostStateText)}, {"compared", std::move(compared)}});
+}
+
+Result<OffPolicyState> parse_off_policy(std::string_view text) {
+  constexpr std::size_t kChoices = 1 + placement::kReferencePolicies.size();
+  WATTLE_TRY(Fields fields, Fields::of(kOffPolicyRow, text));
+  OffPolicyState state;
+  fields.take("of", state.of);
+  const json* compared = fields.array("compared");
+  for (const json& row : compared != nullptr ? *compared : json::array()) {
+    placement::ComparedDecision one;
+    bool sane =
+        row.is_array() && (row.size() == kChoices || row.size() == kChoices + 3) && read_choice(row[0], one.own);
+    for (std::size_t i = 0; sane && i < one.references.size(); ++i) sane = read_choice(row[1 + i], one.references[i]);
+    if (sane && row.size() > kChoices) {
+      sane = row[kChoices].is_string() && row[kChoices + 1].is_number() && row[kChoices + 2].is_number();
+      if (sane) {
+        one.placed_on = row[kChoices].get<std::string>();
+        one.reward = row[kChoices + 1].get<double>();
+        one.predicted_there = row[kChoices + 2].get<double>();
+      }
+    }
+    fields.refuse_unless(sane);
+    if (sane) state.compared.push_back(std::move(one));
+  }
+  WATTLE_CHECK(fields.whole());
+  return state;
+}
+
+}  // namespace wattle::controller

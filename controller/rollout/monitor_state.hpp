@@ -1,0 +1,61 @@
+// monitor_state: what monitors and gates keep over a restart, one row each in the control file.
+// Format   name and one JSON object, format 1; docs/reference/guardrails.md lists the fields. The row of the network gate is what
+//          the file `contest` of 0.1 was, which is read where there is no row yet
+// Bounds   a row is no longer than kMaxStateBytes
+// Errors   parse: malformed, names the row and what is wrong with it
+// Threads  values, pure functions
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+#include "controller/rollout/drift_monitor.hpp"
+#include "controller/rollout/regression_monitor.hpp"
+#include "placement/contest.hpp"
+#include "placement/off_policy.hpp"
+
+namespace wattle::controller {
+
+inline constexpr std::string_view kContestFile = "contest";
+inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
+                                  kNetworkGateRow = "network_gate", kOffPolicyRow = "off_policy";
+inline constexpr std::size_t kMaxStateBytes = 4 << 20;
+
+struct MonitorState {
+  std::string name, text;
+  bool operator==(const MonitorState&) const = default;
+};
+
+// Of the present experiment.
+struct GateState {
+  std::uint64_t decisions = 0;
+  bool nonsense = false;
+};
+std::string gate_text(const GateState& state);
+Result<GateState> parse_gate(std::string_view text);
+
+std::string regression_text(const RegressionMonitor::State& state);
+Result<RegressionMonitor::State> parse_regression(std::string_view text);
+
+std::string drift_text(const DriftMonitor::State& state);
+Result<DriftMonitor::State> parse_drift(std::string_view text);
+
+struct NetworkGateState {
+  std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
+  placement::ContestState state;
+};
+std::string network_gate_text(const NetworkGateState& kept);
+Result<NetworkGateState> parse_network_gate(std::string_view text);
+
+// `of`: the ranking that was compared.
+struct OffPolicyState {
+  std::string of;
+  std::vector<placement::ComparedDecision> compared;  // oldest first
+};
+std::string off_policy_text(const OffPolicyState& state);
+Result<OffPolicyState> parse_off_policy(std::string_view text);
+
+}  // namespace wattle::controller

@@ -1,0 +1,32 @@
+// output_check: does a network say what a network may say?
+// Source   the largest residual of each decision
+// Verdict  nonsense: not finite, or beyond max_abs_q on any node. Remembered until mode, policy or reward change
+// Units    Q
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+namespace wattle::controller {
+
+class OutputCheck {
+ public:
+  explicit OutputCheck(double max_abs_q) : max_abs_q_(max_abs_q) {}
+  // Evidence of nonsense; absent: it may be said.
+  std::optional<std::string> judge(double max_abs_residual) const {
+    if (!std::isfinite(max_abs_residual)) return "the network says what is no number";
+    if (std::abs(max_abs_residual) <= max_abs_q_) return std::nullopt;
+    return "the network says " + std::to_string(max_abs_residual) + ", beyond any sense";
+  }
+  bool failed() const { return failed_; }
+  void set_failed(bool failed) { failed_ = failed; }
+
+ private:
+  double max_abs_q_;
+  bool failed_ = false;
+};
+
+}  // namespace wattle::controller

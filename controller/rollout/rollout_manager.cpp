@@ -1,0 +1,225 @@
+#include "controller/rollout/rollout_manager.hpp"
+
+#include <algorithm>
+
+namespace wattle::controller {
+namespace {
+
+constexpr Duration kLongestGap = std::chrono::seconds(10);  // beyond it nothing is known of the time between
+
+// What a configuration asks for, without what an experiment adds.
+std::string fingerprint(RolloutSpec spec) {
+  spec.schedule.seed = 0;
+  spec.schedule.began = {};
+  return spec_text(spec);
+}
+
+bool may_act(Mode mode) { return mode == Mode::canary || mode == Mode::live; }
+
+}  // namespace
+
+Result<RolloutManager> RolloutManager::open_(RolloutSpec configured, const std::string& path,
+                                             const MonitorOptions& monitors, const Clock& clock, const Log& log,
+                                             const std::string& lost) {
+  WATTLE_TRY(ChangeLog changes, ChangeLog::open_(path, clock, log));
+  RolloutManager manager(std::move(changes), monitors, clock, log);
+  WATTLE_CHECK(manager.begin(std::move(configured), lost));
+  return manager;
+}
+
+Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
+  configured_ = fingerprint(configured);
+  configured.schedule.share = configured.mode.share;
+  spec_ = configured;
+  WATTLE_TRY(const std::optional<Change> last, changes_.last());
+  if (last && last->configured == configured_) {
+    auto spec = parse_spec(last->standing, configured.schedule);
+    if (spec) return go_on(*last, std::move(*spec));
+    log_->error("what was in force is not readable, the configuration is", {{"error", spec.error()}});
+  }
+  if (!last && !lost.empty()) return begin_without(lost);
+  const char* what = last ? "the configuration changed" : "the first start";
+  if (!may_act(spec_.mode.mode)) return change(spec_, "configuration", what, "");
+  const std::string why = "the file names mode " + spec_.mode.text() + ": no gate was asked";
+  log_->warn("the configuration goes past the gates", {{"mode", spec_.mode.text()}});
+  return change(spec_, "configuration", what, why);
+}
+
+Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
+  spec_ = std::move(spec);
+  experiment_ = last.experiment;
+  WATTLE_TRY(blocks_, changes_.file()->blocks(experiment_));
+  WATTLE_TRY(kept_, changes_.file()->monitors(experiment_));
+  if (const std::string* text = kept(kGateRow)) {
+    const auto state = parse_gate(*text);
+    if (state) {
+      figures_.decisions = state->decisions;
+      output_check_.set_failed(state->nonsense);
+    } else {
+      unreadable(state.error());
+    }
+  }
+  if (const std::string* text = kept(kRegressionRow)) {
+    const auto state = parse_regression(*text);
+    if (!state)
+      unreadable(state.error());
+    else if (!regression_.restore(*state))
+      log_->warn("the regression monitor begins anew: it keeps fewer rewards than before, or alarms earlier");
+  }
+  return {};
+}
+
+Status RolloutManager::begin_without(const std::string& lost) {
+  const bool shadow = may_act(spec_.mode.mode);
+  log_->error("what was in force was lost: an order to stop may be among it, so that nothing acts",
+              {{"why", lost},
+               {"configured", spec_.mode.text()},
+               {"mode", shadow ? "shadow" : spec_.mode.text()},
+               {"mend", "if it may act again: wattle policy set --mode MODE --force --why TEXT"}});
+  if (shadow) spec_.mode = Mode::shadow;
+  WATTLE_CHECK(change(spec_, "guard", "the control file was lost: nothing acts until an operator says so", lost));
+  lost_ = lost;
+  return {};
+}
+
+void RolloutManager::unreadable(const Error& error) {
+  const std::string why = error.message();
+  log_->error("what a monitor has seen was lost: nothing acts", {{"error", error}, {"mode", spec_.mode.text()}});
+  if (may_act(spec_.mode.mode)) go_to_shadow(why);
+  lost_ = why;
+}
+
+const std::string* RolloutManager::kept(std::string_view name) const {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each.name == name; });
+  return found != kept_.end() ? &found->text : nullptr;
+}
+
+bool RolloutManager::keep(std::vector<MonitorState> others) {
+  if (changes_.file() == nullptr) return false;
+  others.push_back({std::string(kGateRow), gate_text({figures_.decisions, output_check_.failed()})});
+  others.push_back({std::string(kRegressionRow), regression_text(regression_.state())});
+  if (others == kept_) return true;
+  if (const Status done = changes_.file()->keep(experiment_, changes_.now_s(), others); !done) {
+    log_->error("what gates and monitors have seen is not kept over a restart", {{"error", done.error()}});
+    return false;
+  }
+  kept_ = std::move(others);
+  return true;
+}
+
+void RolloutManager::audit(const std::string& who, const std::string& what, const std::string& why) {
+  if (const Status noted = note(who, what, why); !noted) log_->error("audit not written", {{"error", noted.error()}});
+}
+
+Status RolloutManager::note(const std::string& who, const std::string& what, const std::string& why) {
+  Change change;
+  change.who = who;
+  change.what = what;
+  change.why = why;
+  change.experiment = experiment_;
+  change.configured = configured_;
+  return changes_.record(change);
+}
+
+// Whatever changes, another experiment begins: blocks of before say nothing about it.
+Status RolloutManager::change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why) {
+  const std::int64_t now_ns = to_ns(clock_->wall());
+  to.schedule.began = clock_->wall();
+  to.schedule.seed = static_cast<std::uint64_t>(now_ns) * 0x9e3779b97f4a7c15ULL ^ to.schedule.seed;
+  Change change;
+  change.who = who;
+  change.what = what;
+  change.why = why;
+  change.standing = spec_text(to);
+  change.configured = configured_;
+  WATTLE_CHECK(changes_.record(change));
+  regression_.begin_anew(!(spec_.reward == to.reward));
+  spec_ = std::move(to);
+  experiment_ = change.experiment;
+  blocks_.clear();
+  meter_ = {};
+  output_check_.set_failed(false);
+  figures_.decisions = 0;
+  lost_.clear();
+  ++figures_.changes;
+  if (apply_) apply_(spec_);
+  return {};
+}
+
+Gate RolloutManager::gate() const {
+  return gate_from(spec_.mode.mode, {figures_.decisions, output_check_.failed(), effect(), harm_});
+}
+
+void RolloutManager::go_to_shadow(const std::string& why) {
+  RolloutSpec to = spec_;
+  to.mode = ModeSetting{Mode::shadow};
+  const Status done = change(to, "guard", "rolled back: " + described(spec_, to), why);
+  if (done) return;
+  // Not remembered, but in force.
+  log_->error("rolled back, but the control file does not take it", {{"why", why}, {"error", done.error()}});
+  spec_ = to;
+  if (apply_) apply_(spec_);
+}
+
+void RolloutManager::perform(Action action, const std::string& evidence) {
+  switch (action) {
+    case Action::proceed:
+    case Action::use_planner:  // the decision engine does not hear the network, live and simulated alike
+      return;
+    case Action::shadow:
+      ++figures_.rollbacks;
+      go_to_shadow(evidence);
+      log_->error("rolled back", {{"why", evidence}});
+      return;
+    case Action::restore_model:
+      if (network_) network_(false);
+      return;
+  }
+}
+
+void RolloutManager::take(const MonitorEvent& event, bool acting) {
+  const Guardrail& rule = guardrail_of(event);
+  const std::string who(rule.who);
+  if (!rule.what.empty())
+    audit(who, std::string(rule.what), event.evidence);
+  else if (!acting)
+    return audit(who, "nothing to roll back in mode " + spec_.mode.text(), event.evidence);
+  for (const Action action : rule.actions) perform(action, event.evidence);
+}
+
+bool RolloutManager::decided(const ArmNow& arm, double max_abs_residual) {
+  ++figures_.decisions;
+  if (arm.measured) meter_.count_decision();
+  const auto nonsense = output_check_.judge(max_abs_residual);
+  if (!nonsense) return true;
+  // Where nothing acts it is told once.
+  if (acts(arm.arm) || !output_check_.failed())
+    take({Monitor::output_check, Verdict::nonsense, *nonsense}, acts(arm.arm));
+  output_check_.set_failed(true);
+  return false;
+}
+
+void RolloutManager::judged(const ArmNow& arm, double reward) {
+  if (!arm.measured) return;
+  if (!acts(arm.arm)) {
+    regression_.control(reward);
+  } else if (regression_.acting(reward)) {
+    take({Monitor::regression, Verdict::worse, "rewards while acting are worse than those of control placements"},
+         true);
+  }
+}
+
+void RolloutManager::watch(const ClusterNow& now) {
+  const MonoTime at = clock_->mono();
+  const Duration passed = watched_ ? at - *watched_ : Duration{0};
+  watched_ = at;
+  if (spec_.mode.mode != Mode::canary) return;
+  const auto over = meter_.add(block_at(spec_.schedule, clock_->wall()), now, std::min(passed, kLongestGap));
+  if (!over) return;
+  blocks_.push_back(*over);
+  if (changes_.file() == nullptr) return;
+  if (const Status kept = changes_.file()->add(experiment_, *over); !kept)
+    log_->error("a block's figures are not kept over a restart", {{"error", kept.error()}});
+}
+
+}  // namespace wattle::controller

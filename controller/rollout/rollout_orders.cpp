@@ -1,0 +1,110 @@
+// rollout_orders: what an operator asks of the rollout manager: set, promote, roll back.
+#include <nlohmann/json.hpp>
+
+#include "common/parse.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::size_t kMostReason = 500;
+
+std::string argument_of(const std::map<std::string, std::string>& arguments, const char* name) {
+  const auto found = arguments.find(name);
+  return found == arguments.end() ? std::string() : found->second.substr(0, kMostReason);
+}
+
+}  // namespace
+
+Result<std::string> RolloutManager::handle(const std::string& what, const std::map<std::string, std::string>& arguments,
+                                           const std::string& who) {
+  const std::string why = argument_of(arguments, "why");
+  if (what == "policy-set") {
+    WATTLE_CHECK(set(arguments, who, why));
+  } else if (what == "policy-promote") {
+    WATTLE_CHECK(promote(argument_of(arguments, "force") == "yes", who, why));
+  } else if (what == "policy-rollback") {
+    WATTLE_CHECK(rollback(arguments, who, why));
+  } else {
+    return fail(Errc::not_found, what, "is no change of the policy", "policy-set, policy-promote or policy-rollback");
+  }
+  return document().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Status RolloutManager::set(const std::map<std::string, std::string>& arguments, const std::string& who,
+                           const std::string& why) {
+  for (const auto& [name, value] : arguments) {
+    const bool known = name == "why" || name == "mode" || name == "policy" || name == "reward" || name == "load" ||
+                       name == "expression" || name == "force" || name == "reference_w" || name == "horizon_s" ||
+                       name.starts_with("weight.");
+    if (!known) return fail(Errc::malformed, "argument " + name, "is not known");
+  }
+  WATTLE_TRY(RolloutSpec to, with_changes(spec_, arguments));
+  const std::string what = described(spec_, to);
+  if (what == "nothing changed") return {};
+  const bool further = to.mode.mode > spec_.mode.mode && to.mode.mode > Mode::shadow;
+  const std::string closed = closed_to(to);
+  WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why));
+  if (network_ && further) network_(true);
+  return {};
+}
+
+std::string RolloutManager::closed_to(const RolloutSpec& to) const {
+  if (to.mode.mode <= spec_.mode.mode || to.mode.mode == Mode::shadow) return {};
+  const Gate next = gate();
+  if (to.mode.mode != next.next->mode)
+    return next.next->text() + " comes first" + (next.closed.empty() ? "" : ", and waits for: " + next.closed);
+  if (!next.closed.empty()) return next.closed;
+  const bool same_ranking = to.policy == spec_.policy && to.reward == spec_.reward;
+  return same_ranking
+             ? ""
+             : "the evidence is of policy and reward as they were: change them first, in mode " + spec_.mode.text();
+}
+
+// Through the gate, or past it.
+Status RolloutManager::enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who,
+                             const std::string& what, const std::string& why) {
+  const std::string mode = to.mode.text();
+  if (closed.empty()) return change(std::move(to), who, what, why);
+  if (force && why.empty()) return fail(Errc::malformed, "mode " + mode, "is forced without a reason", "--why TEXT");
+  if (force) return change(std::move(to), who, what + ", forced past: " + closed, why);
+  WATTLE_CHECK(note(who, "promotion to " + mode + " refused", closed));
+  return fail(Errc::denied, "mode " + mode, "its gate is closed: " + closed,
+              "wait, `wattle policy get` shows the gate; or go past it with --force --why TEXT");
+}
+
+Status RolloutManager::promote(bool force, const std::string& who, const std::string& why) {
+  const Gate now = gate();
+  if (!now.next) return fail(Errc::conflict, "promotion", "the mode is live already");
+  RolloutSpec to = spec_;
+  to.mode = *now.next;
+  to.schedule.share = to.mode.share;
+  const std::string what = "promoted: " + described(spec_, to);
+  WATTLE_CHECK(enter(std::move(to), now.closed, force, who, what, why));
+  if (network_ && spec_.mode.mode != Mode::shadow) network_(true);
+  return {};
+}
+
+Status RolloutManager::rollback(const std::map<std::string, std::string>& arguments, const std::string& who,
+                                const std::string& why) {
+  const std::string to_text = argument_of(arguments, "to");
+  std::optional<std::int64_t> wanted;
+  if (!to_text.empty()) {
+    const auto id = parse::u64(to_text);
+    if (!id || *id > INT64_MAX) return fail(Errc::malformed, "argument to", "'" + to_text + "' is no change's number");
+    wanted = static_cast<std::int64_t>(*id);
+  }
+  WATTLE_TRY(const auto found, changes_.to_go_back_to(wanted));
+  if (!found)
+    return fail(Errc::not_found, wanted ? "change " + to_text : "change before this one", "holds nothing to go back to",
+                "`wattle policy get` lists changes");
+  WATTLE_TRY(RolloutSpec to, parse_spec(found->standing, spec_.schedule));
+  const std::string what = "rolled back to change " + std::to_string(found->id) + ": " + described(spec_, to);
+  // What was in force before may be further on, as when a monitor has rolled back.
+  const std::string closed = closed_to(to);
+  WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why));
+  if (network_) network_(false);
+  return {};
+}
+
+}  // namespace wattle::controller

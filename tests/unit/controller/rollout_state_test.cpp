@@ -1,0 +1,294 @@
+// What gates and monitors keep over a restart, what is refused, and that the page of guardrails says what the tables say.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "common/sqlite/database.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "tests/places.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+
+namespace {
+
+struct StateRig {
+  std::string folder = (std::filesystem::temp_directory_path() / "wattle-states-XXXXXX").string();
+  ManualClock clock{mono_from_ns(1), wall_from_ns(1'800'000'000LL * 1'000'000'000)};
+  Log log = Log::silent();
+  std::optional<RolloutManager> manager;
+
+  StateRig() { REQUIRE(mkdtemp(folder.data()) != nullptr); }
+  ~StateRig() {
+    manager.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+  StateRig(const StateRig&) = delete;
+  StateRig& operator=(const StateRig&) = delete;
+  std::string file() const { return folder + "/control.db"; }
+  void open(ModeSetting mode) {
+    RolloutSpec configured;
+    configured.mode = mode;
+    manager.reset();
+    auto opened = RolloutManager::open_(configured, file(), {}, clock, log);
+    if (!opened) FAIL(opened.error().message());
+    manager.emplace(std::move(*opened));
+  }
+  void sql(const std::string& text) {
+    manager.reset();
+    auto database = sqlite::Database::open_(file(), {}, control_steps());
+    REQUIRE(database);
+    REQUIRE((*database)->run(text));
+  }
+};
+
+// Every reading of a text that was cut off, or has a field less or of another kind, is refused and names the row.
+template <class Parse>
+void refuses_damage(std::string_view row, const std::string& text, const Parse& parse) {
+  REQUIRE(parse(text));
+  for (std::size_t length = 0; length + 2 < text.size(); ++length) {
+    const auto cut = parse(text.substr(0, length));
+    REQUIRE_FALSE(cut);
+    CHECK(cut.error().code == Errc::malformed);
+    CHECK(cut.error().subject == "monitor " + std::string(row));
+  }
+  const nlohmann::json whole = nlohmann::json::parse(text);
+  for (const auto& each : whole.items()) {
+    const std::string key = each.key();
+    nlohmann::json less = whole, other = whole;
+    less.erase(key);
+    other[key] = nlohmann::json::object();
+    CHECK_FALSE_MESSAGE(parse(less.dump()), key);
+    CHECK_FALSE_MESSAGE(parse(other.dump()), key);
+  }
+  CHECK_FALSE(parse("[]"));
+  CHECK_FALSE(parse(std::string(8192, 'x')));
+}
+
+std::string page() {
+  std::ifstream file(tests::source_dir() + "/docs/reference/guardrails.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("what a monitor keeps is read as it was written") {
+  CHECK(rc::check([](std::uint64_t decisions, bool nonsense, const std::vector<int>& draws) {
+    const GateState gate = *parse_gate(gate_text({decisions, nonsense}));
+    RC_ASSERT(gate.decisions == decisions);
+    RC_ASSERT(gate.nonsense == nonsense);
+    RegressionMonitor::State state{static_cast<double>(draws.size()) / 100, decisions, {}};
+    for (const int draw : draws) state.control.push_back(draw / 7.0);
+    const auto again = *parse_regression(regression_text(state));
+    RC_ASSERT(again.level == state.level);
+    RC_ASSERT(again.judged == state.judged);
+    RC_ASSERT(again.control == state.control);
+  }));
+  OffPolicyState compared{"dqn x", {}};
+  compared.compared.push_back({7, {"a", -1.25}, {{{"b", 0.1}, {"c", 1e-9}}}, "", 0, 0});
+  compared.compared.push_back({8, {"a", 0}, {{{"b", 2}, {"a", 3}}}, "b", 0.75, 2});
+  const auto off_policy = *parse_off_policy(off_policy_text(compared));
+  REQUIRE(off_policy.compared.size() == 2);
+  CHECK(off_policy.of == "dqn x");
+  CHECK(off_policy.compared[0].own.predicted == -1.25);
+  CHECK(off_policy.compared[0].placed_on.empty());
+  CHECK(off_policy.compared[1].references[1].node == "a");
+  CHECK(off_policy.compared[1].placed_on == "b");
+  CHECK(off_policy.compared[1].reward == 0.75);
+  CHECK(off_policy.compared[1].predicted_there == 2);
+}
+
+TEST_CASE("what is cut off, lacks a field or has one of another kind is refused, and the row is named") {
+  refuses_damage(kGateRow, gate_text({3, true}), parse_gate);
+  refuses_damage(kRegressionRow, regression_text({1.5, 9, {0.25, -1}}), parse_regression);
+  refuses_damage(kDriftRow, drift_text({{0.5, 2, 1, 0, 70, 1}, 30, 2}), parse_drift);
+  refuses_damage(kNetworkGateRow, network_gate_text({"dqn", "n", "w", {true, 1, 0.1, 0.2, 8, 1}}), parse_network_gate);
+  refuses_damage(kOffPolicyRow, off_policy_text({"dqn", {{0, {"a", 1}, {{{"b", 2}, {"c", 3}}}, "a", 1, 1}}}),
+                 parse_off_policy);
+  CHECK_FALSE(parse_regression(regression_text({11, 0, {}})));            // it would have alarmed
+  CHECK_FALSE(parse_drift(drift_text({{0.5, -2, 1, 0, 70, 1}, 30, 2})));  // no variance
+  CHECK_FALSE(parse_drift(drift_text({{0.5, 2, 1, 0, 70, 1}, 1e6, 2})));  // longer than a shift lasts
+}
+
+TEST_CASE("drift goes on over a restart: errors alarm at the same one, and a shift lasts as long as it had left") {
+  std::mt19937_64 random(8);
+  std::normal_distribution<double> noise(0, 1);
+  DriftMonitor whole, first;
+  MonoTime now = mono_from_ns(1);
+  for (int i = 0; i < 200; ++i) {
+    const double error = noise(random);
+    whole.error(error, now);
+    first.error(error, now);
+  }
+  DriftMonitor second;
+  REQUIRE(second.restore(*parse_drift(drift_text(first.state(now))), mono_from_ns(5'000'000'000)));
+  for (int i = 0; i < 40; ++i) {
+    const double error = 2 + noise(random);
+    REQUIRE(whole.error(error, now).has_value() == second.error(error, now).has_value());
+  }
+  CHECK(whole.shifts() == 1);
+  REQUIRE(whole.active(now + std::chrono::minutes(9)));
+  const DriftMonitor::State kept = whole.state(now + std::chrono::minutes(4));
+  DriftMonitor third;
+  REQUIRE(third.restore(kept, now));
+  CHECK(third.active(now + std::chrono::minutes(5)));
+  CHECK_FALSE(third.active(now + std::chrono::minutes(7)));
+  CHECK(third.epsilon(0.05, now) == doctest::Approx(0.15));
+  CHECK(third.shifts() == 1);
+}
+
+TEST_CASE("gate and regression monitor go on over a restart as if there had been none") {
+  StateRig rig;
+  rig.open(Mode::live);
+  RegressionMonitor whole;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise(0, 1);
+  const auto both = [&](Arm arm, double reward) {
+    arm == Arm::live ? static_cast<void>(whole.acting(reward)) : whole.control(reward);
+    rig.manager->judged({arm, true}, reward);
+  };
+  for (int i = 0; i < 600; ++i) both(Arm::shadow, noise(random));
+  for (int i = 0; i < 5; ++i) both(Arm::live, -1 + noise(random));
+  for (int i = 0; i < 40; ++i) rig.manager->decided({Arm::live, true}, 0);
+  REQUIRE(whole.level() > 0);
+  REQUIRE(rig.manager->keep({{"drift", "{}"}}));
+  rig.open(Mode::live);
+  CHECK(rig.manager->spec().mode == ModeSetting(Mode::live));
+  CHECK(rig.manager->regression().ready());
+  CHECK(rig.manager->regression().level() == whole.level());
+  CHECK(rig.manager->regression().judged() == 5);
+  CHECK(rig.manager->document()["experiment"]["decisions"] == 40);
+  CHECK(*rig.manager->kept("drift") == "{}");
+  CHECK(rig.manager->kept("none") == nullptr);
+  int placements = 0;
+  while (rig.manager->spec().mode.mode == Mode::live && placements < 100) {
+    both(Arm::live, -2);
+    ++placements;
+  }
+  CHECK(whole.level() > whole.options().limit);  // at the same placement
+  CHECK(rig.manager->spec().mode == ModeSetting(Mode::shadow));
+  // A change is another experiment: nothing of before is taken for it.
+  rig.open(Mode::canary);
+  CHECK(rig.manager->document()["experiment"]["decisions"] == 0);
+  CHECK(rig.manager->kept("drift") == nullptr);
+}
+
+TEST_CASE("a row that is damaged lets nothing act until an operator says so; the other rows are kept") {
+  for (const char* row : {"gate", "regression"}) {
+    CAPTURE(row);
+    StateRig rig;
+    rig.open({Mode::canary, 0.5});
+    for (int i = 0; i < 600; ++i) rig.manager->judged({Arm::control, true}, i);
+    for (int i = 0; i < 40; ++i) rig.manager->decided({Arm::control, true}, 0);
+    REQUIRE(rig.manager->keep({}));
+    rig.sql("UPDATE monitor SET state = '{\"format\": 1}' WHERE name = '" + std::string(row) + "'");
+    for (int start = 0; start < 2; ++start) {
+      rig.open({Mode::canary, 0.5});
+      CHECK(rig.manager->spec().mode == ModeSetting(Mode::shadow));
+      REQUIRE(rig.manager->keep({}));
+    }
+    CHECK(rig.manager->document()["changes"][0]["who"] == "guard");
+    const std::string why = rig.manager->document()["changes"][0]["why"];
+    CHECK(why.find("monitor " + std::string(row)) != std::string::npos);
+    CHECK(why.find("wattle policy set") != std::string::npos);
+    CHECK((rig.manager->regression().controls() == 600) == (std::string_view(row) == "gate"));
+  }
+}
+
+TEST_CASE("a monitor that cannot be read is told where nothing acts, too, until the next order") {
+  StateRig rig;
+  rig.open(Mode::shadow);
+  rig.manager->unreadable({Errc::malformed, "monitor drift", "is no JSON object", ""});
+  CHECK(rig.manager->spec().mode == ModeSetting(Mode::shadow));
+  CHECK(rig.manager->lost() == "malformed: monitor drift: is no JSON object");
+  REQUIRE(rig.manager->handle("policy-set", {{"policy", "planner"}}, "operator/ann"));
+  CHECK(rig.manager->lost().empty());
+}
+
+TEST_CASE("what a monitor finds has one row in the table, and its actions are what is done") {
+  for (const Guardrail& rule : kGuardrails) {
+    const auto& again = guardrail_of({rule.monitor, rule.verdict, ""});
+    CHECK(&again == &rule);
+    StateRig rig;
+    rig.open(Mode::live);
+    std::vector<std::string> done;
+    rig.manager->on_change([&](const RolloutSpec& spec) { done.push_back(spec.mode.text()); });
+    rig.manager->on_network([&](bool promoted) { done.emplace_back(promoted ? "kept" : "restored"); });
+    rig.manager->take({rule.monitor, rule.verdict, "the evidence"}, true);
+    std::vector<std::string> expected;
+    for (const Action action : rule.actions) {
+      if (action == Action::shadow) expected.emplace_back("shadow");
+      if (action == Action::restore_model) expected.emplace_back("restored");
+    }
+    CHECK(done == expected);
+    const nlohmann::json newest = rig.manager->document()["changes"][0];
+    CHECK(newest["who"] == std::string(rule.who));
+    CHECK(newest["why"] == "the evidence");
+  }
+}
+
+TEST_CASE("the page of guardrails has each monitor with its actions, each gate and each row that is kept") {
+  const std::string text = page();
+  REQUIRE_FALSE(text.empty());
+  for (const Guardrail& rule : kGuardrails) {
+    std::string row =
+        "| `" + std::string(to_string(rule.monitor)) + "` | `" + std::string(to_string(rule.verdict)) + "` | ";
+    std::string actions;
+    for (const Action action : rule.actions)
+      if (action != Action::proceed || actions.empty())
+        actions += (actions.empty() ? "" : ", ") + std::string(to_string(action));
+    row += actions + " | " + std::string(rule.who) + " |";
+    CHECK_MESSAGE(text.find(row) != std::string::npos, row);
+  }
+  for (const GateCheck& check : kGateChecks) {
+    const std::string row = "| `" + std::string(to_string(check.to)) + "` | `" + std::string(check.name) + "` |";
+    CHECK_MESSAGE(text.find(row) != std::string::npos, row);
+  }
+  const std::vector<std::pair<std::string_view, std::string>> rows{{kGateRow, gate_text({})},
+                                                                   {kRegressionRow, regression_text({})},
+                                                                   {kDriftRow, drift_text({})},
+                                                                   {kNetworkGateRow, network_gate_text({})},
+                                                                   {kOffPolicyRow, off_policy_text({})}};
+  for (const auto& kept : rows) {
+    const std::string name(kept.first);
+    const auto at = text.find("| `" + name + "` | `", text.find("What outlives a restart"));
+    REQUIRE_MESSAGE(at != std::string::npos, name);
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    const auto fields = nlohmann::json::parse(kept.second);
+    for (const auto& each : fields.items()) {
+      const std::string key = each.key();
+      if (key != "format") CHECK_MESSAGE(line.find("`" + key + "`") != std::string::npos, name, " ", key);
+    }
+  }
+}
+
+TEST_CASE("gates are asked in their order, and name the first that is closed") {
+  GateEvidence evidence;
+  CHECK(gate_from(Mode::off, evidence).closed.empty());
+  CHECK(gate_from(Mode::shadow, evidence).closed == "0 of 100 decisions that a canary asks for");
+  evidence.nonsense = true;
+  CHECK(gate_from(Mode::shadow, evidence).closed == "the network has said what no network may say");
+  evidence = {};
+  evidence.decisions = 100;
+  evidence.harm = [] { return std::string("worse than planner"); };
+  CHECK(gate_from(Mode::shadow, evidence).closed == "worse than planner");
+  CHECK(gate_from(Mode::canary, evidence).closed.starts_with("measured blocks: 0 treated"));
+  evidence.effect.low = 0.01;
+  CHECK(gate_from(Mode::canary, evidence).closed == "worse than planner");
+  evidence.harm = {};
+  CHECK(gate_from(Mode::canary, evidence).closed.empty());
+  evidence.effect.low = -0.01;
+  CHECK(gate_from(Mode::canary, evidence).closed.find("interval reaches below zero") != std::string::npos);
+  CHECK_FALSE(gate_from(Mode::live, evidence).next.has_value());
+}
