@@ -7,7 +7,7 @@
 #include "common/dir.hpp"
 #include "common/http/client.hpp"
 #include "common/http/token.hpp"
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 #include "common/transport/allow_edit.hpp"
 
 namespace wattle::agent {
@@ -103,7 +103,7 @@ Status Enroller::try_once() {
 }
 
 void Enroller::run() {
-  OncePer told(std::chrono::seconds(60), 16);
+  LogThrottle told(std::chrono::seconds(60), 16);
   Duration span = kFirstPause;
   for (;;) {
     {

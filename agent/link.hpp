@@ -11,10 +11,10 @@
 #include <string>
 
 #include "agent/config.hpp"
+#include "agent/delta_encoder.hpp"
 #include "agent/enrol.hpp"
 #include "agent/metrics.hpp"
 #include "agent/sampler.hpp"
-#include "agent/thin.hpp"
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/outbox.hpp"
@@ -69,7 +69,7 @@ class Link {
   bool durable_ = true;
   std::optional<transport::AgentSession> session_;  // none: the controller's key is not known yet
   std::optional<Enroller> enroller_;
-  Thinner thinner_;
+  DeltaEncoder thinner_;
   bool welcomed_ = false, welcomed_once_ = false;
 };
 

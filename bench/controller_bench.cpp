@@ -167,7 +167,7 @@ int bench_learn(std::size_t nodes, double run_s) {
       config.steps_per_s = 100'000;
       config.duty_ratio = 1;
     }
-    NetworkSlot slot;
+    ServingModel slot;
     std::mt19937 random(1);
     auto trainer = must(Trainer::start(config, {}, dir, must(make_network(config)), slot, clock, log));
     const MonoTime begin = clock.mono();

@@ -15,7 +15,7 @@ using bench::Setting;
 void decision(benchmark::State& state, const char* policy) {
   Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   for (auto _ : state) {
-    Advice advice =
+    PlacementDecision advice =
         decide(setting.view, setting.pod, setting.names, setting.mind(), setting.options, 0, setting.random);
     benchmark::DoNotOptimize(advice);
   }
@@ -28,7 +28,7 @@ void known(benchmark::State& state, const char* policy) {
   Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   setting.policy->prepare(setting.knowledge.fleet(setting.view));
   for (auto _ : state) {
-    Advice advice =
+    PlacementDecision advice =
         decide(setting.view, setting.pod, setting.names, setting.mind(true), setting.options, 0, setting.random);
     benchmark::DoNotOptimize(advice);
   }
@@ -56,7 +56,8 @@ void sample(benchmark::State& state, const char* policy) {
     const auto first = setting.names.begin() + static_cast<std::ptrdiff_t>(from);
     const std::vector<std::string> names(first, first + static_cast<std::ptrdiff_t>(count));
     const auto before = std::chrono::steady_clock::now();
-    Advice advice = decide(setting.view, setting.pod, names, setting.mind(true), setting.options, 0, setting.random);
+    PlacementDecision advice =
+        decide(setting.view, setting.pod, names, setting.mind(true), setting.options, 0, setting.random);
     state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     benchmark::DoNotOptimize(advice);
   }

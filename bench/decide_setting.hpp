@@ -21,7 +21,7 @@ struct Setting {
   std::shared_ptr<const models::FrozenNetwork> network;
   std::unique_ptr<Policy> policy;
   RowIndex index;
-  Knowledge knowledge;
+  ClusterModel knowledge;
   std::mt19937_64 random{1};
   DecideOptions options;
 
@@ -45,7 +45,7 @@ struct Setting {
     view.edition_of.assign(view.nodes.size(), ++view.edition);
     knowledge.refresh(view);
   }
-  Mind mind(bool known = false) { return {*policy, network.get(), known ? &knowledge : nullptr, &index}; }
+  PolicyInputs mind(bool known = false) { return {*policy, network.get(), known ? &knowledge : nullptr, &index}; }
 };
 
 }  // namespace wattle::placement::bench

@@ -36,7 +36,7 @@ std::vector<models::Transition> replay() {
   std::vector<models::Transition> out;
   for (std::size_t k = 0; k < kReplay; ++k) {
     setting.view.nodes[k % kRows].values.cpu_used_cores = 0.1 * static_cast<double>(k % 7);
-    Advice advice =
+    PlacementDecision advice =
         decide(setting.view, setting.pod, setting.names, setting.mind(), setting.options, 0, setting.random);
     models::Transition one;
     one.state = one.next = advice.observation;
@@ -76,7 +76,7 @@ void play(Setting& setting, double for_s, Figures& figures) {
   std::vector<double> took_us;
   const double cpu_s = thread_cpu_s(), begun_s = wall_s();
   for (double at_s = begun_s; at_s < begun_s + for_s;) {
-    const Advice advice =
+    const PlacementDecision advice =
         decide(setting.view, setting.pod, setting.names, setting.mind(true), setting.options, 0, setting.random);
     if (!advice.top) std::abort();
     const double now_s = wall_s();

@@ -72,7 +72,7 @@ void read_start_cap(config::Section& decide, StartCap& out) {
 
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
-  decide.read("prove_first", out.prove_first);
+  decide.read("prove_first", out.require_evidence);
   decide.read("margin", out.network.margin, {.min = 0, .max = 1e6});
   auto shortlist = static_cast<std::int64_t>(out.network.shortlist);
   decide.read("shortlist", shortlist, {.min = 0, .max = 100'000});
@@ -177,7 +177,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_name(root, "mode", out.mode, parse_mode, out.mode.text());
   read_canary(root.section("canary"), out.blocks);
   out.decide.epsilon = 0.05;
-  out.prove_first = true;
+  out.require_evidence = true;
   placement::PolicyInfo policy;
   read_name(root, "policy", policy, placement::parse_policy, out.policy);
   if (!policy.name.empty()) out.policy = policy.name;

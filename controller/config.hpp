@@ -70,7 +70,7 @@ struct ControllerConfig {
   placement::NetworkOptions network;  // decide.margin, decide.shortlist
   // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/reference/contest.md, Never
   // below the planner); a configuration file that says nothing says true.
-  bool prove_first = false;
+  bool require_evidence = false;
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair
   std::string allow_file;  // whose key may do what

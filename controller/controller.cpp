@@ -9,7 +9,7 @@
 #include "common/dir.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
-#include "controller/trainer/first_network.hpp"
+#include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
 #include "controller/web/page.hpp"
@@ -61,12 +61,12 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
         "the allow list is empty: nobody may connect",
         {{"file", config_.allow_file}, {"mend", "wattle keys allow; if it held keys, see whether the disk lost them"}});
   context_.serve(std::move(allow), log);
-  WATTLE_TRY(mailbox_, Mailbox::open_(kMailbox));
+  WATTLE_TRY(mailbox_, TaskQueue::open_(kMailbox));
   std::string mode_reason;
   WATTLE_CHECK(start_rollout(clock, log));
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
   WATTLE_CHECK(start_store(clock, log));
-  placement::Knowledge knowledge = start_knowledge(log);
+  placement::ClusterModel knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
                                 watch_.get(), *rollout_, allow_, *live_, std::move(knowledge), kept_contest(log),
@@ -86,12 +86,12 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
 
 Status Controller::start_learning(const Clock& clock, const Log& log, std::string& reason) {
   if (config_.learn.enabled) {  // whichever policy decides: it may be another tomorrow
-    const FirstNetwork first = find_first_network(config_.learn, config_.decide.reward, config_.models_dir);
+    const InitialNetwork first = find_initial_network(config_.learn, config_.decide.reward, config_.models_dir);
     auto network = make_network(config_.learn, first.weights());
     if (network) {
       WATTLE_TRY(trainer_, Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network),
                                           networks_, clock, log, first.name));
-      tell_first_network(first, trainer_->models().serving_from, trainer_->figures().resumed, *rollout_, log);
+      tell_initial_network(first, trainer_->models().serving_from, trainer_->figures().resumed, *rollout_, log);
       return {};
     }
     if (network.error().code != Errc::unsupported) return forward_error(network);
@@ -162,10 +162,10 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
 }
 
 // A file that cannot be used is told and left until the next is written: knowledge begins anew.
-placement::Knowledge Controller::start_knowledge(const Log& log) {
-  placement::KnowledgeOptions options;
+placement::ClusterModel Controller::start_knowledge(const Log& log) {
+  placement::ClusterModelOptions options;
   options.stale_after_s = config_.decide.mask.stale_after_s;
-  placement::Knowledge knowledge(options);
+  placement::ClusterModel knowledge(options);
   const Status made = make_dirs(config_.data_dir, 0700);
   const auto dir = Dir::open_(config_.data_dir);
   if (!made || !dir) {
@@ -173,7 +173,7 @@ placement::Knowledge Controller::start_knowledge(const Log& log) {
              {{"error", made ? dir.error() : made.error()}});
     return knowledge;
   }
-  saver_ = std::make_unique<FileSaver>(log);
+  saver_ = std::make_unique<BackgroundWriter>(log);
   const auto file = dir->open_file(std::string(kKnowledgeFile));
   if (!file) {
     if (file.error().code != Errc::not_found) log.error("knowledge not read", {{"error", file.error()}});
@@ -213,7 +213,7 @@ Status Controller::start_watch(const Log& log) {
 }
 
 Status Controller::start_http(const Clock& clock, const Log& log) {
-  const auto ask_loop = [this](Mailbox::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
+  const auto ask_loop = [this](TaskQueue::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
   std::map<std::string, http::Handler> routes;
   // The loop's own pulse: a place in its mailbox may be hard to get while it turns well.
   routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
@@ -228,7 +228,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
       *ready = found.ready;
       return std::move(found.text);
     };
-    const auto text = mailbox_->call(look, kHttpPatience, Mailbox::Kind::probe);
+    const auto text = mailbox_->call(look, kHttpPatience, TaskQueue::Kind::probe);
     return text ? http::Response{*ready ? 200 : 503, "text/plain", *text} : failed(text.error());
   };
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {

@@ -20,7 +20,7 @@
 #include "controller/enrol/enrolment.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/loop.hpp"
-#include "controller/mailbox.hpp"
+#include "controller/task_queue.hpp"
 #include "controller/trainer/trainer.hpp"
 
 namespace wattle::controller {
@@ -39,7 +39,7 @@ class Controller {
   Status start_parts(const Clock& clock, const Log& log, ServiceNotify* notify);
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
-  placement::Knowledge start_knowledge(const Log& log);
+  placement::ClusterModel start_knowledge(const Log& log);
   std::optional<std::string> kept_contest(const Log& log) const;
   Status start_watch(const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
@@ -50,11 +50,11 @@ class Controller {
   Endpoints endpoints_;
   transport::AllowFile allow_;
   transport::Context context_;
-  NetworkSlot networks_;
-  std::unique_ptr<Mailbox> mailbox_;
+  ServingModel networks_;
+  std::unique_ptr<TaskQueue> mailbox_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<FileSaver> saver_;
+  std::unique_ptr<BackgroundWriter> saver_;
   std::optional<RolloutManager> rollout_;
   std::optional<kube::ApiServer> api_;
   std::unique_ptr<Watch> watch_;

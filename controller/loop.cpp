@@ -215,7 +215,7 @@ void Loop::send_acks() {
 }
 
 void Loop::send_late_answers() {
-  for (const ModelDesk::Done& done : models_.done()) reply(done.route, transport::Role::operator_, done.reply);
+  for (const ModelService::Done& done : models_.done()) reply(done.route, transport::Role::operator_, done.reply);
 }
 
 void Loop::on_hello(const wire::Hello& hello) {

@@ -18,7 +18,7 @@
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 #include "common/transport/allow_file.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
@@ -28,17 +28,17 @@
 #include "controller/ingest/peer_queues.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/ingest/unsent.hpp"
-#include "controller/kube/join.hpp"
+#include "controller/kube/pod_reconciler.hpp"
 #include "controller/kube/watch.hpp"
-#include "controller/mailbox.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
-#include "controller/store/file_saver.hpp"
+#include "controller/store/background_writer.hpp"
 #include "controller/store/store.hpp"
-#include "controller/trainer/model_desk.hpp"
+#include "controller/task_queue.hpp"
+#include "controller/trainer/model_service.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "controller/web/documents.hpp"
 #include "controller/web/live.hpp"
@@ -60,16 +60,16 @@ struct Endpoints {
 struct LoopParts {
   const ControllerConfig& config;
   transport::Context& context;
-  Mailbox& mailbox;
-  const NetworkSlot& networks;
-  Trainer* trainer = nullptr;  // null: learning is off
-  Store* store = nullptr;      // null: nothing outlives the process
-  FileSaver* saver = nullptr;  // null: knowledge ends with the process
-  Watch* watch = nullptr;      // null: no API server is followed
+  TaskQueue& mailbox;
+  const ServingModel& networks;
+  Trainer* trainer = nullptr;         // null: learning is off
+  Store* store = nullptr;             // null: nothing outlives the process
+  BackgroundWriter* saver = nullptr;  // null: knowledge ends with the process
+  Watch* watch = nullptr;             // null: no API server is followed
   RolloutManager& rollout;
   transport::AllowFile& allow;  // whose list is in force
   http::Broadcast& live;        // who looks at the page
-  placement::Knowledge knowledge;
+  placement::ClusterModel knowledge;
   std::optional<std::string> contest;  // the network gate as 0.1 kept it, in a file of its own
   std::string mode_reason;
   const Clock& clock;
@@ -149,8 +149,8 @@ class Loop final : private TelemetrySink {
   PlanThread plans_;
   Decider decider_;
   Shims shims_;
-  Join join_;
-  ModelDesk models_;
+  PodReconciler join_;
+  ModelService models_;
   Feed feed_;
   Series series_;
   Live live_;
@@ -159,8 +159,8 @@ class Loop final : private TelemetrySink {
   MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
   std::optional<MonoTime> store_full_since_;
-  std::string allow_told_;                  // why the allow list was not read, as logged
-  OncePer told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
+  std::string allow_told_;                      // why the allow list was not read, as logged
+  LogThrottle told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
   std::uint64_t revoked_keys_ = 0;
 };
 

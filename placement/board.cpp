@@ -3,7 +3,7 @@
 
 namespace wattle::placement {
 
-wire::BoardClass board_class(std::size_t number, const ClusterView& view, const Mind& mind,
+wire::BoardClass board_class(std::size_t number, const ClusterView& view, const PolicyInputs& mind,
                              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
   constexpr double kBytesPerCore = 1024.0 * 1024 * 1024;
   DecideOptions standing = options;
@@ -14,7 +14,7 @@ wire::BoardClass board_class(std::size_t number, const ClusterView& view, const 
   const double cores = kBoardClassCores[number];
   PodSpec pod;
   pod.request = {cores, cores * kBytesPerCore};
-  const Advice advice = decide(view, pod, names, mind, standing, turn, random);
+  const PlacementDecision advice = decide(view, pod, names, mind, standing, turn, random);
   wire::BoardClass scores;
   scores.cpu_request_cores = cores;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -23,8 +23,8 @@ wire::BoardClass board_class(std::size_t number, const ClusterView& view, const 
   return scores;
 }
 
-std::vector<wire::BoardClass> board_classes(const ClusterView& view, const Mind& mind, const DecideOptions& options,
-                                            std::uint64_t turn, std::mt19937_64& random) {
+std::vector<wire::BoardClass> board_classes(const ClusterView& view, const PolicyInputs& mind,
+                                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
   std::vector<wire::BoardClass> classes;
   for (std::size_t number = 0; number < kBoardClassCores.size(); ++number)
     classes.push_back(board_class(number, view, mind, options, turn, random));

@@ -15,10 +15,10 @@ namespace wattle::placement {
 inline constexpr std::array<double, 4> kBoardClassCores = {0.1, 0.5, 2.0, 8.0};
 
 // Scores of every node of the view for the class of that number, without exploration. Only nodes with a score above 0 are named.
-wire::BoardClass board_class(std::size_t number, const ClusterView& view, const Mind& mind,
+wire::BoardClass board_class(std::size_t number, const ClusterView& view, const PolicyInputs& mind,
                              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
 // Of all classes.
-std::vector<wire::BoardClass> board_classes(const ClusterView& view, const Mind& mind, const DecideOptions& options,
-                                            std::uint64_t turn, std::mt19937_64& random);
+std::vector<wire::BoardClass> board_classes(const ClusterView& view, const PolicyInputs& mind,
+                                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
 
 }  // namespace wattle::placement

@@ -20,7 +20,8 @@ struct Rows {
   std::vector<std::size_t> feasible;  // rows
 };
 
-Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, const Mind& mind, Advice& advice) {
+Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, const PolicyInputs& mind,
+               PlacementDecision& advice) {
   Rows rows{advice.node, {}, {}};
   RowIndex own;
   const auto found = mind.rows.size() == advice.candidates.size() && !mind.rows.empty()
@@ -112,7 +113,7 @@ std::string reason_of(const PolicyInfo& policy, bool with_network, const Choice&
   return reason;
 }
 
-std::string neutral_reason(const Advice& advice, const Rows& rows) {
+std::string neutral_reason(const PlacementDecision& advice, const Rows& rows) {
   if (advice.candidates.empty()) return "no candidates";
   if (rows.node.empty()) return "no candidate is a known node";
   std::string reason = "no candidate is feasible: " + std::string(rows.masked.front());
@@ -122,7 +123,7 @@ std::string neutral_reason(const Advice& advice, const Rows& rows) {
   return reason;
 }
 
-void record_candidates(Advice& advice, const Rows& rows, const std::vector<Prediction>& predictions,
+void record_candidates(PlacementDecision& advice, const Rows& rows, const std::vector<Prediction>& predictions,
                        const std::vector<double>& residual, const std::vector<std::int64_t>& scores) {
   advice.scores.assign(advice.candidates.size(), 0);
   advice.record.candidates.reserve(rows.node.size() + kUnknownRecorded);
@@ -172,9 +173,10 @@ PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems)
   return copy;
 }
 
-Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates, const Mind& mind,
-              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
-  Advice advice;
+PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
+                         const PolicyInputs& mind, const DecideOptions& options, std::uint64_t turn,
+                         std::mt19937_64& random) {
+  PlacementDecision advice;
   advice.candidates = std::move(candidates);
   wire::Decision& record = advice.record;
   record.pod_uid = pod.uid;

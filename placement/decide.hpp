@@ -30,10 +30,10 @@ inline constexpr std::size_t kRanked = 100;
 inline constexpr std::size_t kUnknownRecorded = 32;
 
 // Who decides, and from what it knows.
-struct Mind {
+struct PolicyInputs {
   Policy& policy;
   const models::QNetwork* network = nullptr;  // null: a policy that learns goes by the predicted reward
-  Knowledge* knowledge = nullptr;             // null: what the view says
+  ClusterModel* knowledge = nullptr;          // null: what the view says
   RowIndex* index = nullptr;                  // kept from decision to decision for speed; null: made for this one
   std::span<const std::size_t> rows;          // what it says of the candidates, if they have been looked up already
   std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all
@@ -46,7 +46,7 @@ struct DecideOptions {
   double safe_margin = 0.5;  // explore only among nodes whose Q is within this of the best (reward units)
 };
 
-struct Advice {
+struct PlacementDecision {
   std::vector<std::string> candidates;  // node names, as asked, unknown ones included
   std::vector<std::int64_t> scores;     // 0..10, one per candidate
   std::optional<std::size_t> top;       // index into candidates; absent: neutral
@@ -65,8 +65,9 @@ struct Advice {
 PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems);
 
 // `candidates` may name nodes that the view does not know.
-Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates, const Mind& mind,
-              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
+PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
+                         const PolicyInputs& mind, const DecideOptions& options, std::uint64_t turn,
+                         std::mt19937_64& random);
 
 // The snapshot behind RawOutcome::before and the rest that is known when the pod is placed. Limits are those that
 // decide() went by.

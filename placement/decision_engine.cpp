@@ -26,11 +26,11 @@ double on_the_clock(MonoTime now) { return seconds(now.time_since_epoch()); }
 
 }  // namespace
 
-DecisionEngine::DecisionEngine(EngineOptions options, Knowledge knowledge)
+DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
     : options_(std::move(options)),
       knowledge_(std::move(knowledge)),
       policy_(make_policy("dqn", options_.network).value()),
-      contest_({.begins_left_out = options_.prove_first}) {
+      contest_({.begins_gated = options_.require_evidence}) {
   begin_gate_anew("the start");
 }
 
@@ -58,14 +58,15 @@ PodSpec DecisionEngine::expected(PodSpec pod) const {
   return pod;
 }
 
-Advice DecisionEngine::decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
-                              const models::QNetwork* network, double epsilon, std::uint64_t turn,
-                              std::mt19937_64& random, std::span<const std::size_t> rows) {
+PlacementDecision DecisionEngine::decide(const ClusterView& view, const PodSpec& pod,
+                                         std::vector<std::string> candidates, const models::QNetwork* network,
+                                         double epsilon, std::uint64_t turn, std::mt19937_64& random,
+                                         std::span<const std::size_t> rows) {
   DecideOptions options = options_.decide;
   options.epsilon = epsilon;
-  Mind inputs = mind(network);
+  PolicyInputs inputs = mind(network);
   inputs.rows = rows;
-  Advice advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
+  PlacementDecision advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
   if (gated() && advice.top && pod.node_name.empty()) advice.record.reason = gated_why_;
   return advice;
 }
@@ -85,7 +86,7 @@ std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpe
 void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
   if (pod.uid.empty()) return;
   knowledge_.placed(pod, node, now);
-  const Ask ask = knowledge_.ask(pod);
+  const PodEstimate ask = knowledge_.ask(pod);
   policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
   if (!pod.daemonset) twins_.placed(pod_key(pod.uid), row, ask, on_the_clock(now));
 }
@@ -93,7 +94,7 @@ void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size
 void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {
   const bool compared = twins_.ended(pod_key(uid), on_the_clock(now));
   if (pod != nullptr) {
-    const Ask ask = knowledge_.ask(*pod);
+    const PodEstimate ask = knowledge_.ask(*pod);
     policy_->ended({pod_key(uid), ask, row, {}, on_the_clock(now)});
     if (!compared && !pod->daemonset && row) twins_.ended_there(*row, ask, on_the_clock(now));
   }
@@ -132,7 +133,7 @@ bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::s
   if (!figure || !contest_.add(*figure)) return false;
   const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +
                            std::to_string(contest_.blocks()) + " blocks of decisions";
-  if (contest_.left_out()) {
+  if (contest_.network_gated()) {
     gated_why_ = "the plan's choice: the network is left out, its own cost " + in_percent(behind) + " more" + over;
     if (gate_told_) gate_told_("the network is left out, the planner's choices serve", gated_why_);
   } else {
@@ -143,17 +144,17 @@ bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::s
 }
 
 void DecisionEngine::begin_gate_anew(const std::string& why) {
-  const bool was = contest_.left_out();
+  const bool was = contest_.network_gated();
   contest_.begin_anew();
   twins_.begin_anew();
-  gated_why_ = contest_.left_out() ? kUnproven : "";
-  if (!gate_told_ || was == contest_.left_out()) return;
+  gated_why_ = contest_.network_gated() ? kUnproven : "";
+  if (!gate_told_ || was == contest_.network_gated()) return;
   gate_told_(was ? "the network serves again" : "the network is left out until it has proven itself", why);
 }
 
-bool DecisionEngine::restore_gate(const ContestState& state, std::string why) {
+bool DecisionEngine::restore_gate(const SequentialTestState& state, std::string why) {
   if (!contest_.restore(state)) return false;
-  gated_why_ = state.left_out ? std::move(why) : std::string();
+  gated_why_ = state.network_gated ? std::move(why) : std::string();
   return true;
 }
 

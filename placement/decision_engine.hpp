@@ -18,26 +18,26 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "placement/contest.hpp"
+#include "placement/cluster_model.hpp"
 #include "placement/decide.hpp"
-#include "placement/knowledge.hpp"
+#include "placement/paired_simulation.hpp"
 #include "placement/planner.hpp"
 #include "placement/policies/network.hpp"
 #include "placement/policies/policy.hpp"
 #include "placement/row_index.hpp"
-#include "placement/twins.hpp"
+#include "placement/sequential_test.hpp"
 
 namespace wattle::placement {
 
 struct EngineOptions {
-  DecideOptions decide;      // its reward is what take() was given last
-  bool prove_first = false;  // the network is heard only once it has shown that it is ahead
-  NetworkOptions network;    // its gate is this class's
+  DecideOptions decide;           // its reward is what take() was given last
+  bool require_evidence = false;  // the network is heard only once it has shown that it is ahead
+  NetworkOptions network;         // its gate is this class's
 };
 
 class DecisionEngine {
  public:
-  explicit DecisionEngine(EngineOptions options, Knowledge knowledge = Knowledge());
+  explicit DecisionEngine(EngineOptions options, ClusterModel knowledge = ClusterModel());
 
   // Policy and reward from the next decision on. True: another ranking than before, and the gate begins anew.
   Result<bool> take(const std::string& policy, const RewardConfig& reward);
@@ -49,14 +49,14 @@ class DecisionEngine {
   // The pod with what is expected of it; what a view is made for, and decide() is given.
   PodSpec expected(PodSpec pod) const;
   // `network`: that serves the policy; it is not heard while it is gated. `rows`: of the candidates, if index() has just told them.
-  Advice decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
-                const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
-                std::span<const std::size_t> rows = {});
+  PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
+                           const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
+                           std::span<const std::size_t> rows = {});
   // What the policy alone makes of nodes, by what a scheduler's cache says of all of them; values of `feasible` ones count.
   std::vector<double> values(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> feasible,
                              std::span<const KubeNode> scheduler, std::uint64_t turn);
   // For scores that no pod is behind.
-  Mind mind(const models::QNetwork* network) {
+  PolicyInputs mind(const models::QNetwork* network) {
     return {*policy_, usable(network), &knowledge_, &index_, {}, options_.network.shortlist};
   }
 
@@ -74,30 +74,30 @@ class DecisionEngine {
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                const models::QNetwork& network);
   void begin_gate_anew(const std::string& why);
-  bool restore_gate(const ContestState& state, std::string why);
-  bool gated() const { return contest_.left_out() && contested(); }
+  bool restore_gate(const SequentialTestState& state, std::string why);
+  bool gated() const { return contest_.network_gated() && contested(); }
   // Why; empty: it is not.
   const std::string& gated_why() const { return gated() ? gated_why_ : none_; }
-  const Contest& contest() const { return contest_; }
+  const SequentialTest& contest() const { return contest_; }
   const models::QNetwork* usable(const models::QNetwork* network) const { return gated() ? nullptr : network; }
 
   const PolicyInfo& policy() const { return policy_->info(); }
   const DecideOptions& options() const { return options_.decide; }
-  Knowledge& knowledge() { return knowledge_; }
-  const Knowledge& knowledge() const { return knowledge_; }
+  ClusterModel& knowledge() { return knowledge_; }
+  const ClusterModel& knowledge() const { return knowledge_; }
   RowIndex& index() { return index_; }
 
  private:
   bool contested() const;
 
   EngineOptions options_;
-  Knowledge knowledge_;
+  ClusterModel knowledge_;
   RowIndex index_;
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_;
   Planner contest_planner_{PlannerOptions{}};
-  Twins twins_;
-  Contest contest_;
+  PairedSimulation twins_;
+  SequentialTest contest_;
   std::string gated_why_;
   const std::string none_;
   std::function<void(const std::string&, const std::string&)> gate_told_;

@@ -41,21 +41,21 @@ KubeNode kube_node(const FleetNode& node) {
   return out;
 }
 
-bool fits(const FleetNode& node, const Ask& ask) {
+bool fits(const FleetNode& node, const PodEstimate& ask) {
   constexpr double kRounding = 1e-9;
   return node.open && node.pods < node.pod_capacity &&
          node.requested.cpu_cores + ask.request.cpu_cores <= node.allocatable.cpu_cores * (1 + kRounding) &&
          node.requested.memory_bytes + ask.request.memory_bytes <= node.allocatable.memory_bytes * (1 + kRounding);
 }
 
-double added_w(const Fleet& fleet, std::size_t i, const Ask& ask) {
+double added_w(const Fleet& fleet, std::size_t i, const PodEstimate& ask) {
   const FleetNode& node = fleet.nodes[i];
   const double before_w = node.sleeps ? node.sleep_w : node.watts_at(node.used_cores);
   const double wake_w = node.sleeps && fleet.hold_s > 0 ? node.wake_j / fleet.hold_s : 0;
   return node.watts_at(node.used_cores + ask.demand_cores) - before_w + wake_w;
 }
 
-double amortised_w(const FleetNode& node, const Ask& ask) {
+double amortised_w(const FleetNode& node, const PodEstimate& ask) {
   double slots = static_cast<double>(node.pod_capacity);
   if (ask.request.cpu_cores > 0) slots = std::min(slots, node.allocatable.cpu_cores / ask.request.cpu_cores);
   if (ask.request.memory_bytes > 0) slots = std::min(slots, node.allocatable.memory_bytes / ask.request.memory_bytes);

@@ -51,7 +51,7 @@ struct Fleet {
   std::uint64_t edition = 0;
 };
 
-struct Ask {
+struct PodEstimate {
   Resources request;
   double demand_cores = 0;  // predicted mean
   double life_s = 0;        // predicted mean; infinity if it stays
@@ -63,10 +63,10 @@ double last_ends_in_s(double mean_life_s, std::size_t pods);
 // As kube-scheduler's cache has it: requests in flight included.
 KubeNode kube_node(const FleetNode& node);
 
-bool fits(const FleetNode& node, const Ask& ask);
+bool fits(const FleetNode& node, const PodEstimate& ask);
 // Watts that the pod adds, waking an empty node included.
-double added_w(const Fleet& fleet, std::size_t node, const Ask& ask);
+double added_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 // Idle watts / pods of this size that the empty node takes + watts that the pod adds to a running node.
-double amortised_w(const FleetNode& node, const Ask& ask);
+double amortised_w(const FleetNode& node, const PodEstimate& ask);
 
 }  // namespace wattle::placement

@@ -213,7 +213,7 @@ void Plan::find_order(const PlannerOptions& options) {
     const auto at = std::partition_point(survival_.begin(), survival_.end(), [&](double s) { return s > level; });
     const auto pods = static_cast<std::size_t>(at - survival_.begin());
     if (pods == 0) continue;
-    std::vector<PlannedBlock> order = order_for(allot(cost_, pods, options.allot_cells));
+    std::vector<PlannedBlock> order = order_for(optimal_allocation(cost_, pods, options.allot_cells));
     const double cost = order_cost(order);
     if (cost >= least) continue;
     least = cost;

@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
-#include "placement/allot.hpp"
 #include "placement/fleet.hpp"
+#include "placement/optimal_allocation.hpp"
 
 namespace wattle::placement {
 

@@ -23,7 +23,9 @@ double rank_of(const std::vector<double>& ascending, double value) {
 
 }  // namespace
 
-double demand_quantile(const Fleet& fleet, const Ask& ask) { return rank_of(fleet.expected_demand, ask.demand_cores); }
+double demand_quantile(const Fleet& fleet, const PodEstimate& ask) {
+  return rank_of(fleet.expected_demand, ask.demand_cores);
+}
 
 bool Planner::stale(const Fleet& fleet) const {
   const std::size_t n = fleet.nodes.size();
@@ -109,7 +111,7 @@ std::vector<Plan::Placed> Planner::blocks_in_order(const Fleet& fleet) const {
   return blocks;
 }
 
-Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
+Planner::Open Planner::open_places(const Fleet& fleet, const PodEstimate& ask) const {
   constexpr std::size_t kFew = 8;  // one in so many: sorting their blocks is less than walking over all
   Open open;
   std::vector<double> places(fleet.nodes.size(), 0.0);
@@ -139,7 +141,7 @@ Planner::Open Planner::open_places(const Fleet& fleet, const Ask& ask) const {
   return open;
 }
 
-std::optional<std::size_t> Planner::pick(const Fleet& fleet, const Ask& ask, const Open& open) const {
+std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& ask, const Open& open) const {
   if (open.by_slope.empty()) {  // no plan yet, or sizes unlike the mean: whatever fits
     std::optional<std::size_t> best;
     double least_w = 0;
@@ -160,13 +162,13 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const Ask& ask, con
   return open.by_slope.back();
 }
 
-std::optional<std::size_t> Planner::choose(const Fleet& fleet, const Ask& ask) {
+std::optional<std::size_t> Planner::choose(const Fleet& fleet, const PodEstimate& ask) {
   const bool planned = ready(fleet);
   if (planned) follow(fleet);
   return pick(fleet, ask, planned ? open_places(fleet, ask) : Open{});
 }
 
-PlanView Planner::view(const Fleet& fleet, const Ask& ask, std::optional<std::span<const std::size_t>> rows) {
+PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional<std::span<const std::size_t>> rows) {
   const bool planned = ready(fleet);
   if (planned) follow(fleet);
   const Open open = planned ? open_places(fleet, ask) : Open{};

@@ -25,17 +25,18 @@
 namespace wattle::placement {
 
 // Part of the pods to come that use less than this one.
-double demand_quantile(const Fleet& fleet, const Ask& ask);
+double demand_quantile(const Fleet& fleet, const PodEstimate& ask);
 
 class Planner {
  public:
   explicit Planner(PlannerOptions options) : options_(options) {}
-  std::optional<std::size_t> choose(const Fleet& fleet, const Ask& ask);
+  std::optional<std::size_t> choose(const Fleet& fleet, const PodEstimate& ask);
   // Plans anew where it must, or wants it of the maker.
   void prepare(const Fleet& fleet);
   void plan_with(PlanMaker* maker) { maker_ = maker; }
   // The same choice, with what the plan says of each of these nodes, every one by default; without a plan no nodes.
-  PlanView view(const Fleet& fleet, const Ask& ask, std::optional<std::span<const std::size_t>> rows = std::nullopt);
+  PlanView view(const Fleet& fleet, const PodEstimate& ask,
+                std::optional<std::span<const std::size_t>> rows = std::nullopt);
 
   void replan(const Fleet& fleet) { plan_ = std::make_shared<const Plan>(options_, fleet); }
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
@@ -63,8 +64,8 @@ class Planner {
   void follow(const Fleet& fleet);
   double still_expected(std::size_t node) const;
   std::vector<Plan::Placed> blocks_in_order(const Fleet& fleet) const;
-  Open open_places(const Fleet& fleet, const Ask& ask) const;
-  std::optional<std::size_t> pick(const Fleet& fleet, const Ask& ask, const Open& open) const;
+  Open open_places(const Fleet& fleet, const PodEstimate& ask) const;
+  std::optional<std::size_t> pick(const Fleet& fleet, const PodEstimate& ask, const Open& open) const;
   PlanView::Node view_node(const Fleet& fleet, std::size_t node) const;
 
   PlannerOptions options_;

@@ -14,7 +14,7 @@
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 #include "common/pulse.hpp"
 #include "common/result.hpp"
 #include "shim/breaker.hpp"
@@ -52,7 +52,7 @@ class Beat {
   Pulse pulse_;
   std::optional<MonoTime> told_at_;
   bool open_logged_ = false;
-  OncePer logged_{std::chrono::minutes(1)};
+  LogThrottle logged_{std::chrono::minutes(1)};
   std::mutex mutex_;  // guards stopping_
   std::condition_variable stop_;
   bool stopping_ = false;

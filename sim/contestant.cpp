@@ -16,7 +16,7 @@ Chooser::Chooser(const Contestant& contestant, const ChooserOptions& options, st
 
 Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed) {
   Chooser chooser(contestant, options, seed);
-  placement::Knowledge knowledge(options.knowledge);
+  placement::ClusterModel knowledge(options.knowledge);
   if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
   const bool ranks = contestant.binding == Binding::advised || contestant.binding == Binding::alone;
   LiveEngineOptions live{

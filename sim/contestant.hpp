@@ -47,7 +47,7 @@ Result<Contestant> contestant_named(std::string_view name, const models::QNetwor
 struct ChooserOptions {
   placement::RewardConfig reward;
   placement::MaskOptions mask;
-  placement::KnowledgeOptions knowledge;
+  placement::ClusterModelOptions knowledge;
   std::string known;  // DecisionEngine's knowledge of an earlier run (Knowledge::save); empty: it begins with nothing
   placement::NetworkOptions network;
 };

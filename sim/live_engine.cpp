@@ -4,19 +4,20 @@
 
 namespace wattle::sim {
 
-Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::Knowledge knowledge) {
+Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::ClusterModel knowledge) {
   std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(knowledge)));
   WATTLE_CHECK(made->engine_.take(made->options_.policy, made->options_.engine.decide.reward));
   return made;
 }
 
-placement::Advice LiveEngine::decide(const placement::ClusterView& view, const placement::PodSpec& pod,
-                                     const models::QNetwork* network, double epsilon, std::mt19937_64& random) {
+placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& view, const placement::PodSpec& pod,
+                                                const models::QNetwork* network, double epsilon,
+                                                std::mt19937_64& random) {
   if (names_.size() != view.nodes.size()) {
     names_.clear();
     for (const placement::NodeView& node : view.nodes) names_.push_back(node.name);
   }
-  placement::Advice advice = engine_.decide(view, pod, names_, network, epsilon, decisions_++, random);
+  placement::PlacementDecision advice = engine_.decide(view, pod, names_, network, epsilon, decisions_++, random);
   network_ = network;
   if (options_.gate && !to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
   return advice;

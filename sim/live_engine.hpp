@@ -27,13 +27,13 @@ struct LiveEngineOptions {
 class LiveEngine final : public WorldObserver {
  public:
   static Result<std::unique_ptr<LiveEngine>> make(LiveEngineOptions options,
-                                                  placement::Knowledge knowledge = placement::Knowledge());
+                                                  placement::ClusterModel knowledge = placement::ClusterModel());
 
   // The pod with what is expected of it, as the view that it is decided on must be made for.
   placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_.expected(pod); }
   // Among all nodes of the view; `network` serves a policy that learns, and with the gate it is there until the next decision.
-  placement::Advice decide(const placement::ClusterView& view, const placement::PodSpec& pod,
-                           const models::QNetwork* network, double epsilon, std::mt19937_64& random);
+  placement::PlacementDecision decide(const placement::ClusterView& view, const placement::PodSpec& pod,
+                                      const models::QNetwork* network, double epsilon, std::mt19937_64& random);
   // What the policy alone makes of the nodes (DecisionEngine::values).
   std::vector<double> values(const placement::ClusterView& view, const placement::PodSpec& pod,
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
@@ -50,7 +50,7 @@ class LiveEngine final : public WorldObserver {
   void told(const World& world) override;
 
  private:
-  LiveEngine(LiveEngineOptions options, placement::Knowledge knowledge)
+  LiveEngine(LiveEngineOptions options, placement::ClusterModel knowledge)
       : options_(std::move(options)), engine_(options_.engine, std::move(knowledge)) {}
 
   LiveEngineOptions options_;

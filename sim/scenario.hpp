@@ -37,7 +37,7 @@ enum class Apps {
 };
 
 // What befalls it; sim/scenarios/troubles draws it.
-enum class Trouble { none, latency, machines, curves, lies };
+enum class FaultKind { none, latency, machines, curves, lies };
 
 struct Scenario {
   std::string_view name;
@@ -55,7 +55,7 @@ struct Scenario {
   double demand_scale = 1.3;
   std::size_t window = 30;  // batch, window, burst: how many pods
   double burst_s = 0;
-  Trouble trouble = Trouble::none;
+  FaultKind trouble = FaultKind::none;
   double users = 0;          // closed loop
   double aftermath_s = 180;  // after the last placement: its node may have to wake, then the outcome window passes
 };
@@ -81,7 +81,7 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
      .placements = 120,
      .demand_scale = 1,
      .window = 20,
-     .trouble = Trouble::latency},
+     .trouble = FaultKind::latency},
     {.name = "drs",
      .help = "100 CPU-, network- and disk-intensive pods that stay, 4 equal nodes",
      .kind = Kind::fill,
@@ -136,17 +136,17 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
      .help = "churn on 12 nodes; a quarter of the machines goes and comes back, the agents of others die",
      .nodes = 12,
      .placements = 500,
-     .trouble = Trouble::machines},
+     .trouble = FaultKind::machines},
     {.name = "curve_change",
      .help = "churn; in mid-run the thriftiest servers become wasteful, the most wasteful thrifty",
      .nodes = 6,
      .placements = 800,
-     .trouble = Trouble::curves},
+     .trouble = FaultKind::curves},
     {.name = "liars",
      .help = "churn on 30 nodes, three of which freeze, scale or swap what they tell",
      .nodes = 30,
      .placements = 900,
-     .trouble = Trouble::lies},
+     .trouble = FaultKind::lies},
     {.name = "burst",
      .help = "200 pods on 100 nodes, then 1,000 more inside one telemetry interval",
      .kind = Kind::burst,

@@ -89,7 +89,8 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
       progress.epsilon = options.epsilon_first + part * (options.epsilon_last - options.epsilon_first);
       env.expect(engine->expected(env.waiting().spec));
       const placement::ClusterView view = env.view();
-      placement::Advice advice = engine->decide(view, env.waiting().spec, network.get(), progress.epsilon, random);
+      placement::PlacementDecision advice =
+          engine->decide(view, env.waiting().spec, network.get(), progress.epsilon, random);
       const auto target = bind_target(env, advice.scores, random);
       if (!target) {
         env.turn_away();

@@ -44,7 +44,7 @@ enum class LieKind {
   scaled,   // use and watts times `factor`
   swapped,  // tells what `other` uses and draws
 };
-struct Lie {
+struct TelemetryFault {
   LieKind kind = LieKind::frozen;
   double from_s = 0;
   std::size_t node = 0;
@@ -52,12 +52,12 @@ struct Lie {
   std::size_t other = 0;
 };
 
-struct Troubles {
+struct FaultPlan {
   std::vector<LatencyShift> shifts;
   std::vector<CurveChange> curve_changes;
   std::vector<Outage> outages;
   std::vector<Silence> silences;
-  std::vector<Lie> lies;
+  std::vector<TelemetryFault> lies;
 };
 
 }  // namespace wattle::sim

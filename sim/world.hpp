@@ -47,7 +47,7 @@ struct NodeSpec {
 struct WorldOptions {
   std::uint64_t seed = 1;
   std::vector<NodeSpec> nodes;
-  Troubles trouble;
+  FaultPlan trouble;
   UserOptions users;
   RequestOptions requests;
   bool idle_nodes_sleep = false;

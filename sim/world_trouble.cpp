@@ -24,7 +24,7 @@ double deviation(const std::vector<double>& values) {
 }  // namespace
 
 void World::schedule_troubles() {
-  const Troubles& trouble = options_.trouble;
+  const FaultPlan& trouble = options_.trouble;
   const auto at = [](double s) { return MonoTime(from_seconds(s)); };
   for (std::size_t i = 0; i < trouble.shifts.size(); ++i) {
     assert(trouble.shifts[i].node < nodes_.size());
@@ -45,7 +45,7 @@ void World::schedule_troubles() {
 }
 
 void World::handle_trouble(const Event& event) {
-  const Troubles& trouble = options_.trouble;
+  const FaultPlan& trouble = options_.trouble;
   if (event.what == What::shift) {
     const LatencyShift& shift = trouble.shifts[event.who];
     kernel_.settle(shift.node, *this);
@@ -95,7 +95,7 @@ bool World::silent(std::size_t node) const {
 void World::lie(std::vector<Told>& batch) {
   if (options_.trouble.lies.empty()) return;
   const std::vector<Told> truth = batch;
-  for (const Lie& each : options_.trouble.lies) {
+  for (const TelemetryFault& each : options_.trouble.lies) {
     if (now_s() < each.from_s) continue;
     Told& told = batch[each.node];
     switch (each.kind) {

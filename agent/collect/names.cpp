@@ -19,7 +19,7 @@
 namespace wattle::agent {
 
 namespace {
-struct Question {
+struct DecisionContext {
   std::size_t id = 0;
   std::string host;
   std::uint16_t port = 0;
@@ -53,19 +53,19 @@ std::optional<NetAddress> numeric_address(const std::string& host, std::uint16_t
 
 struct Names::State {
   std::mutex mutex;  // guards everything below but `wake`, which is written and read as it is
-  std::deque<Question> questions;
+  std::deque<DecisionContext> questions;
   std::vector<NameAnswer> answers;
   std::size_t askers = 0, slow_askers = 0;  // slow: at a name that failed before
   bool stopping = false;
   Fd wake;
 
   // The next question that a thread may take on; with the lock held.
-  std::optional<Question> pick() {
+  std::optional<DecisionContext> pick() {
     if (stopping) return std::nullopt;
-    const auto fits = [&](const Question& q) { return !q.failed_before || slow_askers < kMaxAskers / 2; };
+    const auto fits = [&](const DecisionContext& q) { return !q.failed_before || slow_askers < kMaxAskers / 2; };
     const auto found = std::find_if(questions.begin(), questions.end(), fits);
     if (found == questions.end()) return std::nullopt;
-    Question question = std::move(*found);
+    DecisionContext question = std::move(*found);
     questions.erase(found);
     slow_askers += question.failed_before ? 1 : 0;
     return question;
@@ -81,7 +81,7 @@ struct Names::State {
     }
   }
   // A thread's life: until nothing is left that it may take on.
-  void work(Question question) {
+  void work(DecisionContext question) {
     for (;;) {
       const Found found = look_up(question.host, question.port, AI_ADDRCONFIG);
       NameAnswer answer;
@@ -119,7 +119,7 @@ Result<Names> Names::start() {
 }
 
 void Names::ask(std::size_t id, const std::string& host, std::uint16_t port, bool failed_before) {
-  std::optional<Question> first;
+  std::optional<DecisionContext> first;
   {
     const std::lock_guard lock(state_->mutex);
     state_->questions.push_back({id, host, port, failed_before});

@@ -20,7 +20,7 @@
 #include "common/http/server.hpp"
 #include "common/http/tls.hpp"
 #include "common/http/token.hpp"
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 
 namespace wattle::http {
 
@@ -123,7 +123,7 @@ struct Shared {
   std::atomic<std::size_t> bodies_bytes = 0;
   std::atomic<std::uint64_t> turns = 0;  // of all sessions, so that the oldest is known
   std::mutex told_mutex;
-  OncePer told{std::chrono::seconds(60)};
+  LogThrottle told{std::chrono::seconds(60)};
   SystemClock clock;  // of the log's interval alone
 
   // Behind what sessions use: handlers that are left when it is destroyed still own sessions.

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/clock.hpp"
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/transport/zmq_handle.hpp"
 
@@ -62,7 +62,7 @@ struct Context::Impl {
   std::thread zap_;
   std::mutex told_mutex_;
   SystemClock clock_;  // of the log's interval alone
-  OncePer told_{std::chrono::seconds(60)};
+  LogThrottle told_{std::chrono::seconds(60)};
 };
 
 }  // namespace wattle::transport

@@ -51,16 +51,16 @@ std::string why_neutral(Arm arm, bool sound) {
 
 }  // namespace
 
-Decider::Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
+Decider::Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
                  std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
-                 placement::Knowledge knowledge)
+                 placement::ClusterModel knowledge)
     : config_(config),
       state_(state),
       networks_(networks),
       clock_(clock),
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
-      engine_({config.decide, config.prove_first, config.network}, std::move(knowledge)),
+      engine_({config.decide, config.require_evidence, config.network}, std::move(knowledge)),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   for (std::size_t i = 0; i < placement::kReferencePolicies.size(); ++i) {
@@ -70,7 +70,7 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Netw
   }
   take(configured_spec(config));
   engine_.on_gate([this](const std::string&, const std::string& why) {
-    tell({Monitor::network_gate, engine_.contest().left_out() ? Verdict::behind : Verdict::ahead, why});
+    tell({Monitor::network_gate, engine_.contest().network_gated() ? Verdict::behind : Verdict::ahead, why});
   });
 }
 
@@ -125,13 +125,13 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
     // Only the newest decision of a pod can become its placement.
     if (const auto open = open_.find(before->decision_id); open != open_.end()) forget(open);
   }
-  const NetworkSlot::Serving serving = networks_.serving();
-  const NetworkSlot::Network& network = serving.network;
+  const ServingModel::Serving serving = networks_.serving();
+  const ServingModel::Network& network = serving.network;
   const std::uint64_t id = next_id_++;
   const models::QNetwork* fits = fitting(network);
   const auto rows = engine_.index().find(state_.raw_view(), ask.candidates);
   const placement::ClusterView& view = state_.view(spec, rows, now);
-  placement::Advice advice =
+  placement::PlacementDecision advice =
       engine_.decide(view, spec, std::move(ask.candidates), fits, epsilon(), figures_.decisions, random_, rows);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
@@ -174,7 +174,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   return answer;
 }
 
-void Decider::remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid,
+void Decider::remember(std::uint64_t id, placement::PlacementDecision& advice, const std::string& pod_uid,
                        std::optional<ArmNow> arm, MonoTime now) {
   open_rows_ += advice.node.size();
   open_.emplace(id, Open{std::move(advice.observation), std::move(advice.node), pod_uid, now, arm});
@@ -187,36 +187,37 @@ Decider::OpenDecisions::iterator Decider::forget(OpenDecisions::iterator open) {
 }
 
 bool Decider::placed(const std::string& pod_uid, const std::string& node, bool by_operator) {
-  return place(pod_uid, node, by_operator ? Told::by_operator : Told::by_agent);
+  return place(pod_uid, node, by_operator ? PlacementSource::by_operator : PlacementSource::by_agent);
 }
 
-bool Decider::place(const std::string& pod_uid, const std::string& node, Told told) {
+bool Decider::place(const std::string& pod_uid, const std::string& node, PlacementSource told) {
   const MonoTime now = clock_.mono();
   const Node* known = state_.node(node);
   if (known == nullptr || pod_uid.empty() || state_.buried(pod_uid)) return false;
   const std::size_t row = known->row;
   const Pod* before = state_.pod(pod_uid);
-  const bool by_operator = told == Told::by_operator;
+  const bool by_operator = told == PlacementSource::by_operator;
   if (before != nullptr && before->node == node) {
     state_.bind(pod_uid, node, by_operator, now);
     return false;
   }
-  if (told == Told::by_agent && known->pods.size() >= kMaxPods) {
+  if (told == PlacementSource::by_agent && known->pods.size() >= kMaxPods) {
     ++figures_.placements_beyond;
     return false;
   }
   const bool settled = before != nullptr && before->watched && !before->node.empty();
-  if (settled && (told == Told::by_agent || told == Told::by_operator)) return false;
+  if (settled && (told == PlacementSource::by_agent || told == PlacementSource::by_operator)) return false;
   // What a list shows may run for long, and so may what a node tells first.
   const bool expected = before != nullptr && !before->in_flight_to.empty();
-  const bool starts = expected || (told != Told::by_list && (told != Told::by_agent || known->samples > 1));
+  const bool starts =
+      expected || (told != PlacementSource::by_list && (told != PlacementSource::by_agent || known->samples > 1));
   // The state "before" the placement: the pod is neither expected nor there.
   state_.land(pod_uid);
   const bool waited = before != nullptr && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
   std::uint64_t id = waited && before->asked ? before->decision_id : 0;
   const bool unasked = id == 0;
-  if (unasked && waited && before->watched && told != Told::by_list) id = observe(spec, node, now);
+  if (unasked && waited && before->watched && told != PlacementSource::by_list) id = observe(spec, node, now);
   const bool asked = id != 0;
   if (before != nullptr && !before->node.empty()) {  // it runs elsewhere now
     end_windows(pod_uid, before->node);

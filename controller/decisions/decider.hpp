@@ -28,7 +28,7 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decision_log.hpp"
 #include "controller/decisions/news.hpp"
-#include "controller/decisions/q_error.hpp"
+#include "controller/decisions/prediction_error.hpp"
 #include "controller/decisions/repeats.hpp"
 #include "controller/decisions/settle.hpp"
 #include "controller/rollout/drift_monitor.hpp"
@@ -36,7 +36,7 @@
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/rollout/rollout_spec.hpp"
 #include "controller/state/cluster_state.hpp"
-#include "controller/trainer/network_slot.hpp"
+#include "controller/trainer/serving_model.hpp"
 #include "placement/decision_engine.hpp"
 #include "placement/off_policy.hpp"
 
@@ -59,9 +59,9 @@ class Decider {
  public:
   static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of knowledge, plans and comparisons
   // `knowledge` is what a restart brought.
-  Decider(const ControllerConfig& config, ClusterState& state, const NetworkSlot& networks, const Clock& clock,
+  Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
           std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
-          placement::Knowledge knowledge = placement::Knowledge());
+          placement::ClusterModel knowledge = placement::ClusterModel());
 
   wire::Suggestion ask(wire::Ask ask);
   // An agent saw the pod's cgroup, or an operator confirmed. False: that is no news, or the node is unknown.
@@ -108,10 +108,10 @@ class Decider {
   }
   // Told of what its monitors find: the network gate and drift.
   void on_event(std::function<void(const MonitorEvent&)> told) { told_ = std::move(told); }
-  const placement::Contest& contest() const { return engine_.contest(); }
+  const placement::SequentialTest& contest() const { return engine_.contest(); }
   // Whether the network is not heard for the contest's sake, and why; empty: it is.
-  bool left_out() const { return engine_.gated(); }
-  const std::string& left_out_why() const { return engine_.gated_why(); }
+  bool network_gated() const { return engine_.gated(); }
+  const std::string& network_gated_why() const { return engine_.gated_why(); }
   // Over a restart: of another policy or reward network gate and comparison are not taken, and begin anew. A name that it does not
   // keep is not looked at.
   std::vector<MonitorState> monitors() const;
@@ -120,7 +120,7 @@ class Decider {
   double epsilon() const;
   bool drifting() const { return drift_.active(clock_.mono()); }
   std::uint64_t drifts() const { return drift_.shifts(); }
-  const placement::Knowledge& knowledge() const { return engine_.knowledge(); }
+  const placement::ClusterModel& knowledge() const { return engine_.knowledge(); }
   // What recent decisions say of the ranking in force.
   const placement::OffPolicyComparison& off_policy() const { return off_policy_; }
   std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
@@ -136,7 +136,7 @@ class Decider {
     MonoTime at{};
     std::optional<ArmNow> arm;  // absent: nobody asked
   };
-  enum class Told { by_agent, by_operator, by_binding, by_list };
+  enum class PlacementSource { by_agent, by_operator, by_binding, by_list };
 
   struct ToCompare {
     std::uint64_t id = 0;
@@ -147,9 +147,9 @@ class Decider {
   using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
 
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
-  void remember(std::uint64_t id, placement::Advice& advice, const std::string& pod_uid, std::optional<ArmNow> arm,
-                MonoTime now);
-  bool place(const std::string& pod_uid, const std::string& node, Told told);
+  void remember(std::uint64_t id, placement::PlacementDecision& advice, const std::string& pod_uid,
+                std::optional<ArmNow> arm, MonoTime now);
+  bool place(const std::string& pod_uid, const std::string& node, PlacementSource told);
   // The decision that nobody asked for; 0: there is none to make.
   std::uint64_t observe(placement::PodSpec pod, const std::string& node, MonoTime now);
   OpenDecisions::iterator forget(OpenDecisions::iterator open);
@@ -159,7 +159,7 @@ class Decider {
   void settle_one(SettleWindow& window);
   void refresh(MonoTime now);
   void compare(MonoTime now);
-  void contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving);
+  void contend(const ToCompare& what, const placement::ClusterView& view, const ServingModel::Serving& serving);
   // The pod runs no more.
   void left(const std::string& pod_uid, MonoTime now);
   void tell(MonitorEvent event) const;
@@ -167,13 +167,13 @@ class Decider {
   void shifted(const std::optional<std::string>& evidence, MonoTime now);
   void judge(std::uint64_t id, const std::string& node, double reward);
   // The network serves the policy that it was made for.
-  const models::QNetwork* fitting(const NetworkSlot::Network& network) const {
+  const models::QNetwork* fitting(const ServingModel::Network& network) const {
     return config_.learn.tabular == (spec_.policy == "tabular-q") ? network.get() : nullptr;
   }
 
   const ControllerConfig& config_;
   ClusterState& state_;
-  const NetworkSlot& networks_;
+  const ServingModel& networks_;
   const Clock& clock_;
   std::function<void(LearningNews)> learn_;
   std::mt19937_64 random_;
@@ -188,7 +188,7 @@ class Decider {
   bool contest_restored_ = false;   // and nothing was compared since
   std::function<void(const MonitorEvent&)> told_;
   DriftMonitor drift_;
-  QError q_error_;
+  PredictionError q_error_;
   RolloutSpec spec_;
   std::function<bool(const ArmNow&, double)> decided_;
   std::function<void(const ArmNow&, double)> judged_;

@@ -20,12 +20,12 @@ std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + rew
 void Decider::compare(MonoTime now) {
   const ToCompare what = std::move(*to_compare_);
   to_compare_.reset();
-  const NetworkSlot::Serving serving = networks_.serving();
+  const ServingModel::Serving serving = networks_.serving();
   placement::DecideOptions greedy = engine_.options();
   greedy.epsilon = 0;
   const placement::ClusterView& view = state_.view(what.spec, now);
-  const auto choice = [&](const placement::Mind& mind) -> std::optional<placement::RankedChoice> {
-    const placement::Advice advice =
+  const auto choice = [&](const placement::PolicyInputs& mind) -> std::optional<placement::RankedChoice> {
+    const placement::PlacementDecision advice =
         placement::decide(view, what.spec, what.candidates, mind, greedy, figures_.decisions, compare_random_);
     if (!advice.top) return std::nullopt;
     return placement::RankedChoice{advice.record.advice, advice.predictions[advice.row_of[*advice.top]].value()};
@@ -47,7 +47,7 @@ void Decider::compare(MonoTime now) {
 }
 
 // Network and planner place the pod on a copy of the cluster each; who is behind by joules is told by the contest.
-void Decider::contend(const ToCompare& what, const placement::ClusterView& view, const NetworkSlot::Serving& serving) {
+void Decider::contend(const ToCompare& what, const placement::ClusterView& view, const ServingModel::Serving& serving) {
   const models::QNetwork* network = fitting(serving.network);
   if (network == nullptr || !engine_.contested(what.spec)) return;
   const std::string& from = serving.version.loaded_from;
@@ -95,7 +95,9 @@ void Decider::tell(MonitorEvent event) const {
   if (told_) told_(event);
 }
 
-double Decider::epsilon() const { return left_out() ? 0 : drift_.epsilon(engine_.options().epsilon, clock_.mono()); }
+double Decider::epsilon() const {
+  return network_gated() ? 0 : drift_.epsilon(engine_.options().epsilon, clock_.mono());
+}
 
 void Decider::watch_curves(const placement::ClusterView& view) {
   std::uint64_t begun_anew = 0;

@@ -15,7 +15,8 @@ NodeFeatures row_of(const models::Observation& observation, std::size_t row) {
 }
 
 // `at` counts in the record's candidates.
-Contributions contributions(const placement::Advice& advice, const wire::Decision& decision, std::size_t at) {
+Contributions contributions(const placement::PlacementDecision& advice, const wire::Decision& decision,
+                            std::size_t at) {
   const std::size_t row = advice.recorded[at];
   const placement::Prediction& predicted = advice.predictions[row];
   const wire::Candidate& entry = decision.candidates[at];
@@ -25,7 +26,7 @@ Contributions contributions(const placement::Advice& advice, const wire::Decisio
 
 }  // namespace
 
-LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision) {
+LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decision decision) {
   LoggedDecision entry;
   // The best of the policy's values that is not `except`.
   const auto best_but = [&](std::optional<std::size_t> except) {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "common/wire/messages.hpp"
-#include "controller/trainer/network_slot.hpp"
+#include "controller/trainer/serving_model.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/decide.hpp"
 
@@ -46,7 +46,7 @@ struct LoggedDecision {
 
 // The two best by the policy's values (the advised one leads unless it was explored), and their features. `decision` is the
 // advice's record, completed.
-LoggedDecision log_entry(const placement::Advice& advice, wire::Decision decision);
+LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decision decision);
 
 class DecisionLog {
  public:

@@ -30,7 +30,7 @@ placement::Resources sane_request(double cpu_cores, double memory_bytes) {
 }
 
 bool Decider::bound(const std::string& pod_uid, const std::string& node, bool followed) {
-  return place(pod_uid, node, followed ? Told::by_binding : Told::by_list);
+  return place(pod_uid, node, followed ? PlacementSource::by_binding : PlacementSource::by_list);
 }
 
 void Decider::described(const placement::PodSpec& pod) {
@@ -65,11 +65,11 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   // Where a DaemonSet's pod goes is nobody's choice.
   if (spec_.mode.mode == Mode::off || pod.daemonset) return 0;
   pod = engine_.expected(std::move(pod));
-  const NetworkSlot::Serving serving = networks_.serving();
+  const ServingModel::Serving serving = networks_.serving();
   const models::QNetwork* network = fitting(serving.network);
   const std::uint64_t id = next_id_++;
-  placement::Advice advice = engine_.decide(state_.view(pod, now), pod, observed_candidates(state_, node), network, 0,
-                                            figures_.decisions, random_);
+  placement::PlacementDecision advice = engine_.decide(state_.view(pod, now), pod, observed_candidates(state_, node),
+                                                       network, 0, figures_.decisions, random_);
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());

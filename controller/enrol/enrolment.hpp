@@ -17,7 +17,7 @@
 #include "common/clock.hpp"
 #include "common/http/server.hpp"
 #include "common/log.hpp"
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 #include "controller/enrol/reviewer.hpp"
 
 namespace wattle::controller {
@@ -68,7 +68,7 @@ class Enrolment {
   std::mutex mutex_;       // of the rest
   double turns_;
   MonoTime turned_at_{};
-  OncePer told_{std::chrono::seconds(60)};
+  LogThrottle told_{std::chrono::seconds(60)};
 };
 
 }  // namespace wattle::controller

@@ -21,7 +21,7 @@
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/ingest/clock_offset.hpp"
@@ -147,7 +147,7 @@ class Telemetry {
   const Log& log_;
   TelemetrySink& sink_;
   transport::RefusalCounts* refusals_;
-  OncePer told_{std::chrono::seconds(60)};
+  LogThrottle told_{std::chrono::seconds(60)};
   RecordStore* store_;                                 // null: what is taken is as good as kept
   std::unordered_map<std::string, Session> sessions_;  // by node
   MonoTime nobody_is_silent_before_{};

@@ -32,7 +32,7 @@ wire::NodeState state_of(const std::string& name, const Node& node, const placem
 
 namespace {
 
-wire::Board empty_board(const Decider& decider, const NetworkSlot& networks) {
+wire::Board empty_board(const Decider& decider, const ServingModel& networks) {
   wire::Board board;
   board.ttl_ms = kBoardTtlMs;
   board.neutral = !acts(decider.arm().arm);
@@ -44,7 +44,7 @@ wire::Board empty_board(const Decider& decider, const NetworkSlot& networks) {
 
 }  // namespace
 
-wire::Board board_of(Decider& decider, const NetworkSlot& networks) {
+wire::Board board_of(Decider& decider, const ServingModel& networks) {
   wire::Board board = empty_board(decider, networks);
   if (!board.neutral) board.classes = decider.board();
   decider.tell_starts(board);
@@ -55,7 +55,7 @@ void Feed::drain() {
   if (publisher_.drain()) changed_ = true;
 }
 
-bool Feed::board(Decider& decider, const NetworkSlot& networks, MonoTime now) {
+bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
   // What was begun for another mode, policy or block is nobody's.
   if (making_ && (made_for_ != decider.takes() || making_->neutral == acts(decider.arm().arm))) {
     making_.reset();

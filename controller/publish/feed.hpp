@@ -18,7 +18,7 @@
 namespace wattle::controller {
 
 wire::NodeState state_of(const std::string& name, const Node& node, const placement::NodeView& view, MonoTime now);
-wire::Board board_of(Decider& decider, const NetworkSlot& networks);  // without epoch and seq
+wire::Board board_of(Decider& decider, const ServingModel& networks);  // without epoch and seq
 
 class Feed {
  public:
@@ -28,7 +28,7 @@ class Feed {
   void drain();
   void changed() { changed_ = true; }
   // At most one class of a board a call, since asks wait meanwhile. True: more of it is to be made.
-  bool board(Decider& decider, const NetworkSlot& networks, MonoTime now);
+  bool board(Decider& decider, const ServingModel& networks, MonoTime now);
   void state(const std::string& name, const ClusterState& cluster, MonoTime now);
   void decisions(Decider& decider);
   std::uint64_t epoch() const { return epoch_; }

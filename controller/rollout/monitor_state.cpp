@@ -132,12 +132,12 @@ Result<DriftMonitor::State> parse_drift(std::string_view text) {
 }
 
 std::string network_gate_text(const NetworkGateState& kept) {
-  const placement::ContestState& state = kept.state;
+  const placement::SequentialTestState& state = kept.state;
   return row_text({{"format", kFormat},
                    {"of", kept.of.substr(0, kMostStateText)},
                    {"network", kept.network},
                    {"why", kept.why},
-                   {"left_out", state.left_out},
+                   {"left_out", state.network_gated},
                    {"evidence", state.evidence},
                    {"mean", state.mean},
                    {"mean_square", state.mean_square},
@@ -148,13 +148,14 @@ std::string network_gate_text(const NetworkGateState& kept) {
 Result<NetworkGateState> parse_network_gate(std::string_view text) {
   WATTLE_TRY(Fields fields, Fields::of(kNetworkGateRow, text));
   NetworkGateState kept;
-  placement::ContestState& state = kept.state;
-  fields.take("of", kept.of).take("network", kept.network).take("why", kept.why).take("left_out", state.left_out);
+  placement::SequentialTestState& state = kept.state;
+  fields.take("of", kept.of).take("network", kept.network).take("why", kept.why).take("left_out", state.network_gated);
   fields.take("evidence", state.evidence).take("mean", state.mean).take("mean_square", state.mean_square);
   WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
   // 0.1 told evidence below zero for what counts as zero.
   state.evidence = std::max(0.0, state.evidence);
-  if (!placement::Contest().restore(state)) return wrong_state(kNetworkGateRow, "says what no such gate can be in");
+  if (!placement::SequentialTest().restore(state))
+    return wrong_state(kNetworkGateRow, "says what no such gate can be in");
   return kept;
 }
 

@@ -14,8 +14,8 @@
 #include "common/result.hpp"
 #include "controller/rollout/drift_monitor.hpp"
 #include "controller/rollout/regression_monitor.hpp"
-#include "placement/contest.hpp"
 #include "placement/off_policy.hpp"
+#include "placement/sequential_test.hpp"
 
 namespace wattle::controller {
 
@@ -45,7 +45,7 @@ Result<DriftMonitor::State> parse_drift(std::string_view text);
 
 struct NetworkGateState {
   std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
-  placement::ContestState state;
+  placement::SequentialTestState state;
 };
 std::string network_gate_text(const NetworkGateState& kept);
 Result<NetworkGateState> parse_network_gate(std::string_view text);

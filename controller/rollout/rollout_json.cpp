@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/rollout/rollout_manager.hpp"
-#include "placement/policy.hpp"
+#include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
 

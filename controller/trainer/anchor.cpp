@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "models/frozen/frozen_network.hpp"
-#include "models/frozen/hold.hpp"
+#include "models/frozen/policy_anchor.hpp"
 
 namespace wattle::controller {
 
@@ -22,7 +22,7 @@ Status Anchor::trust(const models::Weights& weights) {
 Status Anchor::stepped(std::span<const models::Transition> batch) {
   if (!holds() || ++since_ < every_) return {};
   since_ = 0;
-  const std::vector<models::PolicyExample> examples = models::hold_to(*network_, batch, kTemperature);
+  const std::vector<models::PolicyExample> examples = models::policy_anchor(*network_, batch, kTemperature);
   if (examples.empty()) return {};
   std::vector<const models::PolicyExample*> pointers;
   pointers.reserve(examples.size());

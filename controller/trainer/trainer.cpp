@@ -37,8 +37,8 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
 
 }  // namespace
 
-Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
-                                            const std::deque<models::Observation>& recent) {
+Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
+                                             const std::deque<models::Observation>& recent) {
   WATTLE_TRY(auto frozen, placement::network_of(trainer.weights(), trainer.steps(), "trained network"));
   std::vector<float> out;
   for (const models::Observation& observation : recent) {
@@ -50,11 +50,11 @@ Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, dou
                     "it does not serve; lower learn.learning_rate or raise learn.max_abs_residual");
     }
   }
-  return NetworkSlot::Network(std::move(frozen));
+  return ServingModel::Network(std::move(frozen));
 }
 
 Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
-                 std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const std::string& data_dir,
+                 std::unique_ptr<models::QTrainer> network, ServingModel& slot, const std::string& data_dir,
                  const Clock& clock, const Log& log)
     : config_(config),
       checkpoints_(std::move(checkpoints)),
@@ -68,7 +68,7 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
 
 Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
-                                                NetworkSlot& slot, const Clock& clock, const Log& log,
+                                                ServingModel& slot, const Clock& clock, const Log& log,
                                                 const std::string& network_from) {
   WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
   std::unique_ptr<Trainer> trainer(

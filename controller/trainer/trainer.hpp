@@ -25,7 +25,7 @@
 #include "controller/trainer/anchor.hpp"
 #include "controller/trainer/curves.hpp"
 #include "controller/trainer/model_orders.hpp"
-#include "controller/trainer/network_slot.hpp"
+#include "controller/trainer/serving_model.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
 #include "placement/learner.hpp"
@@ -46,15 +46,15 @@ struct TrainerFigures {
 };
 
 // A network that serving may use: finite, and within the bound on every one of the observations.
-Result<NetworkSlot::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
-                                            const std::deque<models::Observation>& recent);
+Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
+                                             const std::deque<models::Observation>& recent);
 
 class Trainer {
  public:
   // `network_from`: where the weights of `network` are from, in force until a checkpoint or a step replaces them.
   static Result<std::unique_ptr<Trainer>> start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
-                                                NetworkSlot& slot, const Clock& clock, const Log& log,
+                                                ServingModel& slot, const Clock& clock, const Log& log,
                                                 const std::string& network_from = {});
   ~Trainer();  // ends the thread and writes a last checkpoint
   void post(LearningNews news);
@@ -67,8 +67,8 @@ class Trainer {
 
  private:
   Trainer(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
-          std::unique_ptr<models::QTrainer> network, NetworkSlot& slot, const std::string& data_dir, const Clock& clock,
-          const Log& log);
+          std::unique_ptr<models::QTrainer> network, ServingModel& slot, const std::string& data_dir,
+          const Clock& clock, const Log& log);
   void resume();
   void run();
   void take(LearningNews news);
@@ -90,7 +90,7 @@ class Trainer {
   std::unique_ptr<models::QTrainer> network_;
   placement::Learner learner_;
   Anchor anchor_;
-  NetworkSlot& slot_;
+  ServingModel& slot_;
   const Clock& clock_;
   const Log& log_;
   std::deque<models::Observation> recent_;

@@ -50,7 +50,7 @@ Result<std::string> status(const Sources& from) {
                                     [&](MonoTime at) { return now - at < kAskRateWindow; });
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
-  const NetworkSlot::Serving serving = from.networks.serving();
+  const ServingModel::Serving serving = from.networks.serving();
   return dump({{"version", kVersion},
                {"epoch", from.epoch},
                {"uptime_s", uptime_s},
@@ -71,7 +71,7 @@ Result<std::string> status(const Sources& from) {
                {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
                {"model_step", serving.network ? serving.network->step() : 0},
                {"model_from", text_or_null(serving.version.loaded_from)},
-               {"network_left_out", text_or_null(from.decider.left_out_why())},
+               {"network_left_out", text_or_null(from.decider.network_gated_why())},
                {"gradient_steps", learned.steps},
                {"gradient_steps_per_s", or_null(learned.steps_per_s)},
                {"replay", learned.replay},

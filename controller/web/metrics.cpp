@@ -270,10 +270,10 @@ void add_certificates(Families& families, const Sources& from) {
 }
 
 void add_contest(Families& families, const Sources& from) {
-  const placement::Contest& contest = from.decider.contest();
+  const placement::SequentialTest& contest = from.decider.contest();
   families.gauge("wattle_controller_network_left_out",
                  "1: the planner's choices serve: the network is behind it, or not shown to be ahead.",
-                 from.decider.left_out() ? 1.0 : 0.0);
+                 from.decider.network_gated() ? 1.0 : 0.0);
   families.counter("wattle_controller_contest_blocks_total", "Blocks in which network and planner were compared.",
                    contest.blocks());
   families.gauge("wattle_controller_contest_difference_ratio",

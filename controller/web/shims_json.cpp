@@ -108,7 +108,7 @@ json left_out_json(const Sources& from) {
     add("scores",
         "all answers are 0: " + (decider.spec().mode.mode == Mode::canary ? "a control block of the canary"
                                                                           : "mode " + decider.spec().mode.text()));
-  if (decider.left_out()) add("network", decider.left_out_why());
+  if (decider.network_gated()) add("network", decider.network_gated_why());
   if (decider.policy_info().learns && from.networks.get() == nullptr)
     add("network", from.mode_reason.empty() ? "none serves yet" : from.mode_reason);
   if (from.rollout != nullptr) {

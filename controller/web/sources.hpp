@@ -21,7 +21,7 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
-#include "controller/trainer/network_slot.hpp"
+#include "controller/trainer/serving_model.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "controller/web/series.hpp"
 
@@ -32,7 +32,7 @@ struct Sources {
   const ClusterState& state;
   const Decider& decider;
   const Telemetry& telemetry;
-  const NetworkSlot& networks;
+  const ServingModel& networks;
   const Clock& clock;
   const Trainer* trainer = nullptr;  // null: learning is off
   std::string mode_reason;

@@ -64,7 +64,7 @@ void CostPolicy::score(PolicyContext& context, std::span<double> values) {
 
 std::optional<std::size_t> CostPolicy::choose(PolicyContext& context) {
   const Fleet& fleet = context.fleet();
-  const Ask& ask = context.ask();
+  const PodEstimate& ask = context.ask();
   std::optional<std::size_t> best;
   double least_cost = 0;
   for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
@@ -93,7 +93,7 @@ class Greedy final : public CostPolicy {
   using CostPolicy::CostPolicy;
 
  private:
-  double cost(const Fleet& fleet, std::size_t i, const Ask& ask) override { return added_w(fleet, i, ask); }
+  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override { return added_w(fleet, i, ask); }
 };
 
 class Peaks final : public CostPolicy {
@@ -101,7 +101,7 @@ class Peaks final : public CostPolicy {
   using CostPolicy::CostPolicy;
 
  private:
-  double cost(const Fleet& fleet, std::size_t i, const Ask& ask) override {
+  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override {
     if (fits_.size() != fleet.nodes.size() || revision_ != fleet.revision) {
       fits_.clear();
       for (const FleetNode& node : fleet.nodes) fits_.push_back(fit_exponential(node.watts));

@@ -23,7 +23,7 @@ class CostPolicy : public Policy {
 
  private:
   // Of a node that fits. Amortised watts where a policy has no cost of a node alone.
-  virtual double cost(const Fleet& fleet, std::size_t node, const Ask& ask) {
+  virtual double cost(const Fleet& fleet, std::size_t node, const PodEstimate& ask) {
     return amortised_w(fleet.nodes[node], ask);
   }
 };

@@ -30,7 +30,8 @@ void fill_view(const Fleet& fleet, ClusterView& view) {
 
 namespace {
 
-models::Observation observe_fleet(const Fleet& fleet, const Ask& ask, const PlanView& plan, ClusterView& scratch) {
+models::Observation observe_fleet(const Fleet& fleet, const PodEstimate& ask, const PlanView& plan,
+                                  ClusterView& scratch) {
   fill_view(fleet, scratch);
   PodSpec pod;
   pod.request = ask.request;
@@ -43,14 +44,14 @@ models::Observation observe_fleet(const Fleet& fleet, const Ask& ask, const Plan
 
 }  // namespace
 
-PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const Ask& ask, ClusterView& scratch) {
+PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch) {
   PlannedAsk asked;
   asked.plan = planner.view(fleet, ask);
   asked.observation = observe_fleet(fleet, ask, asked.plan, scratch);
   return asked;
 }
 
-PlannedAsk observe_unplanned(const Fleet& fleet, const Ask& ask, ClusterView& scratch) {
+PlannedAsk observe_unplanned(const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch) {
   PlannedAsk asked;
   asked.plan.demand_cores = ask.demand_cores;
   asked.plan.demand_quantile = demand_quantile(fleet, ask);
@@ -160,8 +161,8 @@ std::optional<std::size_t> NetworkPolicy::choose(PolicyContext& context) {
   if (network_ != nullptr) {
     const Shortlisted heard(*network_, options_.shortlist);
     if (gated()) compare(heard, context);
-    if (contest_.left_out())
-      ++left_out_;
+    if (contest_.network_gated())
+      ++network_gated_;
     else
       heard.residual(asked.observation, q_);
   }

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "models/frozen/q_network.hpp"
-#include "placement/contest.hpp"
 #include "placement/fleet.hpp"
+#include "placement/paired_simulation.hpp"
 #include "placement/planner.hpp"
 #include "placement/policies/policy.hpp"
-#include "placement/twins.hpp"
+#include "placement/sequential_test.hpp"
 
 namespace wattle::placement {
 
@@ -30,9 +30,9 @@ struct PlannedAsk {
   PlanView plan;
   models::Observation observation;
 };
-PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const Ask& ask, ClusterView& scratch);
+PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch);
 // The same without a plan: the pod's predicted demand and life, and the amortised rank as prior.
-PlannedAsk observe_unplanned(const Fleet& fleet, const Ask& ask, ClusterView& scratch);
+PlannedAsk observe_unplanned(const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch);
 
 // The network on the valid nodes of highest prior alone, at most so many (0: all), as if there were no others. Those are worth no more
 // than what it likes least of the ones that it was shown.
@@ -53,7 +53,7 @@ class Shortlisted final : public models::QNetwork {
 class NetworkPolicy final : public Policy {
  public:
   NetworkPolicy(const PolicyInfo& info, const NetworkOptions& options)
-      : Policy(info), options_(options), contest_(options.gate.value_or(ContestOptions{})) {}
+      : Policy(info), options_(options), contest_(options.gate.value_or(SequentialTestOptions{})) {}
   explicit NetworkPolicy(std::shared_ptr<const models::QNetwork> network, const NetworkOptions& options = {});
 
   void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
@@ -68,8 +68,8 @@ class NetworkPolicy final : public Policy {
   // On fleets, since construction: choices, those among them that were not the plan's, and that were because of the gate.
   std::uint64_t choices() const { return choices_; }
   std::uint64_t deviations() const { return deviations_; }
-  std::uint64_t left_out() const { return left_out_; }
-  const Contest& contest() const { return contest_; }
+  std::uint64_t network_gated() const { return network_gated_; }
+  const SequentialTest& contest() const { return contest_; }
 
  private:
   bool gated() const { return options_.gate && options_.plan; }
@@ -78,12 +78,12 @@ class NetworkPolicy final : public Policy {
   NetworkOptions options_;
   std::shared_ptr<const models::QNetwork> network_;
   Planner planner_{PlannerOptions{}};
-  Contest contest_;
-  Twins twins_;
+  SequentialTest contest_;
+  PairedSimulation twins_;
   ClusterView view_;
   std::vector<std::size_t> rows_;
   std::vector<float> q_;
-  std::uint64_t choices_ = 0, deviations_ = 0, left_out_ = 0;
+  std::uint64_t choices_ = 0, deviations_ = 0, network_gated_ = 0;
 };
 
 // The valid node of highest prior + residual; `keep` (if given) unless it is beaten by `margin`. residual is [nodes].

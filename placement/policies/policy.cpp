@@ -49,7 +49,7 @@ const Fleet& PolicyContext::fleet() {
   return *fleet_;
 }
 
-const Ask& PolicyContext::ask() {
+const PodEstimate& PolicyContext::ask() {
   if (!ask_) ask_ = knowledge_ != nullptr ? knowledge_->ask(*pod_) : ask_of(*pod_);
   return *ask_;
 }
@@ -90,7 +90,7 @@ std::optional<std::size_t> Policy::choose(PolicyContext& context) {
   return context.node(best[drawn]);
 }
 
-std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const Ask& ask) {
+std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const PodEstimate& ask) {
   PolicyContext context(fleet, ask, 0, 0);
   return policy.choose(context);
 }

@@ -16,11 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "placement/cluster_model.hpp"
 #include "placement/cluster_view.hpp"
-#include "placement/contest.hpp"
-#include "placement/knowledge.hpp"
 #include "placement/plan_view.hpp"
 #include "placement/policies/kube_scoring.hpp"
+#include "placement/sequential_test.hpp"
 
 namespace wattle::placement {
 
@@ -33,7 +33,7 @@ struct NetworkOptions {
   std::size_t shortlist = 0;  // nodes of highest prior that the network ranks; 0: all
   bool plan = true;           // false: features and prior without the planner, and nothing to fall back to
   // The plan's choices serve while the network is behind them; needs a plan. A controller's gate is its decision engine's.
-  std::optional<ContestOptions> gate;
+  std::optional<SequentialTestOptions> gate;
   bool lives_known = false;  // an Ask's life is when it will end
 };
 
@@ -50,9 +50,9 @@ struct PolicyInfo {
 class PolicyContext {
  public:
   PolicyContext(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> node,
-                std::span<const std::size_t> feasible, Knowledge* knowledge, std::uint64_t decisions_before)
+                std::span<const std::size_t> feasible, ClusterModel* knowledge, std::uint64_t decisions_before)
       : turn(decisions_before), view_(&view), pod_(&pod), node_(node), feasible_(feasible), knowledge_(knowledge) {}
-  PolicyContext(const Fleet& fleet, const Ask& ask, std::uint64_t pod_key, std::uint64_t decisions_before)
+  PolicyContext(const Fleet& fleet, const PodEstimate& ask, std::uint64_t pod_key, std::uint64_t decisions_before)
       : turn(decisions_before), key(pod_key), fleet_(&fleet), ask_(ask) {}
   PolicyContext(const PolicyContext&) = delete;
   PolicyContext& operator=(const PolicyContext&) = delete;
@@ -72,7 +72,7 @@ class PolicyContext {
   // What is known of the nodes, no other than the feasible ones open.
   const Fleet& fleet();
   // What is expected of the pod.
-  const Ask& ask();
+  const PodEstimate& ask();
   const Resources& request() const { return view_ != nullptr ? pod_->request : ask_->request; }
   // The row as kube-scheduler's cache has it, and the pod; sane whatever a view says.
   KubeNode kube_node(std::size_t row) const;
@@ -93,9 +93,9 @@ class PolicyContext {
   const PodSpec* pod_ = nullptr;
   std::span<const std::size_t> node_;
   std::optional<std::span<const std::size_t>> feasible_;
-  Knowledge* knowledge_ = nullptr;
+  ClusterModel* knowledge_ = nullptr;
   const Fleet* fleet_ = nullptr;
-  std::optional<Ask> ask_;
+  std::optional<PodEstimate> ask_;
   std::vector<std::size_t> own_feasible_;
   std::optional<Fleet> own_fleet_;
 };
@@ -103,7 +103,7 @@ class PolicyContext {
 // A pod that began to run, or that ended.
 struct PodEvent {
   std::uint64_t key = 0;
-  const Ask& ask;
+  const PodEstimate& ask;
   std::optional<std::size_t> node;  // index into the nodes of view and fleet; absent: unknown
   std::string_view name;            // the node's; empty where nodes have none
   double now_s = 0;                 // on the clock of view and fleet
@@ -138,6 +138,6 @@ class Policy {
 };
 
 // On a fleet alone.
-std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const Ask& ask);
+std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const PodEstimate& ask);
 
 }  // namespace wattle::placement

@@ -44,7 +44,7 @@ Status run_x8(const AblateArguments& arguments) {
     imitate.seed = trainer_options.seed = seed;
     if (!variant.regret_in_loss) imitate.regret_weight = 0;
     imitate.average = variant.average;
-    if (variant.pupil == x8::Pupil::flat) {
+    if (variant.pupil == x8::Architecture::flat) {
       WATTLE_TRY(const auto trainer, models::make_flat_policy(trainer_options, most_nodes));
       WATTLE_CHECK(x8::imitate(taught, imitate, *trainer));
       return trainer->network();

@@ -52,7 +52,7 @@ void measure(placement::Policy& policy, std::size_t nodes, double seconds_wanted
   double cores = 0;
   for (const placement::FleetNode& node : fleet.nodes) cores += node.allocatable.cpu_cores;
   for (const double share : {0.5, 0.6, 0.67}) fleet.expected_cores.push_back(share * cores);
-  const placement::Ask ask{{1, 256.0 * 1024 * 1024}, 0.25, 86'400};
+  const placement::PodEstimate ask{{1, 256.0 * 1024 * 1024}, 0.25, 86'400};
   const placement::Fleet empty = fleet;
   policy.prepare(fleet);
   const double begun_s = spent().cpu_s;

@@ -47,9 +47,9 @@ Status apply(X8Arguments& arguments) {
     return fail(Errc::malformed, "--fill " + arguments.fill, "is not LOW-HIGH in percent, e.g. 60-68");
   options.fill_low = low / 100;
   options.fill_high = high / 100;
-  for (const auto each : {x8::Knowledge::truth, x8::Knowledge::production, x8::Knowledge::pods})
+  for (const auto each : {x8::ClusterModel::truth, x8::ClusterModel::production, x8::ClusterModel::pods})
     if (arguments.knowledge == x8::to_string(each)) options.knowledge = each;
-  if (arguments.knowledge == "true") options.knowledge = x8::Knowledge::truth;
+  if (arguments.knowledge == "true") options.knowledge = x8::ClusterModel::truth;
   return {};
 }
 

@@ -30,7 +30,7 @@ std::vector<LatencyShift> shifts_of(const std::vector<NodeSpec>& nodes, double l
   return shifts;
 }
 
-void fail_machines(Troubles& troubles, std::size_t nodes, double length_s, Random& random) {
+void fail_machines(FaultPlan& troubles, std::size_t nodes, double length_s, Random& random) {
   const std::vector<std::size_t> order = shuffled(nodes, random);
   const std::size_t gone = std::max<std::size_t>(1, nodes / 4);
   const std::size_t silent = std::max<std::size_t>(1, (nodes - gone) / 6);
@@ -43,7 +43,7 @@ void fail_machines(Troubles& troubles, std::size_t nodes, double length_s, Rando
   }
 }
 
-void change_curves(Troubles& troubles, const std::vector<NodeSpec>& nodes, double at_s) {
+void change_curves(FaultPlan& troubles, const std::vector<NodeSpec>& nodes, double at_s) {
   const auto watts_per_core = [&](std::size_t i) {
     return (nodes[i].server.watts_at(0) + nodes[i].server.watts_at(0.5)) / nodes[i].server.cores;
   };
@@ -61,7 +61,7 @@ void change_curves(Troubles& troubles, const std::vector<NodeSpec>& nodes, doubl
   }
 }
 
-void tell_lies(Troubles& troubles, std::size_t nodes, double from_s, Random& random) {
+void tell_lies(FaultPlan& troubles, std::size_t nodes, double from_s, Random& random) {
   constexpr std::array kKinds{LieKind::frozen, LieKind::scaled, LieKind::swapped};
   const std::vector<std::size_t> order = shuffled(nodes, random);
   const std::size_t liars = std::max<std::size_t>(1, nodes / 10);
@@ -71,22 +71,22 @@ void tell_lies(Troubles& troubles, std::size_t nodes, double from_s, Random& ran
 
 }  // namespace
 
-Troubles draw_troubles(Trouble kind, const std::vector<NodeSpec>& nodes, double length_s, std::uint64_t seed) {
+FaultPlan draw_troubles(FaultKind kind, const std::vector<NodeSpec>& nodes, double length_s, std::uint64_t seed) {
   Random random(mix(seed, 0x74726f75626c65ULL));
-  Troubles troubles;
+  FaultPlan troubles;
   switch (kind) {
-    case Trouble::none:
+    case FaultKind::none:
       break;
-    case Trouble::latency:
+    case FaultKind::latency:
       troubles.shifts = shifts_of(nodes, length_s);
       break;
-    case Trouble::machines:
+    case FaultKind::machines:
       fail_machines(troubles, nodes.size(), length_s, random);
       break;
-    case Trouble::curves:
+    case FaultKind::curves:
       change_curves(troubles, nodes, length_s / 2);
       break;
-    case Trouble::lies:
+    case FaultKind::lies:
       tell_lies(troubles, nodes.size(), length_s / 4, random);
       break;
   }

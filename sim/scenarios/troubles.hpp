@@ -18,6 +18,6 @@ namespace wattle::sim {
 
 inline constexpr double kWasteful = 1.8, kThrifty = 0.6;
 
-Troubles draw_troubles(Trouble kind, const std::vector<NodeSpec>& nodes, double length_s, std::uint64_t seed);
+FaultPlan draw_troubles(FaultKind kind, const std::vector<NodeSpec>& nodes, double length_s, std::uint64_t seed);
 
 }  // namespace wattle::sim

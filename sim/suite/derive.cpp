@@ -110,7 +110,7 @@ void derive(TrialResult& result, const std::vector<std::vector<EpisodeTrace>>& t
       if (&entry != base) p.push_back(entry.energy->p);
       entry.worst_window = worst_window(traces[e], traces[base_at]);
     }
-    if (truth && result.scenario.trouble == Trouble::curves) {
+    if (truth && result.scenario.trouble == FaultKind::curves) {
       std::vector<double> decisions;
       for (std::size_t s = 0; s < result.seeds.size(); ++s)
         decisions.push_back(recovered_after(traces[e][s], traces[truth_at][s], traces[e][s].curves_change_s));

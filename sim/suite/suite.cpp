@@ -106,18 +106,18 @@ Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<st
 struct X8Setting {
   const char* name;
   bool sleep, churn;
-  x8::Knowledge knowledge;
+  x8::ClusterModel knowledge;
   double fill_low, fill_high;
   bool quick;
 };
 constexpr std::array<X8Setting, 7> kX8Settings{
-    {{"X8 fill, always on, oracle knowledge", false, false, x8::Knowledge::truth, 0.60, 0.68, true},
-     {"X8 fill, idle nodes sleep, oracle knowledge", true, false, x8::Knowledge::truth, 0.60, 0.68, true},
-     {"X8 churn, idle nodes sleep, oracle knowledge", true, true, x8::Knowledge::truth, 0.60, 0.68, true},
-     {"X8 fill, always on, production knowledge", false, false, x8::Knowledge::production, 0.60, 0.68, false},
-     {"X8 fill, idle nodes sleep, production knowledge", true, false, x8::Knowledge::production, 0.60, 0.68, false},
-     {"X8 churn, idle nodes sleep, production knowledge", true, true, x8::Knowledge::production, 0.60, 0.68, false},
-     {"X8 unknown fill, idle nodes sleep, oracle knowledge", true, false, x8::Knowledge::truth, 0.20, 0.90, false}}};
+    {{"X8 fill, always on, oracle knowledge", false, false, x8::ClusterModel::truth, 0.60, 0.68, true},
+     {"X8 fill, idle nodes sleep, oracle knowledge", true, false, x8::ClusterModel::truth, 0.60, 0.68, true},
+     {"X8 churn, idle nodes sleep, oracle knowledge", true, true, x8::ClusterModel::truth, 0.60, 0.68, true},
+     {"X8 fill, always on, production knowledge", false, false, x8::ClusterModel::production, 0.60, 0.68, false},
+     {"X8 fill, idle nodes sleep, production knowledge", true, false, x8::ClusterModel::production, 0.60, 0.68, false},
+     {"X8 churn, idle nodes sleep, production knowledge", true, true, x8::ClusterModel::production, 0.60, 0.68, false},
+     {"X8 unknown fill, idle nodes sleep, oracle knowledge", true, false, x8::ClusterModel::truth, 0.20, 0.90, false}}};
 constexpr double kX8Margin =
     0.05;  // of the network with oracle knowledge, chosen on training fleets: docs/research/x8-network.md
 
@@ -137,7 +137,7 @@ Status run_x8(Run& run, SuiteResult& result) {
     options.seeds = run.options.quick ? std::min<std::size_t>(2, run.options.seeds) : run.options.seeds;
     options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30, 100};
     // Played second by second: a hundred nodes take hours.
-    const bool live = setting.knowledge == x8::Knowledge::production;
+    const bool live = setting.knowledge == x8::ClusterModel::production;
     if (live) std::erase(options.nodes, std::size_t{100});
     options.moves_per_pod = run.options.quick ? 100 : 1000;
     options.rules = {"kube-default", "random", "round-robin", "most-allocated",

@@ -11,10 +11,10 @@ namespace {
 
 const std::array<Variant, 10> kVariants{{
     {"whole", "DeepSets, residual on the prior, all features", {}},
-    {"flat", "one dense network over all nodes in their order, 64 hidden units", {}, true, 1, Pupil::flat},
+    {"flat", "one dense network over all nodes in their order, 64 hidden units", {}, true, 1, Architecture::flat},
     {"plain Q", "no prior: the network says all of Q", {}, false},
-    {"cross-entropy alone", "the expected regret is not in the loss", {}, true, 1, Pupil::deepsets, false},
-    {"last weights", "those of the last step, not the mean", {}, true, 1, Pupil::deepsets, true, false},
+    {"cross-entropy alone", "the expected regret is not in the loss", {}, true, 1, Architecture::deepsets, false},
+    {"last weights", "those of the last step, not the mean", {}, true, 1, Architecture::deepsets, true, false},
     {"no plan",
      "features of the plan are 0; the prior is still the plan's",
      {"plan_preference", "plan_left", "plan_expected", "expected_pods"}},

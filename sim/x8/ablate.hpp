@@ -19,14 +19,14 @@
 
 namespace wattle::sim::x8 {
 
-enum class Pupil { deepsets, flat };
+enum class Architecture { deepsets, flat };
 
 struct Variant {
   std::string_view name, what;
   std::vector<std::string_view> silent;  // features that are 0, in training and when it is judged
   bool prior = true;                     // false: 0, so that the network must say all of Q
   double labels = 1;                     // share of the labels
-  Pupil pupil = Pupil::deepsets;
+  Architecture pupil = Architecture::deepsets;
   bool regret_in_loss = true;  // false: cross-entropy alone
   bool average = true;         // false: the weights of the last step
 };

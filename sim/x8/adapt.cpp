@@ -46,7 +46,7 @@ class Adapt {
     placement::NetworkOptions learned;
     learned.margin = options_.margin;
     if (guarded) learned.gate.emplace();
-    learned.lives_known = options_.online.episode.knowledge == Knowledge::truth;
+    learned.lives_known = options_.online.episode.knowledge == ClusterModel::truth;
     return std::make_unique<placement::NetworkPolicy>(network, learned);
   }
   // None: the planner serves.

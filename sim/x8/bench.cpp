@@ -73,7 +73,7 @@ RunFigures play(const Episode& episode, Where&& where) {
 }
 
 Episode with_truth(Episode episode) {
-  episode.options.knowledge = Knowledge::truth;
+  episode.options.knowledge = ClusterModel::truth;
   return episode;
 }
 
@@ -86,7 +86,7 @@ Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& 
   if (contestant.policy == "dqn") {
     placement::NetworkOptions learned = options.learned;
     if (contestant.gate) learned.gate.emplace();
-    learned.lives_known = options.episode.knowledge == Knowledge::truth;
+    learned.lives_known = options.episode.knowledge == ClusterModel::truth;
     return std::make_unique<placement::NetworkPolicy>(std::make_shared<Scaled>(options.network, options.residual_times),
                                                       learned);
   }
@@ -99,11 +99,11 @@ Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& 
 
 RunFigures run(const Episode& episode, placement::Policy& policy) {
   Random ties(mix(episode.seed, 0x74696573ULL));
-  constexpr placement::Ask kNoneNeeded{};
+  constexpr placement::PodEstimate kNoneNeeded{};
   return play(episode, [&](Cluster& cluster, std::size_t p) {
     for (const Cluster::Ended& each : cluster.take_ended())
       policy.ended({each.pod, kNoneNeeded, std::nullopt, {}, each.at_s});
-    const placement::Ask ask = cluster.ask(p);
+    const placement::PodEstimate ask = cluster.ask(p);
     placement::PolicyContext context(cluster.fleet(), ask, p, p);
     context.random = &ties;
     const auto chosen = policy.choose(context);
@@ -158,7 +158,7 @@ class Bench {
   }
 
   Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
-    if (episode.options.knowledge == Knowledge::production) {
+    if (episode.options.knowledge == ClusterModel::production) {
       WATTLE_TRY(const Contestant contestant, contestant_named(name, network_.get()));
       LiveRunOptions live;
       live.network = options_.learned;
@@ -168,7 +168,7 @@ class Bench {
     RunFigures figures = run(episode, *policy);
     if (const auto* learned = dynamic_cast<const placement::NetworkPolicy*>(policy.get());
         learned != nullptr && learned->choices() > 0)
-      figures.left_out = static_cast<double>(learned->left_out()) / static_cast<double>(learned->choices());
+      figures.network_gated = static_cast<double>(learned->network_gated()) / static_cast<double>(learned->choices());
     return figures;
   }
 
@@ -179,7 +179,7 @@ class Bench {
       table.rules.push_back({std::string(placement::present_name(name)), {}, {}, {}, {}, {}});
     Options drawn = options_.episode;
     drawn.nodes = nodes;
-    const bool live = drawn.knowledge == Knowledge::production;
+    const bool live = drawn.knowledge == ClusterModel::production;
     for (std::size_t k = 0; k < options_.seeds; ++k) {
       const std::uint64_t seed = options_.first_seed + k;
       Options own = drawn;

@@ -24,9 +24,9 @@ namespace wattle::sim::x8 {
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, refused = 0, wake_wait_s = 0, placements = 0;
-  double waiting = 0;   // share of pod time spent waiting, for CPU or for a node that wakes
-  double left_out = 0;  // share of choices that a guarded network was left out of
-  Placement placement;  // of a fill
+  double waiting = 0;        // share of pod time spent waiting, for CPU or for a node that wakes
+  double network_gated = 0;  // share of choices that a guarded network was left out of
+  Placement placement;       // of a fill
 };
 RunFigures run(const Episode& episode, placement::Policy& policy);
 // A placement held for a day, pods in their places from the start.

@@ -38,7 +38,7 @@ std::string describe(const BenchResult& result) {
   std::string text = std::string("X8 ") + (options.churn ? "churn" : "fill") +
                      (options.sleep ? ", idle nodes sleep" : ", always on") + ", " +
                      std::string(to_string(options.knowledge)) + " knowledge" +
-                     (options.knowledge == Knowledge::production && result.options.cold ? ", from nothing" : "");
+                     (options.knowledge == ClusterModel::production && result.options.cold ? ", from nothing" : "");
   if (!options.churn)
     text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested" +
             (options.fill_told ? ", told" : "");
@@ -70,7 +70,8 @@ std::string to_table(const BenchResult& result) {
              padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::refused), 1), 8);
-      if (rule.name == "dqn-gated") out += "  left out " + number(100 * mean_of(rule, &RunFigures::left_out), 1) + "%";
+      if (rule.name == "dqn-gated")
+        out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
       out += "\n";
     }
   }
@@ -103,7 +104,7 @@ std::string to_json(const BenchResult& result) {
                         {"wake_wait_s", each.wake_wait_s},
                         {"waiting", each.waiting},
                         {"refused", each.refused},
-                        {"left_out", each.left_out},
+                        {"left_out", each.network_gated},
                         {"placements", each.placements}});
       rules.push_back({{"name", rule.name},
                        {"gap", interval_json(rule.gap)},

@@ -80,9 +80,9 @@ double Cluster::expected_cores(const Running& running) const {
   return (kPriorSamples * running.predicted_cores + running.seen_cores) / (kPriorSamples + running.samples);
 }
 
-placement::Ask Cluster::ask(std::size_t p) const {
+placement::PodEstimate Cluster::ask(std::size_t p) const {
   const Pod& pod = episode_.pods[p];
-  placement::Ask ask;
+  placement::PodEstimate ask;
   ask.request = kPodRequest;
   if (!predicts_pods()) {
     ask.demand_cores = episode_.day->mean_cores[pod.machine];
@@ -187,7 +187,7 @@ void Cluster::advance_to(double when_s) {
 }
 
 void Cluster::place(std::size_t p, std::size_t i) {
-  const placement::Ask asked = ask(p);
+  const placement::PodEstimate asked = ask(p);
   assert(placement::fits(fleet_.nodes[i], asked));
   const double now_s = kernel_.now();
   nodes_[i].pods.push_back({p, asked.demand_cores, asked.life_s, 0, 0, 0, now_s});

@@ -29,7 +29,7 @@ class Cluster : private cluster::Observer {
 
   void advance_to(double when_s);
   const placement::Fleet& fleet() const { return fleet_; }
-  placement::Ask ask(std::size_t pod) const;
+  placement::PodEstimate ask(std::size_t pod) const;
   void place(std::size_t pod, std::size_t node);
   void refuse() { ++refused_; }
   // Pods that have ended since the last call, in order.
@@ -63,8 +63,8 @@ class Cluster : private cluster::Observer {
     std::vector<Running> pods;  // as the kernel's
     placement::PowerCurve curve;
   };
-  bool fits_curves() const { return episode_.options.knowledge == Knowledge::production; }
-  bool predicts_pods() const { return episode_.options.knowledge != Knowledge::truth; }
+  bool fits_curves() const { return episode_.options.knowledge == ClusterModel::production; }
+  bool predicts_pods() const { return episode_.options.knowledge != ClusterModel::truth; }
   double cores_now(std::size_t pod) const;  // as its day has them
   void tick(std::size_t sample);
   void learn(std::size_t node, std::size_t sample);

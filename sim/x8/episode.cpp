@@ -95,13 +95,13 @@ std::vector<double> steady_state(double cores) {
 
 }  // namespace
 
-std::string_view to_string(Knowledge knowledge) {
+std::string_view to_string(ClusterModel knowledge) {
   switch (knowledge) {
-    case Knowledge::truth:
+    case ClusterModel::truth:
       return "oracle";
-    case Knowledge::production:
+    case ClusterModel::production:
       return "production";
-    case Knowledge::pods:
+    case ClusterModel::pods:
       break;
   }
   return "pods";

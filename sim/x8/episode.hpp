@@ -40,8 +40,8 @@ enum class Side { train, report };
 // truth: an oracle's: real curves, each pod's own mean and life. production: in a bench what the controller learns in the run (sim/x8/live_run);
 // in learning an imitation of it, curves fitted from noisy readings, pods by their application. pods: real curves, pods by their
 // application: nothing is fitted or planned anew, so that labels cost about as much as with truth.
-enum class Knowledge { truth, production, pods };
-std::string_view to_string(Knowledge knowledge);
+enum class ClusterModel { truth, production, pods };
+std::string_view to_string(ClusterModel knowledge);
 
 // How the true world differs from what rules and networks are told; by default it does not.
 struct Shift {
@@ -56,7 +56,7 @@ struct Options {
   std::size_t nodes = 10;
   bool sleep = false;
   bool churn = false;
-  Knowledge knowledge = Knowledge::truth;
+  ClusterModel knowledge = ClusterModel::truth;
   Side side = Side::report;
   bool fill_told = false;                    // the rule is told how many pods will come
   bool fill_longest = false;                 // pods come up to fill_high, whatever the rule is told

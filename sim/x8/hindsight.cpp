@@ -105,10 +105,10 @@ Status imitate_and_choose(std::span<const Episode> days, std::span<const Label> 
 Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin) {
   Episode record = lived;
   record.options.shift = {};
-  if (lived.options.knowledge == Knowledge::production) {
+  if (lived.options.knowledge == ClusterModel::production) {
     InTurn policy(beside, margin);
     take_fitted_curves(lived, policy, record);
-    record.options.knowledge = Knowledge::pods;  // the model's curves are known: they are not fitted again
+    record.options.knowledge = ClusterModel::pods;  // the model's curves are known: they are not fitted again
   }
   return record;
 }

@@ -89,7 +89,7 @@ Result<Played> play(const Episode& episode, const Contestant& contestant, std::s
   figures.wake_wait_s = end.waking_pod_s - begun.waking_pod_s;
   figures.waiting =
       (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
-  figures.left_out = gated / std::max(1.0, static_cast<double>(episode.pods.size()));
+  figures.network_gated = gated / std::max(1.0, static_cast<double>(episode.pods.size()));
   played.known = chooser.engine().engine().knowledge().save(world.view({}));
   return played;
 }

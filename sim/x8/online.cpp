@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "models/frozen/frozen_network.hpp"
-#include "models/frozen/hold.hpp"
+#include "models/frozen/policy_anchor.hpp"
 #include "placement/policies/network.hpp"
 #include "sim/random.hpp"
 #include "sim/x8/cluster.hpp"
@@ -49,7 +49,7 @@ class Online {
         before_j = energy_j;
         before_s = now_s;
       }
-      const placement::Ask ask = cluster.ask(p);
+      const placement::PodEstimate ask = cluster.ask(p);
       auto asked = options_.plan ? placement::observe_planned(planner, cluster.fleet(), ask, scratch)
                                  : placement::observe_unplanned(cluster.fleet(), ask, scratch);
       WATTLE_TRY(const auto chosen, choose(asked));
@@ -122,7 +122,8 @@ class Online {
   }
 
   Status hold_to_anchor(const std::vector<models::Transition>& batch) {
-    const std::vector<models::PolicyExample> examples = models::hold_to(*options_.anchor, batch, options_.temperature);
+    const std::vector<models::PolicyExample> examples =
+        models::policy_anchor(*options_.anchor, batch, options_.temperature);
     std::vector<const models::PolicyExample*> pointers;
     pointers.reserve(examples.size());
     for (const models::PolicyExample& each : examples) pointers.push_back(&each);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kMaxEnumerated = 5e7;
 
-double server_w(const FillProblem& problem, std::size_t i, std::size_t pods, double used_cores) {
-  return x8::server_w(problem.servers[i], problem.sleep, pods, used_cores);
+double problem_w(const FillProblem& problem, std::size_t i, std::size_t pods, double used_cores) {
+  return server_w(problem.servers[i], problem.sleep, pods, used_cores);
 }
 
 class Annealing {
@@ -24,7 +24,7 @@ class Annealing {
     used_.assign(problem.servers.size(), 0.0);
     at_.resize(placement_.size());
     for (std::size_t p = 0; p < placement_.size(); ++p) put(p, placement_[p]);
-    for (std::size_t i = 0; i < pods_.size(); ++i) watts_.push_back(server_w(problem, i, pods_[i].size(), used_[i]));
+    for (std::size_t i = 0; i < pods_.size(); ++i) watts_.push_back(problem_w(problem, i, pods_[i].size(), used_[i]));
     for (const double each : watts_) now_w_ += each;
     best_ = placement_;
     best_w_ = now_w_;
@@ -66,7 +66,7 @@ class Annealing {
     used_[i] -= problem_.demand_cores[p];
   }
   void reckon(std::size_t i) {
-    const double watts = server_w(problem_, i, pods_[i].size(), used_[i]);
+    const double watts = problem_w(problem_, i, pods_[i].size(), used_[i]);
     now_w_ += watts - watts_[i];
     watts_[i] = watts;
   }
@@ -76,8 +76,8 @@ class Annealing {
     const std::size_t p = pick(random_, placement_.size()), from = placement_[p], to = pick(random_, pods_.size());
     if (to == from || pods_[to].size() >= problem_.slots[to]) return;
     const double d = problem_.demand_cores[p];
-    const double after_w = server_w(problem_, from, pods_[from].size() - 1, used_[from] - d) +
-                           server_w(problem_, to, pods_[to].size() + 1, used_[to] + d);
+    const double after_w = problem_w(problem_, from, pods_[from].size() - 1, used_[from] - d) +
+                           problem_w(problem_, to, pods_[to].size() + 1, used_[to] + d);
     if (!accept(after_w - watts_[from] - watts_[to])) return;
     take(p);
     put(p, to);
@@ -91,7 +91,7 @@ class Annealing {
     if (a == b) return;
     const double d = problem_.demand_cores[p] - problem_.demand_cores[q];
     const double after_w =
-        server_w(problem_, a, pods_[a].size(), used_[a] - d) + server_w(problem_, b, pods_[b].size(), used_[b] + d);
+        problem_w(problem_, a, pods_[a].size(), used_[a] - d) + problem_w(problem_, b, pods_[b].size(), used_[b] + d);
     if (!accept(after_w - watts_[a] - watts_[b])) return;
     take(p);
     take(q);
@@ -189,7 +189,7 @@ double placement_w(const FillProblem& problem, const Placement& placement) {
     used[placement[p]] += problem.demand_cores[p];
   }
   double sum_w = 0;
-  for (std::size_t i = 0; i < pods.size(); ++i) sum_w += server_w(problem, i, pods[i], used[i]);
+  for (std::size_t i = 0; i < pods.size(); ++i) sum_w += problem_w(problem, i, pods[i], used[i]);
   return sum_w;
 }
 

@@ -147,7 +147,7 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
   std::size_t wanted = options.per_episode;
   for (std::size_t p = 0; p < episode.pods.size() && wanted > 0; ++p) {
     cluster.advance_to(episode.pods[p].arrives_s);
-    const placement::Ask ask = cluster.ask(p);
+    const placement::PodEstimate ask = cluster.ask(p);
     placement::PlannedAsk asked = placement::observe_planned(watcher, cluster.fleet(), ask, scratch);
     auto chosen = placement::choose(network ? static_cast<placement::Policy&>(learned) : planner, cluster.fleet(), ask);
     if (!chosen) continue;

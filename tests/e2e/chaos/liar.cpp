@@ -58,13 +58,13 @@ Record honest(std::uint64_t incarnation, std::uint64_t seq, const Clock& clock) 
   return record;
 }
 
-struct Lie {
+struct TelemetryFault {
   const char* name;
   std::function<void(Record&)> tell;
 };
 
-const std::vector<Lie>& lies() {
-  static const std::vector<Lie> all{
+const std::vector<TelemetryFault>& lies() {
+  static const std::vector<TelemetryFault> all{
       {"nan", [](Record& r) { r.node.cpu_used_cores = kNan; }},
       {"nan of a probe", [](Record& r) { r.probes[0].loss_ratio = kNan; }},
       {"infinite", [](Record& r) { r.node.net_rx_bytes_per_s = kInfinite; }},
@@ -97,7 +97,7 @@ class Liar {
       : client_(std::move(client)), node_(std::move(node)), clock_(clock) {}
 
   // False: the controller did not do what it must.
-  bool tell(const Lie& lie, std::uint64_t incarnation) {
+  bool tell(const TelemetryFault& lie, std::uint64_t incarnation) {
     if (!greet(incarnation)) return complain(lie, "no welcome");
     const auto first = send(incarnation, &lie);
     if (!first) return complain(lie, "neither acknowledged nor refused");
@@ -120,7 +120,7 @@ class Liar {
   }
 
  private:
-  static bool complain(const Lie& lie, const char* what) {
+  static bool complain(const TelemetryFault& lie, const char* what) {
     std::fprintf(stderr, "chaos_liar: %s: %s\n", lie.name, what);
     return false;
   }
@@ -161,7 +161,7 @@ class Liar {
   }
 
   // All records of the incarnation in one message; what became of them.
-  std::optional<wire::Message> send(std::uint64_t incarnation, const Lie* lie) {
+  std::optional<wire::Message> send(std::uint64_t incarnation, const TelemetryFault* lie) {
     wire::Samples samples;
     for (std::uint64_t seq = 1; seq <= kRecords; ++seq) {
       samples.records.push_back(honest(incarnation, seq, clock_));
@@ -205,7 +205,7 @@ int main(int argc, char** argv) {
   Liar liar(std::move(*client), argv[4], clock);
   // As an agent's: behind those of its last start.
   auto incarnation = static_cast<std::uint64_t>(to_ns(clock.wall()) / 1'000'000);
-  for (const Lie& lie : lies())
+  for (const TelemetryFault& lie : lies())
     if (!liar.tell(lie, incarnation++)) return 1;
   return 0;
 }

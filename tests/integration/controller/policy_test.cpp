@@ -257,8 +257,8 @@ TEST_CASE("what a controller of 0.1 left behind is taken over: what is in force,
     REQUIRE((*database)->run(sql));
   }
   world.config.mode = {Mode::canary, 0.5};
-  world.config.prove_first = false;  // by the configuration alone the network would be heard
-  const auto left_out = [&] {
+  world.config.require_evidence = false;  // by the configuration alone the network would be heard
+  const auto network_gated = [&] {
     auto client = world.ask_client(world.reader);
     return answer(client, "status")["network_left_out"];
   };
@@ -286,7 +286,7 @@ TEST_CASE("what a controller of 0.1 left behind is taken over: what is in force,
     CHECK(saving["blocks_treated"].get<int>() + saving["blocks_control"].get<int>() +
               saving["blocks_dropped"].get<int>() >=
           3);
-    CHECK(left_out().get<std::string>().find("has not shown yet") != std::string::npos);
+    CHECK(network_gated().get<std::string>().find("has not shown yet") != std::string::npos);
     world.controller.reset();
     CHECK_FALSE(std::filesystem::exists(data / "contest"));  // its row has it
   }

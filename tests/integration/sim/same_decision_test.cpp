@@ -44,7 +44,7 @@ struct BothTold : DeciderRig {
   std::vector<Ran> running;
   std::uint64_t decided = 0, neutral = 0, gated = 0;
 
-  BothTold(const std::string& policy, bool prove_first, const placement::NetworkOptions& network_options = {},
+  BothTold(const std::string& policy, bool require_evidence, const placement::NetworkOptions& network_options = {},
            std::shared_ptr<const models::QNetwork> other = nullptr)
       : DeciderRig(Mode::live) {
     if (other) network = std::move(other);
@@ -52,12 +52,12 @@ struct BothTold : DeciderRig {
     config.policy = policy;
     config.learn.tabular = policy == "tabular-q";
     config.decide.epsilon = 0;
-    config.prove_first = prove_first;
+    config.require_evidence = require_evidence;
     decider.emplace(
         config, state, networks, clock, [](LearningNews) {}, 1);
     networks.set(network, {"digest", "a-file"});
     ties.seed(static_cast<std::uint64_t>(config.seed));
-    engine = sim::LiveEngine::make({policy, {config.decide, prove_first, network_options}, true}).value();
+    engine = sim::LiveEngine::make({policy, {config.decide, require_evidence, network_options}, true}).value();
     for (std::size_t i = 0; i < kNodes; ++i) {
       names.push_back("n" + std::to_string(i));
       state.greet(hello_of(names.back()));
@@ -133,7 +133,7 @@ struct BothTold : DeciderRig {
     pod.daemonset = ask.daemonset;
     pod.latency_soft_ms = ask.latency_soft_ms;
     pod = engine->expected(pod);
-    const placement::Advice simulated =
+    const placement::PlacementDecision simulated =
         engine->decide(state.view(pod, clock.mono()), pod, network.get(), config.decide.epsilon, ties);
     const wire::Suggestion live = decider->ask(ask);
 
@@ -151,7 +151,7 @@ struct BothTold : DeciderRig {
     ++decided;
     if (!simulated.top) ++neutral;
     if (engine->engine().gated()) ++gated;
-    CHECK(engine->engine().gated() == decider->left_out());
+    CHECK(engine->engine().gated() == decider->network_gated());
     CHECK(engine->engine().contest().blocks() == decider->contest().blocks());
     CHECK(engine->engine().contest().evidence() == decider->contest().evidence());
     if (!simulated.top) return;
@@ -177,10 +177,10 @@ struct BothTold : DeciderRig {
 
 TEST_CASE("simulator and controller decide the same, by every policy, network and gate included") {
   for (const placement::PolicyInfo& policy : placement::policies()) {
-    for (const bool prove_first : {false, true}) {
+    for (const bool require_evidence : {false, true}) {
       CAPTURE(policy.name);
-      CAPTURE(prove_first);
-      BothTold both(std::string(policy.name), prove_first);
+      CAPTURE(require_evidence);
+      BothTold both(std::string(policy.name), require_evidence);
       for (int turn = 0; turn < 400; ++turn) {
         both.second();
         both.decide_one();

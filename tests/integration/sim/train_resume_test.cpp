@@ -75,7 +75,7 @@ TEST_CASE("a training goes on from what it kept, and `wattle model load` takes i
   config.max_abs_residual = 1e6;
   const SystemClock clock;
   const Log log = Log::silent();
-  controller::NetworkSlot slot;
+  controller::ServingModel slot;
   auto trainer =
       controller::Trainer::start(config, {}, rig.path, controller::make_network(config, {}).value(), slot, clock, log);
   REQUIRE(trainer);

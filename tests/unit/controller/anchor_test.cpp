@@ -14,7 +14,7 @@ using namespace wattle::controller;
 namespace {
 
 // Keeps what it is asked to imitate.
-class Pupil final : public models::PolicyTrainer {
+class Architecture final : public models::PolicyTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const>) override { return models::StepStats{}; }
   Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const> batch,
@@ -56,7 +56,7 @@ models::Weights talkative() {
 }  // namespace
 
 TEST_CASE("after each so many steps the trainer is shown the trusted network's choices in the same states") {
-  Pupil pupil;
+  Architecture pupil;
   Anchor anchor(pupil, 2);
   std::vector<models::Transition> batch{at_node(0.5F), at_node(0.25F)};
   batch.push_back(at_node(0.1F));
@@ -83,7 +83,7 @@ TEST_CASE("after each so many steps the trainer is shown the trusted network's c
 }
 
 TEST_CASE("weights that are no network's are not trusted, and what was trusted before goes on") {
-  Pupil pupil;
+  Architecture pupil;
   Anchor anchor(pupil, 1);
   REQUIRE(anchor.trust(talkative()));
   models::Weights damaged = talkative();

@@ -52,8 +52,8 @@ TEST_CASE("the start cap is read, and the key that it took the place of is told 
 
 TEST_CASE("what is learned must prove itself first, unless the file says otherwise") {
   const std::string keys = "key: k\nallow_list: a\n";
-  CHECK(parse_config(keys, "test")->prove_first);
-  CHECK_FALSE(parse_config(keys + "decide: {prove_first: false}\n", "test")->prove_first);
+  CHECK(parse_config(keys, "test")->require_evidence);
+  CHECK_FALSE(parse_config(keys + "decide: {prove_first: false}\n", "test")->require_evidence);
 }
 
 TEST_CASE("margin and shortlist of the network are read, and a policy by its former spelling is the present one") {

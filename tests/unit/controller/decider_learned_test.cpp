@@ -139,7 +139,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   rig.decider->ask(ask_for("before", nodes));
   CHECK(rig.decider->log().newest("before")->decision.advice == "dear");
-  for (int i = 0; i < 3000 && !rig.decider->contest().left_out(); ++i) {
+  for (int i = 0; i < 3000 && !rig.decider->contest().network_gated(); ++i) {
     wire::Ask small = ask_for("p" + std::to_string(i), nodes);
     small.cpu_request_cores = 0.1;
     small.memory_request_bytes = 1e6;
@@ -149,7 +149,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     rig.decider->placed("p" + std::to_string(i), "dear", false);
     if (i >= 60) rig.decider->gone("p" + std::to_string(i - 60), "dear");
   }
-  REQUIRE(rig.decider->contest().left_out());
+  REQUIRE(rig.decider->contest().network_gated());
   REQUIRE(told.size() == 1);
   CHECK(told[0].starts_with("guard: the network is left out"));
   rig.decider->ask(ask_for("after", nodes));
@@ -172,8 +172,8 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   REQUIRE(restore(next, kept));
-  CHECK(next.contest().left_out());
-  CHECK(next.left_out_why() == rig.decider->left_out_why());
+  CHECK(next.contest().network_gated());
+  CHECK(next.network_gated_why() == rig.decider->network_gated_why());
   CHECK(next.contest().blocks() == rig.decider->contest().blocks());
   next.ask(ask_for("restarted", nodes));
   CHECK(next.log().newest("restarted")->decision.advice == "cheap");
@@ -183,7 +183,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   next.ask(ask_for("compared", nodes));
   rig.clock.advance(1s);
   next.expire();
-  CHECK(next.contest().left_out());
+  CHECK(next.contest().network_gated());
   CHECK(next.contest().blocks() >= rig.decider->contest().blocks());
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   // Of another reward it says nothing.
@@ -193,23 +193,23 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   spec.reward.weights.energy = 2;
   changed.take(spec);
   REQUIRE(restore(changed, kept));
-  CHECK_FALSE(changed.contest().left_out());
+  CHECK_FALSE(changed.contest().network_gated());
   // Where a network must prove itself first it is not heard from the start; of a reward that the contest does not know it is.
   ControllerConfig strict = rig.config;
-  strict.prove_first = true;
+  strict.require_evidence = true;
   Decider unproven(
       strict, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  CHECK(unproven.left_out());
-  CHECK(unproven.left_out_why().find("has not shown yet") != std::string::npos);
+  CHECK(unproven.network_gated());
+  CHECK(unproven.network_gated_why().find("has not shown yet") != std::string::npos);
   CHECK(unproven.epsilon() == 0);
   unproven.ask(ask_for("unproven", nodes));
   CHECK(unproven.log().newest("unproven")->decision.advice == "cheap");
-  CHECK(unproven.log().newest("unproven")->decision.reason == unproven.left_out_why());
+  CHECK(unproven.log().newest("unproven")->decision.reason == unproven.network_gated_why());
   RolloutSpec by_users = unproven.spec();
   by_users.reward.weights.energy = 0;
   unproven.take(by_users);
-  CHECK_FALSE(unproven.left_out());
-  CHECK(unproven.left_out_why().empty());
+  CHECK_FALSE(unproven.network_gated());
+  CHECK(unproven.network_gated_why().empty());
   // What is cut off or damaged is refused, and changes nothing.
   for (std::size_t length = 0; length + 2 < kept.size(); ++length) {
     const auto refused = restore(changed, kept.substr(0, length));
@@ -219,12 +219,12 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   nlohmann::json wrong = nlohmann::json::parse(kept);
   wrong["evidence"] = 1e9;
   CHECK(restore(changed, wrong.dump()).error().message().find("no such gate can be in") != std::string::npos);
-  CHECK_FALSE(changed.contest().left_out());
+  CHECK_FALSE(changed.contest().network_gated());
   // Another network is another contest.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
   rig.decider->ask(ask_for("loaded", nodes));
   tick();
-  CHECK_FALSE(rig.decider->contest().left_out());
+  CHECK_FALSE(rig.decider->contest().network_gated());
   CHECK(told.back() == "guard: the network serves: network promoted was loaded");
 }
 
@@ -286,7 +286,7 @@ TEST_CASE("the guard is not told of what was explored, for it would be blamed on
 }
 
 TEST_CASE("the uncertainty of Q is what rewards were away from it, a node's own once it has enough") {
-  QError errors;
+  PredictionError errors;
   for (int i = 0; i < 19; ++i) errors.add("a", i % 2 == 0 ? 1.0 : -1.0);
   CHECK_FALSE(errors.of("b").has_value());
   CHECK(errors.of("a").value() == doctest::Approx(1.0).epsilon(0.05));

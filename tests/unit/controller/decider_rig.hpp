@@ -15,7 +15,7 @@ struct DeciderRig {
   ControllerConfig config;
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   ClusterState state{std::chrono::seconds(30)};
-  NetworkSlot networks;
+  ServingModel networks;
   std::vector<LearningNews> news;
   std::optional<Decider> decider;
   std::uint64_t seq = 0;

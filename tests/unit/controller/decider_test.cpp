@@ -138,7 +138,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   CHECK(predicted.cores < 0.5);
   CHECK(predicted.cores > 0.49);
   // Saved and restored, with the curve of a node that comes back.
-  placement::Knowledge again;
+  placement::ClusterModel again;
   REQUIRE(again.restore(rig.decider->save_knowledge()).has_value());
   CHECK(again.predict(next).cores == predicted.cores);
   ClusterState state{30s};

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "controller/trainer/model_desk.hpp"
+#include "controller/trainer/model_service.hpp"
 #include "controller/web/model_json.hpp"
 #include "models/frozen/layout.hpp"
 #include "models/frozen/prefixed.hpp"
@@ -61,7 +61,7 @@ struct OrdersRig {
   SystemClock clock;
   Log log = Log::silent();
   LearnConfig config;
-  NetworkSlot slot;
+  ServingModel slot;
   std::unique_ptr<Trainer> trainer;
 
   OrdersRig() {
@@ -193,7 +193,7 @@ TEST_CASE("the desk answers when the trainer has, audits what changed, and refus
   OrdersRig rig;
   auto rollout = RolloutManager::open_({}, "", {}, rig.clock, rig.log);
   REQUIRE(rollout);
-  ModelDesk desk(rig.trainer.get(), *rollout);
+  ModelService desk(rig.trainer.get(), *rollout);
   const auto reply = [&](const std::string& what, const std::map<std::string, std::string>& arguments) {
     desk.take({9, what, arguments}, "operator/ann", "route");
     const MonoTime patience = rig.clock.mono() + 60s;
@@ -222,7 +222,7 @@ TEST_CASE("the desk answers when the trainer has, audits what changed, and refus
   CHECK_FALSE(reply("model-load", {{"name", "mine"}, {"color", "red"}}).ok);
   CHECK_FALSE(reply("model-delete", {{"name", "mine"}}).ok);
   CHECK(rollout->document()["changes"].size() == changes);
-  ModelDesk off(nullptr, *rollout);
+  ModelService off(nullptr, *rollout);
   off.take({1, "model-save", {{"name", "mine"}}}, "operator/ann", "route");
   CHECK(off.done().at(0).reply.error.find("learning is off") != std::string::npos);
 }

@@ -6,7 +6,7 @@
 #include <deque>
 #include <map>
 
-#include "controller/kube/join.hpp"
+#include "controller/kube/pod_reconciler.hpp"
 #include "controller/publish/feed.hpp"
 #include "placement/board.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
@@ -24,7 +24,7 @@ constexpr Duration kWindow = 10s;
 struct StartCapRig : DeciderRig {
   std::vector<std::string> names;
   Shims shims{std::vector<std::string>{"wattle"}};
-  std::optional<Join> join;
+  std::optional<PodReconciler> join;
   std::map<std::string, std::deque<MonoTime>> bound_at;
 
   explicit StartCapRig(int nodes) : DeciderRig(Mode::live) {

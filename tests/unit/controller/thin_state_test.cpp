@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "agent/thin.hpp"
+#include "agent/delta_encoder.hpp"
 #include "controller/decisions/settle.hpp"
 #include "controller/ingest/validate.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("a cluster that hears thinned records knows what one knows that hears 
     const auto ticks = *rc::gen::container<std::vector<std::vector<Step>>>(rc::gen::container<std::vector<Step>>(
         rc::gen::pair(rc::gen::inRange<std::uint64_t>(1, 9), rc::gen::inRange<std::uint64_t>(0, 500'000))));
     Heard whole, thinned;
-    agent::Thinner thinner(most_bytes);
+    agent::DeltaEncoder thinner(most_bytes);
     std::map<std::uint64_t, WorkloadValues> roots;
     std::uint64_t second = 0;
     for (const auto& steps : ticks) {

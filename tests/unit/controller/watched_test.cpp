@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "controller/kube/join.hpp"
+#include "controller/kube/pod_reconciler.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 
 using namespace wattle;
@@ -16,7 +16,7 @@ namespace {
 
 struct WatchedRig : DeciderRig {
   Shims shims{std::vector<std::string>{"wattle"}};
-  std::optional<Join> join;
+  std::optional<PodReconciler> join;
 
   explicit WatchedRig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
     join.emplace(state, *decider, shims, clock);

@@ -21,7 +21,7 @@ FleetNode node_of(double cores, std::array<double, kCurvePoints> watts, bool sle
 constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200};
 constexpr std::array<double, kCurvePoints> kConvex{50, 52, 54, 57, 61, 66, 74, 86, 104, 132, 180};
 
-std::size_t choice(const char* name, const Fleet& fleet, const Ask& ask) {
+std::size_t choice(const char* name, const Fleet& fleet, const PodEstimate& ask) {
   auto policy = make_policy(name);
   REQUIRE(policy.has_value());
   CHECK((*policy)->name() == name);
@@ -43,7 +43,7 @@ TEST_CASE("added watts of a sleeping node hold its idle watts and its wake energ
   fleet.hold_s = 1000;
   fleet.nodes = {node_of(10, kStraight, true)};
   fleet.nodes[0].wake_j = 5000;
-  const Ask ask{{1, 0}, 1.0, 0};
+  const PodEstimate ask{{1, 0}, 1.0, 0};
   CHECK(added_w(fleet, 0, ask) == doctest::Approx(110 - 2 + 5));
   fleet.nodes[0].sleeps = false;
   CHECK(added_w(fleet, 0, ask) == doctest::Approx(10));
@@ -55,7 +55,7 @@ TEST_CASE("greedy minds what it adds now, the amortised rank what the place cost
   fleet.idle_nodes_sleep = true;
   // Awake and convex: 2 W more. Asleep, with idle watts of 100 over 100 places: dear now, cheap later.
   fleet.nodes = {node_of(10, kConvex), node_of(100, kStraight, true)};
-  const Ask ask{{1, 0}, 1.0, 0};
+  const PodEstimate ask{{1, 0}, 1.0, 0};
   CHECK(choice("greedy", fleet, ask) == 0);
   CHECK(choice("amortised", fleet, ask) == 1);  // 1 + 1 W against 5 + 2 W
 }
@@ -65,7 +65,7 @@ TEST_CASE("most-allocated packs, round-robin goes around, and no policy chooses 
   fleet.nodes = {node_of(10, kStraight), node_of(10, kStraight), node_of(10, kStraight)};
   fleet.nodes[1].requested = {5, 1e9};
   fleet.nodes[1].pods = 5;
-  const Ask ask{{1, 0}, 0.5, 0};
+  const PodEstimate ask{{1, 0}, 0.5, 0};
   CHECK(choice("most-allocated", fleet, ask) == 1);
   CHECK(choice("empty-node", fleet, ask) == 0);
   auto around = make_policy("round-robin").value();

@@ -21,9 +21,9 @@ using testing::random_view;
 using testing::small_pod;
 
 // decide() with a policy of its own, without knowledge.
-Advice advise(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
-              std::mt19937_64& random, const char* name = "dqn", const DecideOptions& options = {},
-              const models::QNetwork* network = nullptr, std::uint64_t turn = 0) {
+PlacementDecision advise(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
+                         std::mt19937_64& random, const char* name = "dqn", const DecideOptions& options = {},
+                         const models::QNetwork* network = nullptr, std::uint64_t turn = 0) {
   const auto policy = make_policy(name).value();
   return decide(view, pod, candidates, {*policy, network}, options, turn, random);
 }
@@ -41,9 +41,9 @@ TEST_CASE("names that nobody knows, and names given twice, are answered and not 
   for (int i = 0; i < 5000; ++i) candidates.push_back("stranger-" + std::to_string(i));
   const std::vector<std::string> known = names_of(view);
   for (int i = 0; i < 3; ++i) candidates.insert(candidates.end(), known.begin(), known.end());
-  const auto policy = make_policy("greedy", 1).value();
+  const auto policy = make_policy("greedy").value();
   std::mt19937_64 random(1);
-  const Advice advice = decide(view, small_pod(), candidates, {*policy}, {}, 1, random);
+  const PlacementDecision advice = decide(view, small_pod(), candidates, {*policy}, {}, 1, random);
   REQUIRE(advice.scores.size() == candidates.size());
   CHECK(advice.record.candidates.size() == kUnknownRecorded + known.size());
   CHECK(advice.recorded.size() == advice.record.candidates.size());
@@ -70,9 +70,9 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
     const testing::MixtureNetwork network;
     std::mt19937_64 random(seed);
     const auto policy = make_policy(info.name).value();
-    Knowledge knowledge;
-    Knowledge* known = *rc::gen::arbitrary<bool>() ? &knowledge : nullptr;
-    const Advice advice = decide(view, pod, candidates, {*policy, &network, known}, options, seed, random);
+    ClusterModel knowledge;
+    ClusterModel* known = *rc::gen::arbitrary<bool>() ? &knowledge : nullptr;
+    const PlacementDecision advice = decide(view, pod, candidates, {*policy, &network, known}, options, seed, random);
     RC_ASSERT(advice.record.policy == info.name);
     RC_ASSERT(advice.scores.size() == candidates.size());
     RC_ASSERT(advice.record.candidates.size() == candidates.size());
@@ -108,7 +108,7 @@ TEST_CASE("of many candidates the best are scored, and none below one that is no
     const testing::MixtureNetwork network;
     std::mt19937_64 random(seed);
     const char* policies[] = {"dqn", "kube-default", "random", "planner"};
-    const Advice advice =
+    const PlacementDecision advice =
         advise(view, small_pod(), names_of(view), random, policies[*rc::gen::inRange(0, 4)], {}, &network);
     double least_scored = INFINITY, most_unscored = -INFINITY;
     std::size_t scored = 0;
@@ -132,7 +132,7 @@ TEST_CASE("permuting the candidates permutes the scores") {
     std::vector<std::string> candidates = names_of(view);
     const testing::MixtureNetwork network;
     std::mt19937_64 random(seed);
-    const Advice first = advise(view, small_pod(), candidates, random, "dqn", {}, &network);
+    const PlacementDecision first = advise(view, small_pod(), candidates, random, "dqn", {}, &network);
     std::map<std::string, std::pair<std::int64_t, double>> by_name;
     std::set<double> distinct;
     std::size_t feasible = 0;
@@ -147,7 +147,7 @@ TEST_CASE("permuting the candidates permutes the scores") {
     ClusterView turned = view;
     std::shuffle(turned.nodes.begin(), turned.nodes.end(), random);
     std::shuffle(candidates.begin(), candidates.end(), random);
-    const Advice second = advise(turned, small_pod(), candidates, random, "dqn", {}, &network);
+    const PlacementDecision second = advise(turned, small_pod(), candidates, random, "dqn", {}, &network);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const auto& [score, q] = by_name[candidates[i]];
       RC_ASSERT(std::abs(second.record.candidates[i].q - q) < 1e-4);
@@ -160,14 +160,14 @@ TEST_CASE("no candidates, only unknown ones, and all masked are neutral and say 
   std::mt19937_64 random(1);
   ClusterView view = fleet(2);
   CHECK(advise(view, small_pod(), {}, random).record.reason == "no candidates");
-  const Advice unknown = advise(view, small_pod(), {"x", "y"}, random);
+  const PlacementDecision unknown = advise(view, small_pod(), {"x", "y"}, random);
   CHECK(unknown.scores == std::vector<std::int64_t>{0, 0});
   CHECK(unknown.record.reason == "no candidate is a known node");
   for (NodeView& node : view.nodes) node.ready = false;
-  const Advice masked = advise(view, small_pod(), names_of(view), random);
+  const PlacementDecision masked = advise(view, small_pod(), names_of(view), random);
   CHECK(masked.record.reason == "no candidate is feasible: not ready");
   CHECK_FALSE(masked.top.has_value());
-  const Advice one = advise(fleet(1), small_pod(), {"n0"}, random);
+  const PlacementDecision one = advise(fleet(1), small_pod(), {"n0"}, random);
   CHECK(one.scores == std::vector<std::int64_t>{10});
   CHECK(one.record.propensity == 1);
 }
@@ -182,7 +182,7 @@ TEST_CASE("propensities are those of the draws and sum to one over the safe set"
   std::map<std::string, int> drawn;
   constexpr int kDraws = 20'000;
   for (int i = 0; i < kDraws; ++i) {
-    const Advice advice = advise(view, small_pod(), names_of(view), random, "model-greedy", options);
+    const PlacementDecision advice = advise(view, small_pod(), names_of(view), random, "model-greedy", options);
     told[advice.record.advice] = advice.record.propensity;
     ++drawn[advice.record.advice];
     const double best = std::max_element(advice.record.candidates.begin(), advice.record.candidates.end(),
@@ -202,7 +202,7 @@ TEST_CASE("two hundred asks within one telemetry interval spread instead of herd
   ClusterView view = fleet(40);
   std::mt19937_64 random(4);
   for (int ask = 0; ask < 200; ++ask) {
-    const Advice advice = advise(view, small_pod(), names_of(view), random);
+    const PlacementDecision advice = advise(view, small_pod(), names_of(view), random);
     REQUIRE(advice.top.has_value());
     NodeView& node = view.nodes[*advice.top];
     ++node.in_flight;
@@ -245,7 +245,7 @@ TEST_CASE("a policy of costs advises what it chooses alone on the fleet, among t
     alone.nodes[3].open = false;
     alone.revision = 1;
     const auto chosen = choose(*make_policy(info.name).value(), alone, ask_of(small_pod()));
-    const Advice advice = advise(view, small_pod(), names_of(view), random, std::string(info.name).c_str());
+    const PlacementDecision advice = advise(view, small_pod(), names_of(view), random, std::string(info.name).c_str());
     REQUIRE(chosen.has_value());
     CHECK(advice.record.advice == view.nodes[*chosen].name);
     CHECK(advice.record.propensity == 1);
@@ -262,7 +262,7 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
   for (NodeView& node : view.nodes) node.values.cpu_used_cores = 0;
   view.nodes[0].curve = PowerCurve::known({100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
   view.nodes[1].curve = PowerCurve::known({20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220});
-  Knowledge knowledge;
+  ClusterModel knowledge;
   view.now = MonoTime{} + from_seconds(1);
   knowledge.refresh(view);
   PodSpec heavy = small_pod(), light = small_pod();
@@ -291,8 +291,8 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
   heavy.demand_cores = knowledge.predict(heavy).cores;
   light.demand_cores = knowledge.predict(light).cores;
   CHECK(*heavy.demand_cores > 3 * *light.demand_cores);
-  const Advice first = decide(view, heavy, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
-  const Advice second = decide(view, light, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
+  const PlacementDecision first = decide(view, heavy, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
+  const PlacementDecision second = decide(view, light, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
   CHECK(first.record.advice == "flat");
   CHECK(second.record.advice == "steep");
 }
@@ -304,7 +304,7 @@ TEST_CASE("a bound pod is advised where it is, and contradicting limits are told
   pod.latency_soft_ms = 50;
   pod.latency_hard_ms = 20;
   std::mt19937_64 random(6);
-  const Advice advice = advise(view, pod, names_of(view), random);
+  const PlacementDecision advice = advise(view, pod, names_of(view), random);
   CHECK(advice.record.advice == "n2");
   CHECK(advice.scores == std::vector<std::int64_t>{0, 0, 10});
   REQUIRE(advice.record.problems.size() == 1);

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "models/frozen/safetensors.hpp"
-#include "placement/knowledge.hpp"
+#include "placement/cluster_model.hpp"
 #include "placement/learner.hpp"
 #include "tests/places.hpp"
 
@@ -45,7 +45,7 @@ PodSpec pod_of(const std::string& app) {
 }
 
 TEST_CASE("knowledge of version 1 is read: demand, lives and curves") {
-  Knowledge knowledge;
+  ClusterModel knowledge;
   REQUIRE(knowledge.restore(kept("knowledge-1.hex")).has_value());
   CHECK(knowledge.demand().apps() == 2);
   CHECK(knowledge.predict(pod_of("Deployment/heavy example.org/heavy:1")).cores ==

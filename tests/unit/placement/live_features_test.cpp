@@ -19,7 +19,7 @@ using testing::names_of;
 // A cluster that has lived: pods of several applications came, used and went, and some are there.
 struct Past {
   std::mt19937_64 random;
-  Knowledge knowledge;
+  ClusterModel knowledge;
   ClusterView view;
   double now_s = 0;
   std::uint64_t made = 0;
@@ -43,8 +43,8 @@ struct Past {
       knowledge.refresh(view);
     }
   }
-  static KnowledgeOptions options_of(std::uint64_t seed) {
-    KnowledgeOptions options;
+  static ClusterModelOptions options_of(std::uint64_t seed) {
+    ClusterModelOptions options;
     options.idle_nodes_sleep = seed % 3 == 0;
     return options;
   }
@@ -152,7 +152,7 @@ TEST_CASE("a reward that does not weigh energy, and a view that nobody knows mor
   std::mt19937_64 random(1);
   const PodSpec pod = past.pod();
   DecideOptions options;
-  const auto plan_known = [&](Knowledge* knowledge) {
+  const auto plan_known = [&](ClusterModel* knowledge) {
     return decide(past.view, pod, names_of(past.view), {**policy, nullptr, knowledge}, options, 0, random)
         .observation.pod[10];
   };

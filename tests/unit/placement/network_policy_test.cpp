@@ -43,7 +43,7 @@ Fleet draw_fleet(std::uint64_t seed, std::size_t nodes) {
   return fleet;
 }
 
-void put_pod(Fleet& fleet, std::size_t i, const Ask& ask) {
+void put_pod(Fleet& fleet, std::size_t i, const PodEstimate& ask) {
   FleetNode& node = fleet.nodes[i];
   ++node.pods;
   node.sleeps = false;
@@ -64,7 +64,7 @@ TEST_CASE("an untrained network chooses as the planner does, pod after pod, unti
     NetworkPolicy policy(untrained());
     Random random(seed);
     for (;;) {
-      const Ask ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
+      const PodEstimate ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
       const auto by_plan = planner.choose(fleet, ask), chosen = choose(policy, fleet, ask);
       RC_ASSERT(by_plan == chosen);
       if (!chosen) break;
@@ -81,7 +81,7 @@ TEST_CASE("the plan's view makes the plan's choice, and prefers no other node to
     Planner one({}), two({});
     Random random(seed);
     for (int k = 0; k < 12; ++k) {
-      const Ask ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
+      const PodEstimate ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
       const PlanView view = one.view(fleet, ask);
       RC_ASSERT(view.pick == two.choose(fleet, ask));
       if (!view.pick) break;
@@ -106,7 +106,7 @@ TEST_CASE("whatever a network has learned, it places only where the pod fits, an
     NetworkPolicy one(shared), two(shared);
     Random random(seed);
     for (int k = 0; k < 10; ++k) {
-      const Ask ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
+      const PodEstimate ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), draw(random, 60, 9000)};
       Fleet other = fleet;
       for (std::size_t i = 0; i < shuffled.size(); ++i) other.nodes[i] = fleet.nodes[shuffled[i]];
       const auto chosen = choose(one, fleet, ask), there = choose(two, other, ask);
@@ -139,7 +139,7 @@ TEST_CASE("features of a plan: absent without one, finite with one, and another 
     const Fleet fleet = draw_fleet(seed, 4);
     Planner planner({});
     ClusterView view;
-    const Ask ask{{1, 1e9}, 0.3, seed % 3 == 0 ? std::numeric_limits<double>::infinity() : 600.0};
+    const PodEstimate ask{{1, 1e9}, 0.3, seed % 3 == 0 ? std::numeric_limits<double>::infinity() : 600.0};
     PlannedAsk asked = observe_planned(planner, fleet, ask, view);
     for (const float value : asked.observation.node) RC_ASSERT(std::isfinite(value));
     for (const float value : asked.observation.pod) RC_ASSERT(std::isfinite(value));

@@ -49,7 +49,7 @@ std::vector<double> values_of(Policy& policy, const Cluster& cluster, const PodS
 }
 
 void place(Policy& policy, const Cluster& cluster, const PodSpec& pod, std::size_t node) {
-  const Ask ask{pod.request, 0, 0};
+  const PodEstimate ask{pod.request, 0, 0};
   policy.placed({1, ask, node, cluster.view.nodes[node].name, seconds(cluster.view.now.time_since_epoch())});
 }
 

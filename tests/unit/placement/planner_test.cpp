@@ -48,7 +48,7 @@ FleetNode node_of(double cores, double idle_w, double full_w) {
   return node;
 }
 
-void put(Fleet& fleet, std::size_t i, const Ask& ask) {
+void put(Fleet& fleet, std::size_t i, const PodEstimate& ask) {
   FleetNode& node = fleet.nodes[i];
   ++node.pods;
   node.sleeps = false;
@@ -81,7 +81,8 @@ TEST_CASE("an allotment costs as little as trying all of them, also when only th
     std::size_t room = 0;
     for (const auto& row : cost) room += row.size() - 1;
     for (std::size_t n = 0; n <= room + 1; ++n) {
-      const std::vector<std::size_t> exact = allot(cost, n, 1'000'000), near = allot(cost, n, 0);
+      const std::vector<std::size_t> exact = optimal_allocation(cost, n, 1'000'000),
+                                     near = optimal_allocation(cost, n, 0);
       std::size_t placed = 0, placed_near = 0;
       for (std::size_t i = 0; i < cost.size(); ++i) {
         RC_ASSERT(exact[i] < cost[i].size() && near[i] < cost[i].size());
@@ -99,10 +100,10 @@ TEST_CASE("an allotment costs as little as trying all of them, also when only th
 TEST_CASE("an allotment by hand: one full server beats two that idle") {
   // 50 W to wake and 1 W a pod, or 10 W to wake and 20 W a pod.
   const CostTable cost{{0, 51, 52, 53}, {0, 30, 50, 70}};
-  CHECK(allot(cost, 1, 1000) == std::vector<std::size_t>{0, 1});
-  CHECK(allot(cost, 2, 1000) == std::vector<std::size_t>{0, 2});
-  CHECK(allot(cost, 3, 1000) == std::vector<std::size_t>{3, 0});
-  CHECK(allot(cost, 9, 1000) == std::vector<std::size_t>{3, 3});
+  CHECK(optimal_allocation(cost, 1, 1000) == std::vector<std::size_t>{0, 1});
+  CHECK(optimal_allocation(cost, 2, 1000) == std::vector<std::size_t>{0, 2});
+  CHECK(optimal_allocation(cost, 3, 1000) == std::vector<std::size_t>{3, 0});
+  CHECK(optimal_allocation(cost, 9, 1000) == std::vector<std::size_t>{3, 3});
 }
 
 TEST_CASE("blocks are the lower convex envelope: waking and all cheap pods at once, then the dear ones one by one") {
@@ -127,7 +128,7 @@ TEST_CASE("the planner never chooses a node that the pod does not fit, and fills
     std::mt19937_64 random(seed);
     std::size_t placed = 0;
     for (;;) {
-      const Ask ask{{1, 0}, 0.1 * static_cast<double>(1 + random() % 5), 0};
+      const PodEstimate ask{{1, 0}, 0.1 * static_cast<double>(1 + random() % 5), 0};
       const auto chosen = planner.choose(fleet, ask);
       if (!chosen) break;
       RC_ASSERT(fits(fleet.nodes[*chosen], ask));
@@ -147,7 +148,7 @@ TEST_CASE("the order of nodes means nothing to the planner") {
     Planner one({}), two({});
     Fleet a = fleet, b = other;
     for (int k = 0; k < 6; ++k) {
-      const Ask ask{{1, 0}, k % 2 == 0 ? 0.35 : 0.15, 0};
+      const PodEstimate ask{{1, 0}, k % 2 == 0 ? 0.35 : 0.15, 0};
       const auto at = one.choose(a, ask), there = two.choose(b, ask);
       RC_ASSERT(at.has_value() && there.has_value());
       RC_ASSERT(*at == shuffled[*there]);
@@ -169,7 +170,7 @@ TEST_CASE("told the number of pods, the planner wakes the servers that are best 
     here.expected_cores = {static_cast<double>(pods), static_cast<double>(pods)};
     Planner planner({});
     for (std::size_t p = 0; p < pods; ++p) {
-      const Ask ask{{1, 0}, 0.5, 0};
+      const PodEstimate ask{{1, 0}, 0.5, 0};
       const auto chosen = planner.choose(here, ask);
       REQUIRE(chosen);
       put(here, *chosen, ask);
@@ -186,7 +187,7 @@ TEST_CASE("heavy pods go to flat curves and light ones to steep curves") {
   fleet.expected_demand = {0.1, 0.1, 0.1, 0.1, 0.9, 0.9, 0.9, 0.9};
   Planner planner({});
   for (const double demand : {0.9, 0.1, 0.1, 0.9, 0.9, 0.1, 0.9, 0.1}) {
-    const Ask ask{{1, 0}, demand, 0};
+    const PodEstimate ask{{1, 0}, demand, 0};
     const auto chosen = planner.choose(fleet, ask);
     REQUIRE(chosen);
     CHECK(*chosen == (demand > 0.5 ? 1 : 0));
@@ -197,7 +198,7 @@ TEST_CASE("heavy pods go to flat curves and light ones to steep curves") {
 TEST_CASE("a plan follows what was really placed, not what it had chosen") {
   Fleet fleet = draw_fleet(7, 5, true);
   Planner planner({});
-  const Ask ask{{1, 0}, 0.2, 0};
+  const PodEstimate ask{{1, 0}, 0.2, 0};
   for (int k = 0; k < 20; ++k) {
     const auto chosen = planner.choose(fleet, ask);
     REQUIRE(chosen);
@@ -234,7 +235,7 @@ class ByHand final : public PlanMaker {
 
 TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised watts, then by the plan") {
   const Fleet fleet = draw_fleet(3, 6, true);
-  const Ask ask{{1, 0}, 0.3, 0};
+  const PodEstimate ask{{1, 0}, 0.3, 0};
   ByHand maker;
   Planner planner({}), waits({});
   planner.plan_with(&maker);
@@ -256,7 +257,7 @@ TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised
 
 TEST_CASE("an old plan goes on while a newer one is made, but not for other nodes") {
   Fleet fleet = draw_fleet(4, 6, true);
-  const Ask ask{{1, 0}, 0.3, 0};
+  const PodEstimate ask{{1, 0}, 0.3, 0};
   ByHand maker;
   Planner planner({});
   planner.plan_with(&maker);

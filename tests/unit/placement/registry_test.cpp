@@ -25,7 +25,8 @@ TEST_CASE(
     CHECK(policy->name() == info.name);
     CHECK_FALSE(info.reason.empty());
     std::mt19937_64 random(1);
-    const Advice advice = decide(view, testing::small_pod(), testing::names_of(view), {*policy}, {}, 0, random);
+    const PlacementDecision advice =
+        decide(view, testing::small_pod(), testing::names_of(view), {*policy}, {}, 0, random);
     REQUIRE(advice.top);
     CHECK(advice.record.policy == info.name);
     CHECK(advice.scores[*advice.top] == 10);

@@ -68,8 +68,9 @@ TEST_CASE("a decision with a kept index is the decision without") {
   RowIndex index;
   for (int i = 0; i < 3; ++i) {
     std::mt19937_64 one(5), two(5);
-    const Advice kept = decide(view, testing::small_pod(), names, {**policy, nullptr, nullptr, &index}, {}, 0, one);
-    const Advice fresh = decide(view, testing::small_pod(), names, {**policy}, {}, 0, two);
+    const PlacementDecision kept =
+        decide(view, testing::small_pod(), names, {**policy, nullptr, nullptr, &index}, {}, 0, one);
+    const PlacementDecision fresh = decide(view, testing::small_pod(), names, {**policy}, {}, 0, two);
     CHECK(kept.scores == fresh.scores);
     CHECK(kept.row_of == fresh.row_of);
     CHECK(kept.node == fresh.node);

@@ -123,7 +123,7 @@ TEST_CASE("policy kube-default gives the default scheduler's scores") {
   REQUIRE(policy);
   std::mt19937_64 random(1);
   const PodSpec pod = testing::small_pod();
-  const Advice advice = decide(view, pod, testing::names_of(view), {**policy}, {}, 0, random);
+  const PlacementDecision advice = decide(view, pod, testing::names_of(view), {**policy}, {}, 0, random);
   CHECK(advice.record.advice == "empty");
   for (std::size_t i = 0; i < 3; ++i) {
     KubeNode node;
@@ -143,7 +143,8 @@ TEST_CASE("policy kube-default stands senseless views") {
   auto policy = make_policy("kube-default");
   REQUIRE(policy);
   std::mt19937_64 random(1);
-  const Advice advice = decide(view, testing::small_pod(), testing::names_of(view), {**policy}, {}, 0, random);
+  const PlacementDecision advice =
+      decide(view, testing::small_pod(), testing::names_of(view), {**policy}, {}, 0, random);
   CHECK(advice.scores.size() == 2);
 }
 

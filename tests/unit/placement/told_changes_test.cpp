@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-#include "placement/knowledge.hpp"
+#include "placement/cluster_model.hpp"
 #include "placement/planner.hpp"
 #include "tests/unit/placement/views.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 // The same life of two clusters, of which one tells its changes.
 struct Both {
   std::mt19937_64 random;
-  Knowledge told, untold;
+  ClusterModel told, untold;
   ClusterView telling, silent;
   Planner by_told{{}}, by_untold{{}};
   double now_s = 0;
@@ -36,8 +36,8 @@ struct Both {
     telling.edition_of.assign(nodes, ++telling.edition);
     pass();
   }
-  static KnowledgeOptions options_of(std::uint64_t seed) {
-    KnowledgeOptions options;
+  static ClusterModelOptions options_of(std::uint64_t seed) {
+    ClusterModelOptions options;
     options.idle_nodes_sleep = seed % 3 == 0;
     return options;
   }
@@ -50,7 +50,7 @@ struct Both {
     how(telling.nodes[node]);
     telling.edition_of[node] = ++telling.edition;
   }
-  void both(const std::function<void(Knowledge&)>& how) {
+  void both(const std::function<void(ClusterModel&)>& how) {
     how(told);
     how(untold);
   }
@@ -66,7 +66,7 @@ struct Both {
     pod.app = "ReplicaSet/app-" + std::to_string(random() % 3) + " image:1";
     pod.request = {0.25 * static_cast<double>(1 + random() % 8), 1e9};
     const std::size_t node = row();
-    both([&](Knowledge& knowledge) { knowledge.placed(pod, silent.nodes[node].name, silent.now); });
+    both([&](ClusterModel& knowledge) { knowledge.placed(pod, silent.nodes[node].name, silent.now); });
     change(node, [&](NodeView& seen) {
       ++seen.pods;
       seen.requested.cpu_cores += pod.request.cpu_cores;
@@ -78,7 +78,7 @@ struct Both {
     const std::size_t which = random() % running.size();
     const Running pod = running[which];
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
-    both([&](Knowledge& knowledge) { knowledge.gone(pod.uid, silent.now); });
+    both([&](ClusterModel& knowledge) { knowledge.gone(pod.uid, silent.now); });
     change(pod.node, [&](NodeView& seen) {
       --seen.pods;
       seen.requested.cpu_cores -= pod.request.cpu_cores;
@@ -95,7 +95,7 @@ struct Both {
         if (running.empty()) return;
         const std::string uid = running[random() % running.size()].uid;
         const double cores = real(0, 2);
-        return both([&](Knowledge& knowledge) { knowledge.used(uid, cores, 60); });
+        return both([&](ClusterModel& knowledge) { knowledge.used(uid, cores, 60); });
       }
       case 3: {
         const double cores = real(0, 3);
@@ -178,7 +178,8 @@ TEST_CASE("what a plan says of some nodes is what it says of all of them, whoeve
     for (int step = 0; step < 40; ++step) {
       for (std::uint64_t i = life.random() % 6; i > 0; --i) life.happen();
       const std::vector<std::size_t> only = life.some();
-      const Ask ask{{0.25 * static_cast<double>(1 + life.random() % 8), 1e9}, life.real(0, 2), life.real(60, 9000)};
+      const PodEstimate ask{
+          {0.25 * static_cast<double>(1 + life.random() % 8), 1e9}, life.real(0, 2), life.real(60, 9000)};
       const PlanView part = life.by_told.view(life.told.fleet(life.telling, only), ask, only);
       Fleet whole = life.untold.fleet(life.silent);
       for (FleetNode& node : whole.nodes) node.open = false;

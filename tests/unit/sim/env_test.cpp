@@ -118,7 +118,7 @@ TEST_CASE("permuting the nodes of a view permutes the decision") {
     }
     for (const char* name : {"dqn", "model-greedy"}) {
       const auto policy = placement::make_policy(name).value();
-      const placement::Mind mind{*policy, network.get()};
+      const placement::PolicyInputs mind{*policy, network.get()};
       Random a(1), b(1);
       const auto advice = placement::decide(view, pod, env.node_names(), mind, {}, turn, a);
       const auto permuted = placement::decide(shuffled, pod, names, mind, {}, turn, b);

@@ -10,7 +10,7 @@ class Env;
 struct SimPod;
 struct ServerModel;
 struct NodeSpec;
-struct Troubles;
+struct FaultPlan;
 namespace x8 {
 class Cluster;
 struct Episode;
@@ -29,7 +29,7 @@ static_assert(!Known<wattle::sim::Env>);
 static_assert(!Known<wattle::sim::SimPod>);
 static_assert(!Known<wattle::sim::ServerModel>);
 static_assert(!Known<wattle::sim::NodeSpec>);
-static_assert(!Known<wattle::sim::Troubles>);
+static_assert(!Known<wattle::sim::FaultPlan>);
 static_assert(!Known<wattle::sim::x8::Cluster>);
 static_assert(!Known<wattle::sim::x8::Episode>);
 static_assert(Known<wattle::placement::PolicyContext> && Known<wattle::placement::PodEvent> &&

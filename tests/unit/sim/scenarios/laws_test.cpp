@@ -298,8 +298,8 @@ TEST_CASE("liars: a tenth of the nodes lies from a quarter of the run on, each k
   fill(world);
   fill(truth);
   const auto told = world.view({}), real = truth.view({});
-  std::map<std::size_t, Lie> liars;
-  for (const Lie& each : options.trouble.lies) liars[each.node] = each;
+  std::map<std::size_t, TelemetryFault> liars;
+  for (const TelemetryFault& each : options.trouble.lies) liars[each.node] = each;
   for (std::size_t n = 0; n < told.nodes.size(); ++n) {
     const double said = *told.nodes[n].values.cpu_used_cores, used = *real.nodes[n].values.cpu_used_cores;
     if (!liars.contains(n)) {
@@ -341,7 +341,7 @@ TEST_CASE("troubles come from the seed alone") {
   for (const Scenario& scenario : kScenarios) {
     CAPTURE(scenario.name);
     const auto text = [&](std::uint64_t seed) {
-      const Troubles troubles = make_world(scenario, {}, seed).trouble;
+      const FaultPlan troubles = make_world(scenario, {}, seed).trouble;
       std::string all;
       for (const auto& each : troubles.shifts) all += std::to_string(each.at_s) + "," + std::to_string(each.node) + ";";
       for (const auto& each : troubles.outages)

@@ -162,7 +162,7 @@ TEST_CASE("what is recorded of a day has no shift, and under production knowledg
   const Episode record = recorded(lived, {}, 0);
   CHECK(record.options.shift.odd_watts == 1);
   for (std::size_t i = 0; i < 4; ++i) CHECK(record.servers[i].watts == lived.servers[i].watts);
-  drawn.knowledge = Knowledge::production;
+  drawn.knowledge = ClusterModel::production;
   const Episode measured = recorded(make_episode(data(), drawn, 5), {}, 0);
   for (std::size_t i = 0; i < 4; ++i) CHECK(measured.servers[i].watts != lived.servers[i].watts);
   // Who else lives the day wakes other nodes, which are read then.

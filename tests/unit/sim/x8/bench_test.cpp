@@ -134,7 +134,7 @@ TEST_CASE("enumeration refuses what would take for ever and what has no room") {
   CHECK(enumerate(problem).error().code == Errc::out_of_range);
 }
 
-BenchOptions small(bool churn, Knowledge knowledge) {
+BenchOptions small(bool churn, ClusterModel knowledge) {
   BenchOptions options;
   options.nodes = {5};
   options.seeds = 2;
@@ -149,10 +149,10 @@ BenchOptions small(bool churn, Knowledge knowledge) {
 }
 
 TEST_CASE("the same seeds give the same bytes, whatever else is run beside") {
-  for (const auto& [churn, knowledge] : {std::pair(false, Knowledge::truth), std::pair(true, Knowledge::truth),
-                                         std::pair(true, Knowledge::production)}) {
+  for (const auto& [churn, knowledge] : {std::pair(false, ClusterModel::truth), std::pair(true, ClusterModel::truth),
+                                         std::pair(true, ClusterModel::production)}) {
     BenchOptions options = small(churn, knowledge);
-    if (knowledge == Knowledge::production) {  // second by second: two hours
+    if (knowledge == ClusterModel::production) {  // second by second: two hours
       options.episode.warm_s = options.episode.measure_s = 3600;
       options.episode.life_s = 1200;
     }
@@ -168,7 +168,7 @@ TEST_CASE("the same seeds give the same bytes, whatever else is run beside") {
 }
 
 TEST_CASE("no rule beats full knowledge, and the planner beats the default where idle nodes sleep") {
-  const BenchResult result = bench(data(), small(false, Knowledge::truth)).value();
+  const BenchResult result = bench(data(), small(false, ClusterModel::truth)).value();
   const BenchTable& table = result.tables[0];
   for (const BenchRule& rule : table.rules)
     for (std::size_t k = 0; k < table.seeds.size(); ++k) CHECK(rule.runs[k].energy_j > 0.995 * table.reference_j[k]);
@@ -192,12 +192,12 @@ class Spy final : public placement::Policy {
 TEST_CASE("production is told fitted curves and predictions per application, truth the real ones") {
   Options options;
   options.nodes = 4;
-  options.knowledge = Knowledge::production;
+  options.knowledge = ClusterModel::production;
   const Episode episode = make_episode(data(), options, 3);
   Spy production;
   run(episode, production);
   Episode known = episode;
-  known.options.knowledge = Knowledge::truth;
+  known.options.knowledge = ClusterModel::truth;
   Spy truth;
   run(known, truth);
   REQUIRE(production.demands.size() == episode.pods.size());
@@ -219,7 +219,7 @@ TEST_CASE("production is told fitted curves and predictions per application, tru
 TEST_CASE("episodes pair: knowledge and rules change neither servers nor pods, sides share nothing") {
   Options options;
   const Episode a = make_episode(data(), options, 9);
-  options.knowledge = Knowledge::production;
+  options.knowledge = ClusterModel::production;
   const Episode b = make_episode(data(), options, 9);
   REQUIRE(a.pods.size() == b.pods.size());
   for (std::size_t p = 0; p < a.pods.size(); ++p) CHECK(a.pods[p].machine == b.pods[p].machine);

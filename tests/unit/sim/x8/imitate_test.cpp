@@ -70,7 +70,7 @@ TEST_CASE("labels are of training fleets, finite, the same for the same seed, an
   options.max_nodes = 6;
   options.episode.sleep = true;
   for (const bool churn : {false, true}) {
-    for (const Knowledge knowledge : {Knowledge::truth, Knowledge::production, Knowledge::pods}) {
+    for (const ClusterModel knowledge : {ClusterModel::truth, ClusterModel::production, ClusterModel::pods}) {
       options.episode.churn = churn;
       options.episode.knowledge = knowledge;
       options.episode.warm_s = 3600;

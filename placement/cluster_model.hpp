@@ -1,5 +1,5 @@
-// knowledge: what placement rules may know of this cluster, learned from what was seen: demand and lives per application,
-// curves per node, the cores that will be requested. Gives the Fleet and the Ask that rules and the network's plan go by.
+// cluster_model: what policies may know of this cluster, learned from what was seen: demand and lives per application,
+// curves per node, the cores that will be requested. Gives the Fleet and the PodEstimate that policies and the network's plan go by.
 // Source   pods that were placed, what they used, that they went; the ClusterView (curves, requests, telemetry)
 // Use      of a node: what its pods are expected to use (prediction and own past, an hour weighs as much as the prediction)
 //          and what it uses beside them, averaged over five minutes
@@ -28,7 +28,7 @@
 
 namespace wattle::placement {
 
-struct KnowledgeOptions {
+struct ClusterModelOptions {
   DemandOptions demand;
   ForecastOptions forecast;
   bool idle_nodes_sleep = false;  // somebody powers empty nodes down; a view with a node asleep says so too
@@ -40,9 +40,9 @@ struct KnowledgeOptions {
   std::size_t max_curves = 20'000;
 };
 
-class Knowledge {
+class ClusterModel {
  public:
-  explicit Knowledge(KnowledgeOptions options = {});
+  explicit ClusterModel(ClusterModelOptions options = {});
 
   // The pod runs on the node. DaemonSet pods teach nothing.
   void placed(const PodSpec& pod, const std::string& node, MonoTime now);
@@ -53,7 +53,7 @@ class Knowledge {
   void refresh(const ClusterView& view);
 
   DemandPrediction predict(const PodSpec& pod) const;
-  Ask ask(const PodSpec& pod) const;
+  PodEstimate ask(const PodSpec& pod) const;
   // Rows are the view's nodes, all of them open; requests and in-flight pods are the view's, the rest as of the last
   // refresh. Refreshes itself when the view has other nodes. Valid until the next call of anything. A view that tells its
   // changes must be the same one for ever.
@@ -112,7 +112,7 @@ class Knowledge {
   void touch(const Known& known);
   void revise(const ClusterView& view, bool must);
 
-  KnowledgeOptions options_;
+  ClusterModelOptions options_;
   DemandModel demand_;
   RequestForecast forecast_;
   std::unordered_map<std::string, Running> pods_;
@@ -129,6 +129,6 @@ class Knowledge {
 
 // A Fleet from the view alone: curves, requests and telemetry, no expectation; for views that nobody has knowledge of.
 Fleet fleet_of(const ClusterView& view);
-Ask ask_of(const PodSpec& pod);
+PodEstimate ask_of(const PodSpec& pod);
 
 }  // namespace wattle::placement

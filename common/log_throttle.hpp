@@ -1,4 +1,4 @@
-// once_per: lets each peer's trouble into the log once an interval, however often it comes.
+// log_throttle: lets each peer's trouble into the log once an interval, however often it comes.
 // Bounds   `capacity` peers are remembered; while all of them are recent, further ones are counted and not told
 // Errors   none
 // Threads  single owner
@@ -14,9 +14,9 @@
 
 namespace wattle {
 
-class OncePer {
+class LogThrottle {
  public:
-  explicit OncePer(Duration interval, std::size_t capacity = 1000) : interval_(interval), capacity_(capacity) {}
+  explicit LogThrottle(Duration interval, std::size_t capacity = 1000) : interval_(interval), capacity_(capacity) {}
   // How often it came since it was last told, if it is to be told now.
   std::optional<std::uint64_t> note(const std::string& peer, MonoTime now);
   std::size_t size() const { return peers_.size(); }

@@ -1,4 +1,4 @@
-// allot: how many of n like pods each server gets so that the watts are least, and in which blocks a server is best filled.
+// optimal_allocation: how many of n like pods each server gets so that the watts are least, and in which blocks a server is best filled.
 // Method   allot: dynamic programming over servers; where that is too much work, servers whose count a Lagrange multiplier
 //          settles keep it, and the programme runs over those nearest to the margin
 //          blocks: the lower convex envelope of cost over count; each of its segments is a block that is worth filling at
@@ -17,7 +17,7 @@ namespace wattle::placement {
 using CostTable = std::vector<std::vector<double>>;
 
 // Counts whose sum is min(n, room). Exact while servers x pods x room of one is at most `max_cells`.
-std::vector<std::size_t> allot(const CostTable& cost, std::size_t n, std::size_t max_cells);
+std::vector<std::size_t> optimal_allocation(const CostTable& cost, std::size_t n, std::size_t max_cells);
 
 struct FillBlock {
   std::size_t from = 0, to = 0;  // counts

@@ -1,4 +1,4 @@
-// first_network: what a controller begins with that has no checkpoint of its own: the network that comes with the programs
+// initial_network: what a controller begins with that has no checkpoint of its own: the network that comes with the programs
 // for the reward in force, another file, or none.
 // Source   learn.pretrained: auto (MODELS/PRESET.safetensors), none, or a file; docs/reference/networks.md
 // Errors   a file that is missing, damaged or of another schema or preset is told, and learning begins with nothing
@@ -16,7 +16,7 @@
 
 namespace wattle::controller {
 
-struct FirstNetwork {
+struct InitialNetwork {
   std::optional<models::Pretrained> network;
   std::string name;            // as `wattle model list` tells where the serving network is from: "shipped:weighted"
   std::optional<Error> fault;  // of a file that should have been there
@@ -26,11 +26,11 @@ struct FirstNetwork {
 };
 
 // `models_dir` is where files are looked for by auto.
-FirstNetwork find_first_network(const LearnConfig& learn, const placement::RewardConfig& reward,
-                                const std::string& models_dir);
+InitialNetwork find_initial_network(const LearnConfig& learn, const placement::RewardConfig& reward,
+                                    const std::string& models_dir);
 
 // Log and audit, once it is known what serves; `serving_from` as ModelVersion has it. A network of one's own: nothing is said.
-void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed,
-                        RolloutManager& rollout, const Log& log);
+void tell_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
+                          RolloutManager& rollout, const Log& log);
 
 }  // namespace wattle::controller

@@ -1,10 +1,10 @@
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 
 #include <utility>
 
 namespace wattle {
 
-std::optional<std::uint64_t> OncePer::note(const std::string& peer, MonoTime now) {
+std::optional<std::uint64_t> LogThrottle::note(const std::string& peer, MonoTime now) {
   auto found = peers_.find(peer);
   if (found == peers_.end()) {
     if (peers_.size() >= capacity_)

@@ -1,4 +1,4 @@
-#include "controller/mailbox.hpp"
+#include "controller/task_queue.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,19 +9,19 @@
 
 namespace wattle::controller {
 
-Result<std::unique_ptr<Mailbox>> Mailbox::open_(std::size_t capacity) {
+Result<std::unique_ptr<TaskQueue>> TaskQueue::open_(std::size_t capacity) {
   Fd fd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!fd.valid()) return fail_errno(errno, "eventfd");
-  return std::unique_ptr<Mailbox>(new Mailbox(std::move(fd), capacity));
+  return std::unique_ptr<TaskQueue>(new TaskQueue(std::move(fd), capacity));
 }
 
-void Mailbox::wake() {
+void TaskQueue::wake() {
   const std::uint64_t one = 1;
   // Fails only when the counter is full, and then the owner is awake anyhow.
   [[maybe_unused]] const auto written = write(fd_.get(), &one, sizeof one);
 }
 
-Result<std::string> Mailbox::call(Work work, std::chrono::milliseconds timeout, Kind kind) {
+Result<std::string> TaskQueue::call(Work work, std::chrono::milliseconds timeout, Kind kind) {
   const auto call = std::make_shared<Call>();
   call->kind = kind;
   call->work = std::move(work);
@@ -38,7 +38,7 @@ Result<std::string> Mailbox::call(Work work, std::chrono::milliseconds timeout, 
   return answer.get();
 }
 
-std::shared_ptr<Mailbox::Call> Mailbox::take(Kind kind) {
+std::shared_ptr<TaskQueue::Call> TaskQueue::take(Kind kind) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(calls_.begin(), calls_.end(), [&](const auto& call) { return call->kind == kind; });
   if (found == calls_.end()) return nullptr;
@@ -47,7 +47,7 @@ std::shared_ptr<Mailbox::Call> Mailbox::take(Kind kind) {
   return call;
 }
 
-bool Mailbox::run(bool document) {
+bool TaskQueue::run(bool document) {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = ::read(fd_.get(), &count, sizeof count);
   while (const auto call = take(Kind::probe)) call->answer.set_value(call->work());
@@ -57,7 +57,7 @@ bool Mailbox::run(bool document) {
   return !calls_.empty();
 }
 
-void Mailbox::close() {
+void TaskQueue::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

@@ -1,4 +1,4 @@
-#include "common/once_per.hpp"
+#include "common/log_throttle.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@ using namespace wattle;
 using namespace std::chrono_literals;
 
 TEST_CASE("what keeps coming is told once an interval, with how often it came since") {
-  OncePer once{60s};
+  LogThrottle once{60s};
   const MonoTime start = mono_from_ns(0);
   CHECK(once.note("a", start) == 1);
   for (int i = 1; i < 60; ++i) CHECK_FALSE(once.note("a", start + std::chrono::seconds(i)));
@@ -16,7 +16,7 @@ TEST_CASE("what keeps coming is told once an interval, with how often it came si
 }
 
 TEST_CASE("strangers beyond the capacity are not told until there is room, and what is kept stays bounded") {
-  OncePer once{60s, 10};
+  LogThrottle once{60s, 10};
   const MonoTime start = mono_from_ns(0);
   int told = 0;
   for (int i = 0; i < 1000; ++i)

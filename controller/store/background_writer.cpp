@@ -1,4 +1,4 @@
-#include "controller/store/file_saver.hpp"
+#include "controller/store/background_writer.hpp"
 
 #include <utility>
 
@@ -6,9 +6,9 @@
 
 namespace wattle::controller {
 
-FileSaver::FileSaver(const Log& log) : log_(log), thread_([this] { run(); }) {}
+BackgroundWriter::BackgroundWriter(const Log& log) : log_(log), thread_([this] { run(); }) {}
 
-FileSaver::~FileSaver() {
+BackgroundWriter::~BackgroundWriter() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -17,7 +17,7 @@ FileSaver::~FileSaver() {
   thread_.join();
 }
 
-void FileSaver::post(std::string path, std::string content) {
+void BackgroundWriter::post(std::string path, std::string content) {
   {
     const std::lock_guard lock(mutex_);
     waiting_[std::move(path)] = std::move(content);
@@ -25,12 +25,12 @@ void FileSaver::post(std::string path, std::string content) {
   wake_.notify_one();
 }
 
-std::uint64_t FileSaver::failed() const {
+std::uint64_t BackgroundWriter::failed() const {
   const std::lock_guard lock(mutex_);
   return failed_;
 }
 
-void FileSaver::run() {
+void BackgroundWriter::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });

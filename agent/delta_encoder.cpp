@@ -1,4 +1,4 @@
-#include "agent/thin.hpp"
+#include "agent/delta_encoder.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -49,7 +49,7 @@ Record without_workloads(const Record& whole, std::uint64_t seq, bool with_node)
 }
 }  // namespace
 
-Thinner::Resting Thinner::resting_of(const WorkloadValues& values) {
+DeltaEncoder::Resting DeltaEncoder::resting_of(const WorkloadValues& values) {
   Resting resting;
   std::uint32_t bit = 1;
   std::size_t level = 0;
@@ -62,7 +62,7 @@ Thinner::Resting Thinner::resting_of(const WorkloadValues& values) {
 }
 
 // What is told only now and then may be told as 0.
-bool Thinner::tells(const WorkloadValues& values, const Resting& resting) {
+bool DeltaEncoder::tells(const WorkloadValues& values, const Resting& resting) {
   bool still = !values.ended;
   for_each_number(values, [&](Part part, const auto& number) {
     const bool zero = !number || *number == 0;
@@ -71,13 +71,13 @@ bool Thinner::tells(const WorkloadValues& values, const Resting& resting) {
   return still && resting_of(values) == resting;
 }
 
-std::vector<Record> Thinner::thin(const Record& whole) {
+std::vector<Record> DeltaEncoder::thin(const Record& whole) {
   std::vector<Record> all;
   thin(whole, [&](const Record& record) { all.push_back(record); });
   return all;
 }
 
-void Thinner::thin(const Record& whole, const std::function<void(const Record&)>& tell) {
+void DeltaEncoder::thin(const Record& whole, const std::function<void(const Record&)>& tell) {
   ++tick_;
   auto listed = changed(whole);
   bool all = std::exchange(all_, false) || ++since_all_ >= kAllEvery;
@@ -116,7 +116,7 @@ void Thinner::thin(const Record& whole, const std::function<void(const Record&)>
 }
 
 // Those that do not tell what they would tell at rest, and those that share a name with them.
-std::vector<const WorkloadValues*> Thinner::changed(const Record& whole) {
+std::vector<const WorkloadValues*> DeltaEncoder::changed(const Record& whole) {
   std::vector<const WorkloadValues*> listed;
   std::unordered_set<std::string_view> names;
   const auto resting = [&](const WorkloadValues& values) {
@@ -137,7 +137,7 @@ std::vector<const WorkloadValues*> Thinner::changed(const Record& whole) {
 }
 
 // Orders them by name if they are too many for one record, and gives the end of each record's.
-std::vector<std::size_t> Thinner::cut(std::vector<const WorkloadValues*>& listed) const {
+std::vector<std::size_t> DeltaEncoder::cut(std::vector<const WorkloadValues*>& listed) const {
   std::size_t bytes = 0;
   for (const WorkloadValues* values : listed) bytes += encoded_bytes(*values);
   if (bytes > most_bytes_)

@@ -1,4 +1,4 @@
-// twins: two copies of the cluster that live on, one filled as the network would, the other as it would be without what was learned, with
+// paired_simulation: two copies of the cluster that live on, one filled as the network would, the other as it would be without what was learned, with
 // the same pods and the same ends of pods. What is compared is what the copies draw, so that harm is seen that lies in how a cluster
 // was filled. Without what was learned the prior decides, which is the planner where nobody's latency counts
 // Begin    as the cluster is. From then on a pod that is compared goes where each of them would put it, one that is not compared
@@ -29,12 +29,12 @@
 namespace wattle::placement {
 
 // A pod that waits, and the cluster as it is.
-struct TwinQuestion {
+struct PairedQuestion {
   const ClusterView& view;
   const Fleet& fleet;                 // of the view's nodes
   std::span<const std::size_t> rows;  // nodes that are asked about
   const PodSpec& pod;
-  const Ask& ask;
+  const PodEstimate& ask;
   const RewardConfig& reward;
   const MaskOptions& mask;
   const models::QNetwork& network;
@@ -43,23 +43,23 @@ struct TwinQuestion {
   bool lives_known = false;  // an Ask's life is when it will end, and no mean of its like
 };
 
-struct TwinOptions {
+struct PairedSimulationOptions {
   std::size_t block = 10;  // decisions
   std::size_t max_pods = 100'000;
   double unseen_s = 600;
 };
 
-class Twins {
+class PairedSimulation {
  public:
-  explicit Twins(TwinOptions options = {}) : options_(options) {}
+  explicit PairedSimulation(PairedSimulationOptions options = {}) : options_(options) {}
   // Both place the pod; the figure when a block is over.
-  std::optional<double> play(const TwinQuestion& question, Planner& planner);
+  std::optional<double> play(const PairedQuestion& question, Planner& planner);
   // It runs on that node; `now_s` on the fleet's clock.
-  void placed(std::uint64_t key, std::size_t node, const Ask& ask, double now_s);
+  void placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s);
   // False: it is none of those that came since the beginning.
   bool ended(std::uint64_t key, double now_s);
   // One that ran there before the beginning has ended.
-  void ended_there(std::size_t node, const Ask& ask, double now_s);
+  void ended_there(std::size_t node, const PodEstimate& ask, double now_s);
   void begin_anew() { begun_ = false; }
   std::size_t pods() const { return pods_.size(); }
 
@@ -78,19 +78,19 @@ class Twins {
   };
   struct Pod {
     std::size_t by_network = 0, by_planner = 0;  // nodes
-    Ask ask;
+    PodEstimate ask;
     double since_s = 0;
     bool seen = false;  // to run
   };
-  void begin(const TwinQuestion& question);
+  void begin(const PairedQuestion& question);
   void advance(double now_s);
-  void change(Side& side, std::size_t node, const Ask& ask, bool comes);
+  void change(Side& side, std::size_t node, const PodEstimate& ask, bool comes);
   static double node_w(const Side& side, std::size_t node);
-  static void show(Side& side, const TwinQuestion& question);
+  static void show(Side& side, const PairedQuestion& question);
   void forget_unseen(double now_s);
-  std::optional<std::size_t> choose(Side& side, const TwinQuestion& question, Planner& planner, bool by_network);
+  std::optional<std::size_t> choose(Side& side, const PairedQuestion& question, Planner& planner, bool by_network);
 
-  TwinOptions options_;
+  PairedSimulationOptions options_;
   bool begun_ = false, lives_known_ = false;
   std::size_t asked_ = 0;  // of the present block
   double now_s_ = 0, swept_s_ = 0;

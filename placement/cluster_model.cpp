@@ -1,4 +1,4 @@
-#include "placement/knowledge.hpp"
+#include "placement/cluster_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -61,17 +61,17 @@ void fill_node(FleetNode& out, const NodeView& node, bool has_room) {
 
 }  // namespace
 
-Knowledge::Knowledge(KnowledgeOptions options)
+ClusterModel::ClusterModel(ClusterModelOptions options)
     : options_(options), demand_(options.demand), forecast_(options.forecast) {
   fleet_.pods_stay = false;
   fleet_.revision = 1;
 }
 
-double Knowledge::Running::expected_cores() const {
+double ClusterModel::Running::expected_cores() const {
   return (kHour_s * predicted_cores + seen_core_s) / (kHour_s + seen_s);
 }
 
-void Knowledge::add(const Running& running, double sign) {
+void ClusterModel::add(const Running& running, double sign) {
   Known& known = known_[running.node];
   if (sign > 0)
     ++known.pods;
@@ -84,16 +84,16 @@ void Knowledge::add(const Running& running, double sign) {
   touch(known);
 }
 
-void Knowledge::touch(const Known& known) {
+void ClusterModel::touch(const Known& known) {
   if (known.row != kNoRow && touched_.size() < rows_.size()) touched_.push_back(known.row);
 }
 
-void Knowledge::report(const Running& running) {
+void ClusterModel::report(const Running& running) {
   if (running.seen_s > 0)
     demand_.observe(running.app, running.request, running.seen_core_s / running.seen_s, running.seen_s);
 }
 
-void Knowledge::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
+void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
   if (pod.daemonset || pod.uid.empty() || pods_.contains(pod.uid) || pods_.size() >= options_.max_pods) return;
   if (known_.size() >= kMaxKnownNodes && !known_.contains(node)) return;
   Running running;
@@ -114,7 +114,7 @@ void Knowledge::placed(const PodSpec& pod, const std::string& node, MonoTime now
   mean.memory_bytes += (request.memory_bytes - mean.memory_bytes) / request_weight_;
 }
 
-void Knowledge::used(const std::string& uid, double cores, double interval_s) {
+void ClusterModel::used(const std::string& uid, double cores, double interval_s) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !std::isfinite(cores) || cores < 0 || !std::isfinite(interval_s) || interval_s <= 0)
     return;
@@ -134,7 +134,7 @@ void Knowledge::used(const std::string& uid, double cores, double interval_s) {
   running.told_life_s = running.seen_s;
 }
 
-void Knowledge::gone(const std::string& uid, MonoTime now) {
+void ClusterModel::gone(const std::string& uid, MonoTime now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   const Running& running = found->second;
@@ -145,14 +145,14 @@ void Knowledge::gone(const std::string& uid, MonoTime now) {
   pods_.erase(found);
 }
 
-bool Knowledge::same_nodes(const ClusterView& view) const {
+bool ClusterModel::same_nodes(const ClusterView& view) const {
   if (rows_.size() != view.nodes.size()) return false;
   for (std::size_t i = 0; i < rows_.size(); ++i)
     if (rows_[i].name != view.nodes[i].name) return false;
   return true;
 }
 
-void Knowledge::list_nodes(const ClusterView& view) {
+void ClusterModel::list_nodes(const ClusterView& view) {
   for (auto& [name, known] : known_) known.row = kNoRow;
   rows_.clear();
   fleet_.nodes.assign(view.nodes.size(), {});
@@ -165,7 +165,7 @@ void Knowledge::list_nodes(const ClusterView& view) {
 }
 
 // What nodes use beside their pods. A node whose pods nobody told of uses all of it that way.
-void Knowledge::follow(const ClusterView& view, double passed_s) {
+void ClusterModel::follow(const ClusterView& view, double passed_s) {
   const double share = 1 - std::exp(-passed_s / kUseMemory_s);
   double requested_cores = 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -181,7 +181,7 @@ void Knowledge::follow(const ClusterView& view, double passed_s) {
   forecast_.sample(requested_cores, seconds(view.now.time_since_epoch()));
 }
 
-void Knowledge::refresh(const ClusterView& view) {
+void ClusterModel::refresh(const ClusterView& view) {
   const bool fresh = !same_nodes(view);
   if (fresh) list_nodes(view);
   const double passed_s = refreshed_ ? std::max(0.0, seconds(view.now - *refreshed_)) : 0.0;
@@ -192,7 +192,7 @@ void Knowledge::refresh(const ClusterView& view) {
   revise(view, fresh);
 }
 
-void Knowledge::revise(const ClusterView& view, bool must) {
+void ClusterModel::revise(const ClusterView& view, bool must) {
   const double since_s = revised_ ? seconds(view.now - *revised_) : options_.revise_every_s;
   const bool due = since_s >= options_.revise_every_s;
   if (!must && !due && since_s < kAtOnce_s) return;
@@ -237,7 +237,7 @@ void Knowledge::revise(const ClusterView& view, bool must) {
   ++fleet_.revision;
 }
 
-void Knowledge::fill_row(const ClusterView& view, std::size_t row) {
+void ClusterModel::fill_row(const ClusterView& view, std::size_t row) {
   const NodeView& node = view.nodes[row];
   FleetNode& out = fleet_.nodes[row];
   const Known& known = *rows_[row].known;
@@ -255,7 +255,7 @@ void Knowledge::fill_row(const ClusterView& view, std::size_t row) {
   if (!fleet_.edition_of.empty()) fleet_.edition_of[row] = ++fleet_.edition;
 }
 
-void Knowledge::fill(const ClusterView& view) {
+void ClusterModel::fill(const ClusterView& view) {
   fleet_.now_s = seconds(view.now.time_since_epoch());
   fleet_.idle_nodes_sleep =
       fleet_.idle_nodes_sleep || options_.idle_nodes_sleep ||
@@ -267,7 +267,7 @@ void Knowledge::fill(const ClusterView& view) {
 }
 
 // As fill(), where the view tells what changed. Time goes on with the next refresh.
-void Knowledge::update(const ClusterView& view) {
+void ClusterModel::update(const ClusterView& view) {
   if (view.edition_of.empty() || rows_.size() != view.nodes.size()) {
     if (same_nodes(view))
       fill(view);
@@ -288,7 +288,7 @@ void Knowledge::update(const ClusterView& view) {
   filled_ = view.edition;
 }
 
-Fleet& Knowledge::fleet(const ClusterView& view) {
+Fleet& ClusterModel::fleet(const ClusterView& view) {
   update(view);
   if (!fleet_.only.empty())
     for (FleetNode& node : fleet_.nodes) node.open = true;
@@ -296,7 +296,7 @@ Fleet& Knowledge::fleet(const ClusterView& view) {
   return fleet_;
 }
 
-Fleet& Knowledge::fleet(const ClusterView& view, std::vector<std::size_t> only) {
+Fleet& ClusterModel::fleet(const ClusterView& view, std::vector<std::size_t> only) {
   update(view);
   if (fleet_.only.empty()) {
     for (FleetNode& node : fleet_.nodes) node.open = false;
@@ -308,16 +308,16 @@ Fleet& Knowledge::fleet(const ClusterView& view, std::vector<std::size_t> only) 
   return fleet_;
 }
 
-DemandPrediction Knowledge::predict(const PodSpec& pod) const {
+DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
   return demand_.predict(app_key_of(pod.app), pod.request);
 }
 
-Ask Knowledge::ask(const PodSpec& pod) const {
+PodEstimate ClusterModel::ask(const PodSpec& pod) const {
   const DemandPrediction predicted = predict(pod);
   return {sane(pod.request), sane(predicted.cores, kMostCores), fleet_.pods_stay ? kDay_s : predicted.life_s};
 }
 
-const PowerCurve* Knowledge::kept_curve(const std::string& node) const {
+const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {
   const auto kept = kept_curves_.find(node);
   return kept != kept_curves_.end() ? &kept->second : nullptr;
 }
@@ -339,6 +339,6 @@ Fleet fleet_of(const ClusterView& view) {
   return fleet;
 }
 
-Ask ask_of(const PodSpec& pod) { return {sane(pod.request), sane(demand_cores(pod), kMostCores), kHour_s}; }
+PodEstimate ask_of(const PodSpec& pod) { return {sane(pod.request), sane(demand_cores(pod), kMostCores), kHour_s}; }
 
 }  // namespace wattle::placement

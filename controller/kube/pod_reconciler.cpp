@@ -1,4 +1,4 @@
-#include "controller/kube/join.hpp"
+#include "controller/kube/pod_reconciler.hpp"
 
 #include <utility>
 
@@ -21,7 +21,7 @@ placement::PodSpec spec_of(const kube::Pod& pod) {
 
 }  // namespace
 
-bool Join::take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods) {
+bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods) {
   for (kube::Change<kube::Node>& change : nodes) {
     state_.adopt(change.key, change.now);
     if (change.now)
@@ -41,14 +41,14 @@ bool Join::take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::C
 }
 
 // Once a pod: what was bound before is known as such, or waits.
-void Join::count_binding(const kube::Pod& pod) {
+void PodReconciler::count_binding(const kube::Pod& pod) {
   if (pod.node_name.empty() || waits_at_.contains(pod.uid)) return;
   const Pod* before = state_.pod(pod.uid);
   if (before != nullptr && before->watched && !before->node.empty()) return;
   shims_.bound(pod, clock_.mono());
 }
 
-void Join::put(const PodPointer& pod, bool followed) {
+void PodReconciler::put(const PodPointer& pod, bool followed) {
   if (followed) count_binding(*pod);
   leave_waiting(pod->uid);
   if (!pod->node_name.empty() && state_.node(pod->node_name) == nullptr) {
@@ -61,7 +61,7 @@ void Join::put(const PodPointer& pod, bool followed) {
   if (!pod->node_name.empty()) decider_.bound(pod->uid, pod->node_name, followed);
 }
 
-void Join::leave_waiting(const std::string& uid) {
+void PodReconciler::leave_waiting(const std::string& uid) {
   const auto found = waits_at_.find(uid);
   if (found == waits_at_.end()) return;
   const auto at = waiting_.find(found->second);
@@ -70,7 +70,7 @@ void Join::leave_waiting(const std::string& uid) {
   waits_at_.erase(found);
 }
 
-void Join::greeted(const std::string& node) {
+void PodReconciler::greeted(const std::string& node) {
   if (const auto facts = nodes_.find(node); facts != nodes_.end()) state_.adopt(node, facts->second);
   const auto found = waiting_.find(node);
   if (found == waiting_.end()) return;

@@ -1,4 +1,4 @@
-#include "agent/thin.hpp"
+#include "agent/delta_encoder.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -113,7 +113,7 @@ TEST_CASE("who hears every record knows every root of every interval, whatever w
     const auto ticks = *rc::gen::container<std::vector<std::vector<Change>>>(rc::gen::container<std::vector<Change>>(
         rc::gen::construct<Change>(rc::gen::inRange<std::uint64_t>(1, 12), rc::gen::inRange<std::uint64_t>(0, 1000),
                                    rc::gen::inRange(0U, 12U))));
-    Thinner thinner(most_bytes);
+    DeltaEncoder thinner(most_bytes);
     Listener listener;
     KnownRoots roots;
     std::uint64_t seq = 0;
@@ -140,7 +140,7 @@ TEST_CASE("who hears every record knows every root of every interval, whatever w
 }
 
 TEST_CASE("only what did something or changed is listed, and all at the start, every 60th time and when asked") {
-  Thinner thinner;
+  DeltaEncoder thinner;
   KnownRoots roots;
   for (std::uint64_t id = 0; id < 100; ++id) roots[id] = root(id, 0);
   CHECK(thinner.thin(whole(1, roots)).front().workloads.size() == 100);
@@ -174,7 +174,7 @@ TEST_CASE("whatever number of a root changes, the root is listed") {
     resting.name = "a";
     if (told) resting = root(0, 0);
     for (std::size_t which = 0, count = 1; which < count; ++which) {
-      Thinner thinner;
+      DeltaEncoder thinner;
       thinner.thin(whole(1, {{0, resting}}));
       CHECK(thinner.thin(whole(2, {{0, resting}})).front().workloads.empty());
       WorkloadValues changed = resting;
@@ -187,7 +187,7 @@ TEST_CASE("whatever number of a root changes, the root is listed") {
 }
 
 TEST_CASE("10,000 roots go in records that each fit a message, with every root once") {
-  Thinner thinner;
+  DeltaEncoder thinner;
   KnownRoots roots;
   for (std::uint64_t id = 0; id < 10'000; ++id) {
     WorkloadValues values = root(id, 900 + id);

@@ -1,4 +1,4 @@
-#include "placement/allot.hpp"
+#include "placement/optimal_allocation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -60,7 +60,7 @@ std::vector<FillBlock> fill_blocks(std::span<const double> cost, std::size_t fro
   return blocks;
 }
 
-std::vector<std::size_t> allot(const CostTable& cost, std::size_t n, std::size_t max_cells) {
+std::vector<std::size_t> optimal_allocation(const CostTable& cost, std::size_t n, std::size_t max_cells) {
   std::size_t total = 0, widest = 0;
   for (const auto& row : cost) {
     total += room(row);

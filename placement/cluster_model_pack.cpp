@@ -1,8 +1,8 @@
-// knowledge_pack: knowledge as bytes and back.
+// cluster_model_pack: knowledge as bytes and back.
 // Format   "wattle-knowledge 1\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
 //          request and its weight, curves by node
 #include "common/digest.hpp"
-#include "placement/knowledge.hpp"
+#include "placement/cluster_model.hpp"
 
 namespace wattle::placement {
 
@@ -12,7 +12,7 @@ constexpr std::size_t kDigestSize = 64;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 }  // namespace
 
-std::string Knowledge::save(const ClusterView& view) const {
+std::string ClusterModel::save(const ClusterView& view) const {
   std::map<std::string_view, const PowerCurve*> curves;
   for (const NodeView& node : view.nodes)
     if (node.curve.samples() > 0 && curves.size() < options_.max_curves) curves.emplace(node.name, &node.curve);
@@ -32,7 +32,7 @@ std::string Knowledge::save(const ClusterView& view) const {
   return std::string(kMagic) + sha256_hex(body) + "\n" + body;
 }
 
-Status Knowledge::restore(std::string_view bytes) {
+Status ClusterModel::restore(std::string_view bytes) {
   const auto refused = [](const char* what) {
     return fail(Errc::malformed, "knowledge", what, "remove the file: what it held is learned anew");
   };
@@ -42,7 +42,7 @@ Status Knowledge::restore(std::string_view bytes) {
   const std::string_view body = bytes.substr(head);
   if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigestSize)) return refused("is damaged");
   PackReader in(body);
-  Knowledge read(options_);
+  ClusterModel read(options_);
   read.demand_.unpack(in);
   read.forecast_.unpack(in);
   Resources& mean = read.fleet_.mean_request;

@@ -1,4 +1,4 @@
-// join: brings what an API server says of nodes and pods into the state and the decisions.
+// pod_reconciler: brings what an API server says of nodes and pods into the state and the decisions.
 // Rules    a node counts when its agent has said Hello; pods that are bound to others wait for that. What a list shows bound was bound
 //          before we looked: it is requested, and teaches nothing. Pods that end free what they held, though their object stays
 // Errors   none
@@ -18,9 +18,9 @@
 
 namespace wattle::controller {
 
-class Join {
+class PodReconciler {
  public:
-  Join(ClusterState& state, Decider& decider, Shims& shims, const Clock& clock)
+  PodReconciler(ClusterState& state, Decider& decider, Shims& shims, const Clock& clock)
       : state_(state), decider_(decider), shims_(shims), clock_(clock) {}
   // True: something of a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);

@@ -1,4 +1,4 @@
-#include "placement/twins.hpp"
+#include "placement/paired_simulation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,21 +11,21 @@ namespace {
 
 constexpr double kLeastLife_s = 60;
 
-double life_of(const Fleet& fleet, const Ask& ask) {
+double life_of(const Fleet& fleet, const PodEstimate& ask) {
   if (fleet.pods_stay || !std::isfinite(ask.life_s)) return std::max(fleet.hold_s, kLeastLife_s);
   return std::max(ask.life_s, kLeastLife_s);
 }
 
 }  // namespace
 
-double Twins::node_w(const Side& side, std::size_t i) {
+double PairedSimulation::node_w(const Side& side, std::size_t i) {
   const FleetNode& node = side.fleet.nodes[i];
   if (side.fleet.idle_nodes_sleep && side.loads[i].pods == 0) return node.sleep_w;
   return node.watts_at(side.loads[i].used_cores);
 }
 
 // The copy's nodes as they are now, but for what its own pods make of them.
-void Twins::show(Side& side, const TwinQuestion& question) {
+void PairedSimulation::show(Side& side, const PairedQuestion& question) {
   side.view = question.view;
   side.fleet = question.fleet;
   side.fleet.only.clear();
@@ -50,7 +50,7 @@ void Twins::show(Side& side, const TwinQuestion& question) {
   }
 }
 
-void Twins::begin(const TwinQuestion& question) {
+void PairedSimulation::begin(const PairedQuestion& question) {
   begun_ = true;
   asked_ = 0;
   pods_.clear();
@@ -72,14 +72,14 @@ void Twins::begin(const TwinQuestion& question) {
   planner_.joules = 0;
 }
 
-void Twins::advance(double now_s) {
+void PairedSimulation::advance(double now_s) {
   if (!(now_s > now_s_)) return;
   network_.joules += network_.power_w * (now_s - now_s_);
   planner_.joules += planner_.power_w * (now_s - now_s_);
   now_s_ = now_s;
 }
 
-void Twins::change(Side& side, std::size_t i, const Ask& ask, bool comes) {
+void PairedSimulation::change(Side& side, std::size_t i, const PodEstimate& ask, bool comes) {
   Load& load = side.loads[i];
   const double before_w = node_w(side, i), life_s = life_of(side.fleet, ask), sign = comes ? 1 : -1;
   if (comes && load.pods == 0 && side.fleet.idle_nodes_sleep) side.joules += side.fleet.nodes[i].wake_j;
@@ -98,7 +98,7 @@ void Twins::change(Side& side, std::size_t i, const Ask& ask, bool comes) {
   side.power_w += node_w(side, i) - before_w;
 }
 
-void Twins::placed(std::uint64_t key, std::size_t node, const Ask& ask, double now_s) {
+void PairedSimulation::placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s) {
   if (!begun_ || node >= network_.loads.size()) return;
   if (const auto known = pods_.find(key); known != pods_.end()) {
     known->second.seen = true;
@@ -110,7 +110,7 @@ void Twins::placed(std::uint64_t key, std::size_t node, const Ask& ask, double n
   pods_[key] = {node, node, ask, now_s, true};
 }
 
-bool Twins::ended(std::uint64_t key, double now_s) {
+bool PairedSimulation::ended(std::uint64_t key, double now_s) {
   const auto known = pods_.find(key);
   if (!begun_ || known == pods_.end()) return false;
   advance(now_s);
@@ -120,14 +120,14 @@ bool Twins::ended(std::uint64_t key, double now_s) {
   return true;
 }
 
-void Twins::ended_there(std::size_t node, const Ask& ask, double now_s) {
+void PairedSimulation::ended_there(std::size_t node, const PodEstimate& ask, double now_s) {
   if (!begun_ || node >= network_.loads.size()) return;
   advance(now_s);
   change(network_, node, ask, false);
   change(planner_, node, ask, false);
 }
 
-void Twins::forget_unseen(double now_s) {
+void PairedSimulation::forget_unseen(double now_s) {
   if (now_s < swept_s_ + options_.unseen_s / 4) return;
   swept_s_ = now_s;
   std::vector<std::uint64_t> unseen;
@@ -136,7 +136,8 @@ void Twins::forget_unseen(double now_s) {
   for (const std::uint64_t key : unseen) ended(key, now_s);
 }
 
-std::optional<std::size_t> Twins::choose(Side& side, const TwinQuestion& question, Planner& planner, bool by_network) {
+std::optional<std::size_t> PairedSimulation::choose(Side& side, const PairedQuestion& question, Planner& planner,
+                                                    bool by_network) {
   masked_.clear();
   for (FleetNode& node : side.fleet.nodes) node.open = false;
   for (const std::size_t i : question.rows) {
@@ -155,7 +156,7 @@ std::optional<std::size_t> Twins::choose(Side& side, const TwinQuestion& questio
   return row ? std::optional(question.rows[*row]) : std::nullopt;
 }
 
-std::optional<double> Twins::play(const TwinQuestion& question, Planner& planner) {
+std::optional<double> PairedSimulation::play(const PairedQuestion& question, Planner& planner) {
   const bool others = begun_ && network_.loads.size() != question.fleet.nodes.size();
   if (!begun_ || others || pods_.size() >= options_.max_pods) begin(question);
   advance(question.fleet.now_s);

@@ -1,4 +1,4 @@
-#include "controller/trainer/model_desk.hpp"
+#include "controller/trainer/model_service.hpp"
 
 #include <array>
 #include <chrono>
@@ -59,7 +59,7 @@ std::string_view said(What what) {
 
 }  // namespace
 
-void ModelDesk::take(const wire::Query& query, const std::string& who, std::string route) {
+void ModelService::take(const wire::Query& query, const std::string& who, std::string route) {
   const auto refuse = [&](const Error& why) {
     refused_.push_back({std::move(route), wire::Reply{query.request_id, false, {}, why.message()}});
   };
@@ -70,12 +70,12 @@ void ModelDesk::take(const wire::Query& query, const std::string& who, std::stri
   waiting_.push_back({std::move(route), who, given->why, query.request_id, given->order, std::move(answer), true});
 }
 
-void ModelDesk::follow(What what) {
+void ModelService::follow(What what) {
   if (trainer_ == nullptr) return;
   waiting_.push_back({{}, "rollout", {}, 0, {what, {}}, trainer_->order({what, {}}), false});
 }
 
-std::vector<ModelDesk::Done> ModelDesk::done() {
+std::vector<ModelService::Done> ModelService::done() {
   std::vector<Done> ready = std::exchange(refused_, {});
   std::vector<Waiting> still;
   for (Waiting& each : waiting_) {
@@ -90,7 +90,7 @@ std::vector<ModelDesk::Done> ModelDesk::done() {
   return ready;
 }
 
-ModelDesk::Done ModelDesk::finish(Waiting& waiting) {
+ModelService::Done ModelService::finish(Waiting& waiting) {
   auto answer = [&]() -> Result<std::string> {
     try {
       return waiting.answer.get();
@@ -110,7 +110,7 @@ ModelDesk::Done ModelDesk::finish(Waiting& waiting) {
   return {std::move(waiting.route), std::move(reply)};
 }
 
-void ModelDesk::audit(const Waiting& waiting, const Result<std::string>& answer) {
+void ModelService::audit(const Waiting& waiting, const Result<std::string>& answer) {
   if (waiting.order.what == What::eval) return;
   // Nothing was ever promoted: that is no news.
   if (waiting.order.what == What::bring_back && !answer && answer.error().code == Errc::not_found) return;

@@ -1,5 +1,5 @@
 // knowledge: what rules are told follows from what was seen, and a restart loses nothing that was learned.
-#include "placement/knowledge.hpp"
+#include "placement/cluster_model.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,10 +28,10 @@ PodSpec pod_of(const std::string& uid, std::string_view app) {
 
 // A cluster of two nodes whose time is turned by hand; nothing forgets to tell.
 struct Story {
-  Knowledge knowledge;
+  ClusterModel knowledge;
   ClusterView view;
   double now_s = 0;
-  explicit Story(KnowledgeOptions options = {}) : knowledge(options) {
+  explicit Story(ClusterModelOptions options = {}) : knowledge(options) {
     view.nodes = {healthy_node("a"), healthy_node("b")};
     for (NodeView& node : view.nodes) node.values.cpu_used_cores = 0.5;
     refresh();
@@ -197,14 +197,14 @@ TEST_CASE("a saved knowledge is restored whole, and damage is refused") {
   CHECK(after.knowledge.kept_curve("elsewhere") == nullptr);
   // What was restored goes on learning, and is saved in turn though its nodes are not back yet.
   after.teach(kHeavy, 0.9, 1);
-  Knowledge third;
+  ClusterModel third;
   REQUIRE(third.restore(after.knowledge.save(after.view)).has_value());
   CHECK(third.kept_curve("a") != nullptr);
 
   for (const std::size_t at : {std::size_t{3}, std::size_t{40}, bytes.size() / 2, bytes.size() - 1}) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 1);
-    Knowledge none;
+    ClusterModel none;
     CHECK_FALSE(none.restore(damaged).has_value());
     CHECK_FALSE(none.restore(bytes.substr(0, at)).has_value());
     CHECK(none.demand().apps() == 0);
@@ -212,7 +212,7 @@ TEST_CASE("a saved knowledge is restored whole, and damage is refused") {
 }
 
 TEST_CASE("memory is bounded whatever names come") {
-  KnowledgeOptions options;
+  ClusterModelOptions options;
   options.demand.max_apps = 10;
   options.max_pods = 5;
   Story story(options);

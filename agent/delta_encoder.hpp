@@ -1,4 +1,4 @@
-// thin: what of a record needs telling, and in how many records.
+// delta_encoder: what of a record needs telling, and in how many records.
 // Rule     A workload root is listed when it did something or changed since it was last listed (see at_rest); all are
 //          listed in the first record, every 60th, after tell_all(), and when one went without a last word. Roots of one
 //          name go together, since the controller adds them up. More than fits a message goes in several records
@@ -17,10 +17,10 @@
 
 namespace wattle::agent {
 
-class Thinner {
+class DeltaEncoder {
  public:
   // A record's workloads take at most `most_bytes` once encoded: half a message, the rest is for node values and probes.
-  explicit Thinner(std::size_t most_bytes = std::size_t{512} << 10) : most_bytes_(most_bytes) {}
+  explicit DeltaEncoder(std::size_t most_bytes = std::size_t{512} << 10) : most_bytes_(most_bytes) {}
   std::vector<Record> thin(const Record& whole);
   // The same one by one, each until `tell` returns: all at once are megabytes on a large node.
   void thin(const Record& whole, const std::function<void(const Record&)>& tell);

@@ -1,4 +1,4 @@
-// model_desk: operators' orders about networks, from the loop to the trainer's thread and back, none of them waited for.
+// model_service: operators' orders about networks, from the loop to the trainer's thread and back, none of them waited for.
 // Queries  model-save, model-load, model-eval (docs/reference/api.md); audited through the rollout when they are done, eval not
 // Errors   in the reply: malformed (no name, an argument that is not known), unavailable (learning is off), and the trainer's
 // Threads  single owner
@@ -15,10 +15,10 @@
 
 namespace wattle::controller {
 
-class ModelDesk {
+class ModelService {
  public:
   // `trainer` null: learning is off.
-  ModelDesk(Trainer* trainer, RolloutManager& rollout) : trainer_(trainer), rollout_(rollout) {}
+  ModelService(Trainer* trainer, RolloutManager& rollout) : trainer_(trainer), rollout_(rollout) {}
   // `route` is where the reply goes; it is among done() at some later time.
   void take(const wire::Query& query, const std::string& who, std::string route);
   struct Done {

@@ -1,4 +1,4 @@
-// mailbox: lets other threads have something done on the thread that owns the state, and wait for the answer.
+// task_queue: lets other threads have something done on the thread that owns the state, and wait for the answer.
 // Bounds   `capacity` calls wait at most
 // Errors   unavailable (the owner stops or is full), timeout (it did not come to it)
 // Threads  call() from any but the owner; run() and close() from the owner
@@ -17,10 +17,10 @@
 
 namespace wattle::controller {
 
-class Mailbox {
+class TaskQueue {
  public:
   using Work = std::function<Result<std::string>()>;
-  static Result<std::unique_ptr<Mailbox>> open_(std::size_t capacity);
+  static Result<std::unique_ptr<TaskQueue>> open_(std::size_t capacity);
   enum class Kind { probe, document };
   Result<std::string> call(Work work, std::chrono::milliseconds timeout, Kind kind = Kind::document);
   // Readable when there is something to do, or after wake().
@@ -37,7 +37,7 @@ class Mailbox {
     Kind kind{};
     std::promise<Result<std::string>> answer;
   };
-  Mailbox(Fd fd, std::size_t capacity) : fd_(std::move(fd)), capacity_(capacity) {}
+  TaskQueue(Fd fd, std::size_t capacity) : fd_(std::move(fd)), capacity_(capacity) {}
   std::shared_ptr<Call> take(Kind kind);  // null: there is none
 
   Fd fd_;

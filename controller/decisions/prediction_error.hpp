@@ -1,4 +1,4 @@
-// q_error: how far rewards have been from Q, as the uncertainty that a decision is told with.
+// prediction_error: how far rewards have been from Q, as the uncertainty that a decision is told with.
 // Source   outcomes: the reward, less the Q that the node it went to had when it was decided
 // Gives    the standard deviation of the last kKept: of one node once it has kLeastOfNode, else of all once there are kLeast.
 //          It holds what the network does not know, noise of measuring, and what comes after the reward (Q counts later
@@ -18,7 +18,7 @@
 
 namespace wattle::controller {
 
-class QError {
+class PredictionError {
  public:
   static constexpr std::size_t kKept = 200, kLeast = 20, kLeastOfNode = 10, kMaxNodes = 20'000;
 

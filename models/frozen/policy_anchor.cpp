@@ -1,4 +1,4 @@
-#include "models/frozen/hold.hpp"
+#include "models/frozen/policy_anchor.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,8 @@
 
 namespace wattle::models {
 
-std::vector<PolicyExample> hold_to(const QNetwork& anchor, std::span<const Transition> batch, double temperature) {
+std::vector<PolicyExample> policy_anchor(const QNetwork& anchor, std::span<const Transition> batch,
+                                         double temperature) {
   std::vector<PolicyExample> examples;
   std::vector<float> q;
   for (const Transition& each : batch) {

@@ -1,4 +1,4 @@
-// file_saver: writes whole files on a thread of its own, so that a slow disk delays no decision.
+// background_writer: writes whole files on a thread of its own, so that a slow disk delays no decision.
 // Rules    of one path the newest content wins; either the old or the new content exists (write_file_atomically)
 // Errors   logged once per path and problem, counted; the next content is tried again
 // Threads  post() and failed() from any; the destructor writes what waits
@@ -15,12 +15,12 @@
 
 namespace wattle::controller {
 
-class FileSaver {
+class BackgroundWriter {
  public:
-  explicit FileSaver(const Log& log);
-  ~FileSaver();
-  FileSaver(const FileSaver&) = delete;
-  FileSaver& operator=(const FileSaver&) = delete;
+  explicit BackgroundWriter(const Log& log);
+  ~BackgroundWriter();
+  BackgroundWriter(const BackgroundWriter&) = delete;
+  BackgroundWriter& operator=(const BackgroundWriter&) = delete;
   void post(std::string path, std::string content);
   std::uint64_t failed() const;
 

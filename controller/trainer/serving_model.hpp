@@ -1,4 +1,4 @@
-// network_slot: the network that serves. The trainer puts a newer one in; decisions take the one that is there.
+// serving_model: the network that serves. The trainer puts a newer one in; decisions take the one that is there.
 // Threads  any; a lock is held only to copy a pointer
 #pragma once
 
@@ -17,7 +17,7 @@ struct ModelVersion {
   std::string loaded_from;  // the checkpoint that they came from unchanged; empty: learned since
 };
 
-class NetworkSlot {
+class ServingModel {
  public:
   using Network = std::shared_ptr<const models::QNetwork>;
   struct Serving {

@@ -1,4 +1,4 @@
-// hold: what draws a policy to another one's choices: cross-entropy with these examples is least where both choose alike (it is
+// policy_anchor: what draws a policy to another one's choices: cross-entropy with these examples is least where both choose alike (it is
 // KL(anchor, policy) and a constant).
 // Shapes   of each state target is softmax((prior + the anchor's residual) / temperature) over its valid nodes
 // Errors   none: a state without a valid node gives no example
@@ -13,6 +13,6 @@
 
 namespace wattle::models {
 
-std::vector<PolicyExample> hold_to(const QNetwork& anchor, std::span<const Transition> batch, double temperature);
+std::vector<PolicyExample> policy_anchor(const QNetwork& anchor, std::span<const Transition> batch, double temperature);
 
 }  // namespace wattle::models

@@ -1,5 +1,5 @@
 // contest and twins: a network that is behind is left out, one that is not hardly ever is, and the same network is never either.
-#include "placement/contest.hpp"
+#include "placement/sequential_test.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
@@ -8,15 +8,15 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "placement/paired_simulation.hpp"
 #include "placement/policies/network.hpp"
-#include "placement/twins.hpp"
 
 namespace wattle::placement {
 namespace {
 
 // Blocks until the verdict changes, at most `most`.
 template <class Draw>
-std::uint64_t blocks_until(Contest& contest, std::uint64_t most, Draw&& draw) {
+std::uint64_t blocks_until(SequentialTest& contest, std::uint64_t most, Draw&& draw) {
   for (std::uint64_t block = 1; block <= most; ++block)
     if (contest.add(draw())) return block;
   return most + 1;
@@ -34,7 +34,7 @@ TEST_CASE(
     std::mt19937_64 random(7);
     int alarms = 0;
     for (int run = 0; run < 1000; ++run) {
-      Contest contest;
+      SequentialTest contest;
       const double down = -shape.up * shape.chance / (1 - shape.chance);
       const auto draw = [&] {
         return std::uniform_real_distribution<double>(0, 1)(random) < shape.chance ? shape.up : down;
@@ -53,7 +53,7 @@ TEST_CASE(
   const double kept = std::exp(-1.0 / 15);
   int alarms = 0;
   for (int run = 0; run < 400; ++run) {
-    Contest contest;
+    SequentialTest contest;
     double figure = 0;
     const auto draw = [&] { return figure = kept * figure + std::sqrt(1 - kept * kept) * noise(random); };
     if (blocks_until(contest, 300, draw) <= 300) ++alarms;
@@ -64,35 +64,35 @@ TEST_CASE(
 TEST_CASE("a network that costs a tenth more is left out, comes back when it is better, and not for noise") {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.2);
-  Contest contest;
+  SequentialTest contest;
   REQUIRE(blocks_until(contest, 2000, [&] { return 0.1 + noise(random); }) <= 2000);
-  CHECK(contest.left_out());
+  CHECK(contest.network_gated());
   CHECK(contest.evidence() == 0);
   CHECK(blocks_until(contest, 500, [&] { return 0.1 + noise(random); }) > 500);  // still behind
   CHECK(blocks_until(contest, 2000, [&] { return -0.2 + noise(random); }) <= 2000);
-  CHECK_FALSE(contest.left_out());
+  CHECK_FALSE(contest.network_gated());
   CHECK(contest.changes() == 2);
 }
 
 TEST_CASE("one that begins left out comes in when it has shown that it is ahead, and not by being level") {
   std::mt19937_64 random(4);
   std::normal_distribution<double> noise(0, 0.2);
-  Contest contest({.begins_left_out = true});
-  CHECK(contest.left_out());
+  SequentialTest contest({.begins_gated = true});
+  CHECK(contest.network_gated());
   CHECK(contest.limit() == doctest::Approx(std::log(200)));
   for (int i = 0; i < 1000; ++i) CHECK_FALSE(contest.add(0));
-  CHECK(contest.left_out());
+  CHECK(contest.network_gated());
   REQUIRE(blocks_until(contest, 2000, [&] { return -0.1 + noise(random); }) <= 2000);
-  CHECK_FALSE(contest.left_out());
+  CHECK_FALSE(contest.network_gated());
   contest.begin_anew();
-  CHECK(contest.left_out());
+  CHECK(contest.network_gated());
   CHECK(contest.changes() == 0);
 }
 
 TEST_CASE("a restart may come after any block: what is kept is always a state that is taken back") {
   std::mt19937_64 random(6);
   std::normal_distribution<double> noise(-0.05, 0.2);
-  Contest contest, again;
+  SequentialTest contest, again;
   for (int i = 0; i < 500; ++i) {
     contest.add(noise(random));
     REQUIRE(contest.evidence() >= 0);
@@ -101,14 +101,14 @@ TEST_CASE("a restart may come after any block: what is kept is always a state th
 }
 
 TEST_CASE("what is no number counts for nothing, and beginning anew forgets everything") {
-  Contest contest;
+  SequentialTest contest;
   CHECK_FALSE(contest.add(std::nan("")));
   CHECK(contest.blocks() == 0);
   while (!contest.add(1)) {
   }
-  CHECK(contest.left_out());
+  CHECK(contest.network_gated());
   contest.begin_anew();
-  CHECK_FALSE(contest.left_out());
+  CHECK_FALSE(contest.network_gated());
   CHECK(contest.mean() == 0);
 }
 
@@ -146,7 +146,7 @@ struct Dearest final : models::QNetwork {
 struct Running {
   std::uint64_t key = 0;
   std::size_t node = 0;
-  Ask ask;
+  PodEstimate ask;
   double ends_s = 0;
 };
 
@@ -168,7 +168,7 @@ void live(std::mt19937_64& random, Fleet fleet, std::uint64_t pods, Choose&& cho
       ended(each);
     }
     std::erase_if(running, over);
-    Ask ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), 1800};
+    PodEstimate ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), 1800};
     const std::optional<std::size_t> chosen = choose(fleet, ask, key);
     if (!chosen) continue;
     FleetNode& node = fleet.nodes[*chosen];
@@ -194,12 +194,12 @@ TEST_CASE(
     std::vector<std::size_t> rows(fleet.nodes.size());
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
     Planner planner({});
-    Twins twins;
+    PairedSimulation twins;
     ClusterView view;
     const PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
     live(
         random, fleet, 60,
-        [&](const Fleet& now, const Ask& ask, std::uint64_t key) -> std::optional<std::size_t> {
+        [&](const Fleet& now, const PodEstimate& ask, std::uint64_t key) -> std::optional<std::size_t> {
           fill_view(now, view);
           if (seed % 2 == 0)
             for (const std::size_t i : rows) view.nodes[i].latency_ms["default"] = 20 * static_cast<double>(i);
@@ -235,12 +235,12 @@ TEST_CASE("twins keep no pod that ended, that never ran, or beyond their bound, 
   ClusterView view;
   const auto same = models::FrozenNetwork::from_weights(models::initial_weights(3), 0).value();
   const std::vector<std::size_t> rows{0, 1, 2, 3, 4};
-  const Ask ask{{1, 1e9}, 0.5, 3600};
+  const PodEstimate ask{{1, 1e9}, 0.5, 3600};
   const PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
   Planner planner({});
-  TwinOptions few;
+  PairedSimulationOptions few;
   few.max_pods = 5;
-  Twins twins(few);
+  PairedSimulation twins(few);
   const auto play = [&](std::uint64_t key) {
     fleet.now_s += 1;
     fill_view(fleet, view);
@@ -286,7 +286,7 @@ std::uint64_t decisions_until_out(const std::shared_ptr<const models::QNetwork>&
   std::uint64_t until = most + 1;
   live(
       random, fleet, spread + most,
-      [&](const Fleet& now, const Ask& ask, std::uint64_t key) -> std::optional<std::size_t> {
+      [&](const Fleet& now, const PodEstimate& ask, std::uint64_t key) -> std::optional<std::size_t> {
         if (key <= spread) {
           const std::size_t node = key % now.nodes.size();
           return fits(now.nodes[node], ask) ? std::optional(node) : std::nullopt;
@@ -294,7 +294,7 @@ std::uint64_t decisions_until_out(const std::shared_ptr<const models::QNetwork>&
         PolicyContext context(now, ask, key, key);
         const auto chosen = policy.choose(context);
         if (chosen) policy.placed({key, ask, chosen, {}, now.now_s});
-        if (until > most && policy.contest().left_out()) until = key - spread;
+        if (until > most && policy.contest().network_gated()) until = key - spread;
         return chosen;
       },
       [&](const Running& each) {

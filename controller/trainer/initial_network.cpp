@@ -1,4 +1,4 @@
-#include "controller/trainer/first_network.hpp"
+#include "controller/trainer/initial_network.hpp"
 
 #include <filesystem>
 
@@ -6,13 +6,13 @@
 
 namespace wattle::controller {
 
-std::optional<models::Weights> FirstNetwork::weights() const {
+std::optional<models::Weights> InitialNetwork::weights() const {
   return network ? std::optional(network->weights) : std::nullopt;
 }
 
-FirstNetwork find_first_network(const LearnConfig& learn, const placement::RewardConfig& reward,
-                                const std::string& models_dir) {
-  FirstNetwork first;
+InitialNetwork find_initial_network(const LearnConfig& learn, const placement::RewardConfig& reward,
+                                    const std::string& models_dir) {
+  InitialNetwork first;
   const std::string preset(placement::to_string(reward.preset));
   if (learn.tabular || learn.pretrained == "none") {
     first.none = learn.tabular ? "learn.network is tabular" : "learn.pretrained is none";
@@ -41,8 +41,8 @@ FirstNetwork find_first_network(const LearnConfig& learn, const placement::Rewar
   return first;
 }
 
-void tell_first_network(const FirstNetwork& first, const std::string& serving_from, bool resumed,
-                        RolloutManager& rollout, const Log& log) {
+void tell_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
+                          RolloutManager& rollout, const Log& log) {
   if (resumed) return;
   if (first.fault) {
     log.error("network to begin with not loaded, an untrained one begins", {{"error", *first.fault}});
