@@ -21,7 +21,7 @@ endif()
 # Hardening of what is released; tests/lint/hardening.py reads it back from the programs.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-fstack-protector-strong -fcf-protection=full -D_FORTIFY_SOURCE=2)
-  add_link_options(-pie -Wl,-z,relro,-z,now)
+  add_link_options(-pie -Wl,-z,relro,-z,now -Wl,--gc-sections)
 endif()
 
 add_library(wattle_options INTERFACE)

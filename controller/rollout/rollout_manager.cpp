@@ -98,12 +98,13 @@ bool RolloutManager::keep(std::vector<MonitorState> others) {
   if (changes_.file() == nullptr) return false;
   others.push_back({std::string(kGateRow), gate_text({figures_.decisions, output_check_.failed()})});
   others.push_back({std::string(kRegressionRow), regression_text(regression_.state())});
-  if (others == kept_) return true;
+  if (others == kept_ && experiment_ == kept_of_) return true;
   if (const Status done = changes_.file()->keep(experiment_, changes_.now_s(), others); !done) {
     log_->error("what gates and monitors have seen is not kept over a restart", {{"error", done.error()}});
     return false;
   }
   kept_ = std::move(others);
+  kept_of_ = experiment_;
   return true;
 }
 

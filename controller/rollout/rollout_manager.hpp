@@ -125,6 +125,7 @@ class RolloutManager {
   std::int64_t experiment_ = 0;
   std::vector<BlockResult> blocks_;
   std::vector<MonitorState> kept_;
+  std::int64_t kept_of_ = 0;  // the experiment that those rows are about
   BlockMeter meter_;
   std::optional<MonoTime> watched_;
   RolloutFigures figures_;

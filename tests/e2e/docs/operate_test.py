@@ -40,8 +40,11 @@ HERE_PAGES = {
     "docs/how-to/rotate-keys.md": {"again": {"wattle nodes": PATIENCE}},
     "docs/how-to/back-up.md": {"again": {"wattle nodes": PATIENCE}},
 }
-# Walked by others, which need programs of a control plane (ctest -C kube -L kube).
+# Walked by others; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
 ELSEWHERE = {
+    "docs/how-to/add-a-policy.md": "simulate_test.py",
+    "docs/how-to/resume-training.md": "simulate_test.py",
+    "docs/how-to/install-packages.md": "../packages/page.py",
     "docs/how-to/install-debian.md": "systemd_install_test.py",
     "docs/how-to/install-kubernetes.md": "kube_install_test.py",
     "docs/how-to/move-deployments.md": "kube_install_test.py",

@@ -69,7 +69,7 @@ TEST_CASE("most-allocated packs, round-robin goes around, and no policy chooses 
   CHECK(choice("most-allocated", fleet, ask) == 1);
   CHECK(choice("empty-node", fleet, ask) == 0);
   auto around = make_policy("round-robin").value();
-  for (const std::uint64_t turn : {0, 1, 2, 3}) {
+  for (std::uint64_t turn = 0; turn < 4; ++turn) {
     PolicyContext context(fleet, ask, turn, turn);
     CHECK(around->choose(context) == turn % 3);
   }

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""What pages of docs/ tell to type of the simulator, typed; with fewer decisions where the reader has a night.
+
+Usage: simulate_test.py FOLDER-OF-BINARIES"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from documented import Failed, Undocumented, Walk
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from demo_run import Claims  # noqa: E402
+
+FEWER = "the page's decisions take hours"
+FIRST = "wattle-sim train --scenario churn_sleep --steps 20000 --out network.safetensors --keep checkpoints --name office"
+LATER = "wattle-sim train --scenario churn_sleep --steps 50000 --out network.safetensors --keep checkpoints --name office \\"
+PAGES = {
+    ("docs/how-to/add-a-policy.md", "4. Try it"): {},
+    ("docs/how-to/resume-training.md", "Resume a training, and load what it made"): {
+        "instead": {FIRST: (FIRST.replace("20000", "200"), FEWER), LATER: (LATER.replace("50000", "300"), FEWER)},
+        "without": {"wattle model load": "needs a controller; integration_train_resume loads these files into its trainer"}},
+}
+
+
+def main():
+    claims = Claims()
+    binaries = pathlib.Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        def run(text):
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=folder, capture_output=True, text=True, timeout=600, check=False,
+                                  env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}"})
+            return done.returncode, done.stdout + done.stderr
+        for (page, heading), rules in PAGES.items():
+            walk = Walk(page, run, None, **rules)
+            try:
+                walk(heading)
+                claims.check(f"{page}: every command was run and succeeded ({walk.finish()} blocks)", True)
+            except (Failed, Undocumented) as error:
+                claims.check(f"{page} can be followed", False, error)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
