@@ -6,9 +6,11 @@
 namespace wattle::placement {
 
 KubePod kube_pod(const Resources& request) {
+  // What views and fleets say may be no number, or absurd; a hundred times a thousandth of a core must be an integer.
+  const auto sane = [](double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; };
   // Quantities round up, as resource.Quantity does.
-  return {static_cast<std::int64_t>(std::ceil(request.cpu_cores * 1000 - 1e-9)),
-          static_cast<std::int64_t>(std::ceil(request.memory_bytes))};
+  return {static_cast<std::int64_t>(std::ceil(sane(request.cpu_cores, 1e12) * 1000 - 1e-9)),
+          static_cast<std::int64_t>(std::ceil(sane(request.memory_bytes, 1e15)))};
 }
 
 void add_pod(KubeNode& node, const KubePod& pod) {

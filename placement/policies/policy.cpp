@@ -2,20 +2,8 @@
 #include "placement/policies/policy.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace wattle::placement {
-
-namespace {
-
-// A view may say what is no number, or absurd.
-KubePod counted(const Resources& amount) {
-  // Its arithmetic is in integers: a hundred times a thousandth of a core must be one.
-  const auto sane = [](double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; };
-  return kube_pod({sane(amount.cpu_cores, 1e12), sane(amount.memory_bytes, 1e15)});
-}
-
-}  // namespace
 
 std::span<const std::size_t> PolicyContext::feasible() {
   if (!feasible_) {
@@ -60,9 +48,9 @@ KubeNode PolicyContext::kube_node(std::size_t row) const {
   if (!scheduler.empty()) return scheduler[node(row)];
   if (view_ == nullptr) return placement::kube_node(fleet_->nodes[row]);
   const NodeView& from = node_view(row);
-  const KubePod there = counted({from.requested.cpu_cores + from.in_flight_request.cpu_cores,
-                                 from.requested.memory_bytes + from.in_flight_request.memory_bytes});
-  const KubePod size = counted(from.allocatable);
+  const KubePod there = placement::kube_pod({from.requested.cpu_cores + from.in_flight_request.cpu_cores,
+                                             from.requested.memory_bytes + from.in_flight_request.memory_bytes});
+  const KubePod size = placement::kube_pod(from.allocatable);
   KubeNode made;
   made.allocatable_milli_cpu = size.milli_cpu;
   made.allocatable_memory_bytes = size.memory_bytes;
@@ -73,7 +61,7 @@ KubeNode PolicyContext::kube_node(std::size_t row) const {
   return made;
 }
 
-KubePod PolicyContext::kube_pod() const { return counted(request()); }
+KubePod PolicyContext::kube_pod() const { return placement::kube_pod(request()); }
 
 std::optional<std::size_t> Policy::choose(PolicyContext& context) {
   if (context.feasible().empty()) return std::nullopt;
