@@ -243,9 +243,11 @@ TEST_CASE("block: direct writes are counted with the time they took") {
     return;
   }
   REQUIRE(values.block_ios.has_value());
-  CHECK(*values.block_ios >= 64);
+  // A busy kernel hands some to a thread of its own; those count for the node alone.
+  CHECK(*values.block_ios > 0);
   CHECK(*values.block_io_us > 0);
   CHECK(*workload.node().kernel.block_ios >= *values.block_ios);
+  CHECK(*workload.node().kernel.block_ios >= 64);
 }
 
 namespace {
