@@ -232,22 +232,25 @@ TEST_CASE("block: direct writes are counted with the time they took") {
   SKIP_IF(rig);
   auto& [workload, signals, skipped] = rig;
   const std::string file = tests::bin_dir() + "/kernel_signals_test.direct";
-  workload.read(*signals);
-  Child dd({"dd", "if=/dev/zero", "of=" + file, "bs=4096", "count=64", "oflag=direct"}, workload.enter());
-  const std::string said = dd.rest();
-  const int status = dd.wait();
-  const auto values = workload.read(*signals);
-  std::filesystem::remove(file);
-  if (status != 0) {
-    MESSAGE("[skipped] no direct writes here: ", said);
-    return;
+  auto values = workload.read(*signals);
+  // A busy kernel issues some by a thread of its own, and those count for the node alone: then they are written again.
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    Child dd({"dd", "if=/dev/zero", "of=" + file, "bs=4096", "count=64", "oflag=direct"}, workload.enter());
+    const std::string said = dd.rest();
+    const int status = dd.wait();
+    values = workload.read(*signals);
+    std::filesystem::remove(file);
+    if (status != 0) {
+      MESSAGE("[skipped] no direct writes here: ", said);
+      return;
+    }
+    REQUIRE(values.block_ios.has_value());
+    CHECK(*workload.node().kernel.block_ios >= 64);
+    if (*values.block_ios >= 64) break;
   }
-  REQUIRE(values.block_ios.has_value());
-  // A busy kernel hands some to a thread of its own; those count for the node alone.
-  CHECK(*values.block_ios > 0);
+  CHECK(*values.block_ios >= 64);
   CHECK(*values.block_io_us > 0);
   CHECK(*workload.node().kernel.block_ios >= *values.block_ios);
-  CHECK(*workload.node().kernel.block_ios >= 64);
 }
 
 namespace {

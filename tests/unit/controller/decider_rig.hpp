@@ -7,9 +7,19 @@
 #include <vector>
 
 #include "controller/decisions/decider.hpp"
+#include "controller/ingest/telemetry.hpp"
 #include "tests/unit/controller/helpers.hpp"
 
 namespace wattle::controller::test {
+
+// Of sessions whose news nobody wants.
+struct NoSink final : TelemetrySink {
+  void on_hello(const wire::Hello&) override {}
+  void on_record(const std::string&, const Record&) override {}
+  void on_live(const std::string&, const Record&) override {}
+  void on_placement(const wire::Placement&) override {}
+  void on_lost(const std::string&) override {}
+};
 
 struct DeciderRig {
   ControllerConfig config;

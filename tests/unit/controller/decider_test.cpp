@@ -21,14 +21,6 @@ using nlohmann::json;
 
 namespace {
 
-struct NoSink final : TelemetrySink {
-  void on_hello(const wire::Hello&) override {}
-  void on_record(const std::string&, const Record&) override {}
-  void on_live(const std::string&, const Record&) override {}
-  void on_placement(const wire::Placement&) override {}
-  void on_lost(const std::string&) override {}
-};
-
 struct LiveRig : DeciderRig {
   NoSink sink;
   Log log = Log::silent();

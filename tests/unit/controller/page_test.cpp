@@ -20,17 +20,9 @@ using nlohmann::json;
 
 namespace {
 
-struct Unheard final : TelemetrySink {
-  void on_hello(const wire::Hello&) override {}
-  void on_record(const std::string&, const Record&) override {}
-  void on_live(const std::string&, const Record&) override {}
-  void on_placement(const wire::Placement&) override {}
-  void on_lost(const std::string&) override {}
-};
-
 // n1 to n4 with 100, 200, ... watts; n4 estimates, n3 has pods.
 struct PageRig : DeciderRig {
-  Unheard sink;
+  NoSink sink;
   Log log = Log::silent();
   Telemetry telemetry{clock, log, sink};
   Series series;
