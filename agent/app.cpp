@@ -4,6 +4,7 @@
 #include <iostream>
 #include <string>
 
+#include "agent/accept_run.hpp"
 #include "agent/collect/probe.hpp"
 #include "agent/config.hpp"
 #include "agent/recorder.hpp"
@@ -50,7 +51,7 @@ int run_app(int argc, char** argv) {
   CLI::App app{"Wattle's agent: measures energy, use, pressure and latency on one node"};
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
-  std::string config_file, node, root, output = "json", doctor_output = "text", interval;
+  std::string config_file, node, root, output = "json", doctor_output = "text", accept_output = "text", interval;
   RecorderOptions recorder;
   bool check = false;
 
@@ -78,6 +79,16 @@ int run_app(int argc, char** argv) {
   examining->add_option("--config", config_file, "Configuration (YAML)");
   examining->add_option("-o,--output", doctor_output, "text or json")->check(CLI::IsMember({"text", "json"}));
 
+  AcceptOptions accept;
+  std::string phase;
+  auto* accepting = app.add_subcommand(
+      "accept", "Judge this machine's counters with known loads, in ten minutes; exit 1 where one is wrong");
+  accepting->add_option("--phase", phase, "How long each of the five phases takes, 2s to 60m; default 2m");
+  accepting->add_option("--report", accept.report, "Write the report as JSON to this file as well, to post it");
+  accepting->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's, without loads");
+  accepting->add_option("--config", config_file, "Configuration (YAML)");
+  accepting->add_option("-o,--output", accept_output, "text or json")->check(CLI::IsMember({"text", "json"}));
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -99,13 +110,28 @@ int run_app(int argc, char** argv) {
   recorder.json = output == "json";
   if (*sampling) return sample(*config, recorder);
   if (*examining) return doctor(*config, doctor_output == "json");
+  if (*accepting) {
+    const auto phase_s = phase.empty() ? 120.0 : parse::duration_s(phase).value_or(0);
+    if (phase_s < 2 || phase_s > 3600) {
+      std::cerr << "wattle-agent: --phase: '" << printable(phase) << "' is not 2s to 60m (as in 10s, 2m)\n";
+      return 2;
+    }
+    accept.phase = from_seconds(phase_s);
+    accept.json = accept_output == "json";
+    const SystemClock clock;
+    const auto accepted = run_accept(*config, accept, clock);
+    return !accepted ? complain(accepted.error()) : *accepted ? 0 : 1;
+  }
   if (check) {
+    for (const std::string& warning : config->warnings)
+      std::cerr << "wattle-agent: " << printable_lines(warning) << '\n';
     std::cout << config_file << ": ok\n";
     return 0;
   }
   keep_memory_private();
   const SystemClock clock;
   const Log log("wattle-agent", config->log_level, config->log_format);
+  for (const std::string& warning : config->warnings) log.warn("configuration", {{"what", warning}});
   if (auto ran = agent::run(*config, clock, log); !ran) return complain(ran.error());
   return 0;
 }

@@ -112,8 +112,6 @@ void read_enrol(config::Section section, AgentConfig& out) {
 void read_bpf(config::Section& root, AgentConfig& out) {
   config::Section bpf = root.section("bpf");
   bpf.read("enabled", out.bpf.enabled);
-  bool no_more = false;  // of 0.1, where it counted what nobody read; taken and without effect for one release
-  bpf.read("run_queue_histogram", no_more);
   std::vector<std::string> networks;
   root.read("cluster_networks", networks);
   for (const auto& text : networks) {
@@ -124,6 +122,18 @@ void read_bpf(config::Section& root, AgentConfig& out) {
   }
   if (networks.size() > kMaxNetworks)
     root.mistake("cluster_networks", "more than " + std::to_string(kMaxNetworks), "write larger networks");
+}
+
+void read_provisioning(config::Section section, AgentConfig& out) {
+  auto level = static_cast<std::size_t>(out.provisioning.level);
+  section.read("socket", out.provisioning.socket);
+  section.read_choice("level", level, {"off", "suggest"});
+  section.read("limits", out.provisioning.limits);
+  out.provisioning.level = static_cast<actuation::Level>(level);
+  if (out.provisioning.socket.empty()) return;
+  if (out.provisioning.socket.size() > 107) section.mistake("socket", "longer than 107 bytes", "choose a shorter path");
+  if (out.tick > kMaxProvisioningTick)
+    section.mistake("socket", "with a tick above 5s", "lower tick: an actuator waits 10 s for its orders");
 }
 
 Result<AgentConfig> read(config::Document document) {
@@ -190,6 +200,7 @@ Result<AgentConfig> read(config::Document document) {
   read_estimate(root.section("estimate"), out.estimate);
   read_pcm(root.section("pcm"), out.pcm);
   read_bpf(root, out);
+  read_provisioning(root.section("provisioning"), out);
 
   config::Section log = root.section("log");
   static const std::vector<std::string_view> kLevels{"debug", "info", "warn", "error", "off"};
@@ -202,6 +213,7 @@ Result<AgentConfig> read(config::Document document) {
 
   if (out.node.empty()) root.mistake("node", "empty", "give the node's name");
   WATTLE_CHECK(document.finish());
+  out.warnings = document.warnings();
   return out;
 }
 }  // namespace

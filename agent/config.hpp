@@ -16,6 +16,7 @@
 #include "agent/collect/probe_window.hpp"
 #include "agent/echo.hpp"
 #include "agent/roots.hpp"
+#include "common/actuation.hpp"
 #include "common/clock.hpp"
 #include "common/config.hpp"
 #include "common/http/access.hpp"
@@ -45,6 +46,13 @@ struct EstimateConfig {
   std::vector<double> curve;  // share of (max - idle) at evenly spaced utilisations
 };
 
+// What wattle-actuator is told.
+struct ProvisioningConfig {
+  std::string socket;  // empty: there is none
+  actuation::Level level = actuation::Level::suggest;
+  std::vector<std::string> limits;  // names of services and VMs
+};
+
 struct BpfConfig {
   bool enabled = true;
 };
@@ -70,13 +78,16 @@ struct AgentConfig {
   EstimateConfig estimate;
   std::optional<PcmEndpoint> pcm;  // absent: PCM is not asked
   BpfConfig bpf;
+  ProvisioningConfig provisioning;
   std::vector<IpNetwork> cluster_networks;  // round trips to peers there are not the users'
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
+  std::vector<std::string> warnings;  // of former names in the file
 };
 
 inline constexpr Duration kMinTick = std::chrono::milliseconds(100);
 inline constexpr Duration kMaxTick = std::chrono::seconds(60);
+inline constexpr Duration kMaxProvisioningTick = std::chrono::seconds(5);  // an actuator waits 10 s for its orders
 inline constexpr std::int64_t kMinSpoolBytes = 8 << 20;
 
 Result<AgentConfig> load_config(const std::string& path);

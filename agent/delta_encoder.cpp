@@ -87,16 +87,16 @@ void DeltaEncoder::thin(const Record& whole, const std::function<void(const Reco
     if (values->ended) ended.insert(values->name);
   for (const WorkloadValues* values : listed) {
     if (values->ended) {
-      told_.erase(values->cgroup_id);
+      sent_.erase(values->cgroup_id);
       continue;
     }
-    Told& told = told_[values->cgroup_id];
-    told.resting = resting_of(*values);
-    told.again = ended.contains(values->name);
-    told.tick = tick_;
+    Sent& sent = sent_[values->cgroup_id];
+    sent.resting = resting_of(*values);
+    sent.again = ended.contains(values->name);
+    sent.tick = tick_;
   }
   // One that is told of and is not here any more has gone without a last word.
-  const auto gone = std::erase_if(told_, [&](const auto& item) { return item.second.tick != tick_; });
+  const auto gone = std::erase_if(sent_, [&](const auto& item) { return item.second.tick != tick_; });
   all = all || gone > 0;
   if (all) {
     since_all_ = 0;
@@ -120,10 +120,10 @@ std::vector<const WorkloadValues*> DeltaEncoder::changed(const Record& whole) {
   std::vector<const WorkloadValues*> listed;
   std::unordered_set<std::string_view> names;
   const auto resting = [&](const WorkloadValues& values) {
-    const auto told = told_.find(values.cgroup_id);
-    if (told == told_.end()) return false;
-    told->second.tick = tick_;
-    return !told->second.again && tells(values, told->second.resting);
+    const auto sent = sent_.find(values.cgroup_id);
+    if (sent == sent_.end()) return false;
+    sent->second.tick = tick_;
+    return !sent->second.again && tells(values, sent->second.resting);
   };
   std::vector<bool> rests;
   rests.reserve(whole.workloads.size());

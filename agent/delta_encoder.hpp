@@ -34,7 +34,7 @@ class DeltaEncoder {
     std::array<std::uint64_t, 4> levels{};  // memory_bytes, pids, memory_anon_bytes, memory_file_bytes
     bool operator==(const Resting&) const = default;
   };
-  struct Told {
+  struct Sent {
     Resting resting;
     bool again = false;  // to be listed whatever it tells
     std::uint64_t tick = 0;
@@ -45,7 +45,7 @@ class DeltaEncoder {
   std::vector<std::size_t> cut(std::vector<const WorkloadValues*>& listed) const;
 
   std::size_t most_bytes_;
-  std::unordered_map<std::uint64_t, Told> told_;  // by cgroup id
+  std::unordered_map<std::uint64_t, Sent> sent_;  // by cgroup id
   std::uint64_t tick_ = 0, seq_ = 0, since_all_ = 0;
   bool all_ = true;
 };

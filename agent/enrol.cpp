@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
-#include "common/http/client.hpp"
+#include "common/http/enrol.hpp"
 #include "common/http/token.hpp"
 #include "common/log_throttle.hpp"
 #include "common/transport/allow_edit.hpp"
@@ -13,21 +12,12 @@
 namespace wattle::agent {
 namespace {
 
-using nlohmann::json;
-constexpr std::chrono::milliseconds kPatience{10'000};
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::seconds(300);
 // At an installation agents are there long before the controller, whose image is larger and whose volume comes later
 constexpr Duration kLongestUnanswered = std::chrono::seconds(30);
 constexpr Duration kQuiet = std::chrono::seconds(10);  // the controller reads its list within two
 constexpr std::size_t kMaxAnswer = 64 << 10;
-
-Error refused(const EnrolConfig& config, const http::Answer& answer) {
-  const json body = json::parse(answer.body, nullptr, false);
-  const bool told = body.is_object() && body.contains("error") && body["error"].is_string();
-  return {answer.status == 409 ? Errc::conflict : Errc::denied, config.url,
-          told ? body["error"].get<std::string>() : "answers " + std::to_string(answer.status), ""};
-}
 
 }  // namespace
 
@@ -47,20 +37,13 @@ Result<transport::ServerKeys> enrol_once(const EnrolConfig& config, const std::s
   if (config.tls) origin.tls = http::Trust{config.ca_file, {}, {}};
   http::Client client(std::move(origin), kMaxAnswer);
   client.bearer(std::move(token));
-  WATTLE_TRY(const auto answer,
-             client.request("POST", config.path, json{{"public_key", public_key}}.dump(), kPatience));
-  if (answer.status != 200) return tl::unexpected<Error>(refused(config, answer));
-  const json body = json::parse(answer.body, nullptr, false);
-  std::vector<std::string> keys;
-  if (body.is_object() && body.contains("server_keys") && body["server_keys"].is_array())
-    for (const json& key : body["server_keys"])
-      if (key.is_string()) keys.push_back(key.get<std::string>());
-  if (keys.empty() || keys.size() > 2 || !std::all_of(keys.begin(), keys.end(), transport::is_public_key))
+  WATTLE_TRY(const auto enrolled, http::enrol(client, config.url, config.path, public_key, node));
+  const std::vector<std::string>& keys = enrolled.server_keys;
+  if (!std::all_of(keys.begin(), keys.end(), transport::is_public_key))
     return fail(Errc::malformed, config.url, "does not answer as a controller does", "is it one?");
-  const std::string named = body.contains("node") && body["node"].is_string() ? body["node"].get<std::string>() : "";
-  if (named != node)
-    return fail(Errc::conflict, config.url, "takes us for node " + named + ", and we are " + node,
-                "give this node its own token, or set `node: " + named + "`");
+  if (enrolled.node != node)
+    return fail(Errc::conflict, config.url, "takes us for node " + enrolled.node + ", and we are " + node,
+                "give this node its own token, or set `node: " + enrolled.node + "`");
   return transport::ServerKeys{keys[0], keys.size() > 1 ? keys[1] : std::string()};
 }
 

@@ -19,8 +19,8 @@
 #include "common/log.hpp"
 #include "common/outbox.hpp"
 #include "common/sqlite/spool.hpp"
-#include "common/transport/context.hpp"
 #include "common/transport/session.hpp"
+#include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 
 namespace wattle::agent {

@@ -76,6 +76,11 @@ void Metrics::observe(const LinkValues& link) {
   link_ = link;
 }
 
+void Metrics::observe(const ProvisioningValues& provisioning) {
+  const std::lock_guard lock(mutex_);
+  provisioning_ = provisioning;
+}
+
 // Sums change only with samples, so that the last sample's time is as good as a clock.
 void Metrics::show_energy() {
   if (shown_ && now_ns_ - shown_at_ns_ < options_.energy_floor.count()) return;
@@ -99,6 +104,7 @@ std::string Metrics::page(const std::vector<ProbeCounts>& probes) {
   write_workloads(text);
   write_probes(text, probes);
   write_link(text);
+  write_provisioning(text);
   std::string page = text.take();
   page_bytes_ = page.size() + page.size() / 16;
   return page;

@@ -36,6 +36,13 @@ struct LinkValues {
   std::uint64_t spool_written_bytes = 0;
 };
 
+// What wattle-actuator says, summed over workloads.
+struct ProvisioningValues {
+  bool configured = false, connected = false;
+  std::uint64_t set = 0, foreign = 0, refills = 0;
+  double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;
+};
+
 struct MetricsOptions {
   std::size_t max_workloads = 1000;
   Duration energy_floor = std::chrono::seconds(1);
@@ -46,6 +53,7 @@ class Metrics {
   Metrics(const std::vector<Finding>& findings, const MetricsOptions& options);
   void observe(const Sample& sample, std::uint64_t late_ticks);
   void observe(const LinkValues& link);
+  void observe(const ProvisioningValues& provisioning);
   std::string page(const std::vector<ProbeCounts>& probes);
 
  private:
@@ -69,6 +77,7 @@ class Metrics {
   void write_workloads(MetricsText& text) const;
   void write_probes(MetricsText& text, const std::vector<ProbeCounts>& probes) const;
   void write_link(MetricsText& text) const;
+  void write_provisioning(MetricsText& text) const;
 
   const MetricsOptions options_;
   mutable std::mutex mutex_;  // guards all below
@@ -77,6 +86,7 @@ class Metrics {
   NodeCounters node_;
   PressureTotals pressure_;
   LinkValues link_;
+  ProvisioningValues provisioning_;
   std::vector<ProbeValues> probes_;
   std::uint64_t ticks_ = 0, late_ticks_ = 0, energy_gaps_ = 0;
   std::int64_t now_ns_ = 0, shown_at_ns_ = 0;

@@ -325,6 +325,26 @@ void Metrics::write_probes(MetricsText& text, const std::vector<ProbeCounts>& pr
        [](const auto& probe) { return std::optional(probe.loss_ratio); });
 }
 
+void Metrics::write_provisioning(MetricsText& text) const {
+  if (!provisioning_.configured) return;
+  text.gauge("wattle_agent_actuator_connected", "1 if wattle-actuator answers",
+             std::optional(provisioning_.connected ? 1 : 0));
+  if (!provisioning_.connected) return;
+  text.gauge("wattle_agent_actuator_limits", "Workloads whose limits are set", std::optional(provisioning_.set));
+  text.gauge("wattle_agent_actuator_used_cores", "What the workloads use that it watches",
+             std::optional(provisioning_.used_cores));
+  text.gauge("wattle_agent_actuator_granted_cores", "Limits that are set, summed",
+             std::optional(provisioning_.granted_cores));
+  text.gauge("wattle_agent_actuator_suggested_cores", "Limits that would be set at level limits, summed",
+             std::optional(provisioning_.suggested_cores));
+  text.gauge("wattle_agent_actuator_freed_cores", "What limits were before, less what is set or suggested, summed",
+             std::optional(provisioning_.freed_cores));
+  text.gauge("wattle_agent_actuator_refills", "Quotas written, each of which gave a period's quota anew",
+             std::optional(provisioning_.refills));
+  text.gauge("wattle_agent_actuator_foreign_writes", "Limits that somebody else wrote, since the actuator started",
+             std::optional(provisioning_.foreign));
+}
+
 void Metrics::write_link(MetricsText& text) const {
   if (!link_.configured) return;
   text.begin("wattle_agent_connected", "gauge", "1 if the controller has welcomed this agent");

@@ -15,6 +15,7 @@
 #include "agent/link.hpp"
 #include "agent/metrics.hpp"
 #include "agent/privileges.hpp"
+#include "agent/provisioning.hpp"
 #include "agent/sampler.hpp"
 #include "agent/ticker.hpp"
 #include "common/http/server.hpp"
@@ -113,7 +114,8 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   WATTLE_TRY(const auto begun, begin_incarnation(config, clock, spool.get()));
   if (begun.healed) log.warn("incarnation.healed", {{"error", *begun.healed}, {"incarnation", begun.number}});
   WATTLE_TRY(auto sampler, Sampler::open_(config, clock, begun.number));
-  sampler.leave_out_raw();
+  // The actuator is told paths.
+  if (config.provisioning.socket.empty()) sampler.leave_out_raw();
   WATTLE_TRY(auto prober, Prober::open_(config.probes, clock, log));  // opens sockets that need CAP_NET_RAW
   WATTLE_TRY(auto ticker, Ticker::start(config.tick));
   const Sample& first = sampler.tick();
@@ -128,11 +130,17 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
                Link::open_(*context, config, std::move(spool), hello_of(config, sampler, first.record), clock, log));
   }
   prober.start();
+  std::optional<Provisioning> provisioning;
+  if (!config.provisioning.socket.empty()) provisioning.emplace(config.provisioning, log);
   Metrics metrics(sampler.findings(), {config.http_max_workloads, config.http_energy_floor});
   ErrorLog errors(log);
   const auto use = [&](const Sample& sample, std::uint64_t late) {
     errors.tell(sample);
     metrics.observe(sample, late);
+    if (provisioning) {
+      provisioning->tell(sample);
+      metrics.observe(provisioning->values());
+    }
     if (!link) return;
     link->push(sample.record);
     for (const auto& change : sample.changes) link->report(change);

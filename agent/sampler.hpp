@@ -67,6 +67,7 @@ class Sampler {
   // Null where no BPF program could be loaded, or none was asked for.
   const KernelSignals* kernel_signals() const { return signals_ ? &*signals_ : nullptr; }
   const PowerModel& power_model() const { return energy_.power_model(); }
+  const EnergyMeter& energy_meter() const { return energy_; }
 
  private:
   Sampler(const Clock& clock, Procfs procfs, Dir proc, EnergyMeter energy);

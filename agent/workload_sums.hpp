@@ -32,7 +32,7 @@ enum class Gauge : std::uint8_t { memory_bytes, memory_anon_bytes, memory_file_b
 
 // Numbers by name, of which some were never told.
 template <class Key>
-class Told {
+class Sum {
  public:
   void add(Key key, std::optional<std::uint64_t> value) {
     if (!value) return;
@@ -43,7 +43,7 @@ class Told {
     numbers_[at(key)] = value.value_or(0);
     told_ = value ? told_ | 1U << at(key) : told_ & ~(1U << at(key));
   }
-  void add(const Told& other) {
+  void add(const Sum& other) {
     for (std::size_t i = 0; i < numbers_.size(); ++i) numbers_[i] += other.numbers_[i];
     told_ |= other.told_;
   }
@@ -56,8 +56,8 @@ class Told {
   std::array<std::uint64_t, static_cast<std::size_t>(Key::count)> numbers_{};
   std::uint32_t told_ = 0;
 };
-using Counters = Told<Counter>;
-using Gauges = Told<Gauge>;
+using Counters = Sum<Counter>;
+using Gauges = Sum<Gauge>;
 
 inline constexpr std::size_t kEnergySources = static_cast<std::size_t>(EnergySource::estimated) + 1;
 

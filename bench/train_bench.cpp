@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "models/torch/torch_trainer.hpp"
-#include "sim/train.hpp"
+#include "sim/learning/train.hpp"
 
 namespace wattle::sim {
 

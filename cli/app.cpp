@@ -19,6 +19,7 @@ const std::map<std::string, Output> kOutputs{
 
 void declare_common(CLI::App& app, Arguments& arguments) {
   app.add_option("--server", arguments.server, "The controller's ask socket, tcp://HOST:PORT");
+  app.add_option("--feed", arguments.feed, "Its feed, for `watch` (default: the port below the ask socket's)");
   app.add_option("--key", arguments.key, "File with our key pair");
   app.add_option("--server-key", arguments.server_key, "File with the controller's public key");
   app.add_option("--timeout", arguments.timeout, "How long to wait for an answer, as in 250ms or 5s (default 5s)");
@@ -35,9 +36,10 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
   app.require_subcommand(1);
   app.fallthrough();
   app.footer(
-      "Defaults are read from the file in WATTLE_CONFIG, else from ~/.config/wattle/cli.yaml (keys: server, key,\n"
-      "server_key, timeout, allow_list). Exit codes: 0 well, 1 a problem was found or nobody answers, 2 usage or\n"
-      "configuration.");
+      "Defaults are read from the file in WATTLE_CONFIG, else from ~/.config/wattle/cli.yaml, else\n"
+      "/etc/wattle/cli.yaml (keys: server, feed, key, server_key, timeout, allow_list). Exit codes: 0 well, 1 a "
+      "problem\n"
+      "was found or nobody answers, 2 usage or configuration.");
   Arguments arguments;
   declare_common(app, arguments);
   const Command* chosen = nullptr;

@@ -29,14 +29,22 @@ struct Surroundings {
   std::function<std::optional<std::string>(const char*)> variable;  // of the environment
 };
 
+// Of `place`.
+struct PlaceArguments {
+  std::string name, cpu, memory = "0", app, latency_soft, latency_hard, latency_target, name_space = "default", uid;
+  std::vector<std::string> nodes;
+};
+
 // What the command line said; each command reads its own part.
 struct Arguments {
-  std::string server, key, server_key, timeout;  // empty: as configured
+  std::string server, feed, key, server_key, timeout;  // empty: as configured
   Output output = Output::table;
   std::string node;
   std::string pod;
   int limit = 20;
+  std::string since;
   bool watch = false;
+  std::string watched = "nodes";   // of `watch`
   std::string action;              // of `keys` and `policy`
   std::vector<std::string> words;  // its operands
   std::string allow_list;          // empty: as configured
@@ -44,16 +52,20 @@ struct Arguments {
   std::string tokens;              // of `keys token`, as are the next two
   std::string valid = "24h";
   bool replace = false;
+  std::string controller_file = "/etc/wattle/controller.yaml";           // of `token` and `keys controller`
+  std::string address, join_valid = "15m";                               // of `token`
+  std::string folder;                                                    // of `up` and `down`
   std::string name_space = "wattle", agents_namespace = "wattle-agent";  // of `keys bootstrap`
   std::string kubeconfig, context;                                       // of it and `doctor`
   bool before = false, this_node = false;                                // of `doctor`, as are the next two
   std::vector<std::string> scheduler_files;
   std::string values_file;
   std::string shell;
-  std::string mode, policy, reward, load, expression, why, to;  // of `policy`; `why` of `model` too
-  std::string name;                                             // of `model`
+  std::string mode, policy, reward, load, expression, cpu_wait, why, to;  // of `policy`; `why` of `model` too
+  std::string name;                                                       // of `model`
   std::vector<std::string> weights;
   bool force = false;
+  PlaceArguments place;
 };
 
 struct Invocation {

@@ -29,7 +29,7 @@ std::string bash_completion() {
          names +
          "' -- \"$word\"))\n"
          "  elif [[ $before == keys ]]; then\n"
-         "    COMPREPLY=($(compgen -W 'new list allow revoke rotate token bootstrap unpack' -- \"$word\"))\n"
+         "    COMPREPLY=($(compgen -W 'new list allow revoke rotate token controller bootstrap unpack' -- \"$word\"))\n"
          "  elif [[ $before == policy ]]; then\n"
          "    COMPREPLY=($(compgen -W 'get set promote rollback' -- \"$word\"))\n"
          "  elif [[ $before == model ]]; then\n"

@@ -1,35 +1,60 @@
 #include "cli/controller.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace wattle::cli {
 
-Result<Controller> Controller::open_(const Settings& settings) {
+namespace {
+Result<transport::ClientOptions> client_options(const Settings& settings, const std::string& endpoint) {
   if (settings.key_file.empty())
     return fail(Errc::not_found, "--key", "no key file is named", "give --key FILE, made by 'wattle keys new FILE'");
   if (settings.server_key_file.empty())
     return fail(Errc::not_found, "--server-key", "no file with the controller's public key is named",
                 "give --server-key FILE");
   WATTLE_TRY(transport::KeyPair key, transport::KeyPair::load(settings.key_file));
-  auto context = std::make_unique<transport::Context>();
   transport::ClientOptions options;
-  options.endpoint = settings.server;
+  options.endpoint = endpoint;
   options.key = std::move(key);
   WATTLE_CHECK(options.read_server_keys(settings.server_key_file));
+  return options;
+}
+}  // namespace
+
+Result<Controller> Controller::open_(const Settings& settings) {
+  WATTLE_TRY(const transport::ClientOptions options, client_options(settings, settings.server));
+  auto context = std::make_unique<transport::Context>();
   WATTLE_TRY(transport::AskClient client, transport::AskClient::connect(*context, options));
   return Controller(settings, std::move(context), std::move(client));
 }
 
+namespace {
+Error with_mend(Error error, const Settings& settings) {
+  if (error.code == Errc::denied && error.mend.empty())
+    error.mend = "our key is in " + settings.key_file + ", the server's in " + settings.server_key_file;
+  if (error.code == Errc::timeout && error.mend.empty()) error.mend = "try a longer --timeout";
+  return error;
+}
+}  // namespace
+
+Result<transport::Subscriber> Controller::listen(std::span<const std::string> topics) {
+  WATTLE_TRY(const transport::ClientOptions options, client_options(settings_, settings_.feed));
+  return transport::Subscriber::connect(*context_, options, topics);
+}
+
+Result<wire::Suggestion> Controller::place(const wire::Ask& ask) {
+  // An ask fails at once while the link is not there; a question waits for it.
+  WATTLE_CHECK(this->ask("status", {}));
+  auto told = client_.ask(ask, settings_.timeout);
+  if (!told) return tl::unexpected<Error>(with_mend(std::move(told.error()), settings_));
+  return told;
+}
+
 Result<nlohmann::ordered_json> Controller::ask(const std::string& what,
-                                               const std::map<std::string, std::string>& arguments) {
-  auto body = client_.query(what, arguments, settings_.timeout);
-  if (!body) {
-    Error error = std::move(body.error());
-    if (error.code == Errc::denied && error.mend.empty())
-      error.mend = "our key is in " + settings_.key_file + ", the server's in " + settings_.server_key_file;
-    if (error.code == Errc::timeout && error.mend.empty()) error.mend = "try a longer --timeout";
-    return tl::unexpected<Error>(std::move(error));
-  }
+                                               const std::map<std::string, std::string>& arguments,
+                                               std::chrono::milliseconds patience) {
+  auto body = client_.query(what, arguments, std::max(settings_.timeout, patience));
+  if (!body) return tl::unexpected<Error>(with_mend(std::move(body.error()), settings_));
   auto document = nlohmann::ordered_json::parse(*body, nullptr, false);
   if (!document.is_object())
     return fail(Errc::malformed, settings_.server + " " + what, "the answer is no JSON object",

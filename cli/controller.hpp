@@ -5,13 +5,16 @@
 // Threads  single owner
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 
 #include "cli/settings.hpp"
 #include "common/transport/ask_client.hpp"
+#include "common/transport/sockets.hpp"
 
 namespace wattle::cli {
 
@@ -19,7 +22,13 @@ class Controller {
  public:
   // Reads the keys; does not wait for the link.
   static Result<Controller> open_(const Settings& settings);
-  Result<nlohmann::ordered_json> ask(const std::string& what, const std::map<std::string, std::string>& arguments);
+  // `patience` is how long at least the answer may take.
+  Result<nlohmann::ordered_json> ask(const std::string& what, const std::map<std::string, std::string>& arguments,
+                                     std::chrono::milliseconds patience = {});
+  // The controller's feed, with the same keys. Does not wait for the link.
+  Result<transport::Subscriber> listen(std::span<const std::string> topics);
+  // Where the pod should go, of ask.candidates. Needs an operator's key.
+  Result<wire::Suggestion> place(const wire::Ask& ask);
 
  private:
   Controller(Settings settings, std::unique_ptr<transport::Context> context, transport::AskClient client)

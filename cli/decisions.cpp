@@ -1,5 +1,6 @@
-// `wattle decisions [--limit N]`: the newest decisions and what became of them.
+// `wattle decisions [--limit N] [--since 7d]`: the newest decisions and what became of them.
 #include <CLI/CLI.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
@@ -10,26 +11,23 @@ namespace wattle::cli {
 
 Result<std::string> render_decisions(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> decisions, View(document).list("decisions"));
-  if (decisions.empty()) return std::string("no decisions yet: nobody has asked\n");
+  const auto kept = View(document)["kept"].number();
+  if (decisions.empty())
+    return std::string(kept ? "no decision of that time is kept\n" : "no decisions yet: nobody has asked\n");
   const auto right = Align::right;
-  Table table{{{"ID", right},
-               {"TIME"},
-               {"POD"},
-               {"ADVICE"},
-               {"PLACED-ON"},
-               {"REWARD", right},
-               {"CANDIDATES", right},
-               {"MASKED", right},
-               {"REASON"}},
+  Table table{{{"ID", right}, {"TIME"}, {"POD"}, {"BY"}, {"ADVICE"}, {"ADDS", right}, {"PLACED-ON"}, {"REWARD", right}},
               {}};
   if (style.wide)
-    for (Column column : std::vector<Column>{{"POLICY"},
+    for (Column column : std::vector<Column>{{"CANDIDATES", right},
+                                             {"MASKED", right},
+                                             {"POLICY"},
                                              {"MODE"},
                                              {"PROPENSITY", right},
                                              {"EXPLORED"},
                                              {"MODEL-STEP", right},
                                              {"DECIDED-IN", right},
-                                             {"PROBLEMS"}})
+                                             {"PROBLEMS"},
+                                             {"REASON"}})
       table.columns.push_back(std::move(column));
   for (const View& decision : decisions) {
     const auto advice = decision["advice"].text();
@@ -38,35 +36,42 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
         count(decision["id"].number()),
         utc(decision["wall_ns"].number()),
         pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]),
+        decision["decided_by"].text_or(),
         advice.value_or(std::string(kAbsent)),
+        advice && decision["marginal_w"].number() ? watts(decision["marginal_w"].number()) + " est"
+                                                  : std::string(kAbsent),
         {placed.value_or(std::string(kAbsent)), advice && placed && *advice != *placed ? Tone::warning : Tone::plain},
-        number(decision["outcome"]["reward"].number(), 3),
-        count(decision["candidates"].number()),
-        count(decision["masked"].number()),
-        decision["reason"].text_or()};
+        number(decision["outcome"]["reward"].number(), 3)};
     if (style.wide) {
       std::vector<std::string> problems;
       for (const View& problem : decision["problems"].items()) problems.push_back(problem.any());
       const auto explored = decision["explored"].flag();
       for (Cell cell : std::vector<Cell>{
-               decision["policy"].text_or(), decision["mode"].text_or(), number(decision["propensity"].number(), 2),
+               count(decision["candidates"].number()), count(decision["masked"].number()), decision["policy"].text_or(),
+               decision["mode"].text_or(), number(decision["propensity"].number(), 2),
                explored ? (*explored ? "yes" : "no") : "-", count(decision["model_step"].number()),
-               microseconds(decision["decide_us"].number()), joined(problems, "; ")})
+               microseconds(decision["decide_us"].number()), joined(problems, "; "), decision["reason"].text_or()})
         row.push_back(std::move(cell));
     }
     table.rows.push_back(std::move(row));
   }
-  return to_text(table, style.colour);
+  std::string text = to_text(table, style.colour);
+  if (kept && *kept > static_cast<double>(decisions.size()))
+    text += "the newest " + std::to_string(decisions.size()) + " of " + count(kept) + "; --limit shows more\n";
+  return text;
 }
 
 void declare_decisions(CLI::App& command, Arguments& arguments) {
+  command.add_option("--since", arguments.since, "Of that time, as in 90m, 24h, 7d: from the controller's store");
   command.add_option("--limit", arguments.limit, "How many, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
 }
 
 int run_decisions(const Invocation& invocation) {
-  return show(invocation, "decisions", {{"limit", std::to_string(invocation.arguments.limit)}}, render_decisions);
+  std::map<std::string, std::string> query{{"limit", std::to_string(invocation.arguments.limit)}};
+  if (!invocation.arguments.since.empty()) query["since"] = invocation.arguments.since;
+  return show(invocation, "decisions", query, render_decisions);
 }
 
 }  // namespace wattle::cli

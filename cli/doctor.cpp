@@ -18,15 +18,6 @@ bool has_failed(const View& owner) {
   return false;
 }
 
-void add(Table& table, const std::string& where, const std::vector<View>& findings, bool all) {
-  const Table theirs = findings_table(findings);
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    if (!all && findings[i]["state"].text() == "ok") continue;
-    std::vector<Cell> row{where};
-    row.insert(row.end(), theirs.rows[i].begin(), theirs.rows[i].end());
-    table.rows.push_back(std::move(row));
-  }
-}
 }  // namespace
 
 bool doctor_is_well(const Json& document) {
@@ -40,21 +31,21 @@ bool doctor_is_well(const Json& document) {
 Result<std::string> render_doctor(const Json& document, const Style& style) {
   WATTLE_TRY(const View controller, View(document).object("controller"));
   WATTLE_TRY(const std::vector<View> nodes, View(document).list("nodes"));
-  Table table{{{"WHERE"}, {"FINDING"}, {"STATE"}, {"DETAIL"}, {"MEND"}}, {}};
   std::size_t connected = 0;
-  add(table, "controller", controller["findings"].items(), style.wide);
-  add(table, "fleet", View(document)["fleet"]["findings"].items(), style.wide);
+  FindingsText found(style);
+  found.add("controller", controller["findings"].items());
+  found.add("fleet", View(document)["fleet"]["findings"].items());
   for (const View& node : nodes) {
-    const std::string name = node["name"].text_or();
+    std::vector<View> findings = node["findings"].items();
+    const Json silent{{"name", "connection"},
+                      {"state", "failed"},
+                      {"detail", "last sample " + age(node["age_ms"].number()) + " ago"},
+                      {"mend", "see the agent's log there: systemctl status wattle-agent"}};
     if (node["connected"].flag() == false)
-      table.rows.push_back({name,
-                            "connection",
-                            {"failed", Tone::bad},
-                            "last sample " + age(node["age_ms"].number()) + " ago",
-                            "see the agent's log there: systemctl status wattle-agent"});
+      findings.insert(findings.begin(), View(silent));
     else
       ++connected;
-    add(table, name, node["findings"].items(), style.wide);
+    found.add(node["name"].text_or(), findings);
   }
   const bool well = doctor_is_well(document);
   std::string out =
@@ -63,8 +54,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
       std::to_string(connected) + " of " + std::to_string(nodes.size()) + " nodes connected: " +
       (well ? toned("well", Tone::good, style.colour) : toned("something must be mended", Tone::bad, style.colour)) +
       "\n";
-  if (!table.rows.empty()) out += "\n" + to_text(table, style.colour);
-  return out;
+  return out + found.text();
 }
 
 namespace {

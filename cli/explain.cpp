@@ -1,5 +1,8 @@
 // `wattle explain POD`: why a pod was placed where it was, and what became of it.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
@@ -10,21 +13,22 @@
 namespace wattle::cli {
 
 namespace {
-const View* find_candidate(const std::vector<View>& candidates, const std::optional<std::string>& node) {
+// Absent where nobody has that name.
+View candidate_of(const std::vector<View>& candidates, const std::optional<std::string>& node) {
   for (const View& candidate : candidates)
-    if (node && candidate["node"].text() == node) return &candidate;
-  return nullptr;
+    if (node && candidate["node"].text() == node) return candidate;
+  return {};
 }
 
 std::string predicted_w(const View& candidate) {
   const auto value = candidate["marginal_w"].number();
-  return value ? number(value, 1) + " W predicted" : std::string(kAbsent);
+  return value ? number(value, 1) + " W est" : std::string(kAbsent);
 }
 
 // "q -0.210 = prior -0.250 + residual 0.040, marginal 4.2 W predicted"
 std::string worth_of(const View& candidate) {
   return "q " + number(candidate["q"].number(), 3) + " = prior " + number(candidate["prior"].number(), 3) +
-         " + residual " + number(candidate["residual"].number(), 3) + ", marginal " + predicted_w(candidate);
+         " + residual " + number(candidate["residual"].number(), 3) + ", adds " + predicted_w(candidate);
 }
 
 // What each of the two is the sum of.
@@ -60,46 +64,85 @@ std::string network_of(const View& decision) {
   return text;
 }
 
-std::string why(const View& decision, const std::vector<View>& candidates) {
-  const auto advice = decision["advice"].text();
-  const auto winner = decision["winner"].text();
-  const auto runner_up = decision["runner_up"].text();
+// "1.3 W less than sim-01", "as much as sim-01"
+std::string beside(double mine_w, double theirs_w, const std::string& other) {
+  constexpr double kAlike_w = 0.05;
+  const double less_w = theirs_w - mine_w;
+  if (std::abs(less_w) < kAlike_w) return "as many watts as " + other;
+  return number(std::abs(less_w), 1) + (less_w > 0 ? " W less than " : " W more than ") + other;
+}
+
+// Who is masked, by reason: "sim-00, sim-04: hard latency limit exceeded"
+std::string impossible(const std::vector<View>& candidates) {
+  constexpr std::size_t kNamed = 3;
+  std::map<std::string, std::vector<std::string>> nodes;
+  for (const View& candidate : candidates)
+    if (const auto masked = candidate["masked"].text()) nodes[*masked].push_back(candidate["node"].text_or());
   std::string out;
-  if (!advice)
-    out += "No advice was given (" + decision["reason"].text_or() + "): kube-scheduler's own plugins decided.\n";
-  else
-    out += *advice + " got the top score by policy " + decision["policy"].text_or() + " (mode " +
-           decision["mode"].text_or() + ", reason " + decision["reason"].text_or() + ", propensity " +
-           number(decision["propensity"].number(), 2) + ", " + network_of(decision) + ").\n";
-  if (decision["explored"].flag() == true && winner && advice && *winner != *advice)
-    out += "It was explored: the network itself prefers " + *winner + ".\n";
-  if (const View* best = find_candidate(candidates, winner); best != nullptr)
-    out += "Best:      " + *winner + ", " + worth_of(*best) + ".\n";
-  const View* next = find_candidate(candidates, runner_up);
-  if (next != nullptr)
-    out += "Runner-up: " + *runner_up + ", " + worth_of(*next) + ".\n";
-  else
-    out += "Runner-up: none.\n";
-  out += contributions(decision);
+  for (auto& [reason, names] : nodes) {
+    const std::size_t more = names.size() - std::min(names.size(), kNamed);
+    names.resize(names.size() - more);
+    out += "Not possible: " + joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + ": " +
+           reason + ".\n";
+  }
   return out;
 }
 
-Table candidates_table(const std::vector<View>& candidates, const std::string& advice) {
+// For a person: who was advised and for what.
+std::string in_short(const View& decision, const std::vector<View>& candidates) {
+  const std::string pod = pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]);
+  const auto advice = decision["advice"].text();
+  if (!advice)
+    return pod + ": no node was advised (" + decision["reason"].text_or() +
+           "); kube-scheduler's own plugins decided.\n";
+  const auto winner = decision["winner"].text();
+  const bool explored = decision["explored"].flag() == true && winner && *winner != *advice;
+  const auto other = explored ? winner : decision["runner_up"].text();
+  const auto mine_w = candidate_of(candidates, advice)["marginal_w"].number();
+  const auto theirs_w = other == advice ? std::nullopt : candidate_of(candidates, other)["marginal_w"].number();
+  std::string out = pod + ": " + *advice + " was advised";
+  if (explored) out += ", to learn what it is like there; the best by what is known is " + *winner;
+  out += ".";
+  if (mine_w) {
+    out += " The pod adds " + number(*mine_w, 1) + " W there by the model";
+    if (theirs_w) out += ", " + beside(*mine_w, *theirs_w, *other) + (explored ? "" : ", the next best");
+    out += ".";
+  }
+  return out + "\n" + impossible(candidates);
+}
+
+// For who wants to know how.
+std::string why(const View& decision, const std::vector<View>& candidates) {
+  const auto winner = decision["winner"].text();
+  const auto runner_up = decision["runner_up"].text();
+  std::string out;
+  if (const View best = candidate_of(candidates, winner); best.present())
+    out += "Best:      " + *winner + ", " + worth_of(best) + ".\n";
+  if (const View next = candidate_of(candidates, runner_up); next.present())
+    out += "Runner-up: " + *runner_up + ", " + worth_of(next) + ".\n";
+  else
+    out += "Runner-up: none.\n";
+  return out + contributions(decision);
+}
+
+Table candidates_table(const std::vector<View>& candidates, const std::string& advice, bool wide) {
   const auto right = Align::right;
-  Table table{
-      {{"NODE"}, {"SCORE", right}, {"Q", right}, {"PRIOR", right}, {"RESIDUAL", right}, {"MARGINAL"}, {"MASKED"}}, {}};
+  Table table{{{"NODE"}, {"SCORE", right}, {"ADDS"}, {"NOT POSSIBLE"}}, {}};
+  if (wide)
+    table.columns = {{"NODE"},         {"SCORE", right},    {"ADDS"},        {"Q", right},
+                     {"PRIOR", right}, {"RESIDUAL", right}, {"NOT POSSIBLE"}};
   for (const View& candidate : candidates) {
     const auto masked = candidate["masked"].text();
     const std::string node = candidate["node"].text_or();
-    table.rows.push_back({{node, masked           ? Tone::faint
+    std::vector<Cell> row{{node, masked           ? Tone::faint
                                  : node == advice ? Tone::good
                                                   : Tone::plain},
                           count(candidate["score"].number()),
-                          number(candidate["q"].number(), 3),
-                          number(candidate["prior"].number(), 3),
-                          number(candidate["residual"].number(), 3),
-                          predicted_w(candidate),
-                          {masked.value_or(""), Tone::warning}});
+                          predicted_w(candidate)};
+    if (wide)
+      for (const char* value : {"q", "prior", "residual"}) row.emplace_back(number(candidate[value].number(), 3));
+    row.push_back({masked.value_or(""), Tone::warning});
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -126,7 +169,15 @@ std::string features_text(const View& decision, bool colour) {
   return to_text(nodes, colour) + "\n" + to_text(of_pod, colour);
 }
 
-std::string outcome_text(const View& decision, bool colour) {
+std::string failure_text(const std::string& failure) {
+  if (failure == "failed_start") return "it could not be started";
+  if (failure == "crash") return "it crashed";
+  if (failure == "oom_kill") return "it was killed for memory";
+  if (failure == "evicted") return "it was evicted";
+  return printable(failure);
+}
+
+std::string outcome_text(const View& decision) {
   const auto placed = decision["placed_on"].text();
   std::string out =
       placed ? "It was placed on " + printable(*placed) : std::string("It has not been seen on any node yet");
@@ -136,23 +187,37 @@ std::string outcome_text(const View& decision, bool colour) {
   if (!outcome.present()) return out + "; the outcome is not settled yet.\n";
   out += "; reward " + number(outcome["reward"].number(), 3) + " on " + printable(outcome["node"].text_or()) +
          (outcome["end_of_episode"].flag() == true ? ", end of an episode" : "") + ".\n";
+  if (const auto failure = outcome["failure"].text()) out += "The pod failed there: " + failure_text(*failure) + ".\n";
+  return out;
+}
+
+std::string terms_text(const View& decision, bool colour) {
   Table table{{{"TERM"}, {"VALUE", Align::right}}, {}};
-  for (const auto& [name, value] : outcome["terms"].members()) table.rows.push_back({name, value.any()});
-  return table.rows.empty() ? out : out + "\n" + to_text(table, colour);
+  for (const auto& [name, value] : decision["outcome"]["terms"].members()) table.rows.push_back({name, value.any()});
+  return table.rows.empty() ? "" : "\n" + to_text(table, colour);
+}
+
+// "Decision 17 by the plan (policy dqn, mode live) at ..., in 85 us."
+std::string decided_text(const View& decision) {
+  std::string out = "Decision " + count(decision["id"].number());
+  if (const auto by = decision["decided_by"].text()) out += " by " + *by;
+  return out + " (policy " + decision["policy"].text_or() + ", mode " + decision["mode"].text_or() + ") at " +
+         utc(decision["wall_ns"].number()) + ", in " + microseconds(decision["decide_us"].number()) + ": " +
+         decision["reason"].text_or() + ".\n";
 }
 }  // namespace
 
 Result<std::string> render_explain(const Json& document, const Style& style) {
   WATTLE_TRY(const View decision, View(document).object("decision"));
   WATTLE_TRY(const std::vector<View> candidates, decision.list("candidates"));
-  std::string out = "Decision " + count(decision["id"].number()) + " for pod " +
-                    pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]) + " at " +
-                    utc(decision["wall_ns"].number()) + ", in " + microseconds(decision["decide_us"].number()) + "\n\n";
-  out = printable_lines(out + why(decision, candidates));
+  std::string out = printable_lines(in_short(decision, candidates)) + outcome_text(decision) +
+                    printable_lines(decided_text(decision));
   for (const View& problem : decision["problems"].items()) out += printable_lines("Problem: " + problem.any() + "\n");
-  out += "\n" + to_text(candidates_table(candidates, decision["advice"].text_or("")), style.colour);
-  out += "\n" + features_text(decision, style.colour);
-  return out + "\n" + outcome_text(decision, style.colour);
+  out += "\n" + to_text(candidates_table(candidates, decision["advice"].text_or(""), style.wide), style.colour);
+  if (!style.wide) return out + "\nHow it came to that, with all features: -o wide\n";
+  out += "\n" + printable_lines("Propensity " + number(decision["propensity"].number(), 2) + ", " +
+                                network_of(decision) + ".\n" + why(decision, candidates));
+  return out + "\n" + features_text(decision, style.colour) + terms_text(decision, style.colour);
 }
 
 void declare_explain(CLI::App& command, Arguments& arguments) {

@@ -250,6 +250,7 @@ void declare_keys(CLI::App& command, Arguments& arguments) {
     if (action.name == "revoke") sub->add_option("KEY|FILE|NAME", arguments.words, "Whose")->required()->expected(1);
   }
   declare_tokens(command, arguments);
+  declare_controller_keys(command, arguments);
   declare_cluster_keys(command, arguments);
 }
 
@@ -257,6 +258,7 @@ int run_keys(const Invocation& invocation) {
   for (const KeysAction& action : kActions)
     if (action.name == invocation.arguments.action) return action.run(invocation);
   if (const KeysAction* action = token_action(invocation.arguments.action)) return action->run(invocation);
+  if (const KeysAction* action = controller_action(invocation.arguments.action)) return action->run(invocation);
   if (const KeysAction* action = cluster_action(invocation.arguments.action)) return action->run(invocation);
   return complain(invocation, {Errc::malformed, "keys", "no action is named", "see wattle keys --help"}, kUsage);
 }

@@ -2,9 +2,11 @@
 // Threads  main only
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "cli/command.hpp"
+#include "common/enrol_tokens.hpp"
 
 namespace wattle::cli {
 
@@ -16,8 +18,19 @@ struct KeysAction {
 
 // `keys token new|list|revoke`: tokens with which nodes enrol.
 void declare_tokens(CLI::App& keys, Arguments& arguments);
+// A new token's line in the controller's file, and the token. `valid` as in 15m or 7d.
+struct MadeToken {
+  EnrolToken line;
+  std::string secret;
+};
+Result<MadeToken> make_token(const std::string& node, const std::string& valid, bool replace);
+Status add_token(const std::string& tokens_file, const EnrolToken& line);
 // "token new" and so on; null: none of these.
 const KeysAction* token_action(std::string_view name);
+
+// `keys controller`: what a controller's configuration names and is not there.
+void declare_controller_keys(CLI::App& keys, Arguments& arguments);
+const KeysAction* controller_action(std::string_view name);
 
 // `keys bootstrap` and `keys unpack`: the keys of an installation in Kubernetes.
 void declare_cluster_keys(CLI::App& keys, Arguments& arguments);

@@ -29,32 +29,19 @@ std::optional<double> span_s(const std::string& text) {
   return days ? std::optional<double>(*days * 86'400) : std::nullopt;
 }
 
-Status make_token(const Arguments& arguments, std::ostream& out) {
-  const auto valid_s = span_s(arguments.valid);
-  if (!valid_s || !(*valid_s >= 1 && *valid_s <= kLongest_s))
-    return fail(Errc::malformed, "--valid", "'" + arguments.valid + "' is no time from 1s to 366d", "as in 36h or 7d");
+Status make_token_file(const Arguments& arguments, std::ostream& out) {
   const std::string& node = arguments.words[0];
-  if (!transport::Identity::from_user_id("agent/" + node))
-    return fail(Errc::malformed, node, "is no node's name", "use letters, digits, '.', '-', '_'");
-  WATTLE_TRY(const std::string token, make_enrol_token());
-  EnrolToken line;
-  line.hash = enrol_hash(token);
-  line.node = node;
-  line.expires_s = now_s() + static_cast<std::int64_t>(*valid_s);
-  line.replace = arguments.replace;
+  WATTLE_TRY(const MadeToken made, make_token(node, arguments.valid, arguments.replace));
   // First the token: one that nobody has is of no use, and one without its line of no harm.
-  WATTLE_CHECK(write_file_atomically(arguments.words[1], token + "\n", 0400));
-  WATTLE_TRY(const Fd held, transport::lock_list(arguments.tokens));
-  WATTLE_TRY(const std::string text, read_enrol_file(arguments.tokens));
-  WATTLE_CHECK(parse_enrol_tokens(text, arguments.tokens));
-  WATTLE_CHECK(write_file_atomically(arguments.tokens, with_enrol_token(text, line), 0644));
-  out << arguments.words[1] << ": token " << line.id() << " for node " << node << ", mode 0400, good once within "
+  WATTLE_CHECK(write_file_atomically(arguments.words[1], made.secret + "\n", 0400));
+  WATTLE_CHECK(add_token(arguments.tokens, made.line));
+  out << arguments.words[1] << ": token " << made.line.id() << " for node " << node << ", mode 0400, good once within "
       << arguments.valid << "\n";
   return {};
 }
 
-int make_token(const Invocation& invocation) {
-  const Status made = make_token(invocation.arguments, invocation.around.out);
+int new_token(const Invocation& invocation) {
+  const Status made = make_token_file(invocation.arguments, invocation.around.out);
   if (made) return kOk;
   return complain(invocation, made.error(), made.error().code == Errc::malformed ? kUsage : kProblem);
 }
@@ -111,11 +98,33 @@ int revoke_tokens(const Invocation& invocation) {
 }
 
 constexpr std::array kTokenActions{
-    KeysAction{"token new", "Make a token for NODE in FILE, good once", make_token},
+    KeysAction{"token new", "Make a token for NODE in FILE, good once", new_token},
     KeysAction{"token list", "Show which tokens there are; never the tokens themselves", list_tokens},
     KeysAction{"token revoke", "Make a token, or all of a node, good for nothing", revoke_tokens}};
 
 }  // namespace
+
+Result<MadeToken> make_token(const std::string& node, const std::string& valid, bool replace) {
+  const auto valid_s = span_s(valid);
+  if (!valid_s || !(*valid_s >= 1 && *valid_s <= kLongest_s))
+    return fail(Errc::malformed, "--valid", "'" + valid + "' is no time from 1s to 366d", "as in 36h or 7d");
+  if (node != kAnyNode && !transport::Identity::from_user_id("agent/" + node))
+    return fail(Errc::malformed, node, "is no node's name", "use letters, digits, '.', '-', '_'");
+  MadeToken made;
+  WATTLE_TRY(made.secret, make_enrol_token());
+  made.line.hash = enrol_hash(made.secret);
+  made.line.node = node;
+  made.line.expires_s = now_s() + static_cast<std::int64_t>(*valid_s);
+  made.line.replace = replace;
+  return made;
+}
+
+Status add_token(const std::string& tokens_file, const EnrolToken& line) {
+  WATTLE_TRY(const Fd held, transport::lock_list(tokens_file));
+  WATTLE_TRY(const std::string text, read_enrol_file(tokens_file));
+  WATTLE_CHECK(parse_enrol_tokens(text, tokens_file));
+  return write_file_atomically(tokens_file, with_enrol_token(text, line), 0644);
+}
 
 void declare_tokens(CLI::App& keys, Arguments& arguments) {
   auto* token = keys.add_subcommand("token", "Tokens with which nodes enrol (enrol.tokens of the controller)");

@@ -96,8 +96,9 @@ Result<std::string> render_node(const Json& document, const Style& style) {
   std::string out = pairs_text(facts_of(node), style.colour);
   out += latency_text(node, style.colour);
   out += domains_text(node, style.colour);
-  if (const auto findings = node["findings"].items(); !findings.empty())
-    out += "\n" + to_text(findings_table(findings), style.colour);
+  FindingsText found({.wide = true, .colour = style.colour});
+  found.add("findings", node["findings"].items());
+  out += found.text();
   const Sources sources{{node["name"].text_or(), node["energy_source"].text_or("")}};
   if (const auto workloads = node["workloads"].items(); !workloads.empty())
     out += "\n" + to_text(pods_table(workloads, sources, style.wide), style.colour);

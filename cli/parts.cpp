@@ -28,15 +28,48 @@ Cell latency_cell(const View& node) {
   return {targets.front()["target"].text_or() + " lost", Tone::warning};
 }
 
-Table findings_table(const std::vector<View>& findings) {
-  Table table{{{"FINDING"}, {"STATE"}, {"DETAIL"}, {"MEND"}}, {}};
-  for (const View& finding : findings) {
-    const std::string state = finding["state"].text_or();
-    const Tone tone = state == "failed" ? Tone::bad : state == "lost" || state == "warn" ? Tone::warning : Tone::plain;
-    table.rows.push_back(
-        {finding["name"].text_or(), {state, tone}, finding["detail"].text_or(), finding["mend"].text_or("")});
-  }
-  return table;
+namespace {
+Tone tone_of_state(const std::string& state) {
+  return state == "failed" ? Tone::bad : state == "lost" || state == "warn" ? Tone::warning : Tone::plain;
+}
+
+// State and name, then detail and mend, wrapped.
+std::string finding_text(const View& finding, bool colour) {
+  constexpr std::size_t kState = 8, kIndent = 4;
+  const std::string state = printable(finding["state"].text_or());
+  const std::size_t width = display_width(state);
+  const std::string mend = finding["mend"].text_or("");
+  return "  " + toned(state, tone_of_state(state), colour) + std::string(width < kState ? kState - width : 1, ' ') +
+         printable(finding["name"].text_or()) + "\n" + wrapped(finding["detail"].text_or(""), kIndent) +
+         (mend.empty() ? "" : wrapped("mend: " + mend, kIndent));
+}
+
+// "worker-1, worker-2, worker-3 and 4 more"
+std::string places(std::vector<std::string> names) {
+  constexpr std::size_t kNamed = 3;
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  return joined(names, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+}  // namespace
+
+void FindingsText::add(const std::string& where, const std::vector<View>& findings) {
+  std::string found;
+  for (const View& finding : findings)
+    if (style_.wide || finding["state"].text() != "ok") found += finding_text(finding, style_.colour);
+  if (found.empty()) return;
+  const auto same =
+      std::find_if(groups_.begin(), groups_.end(), [&](const auto& group) { return group.first == found; });
+  if (same == groups_.end())
+    groups_.push_back({found, {where}});
+  else if (same->second.back() != where)
+    same->second.push_back(where);
+}
+
+std::string FindingsText::text() const {
+  std::string out;
+  for (const auto& [found, where] : groups_) out += "\n" + printable(places(where)) + "\n" + found;
+  return out;
 }
 
 std::string pod_label(const View& name, const View& name_space, const View& uid) {

@@ -26,7 +26,17 @@ Cell pressure_cell(std::optional<double> ratio);
 Cell latency_cell(const View& node);
 Table nodes_table(const std::vector<View>& nodes, bool wide);
 Table pods_table(const std::vector<View>& pods, const Sources& sources, bool wide);
-Table findings_table(const std::vector<View>& findings);
+// What was found, below the places where; places that found the same are told together. Those that are ok only in wide output.
+class FindingsText {
+ public:
+  explicit FindingsText(const Style& style) : style_(style) {}
+  void add(const std::string& where, const std::vector<View>& findings);
+  std::string text() const;  // each group behind an empty line; empty: there is nothing to tell
+
+ private:
+  Style style_;
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups_;  // what, where; in the order told
+};
 // "default/web-1"; the UID when nobody told a name.
 std::string pod_label(const View& name, const View& name_space, const View& uid);
 // Name and value in two columns; a value may have several words.

@@ -25,12 +25,19 @@ std::string saving_text(const View& saving) {
          percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + ", " + blocks;
 }
 
-std::string guard_text(const View& guard) {
-  if (guard["ready"].flag() != true)
-    return "waits for control placements: " + count(guard["control_rewards"].number()) + " of " +
-           count(guard["control_rewards_needed"].number());
-  return "level " + number(guard["level"].number(), 2) + " of " + number(guard["limit"].number(), 0) + ", " +
-         count(guard["judged"].number()) + " placements judged";
+std::string regression_text(const View& regression) {
+  if (regression["ready"].flag() != true)
+    return "waits for control placements: " + count(regression["control_rewards"].number()) + " of " +
+           count(regression["control_rewards_needed"].number());
+  return "level " + number(regression["level"].number(), 2) + " of " + number(regression["limit"].number(), 0) + ", " +
+         count(regression["judged"].number()) + " placements judged";
+}
+
+std::string waiting_text(const View& cpu_wait) {
+  const std::string limit = "at most " + percent(cpu_wait["limit"]) + " of pods' time" +
+                            (cpu_wait["set"].flag() == true ? "" : ", by what the default scheduler had");
+  return limit + "; measured " + percent(cpu_wait["measured"]) + ", default scheduler " +
+         percent(cpu_wait["under_default"]) + ", price " + number(cpu_wait["price_w"].number(), 1) + " W a core";
 }
 
 std::string block_text(const View& block) {
@@ -71,7 +78,7 @@ struct Action {
 };
 constexpr std::array kPolicyActions{
     Action{"get", "Show mode, policy, reward, what the canary saves, and who changed what", "policy"},
-    Action{"set", "Change mode, policy or reward", "policy-set"},
+    Action{"set", "Change mode, policy, reward or limits", "policy-set"},
     Action{"promote", "Go one mode further: off, shadow, canary:10%, live", "policy-promote"},
     Action{"rollback", "Go back to what was in force before, or at a change", "policy-rollback"}};
 
@@ -91,6 +98,7 @@ Result<Pairs> pairs_of(const Arguments& given) {
   put("reward", given.reward);
   put("load", given.load);
   put("expression", given.expression);
+  put("cpu_wait", given.cpu_wait);
   for (const std::string& weight : given.weights) {
     const auto equals = weight.find('=');
     if (equals == std::string::npos || equals == 0)
@@ -110,8 +118,9 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
       {"policy", policy["policy"].text_or()},
       {"reward", reward_text(policy["reward"])}};
   if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
+  if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_text(policy["cpu_wait"]));
   pairs.emplace_back("saving", saving_text(policy["saving"]));
-  pairs.emplace_back("guard", guard_text(policy["guard"]));
+  pairs.emplace_back("regression", regression_text(policy["regression"]));
   pairs.emplace_back("promotion", promotion_text(policy["promotion"]));
   if (policy["durable"].flag() == false)
     pairs.emplace_back("kept", Cell{"no: data_dir cannot be written", Tone::warning});
@@ -135,6 +144,8 @@ void declare_policy(CLI::App& command, Arguments& arguments) {
       sub->add_option("--load", arguments.load, "Of presets ee and lb: pods, cpu, memory or disk");
       sub->add_option("--expression", arguments.expression,
                       "Formula of preset expression, as \"energy + 2 * latency\"");
+      sub->add_option("--cpu-wait", arguments.cpu_wait,
+                      "Share of their time that pods may wait for CPU, as 2%; default: what the default scheduler had");
       sub->add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated");
     }
     if (action.name == "rollback") sub->add_option("--to", arguments.to, "Number of a change");

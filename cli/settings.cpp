@@ -10,6 +10,7 @@ namespace wattle::cli {
 namespace {
 constexpr double kMinTimeout_s = 0.01;
 constexpr double kMaxTimeout_s = 600;
+constexpr const char* kOfController = "/etc/wattle/cli.yaml";  // of `wattle keys controller`
 
 std::string at_home(const std::string& path, const std::string& home) {
   return path.starts_with("~/") && !home.empty() ? home + path.substr(1) : path;
@@ -23,6 +24,7 @@ Status read_document(config::Document document, const std::string& home, Setting
   config::Section root = document.root();
   double timeout_s = static_cast<double>(out.timeout.count()) / 1000;
   root.read("server", out.server);
+  root.read("feed", out.feed);
   root.read("key", out.key_file);
   root.read("server_key", out.server_key_file);
   root.read("allow_list", out.allow_list_file);
@@ -33,9 +35,17 @@ Status read_document(config::Document document, const std::string& home, Setting
   return {};
 }
 
-Status read_file(const std::string& path, const std::string& home, Settings& out) {
+Status read_settings(const std::string& path, const std::string& home, Settings& out) {
   WATTLE_TRY(config::Document document, config::Document::load(path));
   return read_document(std::move(document), home, out);
+}
+
+// Of the ports as they are unless somebody chose others: 7461 beside 7462.
+std::string feed_beside(const std::string& server) {
+  const auto colon = server.rfind(':');
+  if (colon == std::string::npos) return server;
+  const std::uint64_t port = parse::u64(std::string_view(server).substr(colon + 1)).value_or(0);
+  return port > 1 ? server.substr(0, colon + 1) + std::to_string(port - 1) : server;
 }
 
 void use_home(const std::string& home, Settings& out) {
@@ -57,14 +67,19 @@ Result<Settings> load_settings(const Invocation& invocation) {
   const std::string home = invocation.around.variable("HOME").value_or("");
   Settings out;
   if (!home.empty()) use_home(home, out);
+  const std::string usual = home + "/.config/wattle/cli.yaml";
+  std::error_code unreadable;
   const auto named = invocation.around.variable("WATTLE_CONFIG");
   if (named && !named->empty()) {
-    WATTLE_CHECK(read_file(*named, home, out));
-  } else if (const std::string usual = home + "/.config/wattle/cli.yaml";
-             !home.empty() && std::filesystem::exists(usual)) {
-    WATTLE_CHECK(read_file(usual, home, out));
+    WATTLE_CHECK(read_settings(*named, home, out));
+  } else if (!home.empty() && std::filesystem::exists(usual)) {
+    WATTLE_CHECK(read_settings(usual, home, out));
+  } else if (std::filesystem::exists(kOfController, unreadable)) {
+    WATTLE_CHECK(read_settings(kOfController, home, out));
   }
   if (!said.server.empty()) out.server = said.server;
+  if (!said.feed.empty()) out.feed = said.feed;
+  if (out.feed.empty()) out.feed = feed_beside(out.server);
   if (!said.key.empty()) out.key_file = said.key;
   if (!said.server_key.empty()) out.server_key_file = said.server_key;
   if (!said.allow_list.empty()) out.allow_list_file = said.allow_list;

@@ -59,8 +59,8 @@ Result<std::string> render_status(const Json& document, const Style& style) {
                       ", epsilon " + number(status["epsilon"].number(), 3)},
       {"samples", integer("samples") + ", " + integer("samples_refused") + " refused"}};
   if (status["shims"].present()) pairs.push_back({"asked by", asked_by(status)});
-  for (const View& left_out : status["left_out"].items())
-    pairs.push_back({"left out", {left_out["what"].text_or() + ": " + left_out["why"].text_or(), Tone::warning}});
+  for (const View& withheld : status["withheld"].items())
+    pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});
   return pairs_text(pairs, style.colour);
 }
 

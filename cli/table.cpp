@@ -65,4 +65,20 @@ std::string to_text(const Table& table, bool colour) {
   return out;
 }
 
+std::string wrapped(const std::string& text, std::size_t indent) {
+  const std::string clean = printable(text), pad(indent, ' ');
+  std::string out, line;
+  for (std::size_t at = 0; at < clean.size();) {
+    const std::size_t end = std::min(clean.find(' ', at), clean.size());
+    const std::string word = clean.substr(at, end - at);
+    if (!line.empty() && indent + display_width(line) + 1 + display_width(word) > kWrap) {
+      out += pad + line + "\n";
+      line.clear();
+    }
+    if (!word.empty()) line += (line.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  return line.empty() ? out : out + pad + line + "\n";
+}
+
 }  // namespace wattle::cli

@@ -31,6 +31,9 @@ struct Table {
 
 // A title line, then one line a row; two spaces between columns, none at the end of a line.
 std::string to_text(const Table& table, bool colour);
+// Lines of at most kWrap columns where words allow it, each behind so many spaces; whatever the text has in it is printable there.
+inline constexpr std::size_t kWrap = 100;
+std::string wrapped(const std::string& text, std::size_t indent);
 // The text in the tone's colour.
 std::string toned(const std::string& text, Tone tone, bool colour);
 

@@ -1,26 +1,19 @@
 // `wattle top [--watch]`: a status line, the nodes and the busiest pods.
-#include <poll.h>
-#include <sys/signalfd.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "cli/screen.hpp"
 #include "cli/show.hpp"
-#include "common/dir.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
 
 namespace {
 constexpr std::size_t kBusiest = 10;
-constexpr int kEvery_ms = 1000;
-// Cursor home and erase below, so that nothing flickers.
-constexpr std::string_view kHome = "\x1b[H\x1b[J";
+constexpr std::chrono::milliseconds kEvery{1000};
 
 std::string status_line(const View& status) {
   return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " +
@@ -32,24 +25,6 @@ std::string status_line(const View& status) {
          ", reward " + number(status["mean_reward"].number(), 3);
 }
 
-// SIGINT and SIGTERM as a descriptor; blocked before any thread starts.
-Result<Fd> stop_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  if (const int error = pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0) return fail_errno(error, "signals");
-  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC));
-  if (!fd.valid()) return fail_errno(errno, "signalfd");
-  return fd;
-}
-
-// False when a signal came meanwhile.
-bool pause_until_next(const Fd& stop) {
-  pollfd wait{stop.get(), POLLIN, 0};
-  return ::poll(&wait, 1, kEvery_ms) == 0;
-}
-
 Result<Json> ask_all(Controller& controller) {
   WATTLE_TRY(Json status, controller.ask("status", {}));
   WATTLE_TRY(Json nodes, controller.ask("nodes", {}));
@@ -57,7 +32,7 @@ Result<Json> ask_all(Controller& controller) {
   return Json{{"status", std::move(status)}, {"nodes", nodes["nodes"]}, {"pods", pods["pods"]}};
 }
 
-Result<int> watch(const Invocation& invocation, Controller& controller, const Fd& stop) {
+Result<int> watch(const Invocation& invocation, Controller& controller, const StopKeys& stop) {
   for (;;) {
     const auto document = ask_all(controller);
     if (invocation.around.terminal) invocation.around.out << kHome;
@@ -67,7 +42,7 @@ Result<int> watch(const Invocation& invocation, Controller& controller, const Fd
     } else {
       complain(invocation, document.error(), kProblem);
     }
-    if (!pause_until_next(stop)) return document ? kOk : kProblem;
+    if (stop.pressed(kEvery)) return document ? kOk : kProblem;
     if (!invocation.around.terminal && invocation.arguments.output != Output::json) invocation.around.out << "\n";
   }
 }
@@ -92,14 +67,14 @@ void declare_top(CLI::App& command, Arguments& arguments) {
 }
 
 int run_top(const Invocation& invocation) {
-  Fd stop;
+  std::optional<StopKeys> stop;
   if (invocation.arguments.watch) {
-    auto signals = stop_signals();
-    if (!signals) return complain(invocation, signals.error(), kProblem);
-    stop = std::move(*signals);
+    auto keys = StopKeys::open_();
+    if (!keys) return complain(invocation, keys.error(), kProblem);
+    stop = std::move(*keys);
   }
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-    if (invocation.arguments.watch) return watch(invocation, controller, stop);
+    if (invocation.arguments.watch) return watch(invocation, controller, *stop);
     WATTLE_TRY(const Json document, ask_all(controller));
     WATTLE_CHECK(print(invocation, document, render_top));
     return kOk;

@@ -42,9 +42,10 @@ find_package(Boost 1.74 REQUIRED)                                     # common/h
 pkg_check_modules(PrometheusCore REQUIRED IMPORTED_TARGET prometheus-cpp-core)  # /metrics pages, in .cpp files
 find_package(SQLite3 REQUIRED)                                        # common/sqlite
 pkg_check_modules(MuParser REQUIRED IMPORTED_TARGET muparser)         # placement/expression
-find_package(ZLIB REQUIRED)                                           # sim/x8/gzip
+find_package(ZLIB REQUIRED)                                           # sim/scenarios/gzip
 find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
-pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges
+pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges, actuator/sandbox
+pkg_check_modules(Seccomp REQUIRED IMPORTED_TARGET libseccomp)        # actuator/sandbox
 
 # msgpack-cxx without its optional Boost parts.
 add_library(wattle_msgpack INTERFACE)                                 # common/wire

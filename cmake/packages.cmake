@@ -6,7 +6,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME wattle)
 set(CPACK_PACKAGE_CONTACT "Wattle maintainers <maintainers@users.noreply.wattle.dev>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_COMPONENTS_ALL cli agent controller shim sim)
+set(CPACK_COMPONENTS_ALL cli agent actuator controller shim sim)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -17,7 +17,7 @@ set(made "${CMAKE_BINARY_DIR}/packaging")
 
 # wattle_package(component name SUMMARY "..." TEXT "..." [DEPENDS ...] [CONFFILES /etc/...]
 #                [SCRIPTS postinst ...] of packaging/KIND.SCRIPT, KIND being `daemon` where it has a unit of its name and else its name
-#                [SETUP command] once it is configured  [OWN paths] that a purge removes)
+#                [SETUP command] once it is configured  [OWN paths] that a purge removes; *.replaced-* and *.restored are of `wattle restore`)
 function(wattle_package component name)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "SUMMARY;TEXT;KIND;SETUP;OWN" "DEPENDS;CONFFILES;SCRIPTS")
   string(TOUPPER ${component} upper)
@@ -50,23 +50,30 @@ set(same "wattle (= ${PROJECT_VERSION})")
 wattle_package(cli wattle
   SUMMARY "place workloads where they cost the fewest joules: command line"
   TEXT "Shows nodes, pods and decisions, explains why a pod was placed where it was,
-and manages keys. Its users, folders and documentation are those of all
-parts of Wattle."
+lets machines join, and manages keys. Its users, folders and documentation
+are those of all parts of Wattle."
   DEPENDS "systemd (>= 252)" KIND wattle SCRIPTS postinst postrm)
 wattle_package(agent wattle-agent
   SUMMARY "measure energy, use, pressure and latency of a machine"
   TEXT "Sends one sample a second to wattle-controller and shows them on a page for
-Prometheus. It starts once /etc/wattle/agent.yaml is there."
+Prometheus. It starts once the machine has joined (wattle join)."
   DEPENDS "${same}" KIND daemon SCRIPTS postinst prerm postrm
   SETUP "systemd-tmpfiles --create wattle.conf\n/lib/systemd/systemd-sysctl 60-wattle.conf || true"
   OWN "/var/lib/wattle /etc/wattle/agent.yaml /etc/wattle/agent.key /etc/wattle/agent.key.pub")
+wattle_package(actuator wattle-actuator
+  SUMMARY "set limits of CPU and memory, and put back what was there"
+  TEXT "Works beside wattle-agent or alone, on services that its configuration
+names. It starts once /etc/wattle/actuator.yaml is there."
+  DEPENDS "${same}" KIND daemon SCRIPTS postinst prerm postrm
+  SETUP "systemd-tmpfiles --create wattle.conf"
+  OWN "/run/wattle-actuator /etc/wattle/actuator.yaml")
 wattle_package(controller wattle-controller
   SUMMARY "decide where workloads cost the fewest joules, and learn"
   TEXT "Takes what wattle-agent measures and answers wattle-shim. Begins in mode
 shadow, in which it decides and influences nothing."
   DEPENDS "${same}" "libopenblas0-pthread" CONFFILES /etc/wattle/controller.yaml KIND daemon SCRIPTS postinst prerm postrm
-  SETUP "systemd-tmpfiles --create wattle.conf"
-  OWN "/var/lib/wattle-controller /etc/wattle/controller.key /etc/wattle/controller.key.* /etc/wattle/allow")
+  SETUP "# What is wrong with a configuration is for the controller's start to say, not for dpkg to stop at\nwattle keys controller || true\nif [ -e /etc/wattle/controller.key.pub ] && [ ! -e /etc/wattle/controller.pub ]; then cp /etc/wattle/controller.key.pub /etc/wattle/controller.pub; fi\nsystemd-tmpfiles --create wattle.conf"
+  OWN "/var/lib/wattle-controller /etc/wattle/controller.key /etc/wattle/controller.key.* /etc/wattle/enrol.pem /etc/wattle/enrol.key /etc/wattle/operator.key /etc/wattle/cli.yaml /etc/wattle/*.replaced-* /etc/wattle/*.restored")
 wattle_package(shim wattle-shim
   SUMMARY "answer kube-scheduler as an extender with Wattle's decisions"
   TEXT "Never fails a pod: without the controller it answers by the last board, then
@@ -86,8 +93,11 @@ install(DIRECTORY docs/ DESTINATION share/doc/wattle COMPONENT cli FILES_MATCHIN
 install(FILES CHANGELOG.md DESTINATION share/doc/wattle COMPONENT cli)
 install(FILES systemd/wattle.sysctl DESTINATION lib/sysctl.d RENAME 60-wattle.conf COMPONENT agent)
 install(FILES systemd/wattle-agent.service systemd/wattle-pcm.service DESTINATION /lib/systemd/system COMPONENT agent)
-# To copy to /etc/wattle; the unit waits for it
+# What `wattle join` fills in
 install(FILES systemd/etc/agent.yaml DESTINATION share/wattle COMPONENT agent)
+install(DIRECTORY k8s/chart/dashboards DESTINATION share/wattle COMPONENT controller FILES_MATCHING PATTERN "*.json")
+install(FILES systemd/wattle-actuator.service DESTINATION /lib/systemd/system COMPONENT actuator)
+install(FILES systemd/etc/actuator.yaml DESTINATION share/wattle COMPONENT actuator)
 foreach(part IN ITEMS controller shim)
   install(FILES systemd/wattle-${part}.service DESTINATION /lib/systemd/system COMPONENT ${part})
   install(FILES systemd/etc/${part}.yaml DESTINATION /etc/wattle COMPONENT ${part})

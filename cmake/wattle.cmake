@@ -9,7 +9,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 find_program(WATTLE_CCACHE ccache)
 if(WATTLE_CCACHE)
   # Paths below the source tree count relative to it: every checkout takes what another one compiled.
-  set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${WATTLE_CCACHE}")
+  set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+    "CCACHE_IGNOREOPTIONS=-ffile-prefix-map=*" "${WATTLE_CCACHE}")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
@@ -18,9 +19,12 @@ if(WATTLE_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# Hardening of what is released; tests/lint/hardening.py reads it back from the programs.
+# Debug symbols and asserts name files from the root of the tree: another folder makes the same bytes.
+add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
+
+# Hardening of what is released (tests/lint/hardening.py reads it back), and in each program only what it reaches.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_compile_options(-fstack-protector-strong -fcf-protection=full -D_FORTIFY_SOURCE=2)
+  add_compile_options(-fstack-protector-strong -fcf-protection=full -D_FORTIFY_SOURCE=2 -ffunction-sections -fdata-sections)
   add_link_options(-pie -Wl,-z,relro,-z,now -Wl,--gc-sections)
 endif()
 

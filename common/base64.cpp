@@ -13,6 +13,8 @@ int value_of(char c) {
   return c == '/' ? 63 : -1;
 }
 
+constexpr std::string_view kBase64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 }  // namespace
 
 std::optional<std::string> base64_decode(std::string_view text) {
@@ -37,6 +39,22 @@ std::optional<std::string> base64_decode(std::string_view text) {
   }
   // What is left over is padding and must be nothing.
   if ((bits & ((1U << held) - 1U)) != 0) return std::nullopt;
+  return out;
+}
+
+std::string base64_encode(std::string_view bytes) {
+  std::string out;
+  std::uint32_t bits = 0;
+  unsigned held = 0;
+  for (const char c : bytes) {
+    bits = bits << 8U | static_cast<unsigned char>(c);
+    for (held += 8; held >= 6;) {
+      held -= 6;
+      out += kBase64Digits[bits >> held & 63U];
+    }
+  }
+  if (held > 0) out += kBase64Digits[bits << (6 - held) & 63U];
+  out.resize((out.size() + 3) / 4 * 4, '=');
   return out;
 }
 

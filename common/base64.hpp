@@ -11,5 +11,6 @@ namespace wattle {
 
 // With its padding, and without line breaks.
 std::optional<std::string> base64_decode(std::string_view text);
+std::string base64_encode(std::string_view bytes);
 
 }  // namespace wattle

@@ -1,24 +1,33 @@
 #include "common/config.hpp"
 
-#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <sstream>
 
+#include "common/config_twice.hpp"
 #include "common/config_words.hpp"
 #include "common/dir.hpp"
+#include "common/former_names.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::config {
+namespace {
+
+bool without_effect(std::string_view path) {
+  return std::any_of(kFormerKeys.begin(), kFormerKeys.end(),
+                     [&](const FormerName& each) { return each.former == path && each.now.empty(); });
+}
+
+}  // namespace
 
 struct Document::Impl {
   std::string name;
   YAML::Node yaml;
   std::vector<std::pair<int, std::string>> mistakes;  // line, text
   std::vector<Key> keys;                              // asked for
+  std::vector<std::string> warnings;
   std::shared_ptr<Section::Node> root;
 };
 
@@ -51,21 +60,59 @@ struct Section::Node {
       document->keys.push_back({std::move(name), std::string(kind), std::move(range), std::move(standing), required});
   }
 
-  std::optional<YAML::Node> take(std::string_view key) {
-    known.emplace(key);
+  // What stands under that very name.
+  std::optional<YAML::Node> written(std::string_view key) const {
     if (!yaml.IsMap()) return std::nullopt;
     const YAML::Node found = std::as_const(yaml)[std::string(key)];
     if (!found.IsDefined() || found.IsNull()) return std::nullopt;
     return found;
   }
 
+  // The former name of the key; empty: it has none.
+  std::string_view former(std::string_view key) const {
+    const std::string now = full(key);
+    for (const FormerName& each : kFormerKeys)
+      if (each.now == now) return each.former.substr(now.size() - key.size());
+    return {};
+  }
+
+  // What stands under the key, or under its former name.
+  std::optional<YAML::Node> find(std::string_view key) const {
+    auto found = written(key);
+    if (const std::string_view old = former(key); !found && !old.empty()) found = written(old);
+    return found;
+  }
+
+  std::optional<YAML::Node> take(std::string_view key) {
+    if (!known.emplace(key).second) return find(key);
+    const std::string_view old = former(key);
+    if (old.empty() || !yaml.IsMap() || !std::as_const(yaml)[std::string(old)].IsDefined()) return find(key);
+    known.emplace(old);
+    if (const auto before = written(old)) {
+      const int at = before->Mark().line + 1;
+      if (written(key))
+        add(old, at, "is the former name of " + full(key) + ", which is there too", "keep " + full(key) + " alone");
+      else
+        warn(old, at, "is called " + full(key) + " now; this name is accepted for one minor version more");
+    }
+    return find(key);
+  }
+
+  void warn(std::string_view key, int line, const std::string& what) {
+    document->warnings.push_back(document->name + ":" + std::to_string(line) + ": " + full(key) + " " + what);
+  }
+
   int line() const { return yaml.Mark().line + 1; }
 
-  void find_unknown(std::vector<std::pair<int, std::string>>& into) const {
+  void find_unknown(std::vector<std::pair<int, std::string>>& into) {
     if (yaml.IsMap()) {
       for (const auto& entry : yaml) {
         const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a scalar)";
         if (known.contains(key)) continue;
+        if (without_effect(full(key))) {
+          warn(key, entry.first.Mark().line + 1, "is without effect now; take it out");
+          continue;
+        }
         std::string mend = "remove it; known here:";
         for (const auto& name : known) mend += " " + name;
         const int at = entry.first.Mark().line + 1;
@@ -79,68 +126,6 @@ struct Section::Node {
 };
 
 namespace {
-// Keys that a map has twice: yaml-cpp keeps both and answers with the first. Read from the parser's events, in which an alias is a
-// word, however often it would be followed.
-class Twice final : public YAML::EventHandler {
- public:
-  Twice(const std::string& name, std::vector<std::pair<int, std::string>>& into) : name_(name), into_(into) {}
-  void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { value("~", mark); }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { value("*", mark); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& text) override {
-    value(text, mark);
-  }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-    begin(false, mark);
-  }
-  void OnSequenceEnd() override { open_.pop_back(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
-    begin(true, mark);
-  }
-  void OnMapEnd() override { open_.pop_back(); }
-
- private:
-  struct Level {
-    bool map = false;
-    std::string path;  // of what stands here
-    std::string key;   // that the next value is of; in a map, and only while key_said
-    bool key_said = false;
-    std::size_t index = 0;
-    std::map<std::string, int> line_of;
-  };
-
-  // Of what begins now; for a key the name of its map.
-  std::string here() const {
-    if (open_.empty()) return {};
-    const Level& level = open_.back();
-    if (!level.map) return level.path + "[" + std::to_string(level.index) + "]";
-    return level.path.empty() || level.key.empty() ? level.path + level.key : level.path + "." + level.key;
-  }
-  void begin(bool map, const YAML::Mark& mark) {
-    Level next{map, here(), {}, false, 0, {}};
-    value({}, mark);
-    open_.push_back(std::move(next));
-  }
-  void value(const std::string& text, const YAML::Mark& mark) {
-    if (open_.empty()) return;
-    Level& level = open_.back();
-    ++level.index;
-    if (!level.map) return;
-    level.key_said = !level.key_said;
-    level.key = level.key_said ? text : std::string();
-    if (!level.key_said || text.empty()) return;
-    const int line = mark.line + 1;
-    if (const auto [before, is_new] = level.line_of.emplace(text, line); !is_new)
-      into_.emplace_back(line, name_ + ":" + std::to_string(line) + ": " + here() + ": is in line " +
-                                   std::to_string(before->second) + " already (keep one of the two)");
-  }
-
-  const std::string& name_;
-  std::vector<std::pair<int, std::string>>& into_;
-  std::vector<Level> open_;
-};
-
 std::optional<double> number_of(const YAML::Node& value, Unit unit) {
   if (!value.IsScalar()) return std::nullopt;
   return unit == Unit::seconds ? parse::duration_s(value.Scalar()) : parse::real(value.Scalar());
@@ -333,15 +318,11 @@ std::vector<Section> Section::sections(std::string_view key) {
   return found;
 }
 
-bool Section::has(std::string_view key) const {
-  if (!node_->yaml.IsMap()) return false;
-  const YAML::Node found = std::as_const(node_->yaml)[std::string(key)];
-  return found.IsDefined() && !found.IsNull();
-}
+bool Section::has(std::string_view key) const { return node_->find(key).has_value(); }
 
 void Section::mistake(std::string_view key, std::string_view what, std::string_view mend) {
-  const YAML::Node found = node_->yaml.IsMap() ? std::as_const(node_->yaml)[std::string(key)] : YAML::Node();
-  node_->add(key, found.IsDefined() ? found.Mark().line + 1 : node_->line(), what, mend);
+  const auto found = node_->find(key);
+  node_->add(key, found ? found->Mark().line + 1 : node_->line(), what, mend);
 }
 
 Result<Document> Document::load(const std::string& path) {
@@ -356,9 +337,7 @@ Result<Document> Document::parse(const std::string& text, const std::string& nam
     document.impl_->name = name;
     document.impl_->yaml = YAML::Load(text);
     auto& impl = *document.impl_;
-    std::istringstream again(text);
-    Twice twice(impl.name, impl.mistakes);
-    YAML::Parser(again).HandleNextDocument(twice);
+    find_twice(text, name, impl.mistakes);
     if (!impl.yaml.IsNull() && !impl.yaml.IsMap())
       return fail(Errc::malformed, name, "the top level is not a map", "write 'key: value' lines");
     impl.root = std::make_shared<Section::Node>();
@@ -369,6 +348,8 @@ Result<Document> Document::parse(const std::string& text, const std::string& nam
     return fail(Errc::malformed, name + ":" + std::to_string(error.mark.line + 1), error.msg, "mend the YAML");
   }
 }
+
+const std::vector<std::string>& Document::warnings() const { return impl_->warnings; }
 
 std::vector<Key> Document::keys() const { return impl_->keys; }
 

@@ -1,6 +1,6 @@
 // config: strict YAML configuration. Unknown keys, keys that are there twice, wrong types, spans of time without a unit and
 // values out of range are errors; all are told at once.
-// Source   a YAML file; yaml-cpp's only home is config.cpp
+// Source   a YAML file; yaml-cpp's only home is config.cpp and config_twice.cpp
 // Errors   malformed, with one line "file:line: key: what (mend)" per mistake in Error::what
 // Threads  single owner
 //
@@ -11,7 +11,8 @@
 //   net.read("endpoint", out.endpoint);
 //   WATTLE_CHECK(doc.finish());                              // unknown keys and every mistake so far
 //
-// A key that is absent leaves the default in `out`; `required` makes absence a mistake.
+// A key that is absent leaves the default in `out`; `required` makes absence a mistake. A former name of a key (former_names.hpp)
+// stands for it, and is warned of; both at once are a mistake.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +87,8 @@ class Document {
   Section root();
   // Every mistake so far, and each key that nobody read, in one error; fine if there is none.
   Status finish();
+  // Former names that were found, each with the name it has now; after finish().
+  const std::vector<std::string>& warnings() const;
   // What was asked for so far, in this order.
   std::vector<Key> keys() const;
 

@@ -15,6 +15,9 @@
 
 namespace wattle {
 
+// A token whose node is this one is for whichever has no key yet: it says its own name.
+inline constexpr std::string_view kAnyNode = "*";
+
 struct EnrolToken {
   std::string hash;
   std::string node;

@@ -90,8 +90,8 @@ std::optional<double> quantity(std::string_view text) {
 
 std::optional<double> duration_s(std::string_view text) {
   if (const auto plain = real(text); plain && *plain == 0) return 0.0;
-  static constexpr std::array<std::pair<std::string_view, double>, 5> kUnits{
-      {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}}};
+  static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
+      {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}};
   return with_suffix(text, kUnits);
 }
 

@@ -23,6 +23,7 @@ int serve(const ControllerConfig& config) {
     log.error("cannot start", {{"error", stop.error()}});
     return 1;
   }
+  for (const std::string& warning : config.warnings) log.warn("configuration", {{"what", warning}});
   const SystemClock clock;
   ServiceNotify notify;
   auto controller = Controller::start(config, clock, log, &notify);
@@ -79,6 +80,7 @@ int run_app(int argc, char** argv) {
   config->models_dir = models_beside_program();
   keep_memory_private();
   if (!check) return serve(*config);
+  for (const std::string& warning : config->warnings) std::cerr << printable_lines(warning) << '\n';
   std::cout << path << ": fine\n";
   return 0;
 }

@@ -72,7 +72,7 @@ void read_start_cap(config::Section& decide, StartCap& out) {
 
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
-  decide.read("prove_first", out.require_evidence);
+  decide.read("require_evidence", out.require_evidence);
   decide.read("margin", out.network.margin, {.min = 0, .max = 1e6});
   auto shortlist = static_cast<std::int64_t>(out.network.shortlist);
   decide.read("shortlist", shortlist, {.min = 0, .max = 100'000});
@@ -114,18 +114,27 @@ void read_learn(config::Section learn, LearnConfig& out) {
     learn.mistake("warmup", "more than replay keeps", "at most " + std::to_string(out.replay));
 }
 
+void read_limits(config::Section limits, placement::Limits& out) {
+  double cpu_wait = 0;
+  limits.read("cpu_wait", cpu_wait, {.min = 0, .max = 1});
+  if (cpu_wait > 0) out.cpu_wait = cpu_wait;
+}
+
 void read_store(config::Section store, StoreConfig& out) {
   store.read("path", out.path);
   store.read("max_bytes", out.max_bytes, {.min = 1 << 20, .max = 1e12});
   read_time(store, "keep", out.keep, 1, 30 * 86'400);
   read_time(store, "commit_every", out.commit_every, 0.001, 1);
   store.read("max_workloads", out.max_workloads, {.min = 100, .max = 10'000'000});
+  config::Section decisions = store.section("decisions");
+  read_time(decisions, "keep", out.decisions_keep, 60, 10 * 366 * 86'400.0);
+  decisions.read("max_bytes", out.decisions_max_bytes, {.min = 0, .max = 1e12});
 }
 
 void read_canary(config::Section canary, SwitchbackSchedule& out) {
   read_time(canary, "block", out.length, 0.1, 86'400);
-  read_time(canary, "dropped", out.washout, 0, 86'400);
-  if (out.washout >= out.length) canary.mistake("dropped", "leaves nothing of a block", "less than canary.block");
+  read_time(canary, "washout", out.washout, 0, 86'400);
+  if (out.washout >= out.length) canary.mistake("washout", "leaves nothing of a block", "less than canary.block");
 }
 
 // Tokens cross it: TLS always, unless it stays on this machine and that is said.
@@ -194,6 +203,7 @@ Result<ControllerConfig> read(config::Document document) {
   out.http_port = static_cast<std::uint16_t>(port);
   http::read_access(web, out.http_address, true, out.http_access);
   read_reward(root.section("reward"), out.decide.reward);
+  read_limits(root.section("limits"), out.limits);
   read_decide(root.section("decide"), out);
   read_learn(root.section("learn"), out.learn);
   read_store(root.section("store"), out.store);
@@ -206,6 +216,7 @@ Result<ControllerConfig> read(config::Document document) {
   out.log_level = static_cast<LogLevel>(level);
   out.log_format = static_cast<LogFormat>(format);
   WATTLE_CHECK(document.finish());
+  out.warnings = document.warnings();
   out.learn.epsilon = out.decide.epsilon;
   // The learner must not give up on outcomes that the settle window still waits for.
   out.learn.settle_expiry = std::max(out.learn.settle_expiry, out.settle_window + std::chrono::minutes(1));
@@ -215,7 +226,7 @@ Result<ControllerConfig> read(config::Document document) {
 }  // namespace
 
 RolloutSpec configured_spec(const ControllerConfig& config) {
-  RolloutSpec spec{config.mode, config.policy, config.decide.reward, config.blocks};
+  RolloutSpec spec{config.mode, config.policy, config.decide.reward, config.blocks, config.limits};
   spec.schedule.seed = static_cast<std::uint64_t>(config.seed);
   spec.schedule.share = config.mode.share;
   return spec;

@@ -19,6 +19,7 @@
 #include "controller/kube/watch.hpp"
 #include "controller/rollout/rollout_spec.hpp"
 #include "placement/decide.hpp"
+#include "placement/objective.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::controller {
@@ -49,9 +50,11 @@ struct LearnConfig {
 struct StoreConfig {
   std::string path;  // empty: nothing outlives the process, and records are acknowledged at once
   std::int64_t max_bytes = std::int64_t{256} << 20;
-  Duration keep = std::chrono::hours(1);                  // of raw records
-  Duration commit_every = std::chrono::milliseconds(50);  // records of this time share a transaction
-  std::int64_t max_workloads = 100'000;                   // rows of the ledger
+  Duration keep = std::chrono::hours(1);                      // of raw records
+  Duration commit_every = std::chrono::milliseconds(50);      // records of this time share a transaction
+  std::int64_t max_workloads = 100'000;                       // rows of the ledger
+  Duration decisions_keep = std::chrono::hours(24 * 30);      // of decisions and their outcomes
+  std::int64_t decisions_max_bytes = std::int64_t{64} << 20;  // 0: none is kept
 };
 
 // Where agents put their own keys on the allow list.
@@ -81,6 +84,7 @@ struct ControllerConfig {
   std::uint16_t http_port = 8050;
   http::Access http_access;
   std::string policy = "dqn";
+  placement::Limits limits;
   placement::DecideOptions decide;  // reward, masks, exploration
   SwitchbackSchedule blocks;        // their lengths, in mode canary
   std::int64_t seed = 1;
@@ -98,6 +102,7 @@ struct ControllerConfig {
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
+  std::vector<std::string> warnings;  // of former names in the file
 };
 
 // What the configuration asks for.

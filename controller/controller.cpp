@@ -11,6 +11,7 @@
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/make_network.hpp"
+#include "controller/web/decision_history.hpp"
 #include "controller/web/metrics.hpp"
 #include "controller/web/page.hpp"
 #include "controller/web/readiness.hpp"
@@ -31,6 +32,10 @@ http::Response failed(const Error& error) {
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
   return {status, "application/json",
           nlohmann::json{{"error", error.message()}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+}
+
+http::Response found(const Result<std::string>& body) {
+  return body ? http::Response{200, "application/json", *body, {{"Cache-Control", "no-store"}}} : failed(body.error());
 }
 
 // Enrolling writes a file anew beside the old one.
@@ -156,6 +161,9 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   options.file.max_bytes = static_cast<std::uint64_t>(config.max_bytes);
   options.file.keep_s = std::chrono::duration_cast<std::chrono::seconds>(config.keep).count();
   options.file.max_ledger_rows = config.max_workloads;
+  options.file.decisions = {std::chrono::duration_cast<std::chrono::seconds>(config.decisions_keep).count(),
+                            static_cast<std::uint64_t>(config.decisions_max_bytes)};
+  options.decisions_found = static_cast<std::size_t>(config_.decision_ring);
   options.commit_every = config.commit_every;
   WATTLE_TRY(store_, Store::start(options, clock, log));
   return {};
@@ -212,6 +220,15 @@ Status Controller::start_watch(const Log& log) {
   return {};
 }
 
+// The store's thread makes it, and this worker waits; the loop has no part in it.
+http::Response Controller::history(const std::map<std::string, std::string>& arguments, WallTime now) {
+  auto asked = ask_history(store_.get(), arguments, now);
+  if (!asked) return failed(asked.error());
+  if (asked->wait_for(kHttpPatience) != std::future_status::ready)
+    return failed({Errc::timeout, "decisions since", "the store has not answered in time", "see wattle doctor"});
+  return found(asked->get());
+}
+
 Status Controller::start_http(const Clock& clock, const Log& log) {
   const auto ask_loop = [this](TaskQueue::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
   std::map<std::string, http::Handler> routes;
@@ -241,12 +258,12 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     });
     return text ? http::Response{200, "text/plain; version=0.0.4; charset=utf-8", *text} : failed(text.error());
   };
-  routes["GET " + std::string(kApi)] = [this, ask_loop](const http::Request& request) -> http::Response {
+  routes["GET " + std::string(kApi)] = [this, ask_loop, &clock](const http::Request& request) -> http::Response {
     const std::string what = request.path.substr(kApi.size());
+    if (is_history(what, request.query)) return history(request.query, clock.wall());
     const auto body =
         ask_loop([this, what, arguments = request.query] { return document(loop_->sources(), what, arguments); });
-    return body ? http::Response{200, "application/json", *body, {{"Cache-Control", "no-store"}}}
-                : failed(body.error());
+    return found(body);
   };
   http::ServerOptions options;
   PageParts page{std::nullopt, !config_.http_access.tls.certificate.empty(), live_, clock};

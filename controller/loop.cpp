@@ -1,6 +1,7 @@
 #include "controller/loop.hpp"
 #include "controller/limits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <span>
@@ -17,8 +18,13 @@ using transport::Channel;
 constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
-constexpr Duration kAllowCheck = std::chrono::seconds(1);
 constexpr Duration kBehindAtMost = std::chrono::seconds(30);
+
+// A restart gives no number again.
+std::uint64_t first_decision(const LoopParts& parts) {
+  const std::uint64_t learned = parts.trainer != nullptr ? parts.trainer->last_decision_id() : 0;
+  return 1 + std::max(learned, parts.store != nullptr ? parts.store->last_decision_id() : 0);
+}
 
 std::function<void(LearningNews)> learning(Trainer* trainer) {
   return [trainer](LearningNews news) {
@@ -58,11 +64,14 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       state_(parts_.config.in_flight_expiry, parts_.config.decide.mask.start_cap.window),
       telemetry_(parts_.clock, parts_.log, *this, &parts_.context.refusals(), parts_.store,
                  parts_.store != nullptr ? parts_.store->marks() : StoreMarks{}),
-      decider_(parts_.config, state_, parts_.networks, parts_.clock, learning(parts_.trainer),
-               parts_.trainer != nullptr ? parts_.trainer->last_decision_id() + 1 : 1, std::move(parts_.knowledge)),
+      decider_(parts_.config, state_, parts_.networks, parts_.clock, learning(parts_.trainer), first_decision(parts_),
+               std::move(parts_.knowledge)),
       shims_(parts_.config.schedulers),
       join_(state_, decider_, shims_, parts_.clock),
       models_(parts_.trainer, parts_.rollout),
+      backups_(parts_.config.data_dir, parts_.store, parts_.rollout),
+      keeper_(parts_.store, parts_.log),
+      allow_(parts_.allow, parts_.context, parts_.log),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       live_(parts_.live),
       epoch_(feed_.epoch()),
@@ -84,6 +93,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     keep_monitors();
   });
   restore_monitors();
+  keeper_.recall(decider_);
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });
   parts_.rollout.on_network([this](bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); });
 }
@@ -112,7 +122,7 @@ Sources Loop::sources() const {
           parts_.context.refused_handshakes(),
           &parts_.context.refusals(),
           nullptr,
-          revoked_keys_,
+          allow_.revoked(),
           nullptr,
           nullptr,
           parts_.store,
@@ -152,10 +162,11 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     const MonoTime now = parts_.clock.mono();
     turned(now);
     if (now - ticked_ >= kTick) tick();
-    feed_.decisions(decider_);
+    tell_decisions();
     more = feed_.board(decider_, parts_.networks, now);
   }
   save_knowledge();
+  keeper_.flush(decider_.log(), parts_.clock.mono(), [] {});
   parts_.mailbox.close();
 }
 
@@ -198,6 +209,23 @@ void Loop::restore_monitors() {
   for (const Error& error : unreadable) parts_.rollout.unreadable(error);
 }
 
+void Loop::tell_decisions() {
+  const std::set<std::uint64_t> changed = decider_.take_changed();
+  feed_.decisions(decider_.log(), changed);
+  keeper_.take(decider_.log(), changed, parts_.clock.mono(), breathe_);
+}
+
+// What they say is not heard any more as it is, and their connections end; this tells agents why.
+void Loop::cut(const std::vector<transport::Revoked>& revoked) {
+  for (const auto& [key, identity] : revoked) {
+    parts_.log.warn("key revoked", {{"key", key}, {"peer", identity.user_id()}});
+    const auto route = telemetry_.revoke(identity.name, key);
+    if (!route) continue;
+    telemetry_socket_.send(*route, wire::encode(wire::Refusal{"key " + key, "has been revoked",
+                                                              "if it should not be: wattle keys allow"}));
+  }
+}
+
 void Loop::receive_watch() {
   if (parts_.watch == nullptr) return;
   // Nodes last: a pod that is bound to a node was bound after the node came.
@@ -216,6 +244,8 @@ void Loop::send_acks() {
 
 void Loop::send_late_answers() {
   for (const ModelService::Done& done : models_.done()) reply(done.route, transport::Role::operator_, done.reply);
+  for (const StoreQueries::Done& done : store_queries_.done()) reply(done.route, done.role, done.reply);
+  if (const auto done = backups_.step()) reply(done->route, transport::Role::operator_, done->reply);
 }
 
 void Loop::on_hello(const wire::Hello& hello) {
@@ -282,9 +312,7 @@ void Loop::tick() {
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();
   series_.sample(sources());
   live_.turn(sources(), ticked_);
-  if (ticked_ - allow_checked_ < kAllowCheck) return;
-  allow_checked_ = ticked_;
-  reload_allow_list();
+  cut(allow_.look(ticked_));
 }
 
 }  // namespace wattle::controller

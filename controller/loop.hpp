@@ -19,12 +19,13 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/log_throttle.hpp"
-#include "common/transport/allow_file.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/codec.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
+#include "controller/decisions/decision_keeper.hpp"
 #include "controller/decisions/plan_thread.hpp"
+#include "controller/ingest/allow_watch.hpp"
 #include "controller/ingest/peer_queues.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/ingest/unsent.hpp"
@@ -36,7 +37,9 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/background_writer.hpp"
+#include "controller/store/backup_service.hpp"
 #include "controller/store/store.hpp"
+#include "controller/store/store_queries.hpp"
 #include "controller/task_queue.hpp"
 #include "controller/trainer/model_service.hpp"
 #include "controller/trainer/trainer.hpp"
@@ -129,8 +132,9 @@ class Loop final : private TelemetrySink {
   // What gates and monitors have seen, into the control file and back.
   void keep_monitors();
   void restore_monitors();
+  // Decisions that are new or know more.
+  void tell_decisions();
   void watch_energy();
-  void reload_allow_list();
   void cut(const std::vector<transport::Revoked>& revoked);
 
   LoopParts parts_;
@@ -151,17 +155,19 @@ class Loop final : private TelemetrySink {
   Shims shims_;
   PodReconciler join_;
   ModelService models_;
+  StoreQueries store_queries_;
+  BackupService backups_;
+  DecisionKeeper keeper_;
+  AllowWatch allow_;
   Feed feed_;
   Series series_;
   Live live_;
   const std::uint64_t epoch_;
   const MonoTime started_;
-  MonoTime ticked_{}, expired_{}, allow_checked_{}, saved_{}, watched_{};
+  MonoTime ticked_{}, expired_{}, saved_{}, watched_{};
   bool behind_ = false;  // telemetry waits to be read
   std::optional<MonoTime> store_full_since_;
-  std::string allow_told_;                      // why the allow list was not read, as logged
   LogThrottle told_{std::chrono::seconds(60)};  // peers of the ask socket whose refusal has been logged
-  std::uint64_t revoked_keys_ = 0;
 };
 
 }  // namespace wattle::controller

@@ -3,6 +3,7 @@
 
 #include "controller/limits.hpp"
 #include "controller/loop.hpp"
+#include "controller/web/decision_history.hpp"
 
 namespace wattle::controller {
 
@@ -45,6 +46,17 @@ std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming, D
   if (query->what.starts_with("model-")) {
     models_.take(*query, who.user_id(), incoming.route);
     return std::nullopt;
+  }
+  if (is_history(query->what, query->arguments)) {
+    keeper_.flush(decider_.log(), parts_.clock.mono(), breathe_);
+    auto asked = ask_history(parts_.store, query->arguments, parts_.clock.wall());
+    if (!asked) return wire::Reply{query->request_id, false, {}, asked.error().message()};
+    store_queries_.take(incoming.route, who.role, query->request_id, std::move(*asked));
+    return std::nullopt;
+  }
+  if (query->what == "backup") {
+    auto now = backups_.take(*query, who.user_id(), incoming.route);
+    return now ? std::optional<wire::Message>(std::move(*now)) : std::nullopt;
   }
   return answer_query(*query, who.user_id());
 }

@@ -60,7 +60,7 @@ void Loop::say_busy(const Incoming& incoming, const std::optional<wire::Head>& h
   constexpr const char* kWhat = "more of its questions wait than one peer may have";
   wire::Message refusal = refuse(incoming.identity, Refused::busy,
                                  {Errc::unavailable, incoming.identity.user_id(), kWhat, "ask more slowly"});
-  // Told apart by its number where there is one: a Refusal would be taken for the answer to the next.
+  // Known by its number where there is one: a Refusal would be taken for the answer to the next.
   if (head && head->kind == wire::Kind::query)
     refusal = wire::Reply{head->first, false, {}, std::string("busy: ") + kWhat};
   if (head && head->kind == wire::Kind::ask) {

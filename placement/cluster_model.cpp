@@ -3,20 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "placement/features.hpp"
+#include "placement/sane_view.hpp"
 
 namespace wattle::placement {
 
 namespace {
 
-constexpr double kHour_s = 3600;
+constexpr double kLeastSeen_s = 60;     // before a pod's spread is its own
 constexpr double kUseMemory_s = 300;    // of what a node uses beside its pods
 constexpr double kRequestMemory = 200;  // pods
-constexpr double kAtOnce_s = 5;         // between revisions that cannot wait
-constexpr double kDay_s = 86'400;
-constexpr double kUnknownCores = 16;
-constexpr double kUnknownBytes = 1e18;
-constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostJoules = 1e12;  // of anything that a view says
+constexpr double kSpreadMemory_s = 1800;
+constexpr double kMostSpread = 25;
+constexpr double kAtOnce_s = 5;  // between revisions that cannot wait
 constexpr std::size_t kLifeExpectations = 50;
 constexpr std::size_t kMaxKnownNodes = 100'000;
 
@@ -26,37 +24,14 @@ double mean_of(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-// What a view says in no number, or in an absurd one, must not reach a plan.
-double sane(double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; }
+bool apart_by(double a, double b, double ratio) { return std::abs(a - b) > ratio * std::max(a, b); }
 
-Resources sane(const Resources& value) {
-  return {sane(value.cpu_cores, kMostCores), sane(value.memory_bytes, kMostBytes)};
-}
-
-// Sizes that nobody told do not keep a node from being used.
-Resources size_of(const NodeView& node) {
-  Resources size = sane(node.allocatable);
-  if (!(size.cpu_cores > 0)) size.cpu_cores = sane(node.values.cpu_cores.value_or(kUnknownCores), kMostCores);
-  if (!(size.cpu_cores > 0)) size.cpu_cores = kUnknownCores;
-  if (!(size.memory_bytes > 0)) size.memory_bytes = kUnknownBytes;
-  return size;
-}
-
-bool usable(const NodeView& node, double stale_after_s) {
-  return node.ready && node.telemetry_age && seconds(*node.telemetry_age) <= stale_after_s;
-}
-
-// What changes from ask to ask.
-void fill_node(FleetNode& out, const NodeView& node, bool has_room) {
-  out.requested = sane(Resources{node.requested.cpu_cores + node.in_flight_request.cpu_cores,
-                                 node.requested.memory_bytes + node.in_flight_request.memory_bytes});
-  out.pods = node.pods + node.in_flight;
-  out.pod_capacity = node.pod_capacity;
-  out.allocatable = size_of(node);
-  if (!has_room) {
-    out.pod_capacity = out.pods;
-    out.allocatable = {};
-  }
+// By what a plan would notice: where nodes are filled to.
+bool other_waiting(const WaitingCurve& a, const WaitingCurve& b) {
+  constexpr double kNoticed = 0.03;
+  for (const double load : {0.5, 0.7, 0.9})
+    if (std::abs(a.wait(load, 0.01, 1) - b.wait(load, 0.01, 1)) > kNoticed) return true;
+  return false;
 }
 
 }  // namespace
@@ -71,6 +46,19 @@ double ClusterModel::Running::expected_cores() const {
   return (kHour_s * predicted_cores + seen_core_s) / (kHour_s + seen_s);
 }
 
+// Few readings say little of how a pod strays.
+std::optional<double> ClusterModel::Running::burst_cores2() const {
+  if (seen_s < kLeastSeen_s) return std::nullopt;
+  const double mean = seen_core_s / seen_s;
+  return std::max(0.0, seen_core2_s / seen_s - mean * mean);
+}
+
+double ClusterModel::Running::expected_cores2() const {
+  const double unknown = kHour_s / (kHour_s + seen_s);
+  const double own = burst_cores2().value_or(predicted_burst_cores2);
+  return unknown * (predicted_burst_cores2 + predicted_sd_cores * predicted_sd_cores) + (1 - unknown) * own;
+}
+
 void ClusterModel::add(const Running& running, double sign) {
   Known& known = known_[running.node];
   if (sign > 0)
@@ -78,9 +66,11 @@ void ClusterModel::add(const Running& running, double sign) {
   else
     --known.pods;
   known.pods_cores += sign * running.expected_cores();
+  known.pods_cores2 += sign * running.expected_cores2();
   known.last_cores += sign * running.last_cores;
   known.life_s += sign * running.predicted_life_s;
-  if (known.pods == 0) known.pods_cores = known.last_cores = known.life_s = 0;  // no rounding is left behind
+  if (known.pods == 0)
+    known.pods_cores = known.pods_cores2 = known.last_cores = known.life_s = 0;  // no rounding is left behind
   touch(known);
 }
 
@@ -90,7 +80,8 @@ void ClusterModel::touch(const Known& known) {
 
 void ClusterModel::report(const Running& running) {
   if (running.seen_s > 0)
-    demand_.observe(running.app, running.request, running.seen_core_s / running.seen_s, running.seen_s);
+    demand_.observe(running.app, running.request, running.seen_core_s / running.seen_s, running.seen_s,
+                    running.burst_cores2());
 }
 
 void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
@@ -104,6 +95,8 @@ void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime 
   const DemandPrediction predicted = demand_.predict(running.app, pod.request);
   running.predicted_cores = predicted.cores;
   running.predicted_life_s = predicted.life_s;
+  running.predicted_burst_cores2 = predicted.burst_cores2;
+  running.predicted_sd_cores = predicted.sd_cores;
   add(running, 1);
   pods_.emplace(pod.uid, std::move(running));
   forecast_.came(pod.request.cpu_cores);
@@ -121,6 +114,7 @@ void ClusterModel::used(const std::string& uid, double cores, double interval_s)
   Running& running = found->second;
   add(running, -1);
   running.seen_core_s += cores * interval_s;
+  running.seen_core2_s += cores * cores * interval_s;
   running.seen_s += interval_s;
   running.last_cores = cores;
   add(running, 1);
@@ -160,14 +154,14 @@ void ClusterModel::list_nodes(const ClusterView& view) {
   for (const NodeView& node : view.nodes) {
     Known& known = known_[node.name];
     known.row = rows_.size();
-    rows_.push_back({node.name, &known, false, {}, {}});
+    rows_.push_back({node.name, &known, false, {}, {}, {}});
   }
 }
 
 // What nodes use beside their pods. A node whose pods nobody told of uses all of it that way.
 void ClusterModel::follow(const ClusterView& view, double passed_s) {
   const double share = 1 - std::exp(-passed_s / kUseMemory_s);
-  double requested_cores = 0;
+  double requested_cores = 0, strayed = 0, foreseen = 0;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const NodeView& node = view.nodes[i];
     Known& known = *rows_[i].known;
@@ -175,10 +169,47 @@ void ClusterModel::follow(const ClusterView& view, double passed_s) {
     const auto used_cores = node.values.cpu_used_cores;
     if (!used_cores || !std::isfinite(*used_cores)) continue;
     const double other_cores = std::max(0.0, *used_cores - known.last_cores);
+    const double apart = other_cores - known.other_cores;
+    known.other_cores2 = known.heard ? (1 - share) * (known.other_cores2 + share * apart * apart) : 0.0;
     known.other_cores += (known.heard ? share : 1.0) * (other_cores - known.other_cores);
     known.heard = true;
+    const double from_expected = *used_cores - known.pods_cores - known.other_cores;
+    strayed += from_expected * from_expected;
+    foreseen += std::max(0.0, known.pods_cores2) + known.other_cores2;
   }
+  const double faded = 1 - std::exp(-passed_s / kSpreadMemory_s);
+  strayed_cores2_ += faded * (strayed - strayed_cores2_);
+  foreseen_cores2_ += faded * (foreseen - foreseen_cores2_);
   forecast_.sample(requested_cores, seconds(view.now.time_since_epoch()));
+}
+
+double ClusterModel::spread() const {
+  if (!(foreseen_cores2_ > 0) || !std::isfinite(strayed_cores2_)) return 1;
+  return std::clamp(strayed_cores2_ / foreseen_cores2_, 1.0, kMostSpread);
+}
+
+// A reading that is told again is no other.
+void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
+  double waited = 0, pods = 0, watts = 0, cores = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const NodeView& node = view.nodes[i];
+    if (!usable(node, options_.stale_after_s)) continue;
+    watts += node.curve.max_w();
+    cores += size_of(node).cpu_cores;
+    const auto wait = waiting_ratio(node.values);
+    const auto load = cpu_utilisation(node);
+    if (!wait || !load || node.asleep) continue;
+    waited += *wait * static_cast<double>(node.pods);
+    pods += static_cast<double>(node.pods);
+    Known& known = *rows_[i].known;
+    if (*wait == known.told_wait && *load == known.told_load) continue;
+    known.told_wait = *wait;
+    known.told_load = *load;
+    fleet_waiting_.observe(*load, *wait);
+    known.waiting.observe(*load, *wait, fleet_waiting_.curve());
+  }
+  if (pods > 0) cpu_wait_.measure(waited / pods, passed_s, acting_, cores > 0 ? watts / cores : 0);
+  fleet_.cpu_wait_price_w = cpu_wait_.price_w();
 }
 
 void ClusterModel::refresh(const ClusterView& view) {
@@ -187,6 +218,7 @@ void ClusterModel::refresh(const ClusterView& view) {
   const double passed_s = refreshed_ ? std::max(0.0, seconds(view.now - *refreshed_)) : 0.0;
   refreshed_ = view.now;
   follow(view, passed_s);
+  follow_waiting(view, passed_s);
   for (std::size_t i = 0; i < rows_.size(); ++i) fleet_.nodes[i].watts = view.nodes[i].curve.points();
   fill(view);
   revise(view, fresh);
@@ -203,6 +235,7 @@ void ClusterModel::revise(const ClusterView& view, bool must) {
     moved = row.usable != usable(view.nodes[i], options_.stale_after_s) ||
             row.allocatable.cpu_cores != size.cpu_cores || row.allocatable.memory_bytes != size.memory_bytes;
     const auto& watts = fleet_.nodes[i].watts;
+    moved = moved || (due && fleet_.cpu_wait_price_w > 0 && other_waiting(fleet_.nodes[i].waiting, row.waiting));
     for (std::size_t k = 0; due && !moved && k < kCurvePoints; ++k)
       moved = std::abs(watts[k] - row.watts[k]) > options_.change_ratio * row.watts.back();
   }
@@ -217,6 +250,8 @@ void ClusterModel::revise(const ClusterView& view, bool must) {
       return a.empty() != b.empty() ||
              std::abs(mean_of(a) - mean_of(b)) > options_.change_ratio * std::max(mean_of(a), mean_of(b));
     };
+    moved = moved || apart_by(fleet_.cpu_wait_price_w, planned_price_w_, options_.price_ratio);
+    moved = moved || fleet_.trust != (forecast_.known() ? 1 : 0);
     moved = moved || fleet_.pods_stay != forecast_.pods_stay() || apart(cores, fleet_.expected_cores) ||
             apart(demand, fleet_.expected_demand);
   }
@@ -225,87 +260,20 @@ void ClusterModel::revise(const ClusterView& view, bool must) {
   revised_ = view.now;
   fleet_.expected_cores = std::move(cores);
   fleet_.expected_demand = std::move(demand);
+  fleet_.expected_burst_cores2 = spread() * demand_.expected_burst_cores2();
+  fleet_.trust = forecast_.known() ? 1 : 0;
+  planned_price_w_ = fleet_.cpu_wait_price_w;
   fleet_.pods_stay = forecast_.pods_stay();
   fleet_.hold_s = fleet_.pods_stay ? kDay_s : demand_.predict({}, {1, 0}).life_s;
   cores_per_request_ = demand_.predict({}, {1, 0}).cores;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     rows_[i].usable = usable(view.nodes[i], options_.stale_after_s);
     rows_[i].watts = fleet_.nodes[i].watts;
+    rows_[i].waiting = fleet_.nodes[i].waiting;
     rows_[i].allocatable = size_of(view.nodes[i]);
   }
   fill(view);
   ++fleet_.revision;
-}
-
-void ClusterModel::fill_row(const ClusterView& view, std::size_t row) {
-  const NodeView& node = view.nodes[row];
-  FleetNode& out = fleet_.nodes[row];
-  const Known& known = *rows_[row].known;
-  fill_node(out, node, rows_[row].usable);
-  out.used_cores = sane(known.pods_cores + known.other_cores + cores_per_request_ * node.in_flight_request.cpu_cores +
-                            (known.pods == 0 ? node.unsettled_cpu_cores : 0.0),
-                        kMostCores);
-  const double mean_life_s = known.pods > 0 ? std::max(0.0, known.life_s) / static_cast<double>(known.pods) : 0.0;
-  out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, known.pods);
-  if (fleet_.idle_nodes_sleep) {
-    out.sleeps = node.asleep || out.pods == 0;
-    out.sleep_w = options_.sleep_w;
-    out.wake_j = sane(node.wake_cost_j, kMostJoules);
-  }
-  if (!fleet_.edition_of.empty()) fleet_.edition_of[row] = ++fleet_.edition;
-}
-
-void ClusterModel::fill(const ClusterView& view) {
-  fleet_.now_s = seconds(view.now.time_since_epoch());
-  fleet_.idle_nodes_sleep =
-      fleet_.idle_nodes_sleep || options_.idle_nodes_sleep ||
-      std::any_of(view.nodes.begin(), view.nodes.end(), [](const auto& node) { return node.asleep; });
-  fleet_.edition_of.resize(view.edition_of.size());
-  for (std::size_t row = 0; row < rows_.size(); ++row) fill_row(view, row);
-  touched_.clear();
-  filled_ = view.edition;
-}
-
-// As fill(), where the view tells what changed. Time goes on with the next refresh.
-void ClusterModel::update(const ClusterView& view) {
-  if (view.edition_of.empty() || rows_.size() != view.nodes.size()) {
-    if (same_nodes(view))
-      fill(view);
-    else
-      refresh(view);
-    return;
-  }
-  bool all = touched_.size() >= rows_.size();  // it holds no more
-  for (std::size_t row = 0; row < rows_.size(); ++row) {
-    if (view.edition_of[row] <= filled_) continue;
-    if (rows_[row].name != view.nodes[row].name) return refresh(view);
-    all = all || (view.nodes[row].asleep && !fleet_.idle_nodes_sleep);
-    fill_row(view, row);
-  }
-  if (all) return fill(view);
-  for (const std::size_t row : touched_) fill_row(view, row);
-  touched_.clear();
-  filled_ = view.edition;
-}
-
-Fleet& ClusterModel::fleet(const ClusterView& view) {
-  update(view);
-  if (!fleet_.only.empty())
-    for (FleetNode& node : fleet_.nodes) node.open = true;
-  fleet_.only.clear();
-  return fleet_;
-}
-
-Fleet& ClusterModel::fleet(const ClusterView& view, std::vector<std::size_t> only) {
-  update(view);
-  if (fleet_.only.empty()) {
-    for (FleetNode& node : fleet_.nodes) node.open = false;
-  } else {
-    for (const std::size_t row : fleet_.only) fleet_.nodes[row].open = false;
-  }
-  for (const std::size_t row : only) fleet_.nodes[row].open = true;
-  fleet_.only = std::move(only);
-  return fleet_;
 }
 
 DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
@@ -314,31 +282,13 @@ DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
 
 PodEstimate ClusterModel::ask(const PodSpec& pod) const {
   const DemandPrediction predicted = predict(pod);
-  return {sane(pod.request), sane(predicted.cores, kMostCores), fleet_.pods_stay ? kDay_s : predicted.life_s};
+  return {sane(pod.request), sane(predicted.cores, kMostCores), fleet_.pods_stay ? kDay_s : predicted.life_s,
+          sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores)};
 }
 
 const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {
   const auto kept = kept_curves_.find(node);
   return kept != kept_curves_.end() ? &kept->second : nullptr;
 }
-
-Fleet fleet_of(const ClusterView& view) {
-  Fleet fleet;
-  fleet.pods_stay = false;
-  fleet.nodes.resize(view.nodes.size());
-  for (std::size_t i = 0; i < view.nodes.size(); ++i) {
-    const NodeView& node = view.nodes[i];
-    FleetNode& out = fleet.nodes[i];
-    fill_node(out, node, true);
-    out.used_cores = sane(expected_cpu_cores(node), kMostCores);
-    out.watts = node.curve.points();
-    out.sleeps = node.asleep;
-    out.wake_j = sane(node.wake_cost_j, kMostJoules);
-    fleet.idle_nodes_sleep = fleet.idle_nodes_sleep || node.asleep;
-  }
-  return fleet;
-}
-
-PodEstimate ask_of(const PodSpec& pod) { return {sane(pod.request), sane(demand_cores(pod), kMostCores), kHour_s}; }
 
 }  // namespace wattle::placement

@@ -3,8 +3,12 @@
 // Source   pods that were placed, what they used, that they went; the ClusterView (curves, requests, telemetry)
 // Use      of a node: what its pods are expected to use (prediction and own past, an hour weighs as much as the prediction)
 //          and what it uses beside them, averaged over five minutes
-// Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand or the expected cores moved
-//          by more than change_ratio; at once when nodes come, go, fall silent or change their size
+// Spread   a node strays from what is expected of it more than its pods would if each strayed by itself (peaks that come
+//          together, means that are off): variances are multiplied by how much more, over all nodes, of the last half hour
+// Waiting  for CPU: a curve of each node, round that of the fleet, from pressure told; the share of pod time that was waited is
+//          measured against its budget (placement/objective), whose price is the fleet's. Unknown waiting moves neither
+// Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand, the expected cores or the price
+//          moved by more than change_ratio (the price: price_ratio); at once when nodes come, go, fall silent or change their size
 // Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart
 // Units    in names; seconds of the view's clock
 // Errors   restore: malformed, the knowledge stays as it was; nothing else
@@ -25,6 +29,8 @@
 #include "placement/demand.hpp"
 #include "placement/fleet.hpp"
 #include "placement/forecast.hpp"
+#include "placement/objective.hpp"
+#include "placement/waiting.hpp"
 
 namespace wattle::placement {
 
@@ -36,6 +42,7 @@ struct ClusterModelOptions {
   double stale_after_s = 10;      // a node that is silent for longer is planned with as it is, without room
   double revise_every_s = 300;
   double change_ratio = 0.05;
+  double price_ratio = 0.25;
   std::size_t max_pods = 200'000;
   std::size_t max_curves = 20'000;
 };
@@ -61,6 +68,12 @@ class ClusterModel {
   // The same, these rows alone open.
   Fleet& fleet(const ClusterView& view, std::vector<std::size_t> only);
 
+  // What the operator allows, and whether what runs now was placed by a policy of ours: what is measured then moves the price,
+  // else it tells what the default scheduler has.
+  void set_limits(const Limits& limits) { cpu_wait_.set_limit(limits.cpu_wait); }
+  void set_acting(bool acting) { acting_ = acting; }
+  const Budget& cpu_wait() const { return cpu_wait_; }
+  const WaitingModel& fleet_waiting() const { return fleet_waiting_; }
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
   std::size_t pods() const { return pods_.size(); }
@@ -78,19 +91,24 @@ class ClusterModel {
     Resources request;
     std::string node;
     MonoTime since{};
-    double predicted_cores = 0, predicted_life_s = 0;
-    double seen_core_s = 0, seen_s = 0, last_cores = 0;
+    double predicted_cores = 0, predicted_life_s = 0, predicted_burst_cores2 = 0, predicted_sd_cores = 0;
+    double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
     double told_life_s = 0;
     bool reported = false;
     double expected_cores() const;
+    double expected_cores2() const;  // variance: over time, and of not knowing the mean
+    std::optional<double> burst_cores2() const;
   };
   // What is known of a node beside its curve.
   struct Known {
-    double pods_cores = 0;  // expected of the pods that are there
-    double last_cores = 0;  // what they used last
-    double life_s = 0;      // sum of what they were expected to live
+    double pods_cores = 0;   // expected of the pods that are there
+    double pods_cores2 = 0;  // its variance
+    double last_cores = 0;   // what they used last
+    double life_s = 0;       // sum of what they were expected to live
     std::uint64_t pods = 0;
-    double other_cores = 0;
+    double other_cores = 0, other_cores2 = 0;
+    WaitingModel waiting;
+    double told_load = -1, told_wait = -1;  // last
     bool heard = false;
     std::size_t row = kNoRow;  // of the view that was refreshed last
   };
@@ -100,10 +118,13 @@ class ClusterModel {
     bool usable = false;
     std::array<double, kCurvePoints> watts{};  // of the present revision
     Resources allocatable;
+    WaitingCurve waiting;
   };
   void report(const Running& running);
   void add(const Running& running, double sign);
   void follow(const ClusterView& view, double passed_s);
+  double spread() const;
+  void follow_waiting(const ClusterView& view, double passed_s);
   bool same_nodes(const ClusterView& view) const;
   void list_nodes(const ClusterView& view);
   void update(const ClusterView& view);
@@ -125,6 +146,11 @@ class ClusterModel {
   double cores_per_request_ = 0.5;    // of pods in flight
   double request_weight_ = 0;         // of fleet_.mean_request
   std::optional<MonoTime> refreshed_, revised_;
+  WaitingModel fleet_waiting_;
+  Budget cpu_wait_;
+  bool acting_ = false;
+  double strayed_cores2_ = 0, foreseen_cores2_ = 0;  // of a node, means that fade
+  double planned_price_w_ = 0;                       // of the present revision
 };
 
 // A Fleet from the view alone: curves, requests and telemetry, no expectation; for views that nobody has knowledge of.

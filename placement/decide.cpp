@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "placement/objective.hpp"
 #include "placement/policies/network.hpp"
 
 namespace wattle::placement {
@@ -106,6 +107,13 @@ std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>&
   return scores;
 }
 
+// One word of what is said to people everywhere.
+std::string decided_by(const PolicyInfo& policy, bool with_network, bool explored) {
+  if (explored) return "explore";
+  if (policy.learns) return with_network ? "network" : "fallback";
+  return policy.name == "planner" ? "plan" : "rule";
+}
+
 std::string reason_of(const PolicyInfo& policy, bool with_network, const Choice& choice) {
   std::string reason(policy.reason);
   if (policy.learns && !with_network) reason = "highest predicted reward: no network serves yet";
@@ -192,11 +200,14 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   if (options.reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =
       predict(options.reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
+  if (mind.knowledge != nullptr && mind.knowledge->cpu_wait().price_w() > 0)
+    price_waiting(options.reward, context.fleet(), rows.node, asked, context.ask(), predictions);
   advice.observation =
       observe(view, rows.node, asked, rows.masked, predictions, options.reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
   if (rows.feasible.empty()) {
     record.reason = neutral_reason(advice, rows);
+    record.decided_by = "neutral";
     record_candidates(advice, rows, predictions, residual, {});
     advice.predictions = std::move(predictions);
     return advice;
@@ -234,10 +245,12 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores.assign(rows.node.size(), 0);
     scores[*bound] = 10;
     record.reason = "bound there already";
+    record.decided_by = "bound";
   } else {
     choice = choose(rows.feasible, values, epsilon, options.safe_margin, random);
     scores = scores_of(rows, values, choice.row);
     record.reason = reason_of(policy, with_network, choice);
+    record.decided_by = decided_by(policy, with_network, choice.explored);
   }
   record_candidates(advice, rows, predictions, residual, scores);
   advice.predictions = std::move(predictions);

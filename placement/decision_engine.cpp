@@ -67,7 +67,10 @@ PlacementDecision DecisionEngine::decide(const ClusterView& view, const PodSpec&
   PolicyInputs inputs = mind(network);
   inputs.rows = rows;
   PlacementDecision advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
-  if (gated() && advice.top && pod.node_name.empty()) advice.record.reason = gated_why_;
+  if (gated() && advice.top && pod.node_name.empty()) {
+    advice.record.reason = gated_why_;
+    if (!advice.record.explored) advice.record.decided_by = "plan";
+  }
   return advice;
 }
 

@@ -1,7 +1,7 @@
 // decision_engine: a policy, what is known of its cluster and the gate on its network as one: what decides, live and simulated.
-// Told     what runs where, what it used and that it went (came, used, left), and the view about once a second (refresh)
-// Gate     the network's choices and the planner's fill a copy of the cluster each (placement/twins); while the network's cost more
-//          (placement/contest) its policy goes by the prior alone, which is the plan's choice. Only of "dqn", where joules count
+// Input    what runs where, what it used and that it went (came, used, left), and the view about once a second (refresh)
+// Gate     the network's choices and the planner's fill a copy of the cluster each (placement/paired_simulation); while the network's cost more
+//          (placement/sequential_test) its policy goes by the prior alone, which is the plan's choice. Only of "dqn", where joules count
 // Record   decide() makes all of it but id, wall_ns, mode, model_step and decide_us
 // Errors   take: not_found, and nothing changes
 // Threads  single owner
@@ -43,7 +43,7 @@ class DecisionEngine {
   Result<bool> take(const std::string& policy, const RewardConfig& reward);
   // Who makes plans; it outlives this. Null: whoever asks waits for them.
   void plan_with(PlanMaker* maker);
-  // Told when the network is gated or let back: what follows, why.
+  // Called when the network is gated or let back: what follows, why.
   void on_gate(std::function<void(const std::string&, const std::string&)> told) { gate_told_ = std::move(told); }
 
   // The pod with what is expected of it; what a view is made for, and decide() is given.
@@ -65,7 +65,7 @@ class DecisionEngine {
   void used(const std::string& uid, double cores, double interval_s) { knowledge_.used(uid, cores, interval_s); }
   // It ended; where it ran, if that is known.
   void left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
-  // Knowledge and plans, as of the view.
+  // The model of the cluster and the plans, as of the view.
   const Fleet& refresh(const ClusterView& view);
 
   // Whether the two are compared at all for such a pod: no latency limits, which the planner does not look at.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 
 namespace wattle::placement {
@@ -12,6 +13,7 @@ constexpr double kRequestWhenNoneCores = 0.1;  // as the default scheduler count
 constexpr double kOutlierSpreads = 4;
 constexpr double kEnoughPods = 8;
 constexpr double kMaxDemandRatio = 1000;
+constexpr double kPriorBurst = 0.3;  // deviation over time of a pod of which nothing is known, over its mean
 
 double request_of(const Resources& request) {
   return request.cpu_cores > 0 && std::isfinite(request.cpu_cores) ? request.cpu_cores : kRequestWhenNoneCores;
@@ -94,7 +96,8 @@ DemandModel::App& DemandModel::app_of(const AppKey& key) {
   return made;
 }
 
-bool DemandModel::observe(const AppKey& key, const Resources& request, double mean_cores, double seen_s) {
+bool DemandModel::observe(const AppKey& key, const Resources& request, double mean_cores, double seen_s,
+                          std::optional<double> burst_cores2) {
   if (!std::isfinite(mean_cores) || mean_cores < 0 || !std::isfinite(seen_s) || seen_s <= 0) return false;
   App& app = app_of(key);
   const double by = std::min(1.0, seen_s / options_.full_weight_s);
@@ -113,6 +116,12 @@ bool DemandModel::observe(const AppKey& key, const Resources& request, double me
   app.stats.request_cores += by / app.stats.weight * (request_of(request) - app.stats.request_cores);
   images_[key.image].add(ratio, by, 4 * options_.memory_pods);
   all_.add(ratio, by, 20 * options_.memory_pods);
+  if (!burst_cores2 || !std::isfinite(*burst_cores2) || *burst_cores2 < 0) return true;
+  const double burst = std::min(*burst_cores2 / (request_of(request) * request_of(request)), kMaxDemandRatio);
+  for (Stats* stats : {&app.stats, &images_[key.image], &all_}) {
+    stats->burst_weight = std::min(stats->burst_weight + by, options_.memory_pods);
+    stats->burst += by / stats->burst_weight * (burst - stats->burst);
+  }
   return true;
 }
 
@@ -145,6 +154,14 @@ double DemandModel::ratio_of(const Stats* app, const Stats* image) const {
   return shrunk(app, shrunk(image, shrunk(&all_, options_.prior_ratio)));
 }
 
+double DemandModel::burst_of(const Stats* app, const Stats* image) const {
+  const double k = options_.prior_weight_pods;
+  double burst = kPriorBurst * kPriorBurst * options_.prior_ratio * options_.prior_ratio;
+  for (const Stats* stats : {&all_, image, app})
+    if (stats) burst = (stats->burst_weight * stats->burst + k * burst) / (stats->burst_weight + k);
+  return burst;
+}
+
 DemandPrediction DemandModel::predict(const AppKey& key, const Resources& request) const {
   const auto app = apps_.find(key_of(key));
   const auto image = images_.find(key.image);
@@ -159,6 +176,7 @@ DemandPrediction DemandModel::predict(const AppKey& key, const Resources& reques
   const double own = app_stats ? app_stats->variance() : 0;
   const double variance = share * own + (1 - share) * all_.variance();
   prediction.sd_cores = cores * std::sqrt(variance * (1 + 1 / (prediction.seen_pods + k)));
+  prediction.burst_cores2 = cores * cores * burst_of(app_stats, image_stats);
   double life_s = options_.prior_life_s;
   for (const Stats* stats : {&all_, image_stats, app_stats})
     if (stats)
@@ -189,15 +207,32 @@ std::vector<double> DemandModel::expected_demand(std::size_t n) const {
   return quantiles;
 }
 
-void DemandModel::Stats::pack(PackWriter& out) const {
-  for (const double value : {weight, mean, square, request_cores, ran_s, ended}) out.real(value);
+double DemandModel::expected_burst_cores2() const {
+  double sum = 0, total = 0;
+  for (const auto& [name, app] : apps_) {
+    if (!(app.stats.weight > 0)) continue;
+    const auto image = images_.find(app.image);
+    const double cores = app.stats.request_cores;
+    const double burst = burst_of(&app.stats, image == images_.end() ? nullptr : &image->second);
+    sum += app.stats.weight * cores * cores * (burst + app.stats.variance());
+    total += app.stats.weight;
+  }
+  return total > 0 ? sum / total : burst_of(nullptr, nullptr);
 }
 
-void DemandModel::Stats::unpack(PackReader& in) {
-  for (double* value : {&weight, &mean, &square, &request_cores, &ran_s, &ended}) {
-    *value = in.real();
-    if (*value < 0) in.refuse();
-  }
+void DemandModel::Stats::pack(PackWriter& out) const {
+  for (const double value : {weight, mean, square, request_cores, ran_s, ended, burst, burst_weight}) out.real(value);
+}
+
+void DemandModel::Stats::unpack(PackReader& in, bool bursts) {
+  const auto read = [&](std::initializer_list<double*> values) {
+    for (double* value : values) {
+      *value = in.real();
+      if (*value < 0) in.refuse();
+    }
+  };
+  read({&weight, &mean, &square, &request_cores, &ran_s, &ended});
+  if (bursts) read({&burst, &burst_weight});
 }
 
 void DemandModel::pack(PackWriter& out) const {
@@ -218,19 +253,19 @@ void DemandModel::pack(PackWriter& out) const {
   }
 }
 
-void DemandModel::unpack(PackReader& in) {
+void DemandModel::unpack(PackReader& in, bool bursts) {
   constexpr std::size_t kLeastBytes = 7 * 8;
   DemandModel read(options_);
-  read.all_.unpack(in);
+  read.all_.unpack(in, bursts);
   read.within_ = in.real();
   read.within_weight_ = in.real();
   std::unordered_map<std::string, Stats> images;
-  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) images[in.text()].unpack(in);
+  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) images[in.text()].unpack(in, bursts);
   for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) {
     const std::string name = in.text();
     App app;
     app.image = in.text();
-    app.stats.unpack(in);
+    app.stats.unpack(in, bursts);
     if (read.apps_.size() >= std::max<std::size_t>(1, options_.max_apps) || read.apps_.contains(name)) continue;
     read.recent_.push_back(name);
     app.seen = std::prev(read.recent_.end());

@@ -2,6 +2,7 @@
 // Model    an application is owner, image and labels, never the pod's name; its mean share of the request is shrunk to that
 //          of its image, and that to the mean of all (normal model; the weight of the prior is the variance within
 //          applications over that between them). Life is exponential: time run over pods ended, shrunk alike.
+// Bursts   how far a pod strays from its own mean over time, as a variance, shrunk alike
 // Robust   one reading beyond four deviations of its application counts as if it were at four; knowledge fades, so that an
 //          application that changes is learned anew
 // Bounds   max_apps applications; the one not seen for longest is forgotten
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,9 +43,10 @@ struct DemandOptions {
 
 struct DemandPrediction {
   double cores = 0;
-  double sd_cores = 0;   // between pods like this one, and of not knowing their mean
-  double life_s = 0;     // mean, whole life
-  double seen_pods = 0;  // weight behind it, of the application itself
+  double sd_cores = 0;      // between pods like this one, and of not knowing their mean
+  double burst_cores2 = 0;  // variance of one pod over time, round its own mean
+  double life_s = 0;        // mean, whole life
+  double seen_pods = 0;     // weight behind it, of the application itself
 };
 
 class DemandModel {
@@ -54,29 +57,34 @@ class DemandModel {
   DemandModel(DemandModel&&) = default;
   DemandModel& operator=(DemandModel&&) = default;
 
-  // What one pod used on average over `seen_s` seconds. True if taken.
-  bool observe(const AppKey& app, const Resources& request, double mean_cores, double seen_s);
+  // What one pod used on average over `seen_s` seconds, and the variance round that; absent: not known. True if taken.
+  bool observe(const AppKey& app, const Resources& request, double mean_cores, double seen_s,
+               std::optional<double> burst_cores2 = std::nullopt);
   // A pod ran for `ran_s`; ended or still running.
   bool observe_life(const AppKey& app, double ran_s, bool ended);
 
   DemandPrediction predict(const AppKey& app, const Resources& request) const;
   // Predictions for `n` equally likely pods to come, ascending: the applications as often as they were seen.
   std::vector<double> expected_demand(std::size_t n) const;
+  // Mean over those pods of their variance over time and of not knowing their mean.
+  double expected_burst_cores2() const;
   std::size_t apps() const { return apps_.size(); }
 
   void pack(PackWriter& out) const;
-  // Applications beyond max_apps are left out. What the reader refuses leaves the model as it was.
-  void unpack(PackReader& in);
+  // Applications beyond max_apps are left out. What the reader refuses leaves the model as it was. `bursts`: false in
+  // what was packed before they were known.
+  void unpack(PackReader& in, bool bursts = true);
 
  private:
   struct Stats {
     double weight = 0, mean = 0, square = 0;  // of shares; square: sum of weighted squared deviations
     double request_cores = 0;                 // mean
     double ran_s = 0, ended = 0;
+    double burst = 0, burst_weight = 0;  // mean variance over time, of shares
     void add(double value, double by, double memory);
     double variance() const { return weight > 1 ? square / weight : 0; }
     void pack(PackWriter& out) const;
-    void unpack(PackReader& in);
+    void unpack(PackReader& in, bool bursts);
   };
   struct App {
     Stats stats;
@@ -86,6 +94,7 @@ class DemandModel {
   void find_seen();
   double prior_weight() const;
   double ratio_of(const Stats* app, const Stats* image) const;
+  double burst_of(const Stats* app, const Stats* image) const;
   App& app_of(const AppKey& key);
 
   DemandOptions options_;

@@ -14,6 +14,7 @@
 #include "placement/cluster_view.hpp"
 #include "placement/policies/kube_scoring.hpp"
 #include "placement/power_curve.hpp"
+#include "placement/waiting.hpp"
 
 namespace wattle::placement {
 
@@ -21,12 +22,14 @@ struct FleetNode {
   Resources allocatable;
   Resources requested;  // in-flight pods included
   std::uint64_t pod_capacity = 110, pods = 0;
-  double used_cores = 0;  // expected mean use of the pods that are there
-  bool sleeps = false;    // has no pod and is, or will soon be, powered down
+  double used_cores = 0;   // expected mean use of the pods that are there
+  double used_cores2 = 0;  // and its variance over time
+  bool sleeps = false;     // has no pod and is, or will soon be, powered down
   double sleep_w = 0;
   double wake_j = 0;
   bool open = true;  // false: may not take the pod that waits, whatever the reason
   std::array<double, kCurvePoints> watts{};
+  WaitingCurve waiting;     // of its tenants, for CPU
   double empties_at_s = 0;  // when its last pod is expected to end; only where pods come and go
 
   double watts_at(double used) const;  // by cores used; beyond all cores the last tenth's slope goes on
@@ -41,6 +44,9 @@ struct Fleet {
   std::vector<double> expected_cores;
   Resources mean_request{1, 0};         // of pods to come
   std::vector<double> expected_demand;  // equally likely mean cores of a pod to come, ascending
+  double expected_burst_cores2 = 0;     // variance over time of one of them
+  double cpu_wait_price_w = 0;          // a core that waits is worth so many watts (placement/objective)
+  double trust = 1;                     // in the expectations: 0 none, so that each pod goes by its own cost; 1 all
   double hold_s = 86'400;               // how long a woken node is expected to stay awake
   double now_s = 0;                     // on the clock of empties_at_s
   std::uint64_t revision = 0;           // rises when curves or expectations changed enough to plan anew
@@ -53,8 +59,9 @@ struct Fleet {
 
 struct PodEstimate {
   Resources request;
-  double demand_cores = 0;  // predicted mean
-  double life_s = 0;        // predicted mean; infinity if it stays
+  double demand_cores = 0;   // predicted mean
+  double life_s = 0;         // predicted mean; infinity if it stays
+  double demand_cores2 = 0;  // variance of what it uses: over time, and of not knowing its mean
 };
 
 // How long until the last of so many pods ends, each of that mean life and of no known age: life x (1 + 1/2 + ... + 1/pods).

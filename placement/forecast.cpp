@@ -8,7 +8,7 @@ namespace wattle::placement {
 namespace {
 constexpr std::size_t kForecastExpectations = 9;
 constexpr std::size_t kMaxBuckets = 100'000;
-// A plan for more than comes opens servers for nothing: chosen by playing fills on training fleets (docs/research/x8.md).
+// A plan for more than comes opens servers for nothing: chosen by playing fills on training fleets (docs/research/consolidation.md).
 constexpr double kGoesOn = 0.5;
 bool usable(double value) { return std::isfinite(value) && value >= 0; }
 }  // namespace

@@ -1,5 +1,5 @@
 // optimal_allocation: how many of n like pods each server gets so that the watts are least, and in which blocks a server is best filled.
-// Method   allot: dynamic programming over servers; where that is too much work, servers whose count a Lagrange multiplier
+// Method   optimal_allocation: dynamic programming over servers; where that is too much work, servers whose count a Lagrange multiplier
 //          settles keep it, and the programme runs over those nearest to the margin
 //          blocks: the lower convex envelope of cost over count; each of its segments is a block that is worth filling at
 //          once, and blocks come in order of falling merit

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/objective.hpp"
 #include "placement/policies/network.hpp"
 
 namespace wattle::placement {
@@ -21,7 +22,7 @@ double life_of(const Fleet& fleet, const PodEstimate& ask) {
 double PairedSimulation::node_w(const Side& side, std::size_t i) {
   const FleetNode& node = side.fleet.nodes[i];
   if (side.fleet.idle_nodes_sleep && side.loads[i].pods == 0) return node.sleep_w;
-  return node.watts_at(side.loads[i].used_cores);
+  return node_cost_w(node, side.loads[i].used_cores, side.loads[i].used_cores2, side.fleet.cpu_wait_price_w);
 }
 
 // The copy's nodes as they are now, but for what its own pods make of them.
@@ -35,6 +36,7 @@ void PairedSimulation::show(Side& side, const PairedQuestion& question) {
     const Load& load = side.loads[i];
     FleetNode& node = side.fleet.nodes[i];
     NodeView& seen = side.view.nodes[i];
+    node.used_cores2 = load.used_cores2;
     const double other_cores = load.used_cores - node.used_cores;
     node.pods = seen.pods = load.pods;
     node.requested = seen.requested = load.requested;
@@ -61,7 +63,7 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
     const FleetNode& node = question.fleet.nodes[i];
     const NodeView& seen = question.view.nodes[i];  // without pods in flight, which will be told when they run
-    Load load{seen.requested, seen.pods, node.used_cores, 0, node.empties_at_s};
+    Load load{seen.requested, seen.pods, node.used_cores, node.used_cores2, 0, node.empties_at_s};
     // The mean life that would make it empty then, so that it can go on from there.
     const double one_s = last_ends_in_s(1, load.pods);
     const double left_s = node.empties_at_s - now_s_;
@@ -88,6 +90,7 @@ void PairedSimulation::change(Side& side, std::size_t i, const PodEstimate& ask,
   load.requested.cpu_cores = std::max(0.0, load.requested.cpu_cores + sign * ask.request.cpu_cores);
   load.requested.memory_bytes = std::max(0.0, load.requested.memory_bytes + sign * ask.request.memory_bytes);
   load.used_cores = std::max(0.0, load.used_cores + sign * ask.demand_cores);
+  load.used_cores2 = std::max(0.0, load.used_cores2 + sign * ask.demand_cores2);
   load.life_s = moved(load.life_s, life_s);
   if (load.pods == 0)
     load.empties_at_s = now_s_;
@@ -146,7 +149,8 @@ std::optional<std::size_t> PairedSimulation::choose(Side& side, const PairedQues
   }
   const PlanView plan = planner.view(side.fleet, question.ask, question.rows);
   if (plan.nodes.empty() || !plan.pick) return std::nullopt;
-  const auto predictions = predict(question.reward, side.view, question.rows, question.pod, plan.demand_cores);
+  auto predictions = predict(question.reward, side.view, question.rows, question.pod, plan.demand_cores);
+  price_waiting(question.reward, side.fleet, question.rows, question.pod, question.ask, predictions);
   const models::Observation seen =
       observe(side.view, question.rows, question.pod, masked_, predictions, question.reward, &plan);
   residual_.assign(seen.nodes, 0.0F);

@@ -3,10 +3,11 @@
 // was filled. Without what was learned the prior decides, which is the planner where nobody's latency counts
 // Begin    as the cluster is. From then on a pod that is compared goes where each of them would put it, one that is not compared
 //          goes on both where it really went, and a pod that ends leaves both
-// Joules   predicted, on the curves, demand and lives that planner and features go by: watts of each copy over time, and wakes.
+// Joules   predicted, on the curves, demand and lives that planner and features go by: watts of each copy over time, waiting at its
+//          price (placement/objective) among them, and wakes.
 //          Nothing is measured, so that nothing of it is noise of measuring
 // Gives    of a block of decisions (network's joules - planner's) / planner's, within -1..1; a block in which no time passes goes on
-// Not seen what no model predicts, such as tenants that wait for each other; pods with latency limits, which the planner does
+// Not seen what no model predicts; pods with latency limits, which the planner does
 //          not look at, are for the caller to keep out
 // Bounds   max_pods compared or placed since the beginning, then both begin anew; a pod that was compared and not seen to run within
 //          unseen_s is taken away
@@ -67,7 +68,7 @@ class PairedSimulation {
   struct Load {
     Resources requested;
     std::uint64_t pods = 0;
-    double used_cores = 0, life_s = 0;  // sums over pods
+    double used_cores = 0, used_cores2 = 0, life_s = 0;  // sums over pods; of their variances, too
     double empties_at_s = 0;
   };
   struct Side {

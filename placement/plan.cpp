@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "placement/objective.hpp"
+
 namespace wattle::placement {
 
 namespace {
@@ -70,6 +72,7 @@ void Plan::tabulate(const Fleet& fleet) {
     const FleetNode& node = fleet.nodes[i];
     const double there = pods_stay_ ? pods_then_[i] : 0;
     const double used = pods_stay_ ? node.used_cores : 0;
+    const double used2 = pods_stay_ ? node.used_cores2 : 0;
     const bool empty = pods_stay_ ? node.pods == 0 : true;
     double room = node.allocatable.cpu_cores / unit_cores_ - there;
     if (unit_memory_ > 0) room = std::min(room, node.allocatable.memory_bytes / unit_memory_ - there);
@@ -77,10 +80,13 @@ void Plan::tabulate(const Fleet& fleet) {
     const auto slots = static_cast<std::size_t>(std::max(0.0, std::floor(room + 1e-6)));
     std::vector<double>& row = cost_[i];
     row.reserve(slots + 1);
-    row.push_back(empty && fleet.idle_nodes_sleep ? node.sleep_w : node.watts_at(used));
+    row.push_back(empty && fleet.idle_nodes_sleep ? node.sleep_w
+                                                  : node_cost_w(node, used, used2, fleet.cpu_wait_price_w));
     const double wake_w = empty && fleet.idle_nodes_sleep && fleet.hold_s > 0 ? node.wake_j / fleet.hold_s : 0;
     for (std::size_t c = 1; c <= slots; ++c)
-      row.push_back(node.watts_at(used + static_cast<double>(c) * demand_[i]) + wake_w);
+      row.push_back(node_cost_w(node, used + static_cast<double>(c) * demand_[i],
+                                used2 + static_cast<double>(c) * fleet.expected_burst_cores2, fleet.cpu_wait_price_w) +
+                    wake_w);
   }
 }
 

@@ -1,7 +1,8 @@
 // plan: an order of blocks of places for the pods that are expected, made once for one fleet, then only read.
-// Method   servers are cut into blocks of pods that are worth filling at once (placement/allot). A plan is an order of all
-//          blocks; its cost is the sum over positions k of P(at least k pods come) x the watts that the k-th pod adds, waking
-//          included. Starts: the order of slopes, and allotments for several counts of pods, cheapest block first; the best
+// Method   servers are cut into blocks of pods that are worth filling at once (placement/optimal_allocation). A plan is an
+//          order of all blocks; its cost is the sum over positions k of P(at least k pods come) x what the k-th pod adds
+//          to the cost (placement/objective), waking included. Starts: the order of slopes, and allotments for several
+//          counts of pods, cheapest block first; the best
 //          of them is improved by moving blocks. A certain count makes this the allotment for that count, an open one the
 //          amortised rank
 // Cost     a hundredth of a second for 50 nodes, a tenth for 5,000: see PlanMaker for who must not wait for it

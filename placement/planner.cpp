@@ -5,12 +5,15 @@
 #include <limits>
 #include <numeric>
 
+#include "placement/objective.hpp"
+
 namespace wattle::placement {
 
 namespace {
 
 constexpr double kTail = Plan::kTail;
 constexpr double kMostPods = 1e9;
+constexpr double kLeastMean_w = 1e-3;
 // What the plan would rather not have, in W0: another open node, the one whose demand is farthest, one it does not plan for.
 constexpr double kOutOfBand = 0.15, kOutOfOpen = 0.35, kNotPlanned = 0.5;
 
@@ -147,7 +150,7 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& 
     double least_w = 0;
     for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
       if (!fits(fleet.nodes[i], ask)) continue;
-      const double here_w = amortised_w(fleet.nodes[i], ask);
+      const double here_w = amortised_cost_w(fleet, i, ask);
       if (best && here_w >= least_w) continue;
       best = i;
       least_w = here_w;
@@ -162,8 +165,44 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& 
   return open.by_slope.back();
 }
 
+// What the plan could not foresee: who waits for whom, as the pods that are there are what they are and no mean of their kind; and
+// what a pod costs by itself, as far as nobody knows what will come.
+void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
+                         PlanView& view) {
+  const double trust = std::clamp(fleet.trust, 0.0, 1.0);
+  std::vector<double> amortised(nodes.size(), 0.0), ascending;
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    if (!fits(fleet.nodes[nodes[k]], ask)) continue;
+    amortised[k] = amortised_w(fleet.nodes[nodes[k]], ask);
+    ascending.push_back(amortised[k]);
+  }
+  if (ascending.empty()) return;
+  // Sums of the same watts in another order differ in their last bits, and the same nodes may come in any.
+  std::sort(ascending.begin(), ascending.end());
+  const double least_w = ascending.front();
+  const double mean_w = std::max(
+      std::accumulate(ascending.begin(), ascending.end(), 0.0) / static_cast<double>(ascending.size()), kLeastMean_w);
+  double best = -std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < nodes.size(); ++k) {
+    if (!fits(fleet.nodes[nodes[k]], ask)) continue;
+    double& preference = view.nodes[k].preference;
+    if (trust < 1) preference = trust * preference - (1 - trust) * (amortised[k] - least_w) / mean_w;
+    preference -= added_wait_w(fleet, nodes[k], ask) / mean_w;
+    // Of equals the first of the fleet, whatever the order they are asked about in.
+    if (preference < best || (preference == best && *view.pick < nodes[k])) continue;
+    best = preference;
+    view.pick = nodes[k];
+  }
+  for (PlanView::Node& node : view.nodes) node.preference -= best;
+}
+
+namespace {
+bool costs_count(const Fleet& fleet) { return fleet.cpu_wait_price_w > 0 || fleet.trust < 1; }
+}  // namespace
+
 std::optional<std::size_t> Planner::choose(const Fleet& fleet, const PodEstimate& ask) {
   const bool planned = ready(fleet);
+  if (planned && costs_count(fleet)) return view(fleet, ask).pick;
   if (planned) follow(fleet);
   return pick(fleet, ask, planned ? open_places(fleet, ask) : Open{});
 }
@@ -202,6 +241,13 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
     node.preference = -(kOutOfBand + away * kOutOfOpen);
   }
   if (out.pick && place[*out.pick] != count) out.nodes[place[*out.pick]].preference = 0;
+  if (!costs_count(fleet)) return out;
+  if (rows) {
+    mind_costs(fleet, ask, *rows, out);
+  } else {
+    std::iota(place.begin(), place.end(), std::size_t{0});
+    mind_costs(fleet, ask, place, out);
+  }
   return out;
 }
 

@@ -2,6 +2,8 @@
 // Method   1. A plan is made (placement/plan).
 //          2. All blocks that will very likely be filled are open at once; among them a pod of demand quantile q goes to
 //             the server at that quantile of curve slope: heavy pods to flat curves.
+//          3. Where waiting has a price, what the pod would add to it there is weighed against what the plan would rather have.
+//             As far as expectations have earned no trust, the amortised cost decides in place of the plan.
 //          Pods that stay are planned for from the present state; pods that come and go from the empty fleet, so that
 //          holes are refilled in the order of the plan and the servers at its end run empty.
 // Plans    without a PlanMaker they are made when they are needed, by whoever asks: the same fleets give the same choices.
@@ -66,6 +68,8 @@ class Planner {
   std::vector<Plan::Placed> blocks_in_order(const Fleet& fleet) const;
   Open open_places(const Fleet& fleet, const PodEstimate& ask) const;
   std::optional<std::size_t> pick(const Fleet& fleet, const PodEstimate& ask, const Open& open) const;
+  static void mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
+                         PlanView& view);
   PlanView::Node view_node(const Fleet& fleet, std::size_t node) const;
 
   PlannerOptions options_;

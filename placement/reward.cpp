@@ -281,7 +281,6 @@ double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
                                 const PodSpec& pod, double demand_cores) {
   std::vector<Prediction> predictions(rows.size());
-  double mean_w = 0;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const NodeView& node = view.nodes[rows[row]];
     Prediction& prediction = predictions[row];
@@ -293,18 +292,22 @@ std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& v
     prediction.slots = slots_for(node, pod);
     prediction.latency_ms = latency_for(node, pod);
     prediction.amortised_w = node.curve.idle_w() / prediction.slots + prediction.marginal_w;
-    mean_w += prediction.amortised_w;
   }
-  mean_w /= std::max<double>(1, static_cast<double>(rows.size()));
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    Prediction& prediction = predictions[row];
+  judge(config, pod, predictions);
+  return predictions;
+}
+
+void judge(const RewardConfig& config, const PodSpec& pod, std::span<Prediction> predictions) {
+  double mean_w = 0;
+  for (const Prediction& prediction : predictions) mean_w += prediction.amortised_w;
+  mean_w /= std::max<double>(1, static_cast<double>(predictions.size()));
+  for (Prediction& prediction : predictions) {
     const PredictedTerms terms = predicted_terms(
         config,
         {mean_w - prediction.amortised_w, pod.life_s, prediction.latency_ms, pod.latency_soft_ms, pod.latency_hard_ms});
     prediction.energy = terms.energy;
     prediction.latency = terms.latency;
   }
-  return predictions;
 }
 
 }  // namespace wattle::placement

@@ -114,8 +114,9 @@ double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores
 struct Prediction {
   double marginal_w = 0;            // watts that the pod adds, wake not included
   double marginal_with_wake_w = 0;  // idle watts and wake energy of a sleeping node included
-  double amortised_w = 0;           // idle watts / pods of this size that fit an empty node + marginal watts
-  double energy = 0;                // terms, weights included; of an expression what the term adds to it
+  double amortised_w =
+      0;              // idle watts / pods of this size that fit an empty node + marginal watts + waiting at its price
+  double energy = 0;  // terms, weights included; of an expression what the term adds to it
   double latency = 0;
   double slots = 1;                  // pods of this request that the empty node takes
   std::optional<double> latency_ms;  // to the pod's target
@@ -123,6 +124,8 @@ struct Prediction {
 };
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
                                 const PodSpec& pod, double demand_cores);
+// Energy and latency of them, by their watts against each other.
+void judge(const RewardConfig& config, const PodSpec& pod, std::span<Prediction> predictions);
 
 // 1 up to the soft limit, falling to 0 at the hard one, -1 beyond; docs/reference/rewards.md says what a missing one means.
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms);

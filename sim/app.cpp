@@ -6,7 +6,6 @@
 
 #include "common/version.hpp"
 #include "sim/commands/commands.hpp"
-#include "sim/live/commands.hpp"
 
 namespace wattle::sim {
 
@@ -17,25 +16,31 @@ constexpr std::array kSubcommands {
       Subcommand{"env", "an environment over JSON lines, for others to train against", commands::env},
       Subcommand{"eval", "judge a trained network, its initial weights and fixed rules on held-out seeds",
                  commands::eval},
-      Subcommand{"bench", "judge rules and a network on every scenario; bench x8: by the gap to full knowledge",
+      Subcommand{"bench",
+                 "judge rules and a network on every scenario; bench consolidation_fill or _churn: one, by its gap to "
+                 "full knowledge",
                  commands::bench},
       Subcommand{"speed", "placements a second of processor time, rule by rule", commands::speed},
       Subcommand{"sweep", "throughput, response and watts of each server at each load", commands::sweep},
-      Subcommand{"labels", "judge choices on X8 by what would have followed; what `train x8` learns from",
+      Subcommand{"provision", "judge rules that set CPU limits, on rate traces", commands::provision},
+      Subcommand{"labels",
+                 "judge choices on consolidation by what would have followed; what `train consolidation` learns from",
                  commands::labels},
 #if WATTLE_HAS_TORCH
-      Subcommand{"train", "train a network online in the simulated loop; train x8: from labels", commands::train},
-      Subcommand{"ablate", "what each part of learning is worth, one left out at a time; ablate x8: of imitation",
+      Subcommand{"train", "train a network online in the simulated loop; train consolidation: from labels",
+                 commands::train},
+      Subcommand{"ablate",
+                 "what each part of learning is worth, one left out at a time; ablate consolidation: of imitation",
                  commands::ablate},
-      Subcommand{"adapt", "what learning online on X8 gains, cluster by cluster, over the network it starts from",
+      Subcommand{"adapt",
+                 "what learning online on consolidation gains, cluster by cluster, over the network it starts from",
                  commands::adapt},
-      Subcommand{"online", "go on learning on X8 from outcomes alone", commands::online},
+      Subcommand{"online", "go on learning on consolidation from outcomes alone", commands::online},
 #endif
-      Subcommand{"swarm", "play many nodes that speak the agents' protocol and run the pods they get",
-                 live::swarm_command},
-      Subcommand{"drive", "play a kube-scheduler through the extender protocol, pod after pod", live::drive_command},
+      Subcommand{"swarm", "play many nodes that speak the agents' protocol and run the pods they get", commands::swarm},
+      Subcommand{"drive", "play a kube-scheduler through the extender protocol, pod after pod", commands::drive},
       Subcommand{"churn", "create and delete pods on a Kubernetes API server and tell how long they waited for a node",
-                 live::churn_command},
+                 commands::churn},
 };
 
 void usage(std::FILE* to) {

@@ -19,8 +19,10 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   placement::ClusterModel knowledge(options.knowledge);
   if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
   const bool ranks = contestant.binding == Binding::advised || contestant.binding == Binding::alone;
-  LiveEngineOptions live{
-      ranks ? contestant.policy : "kube-default", {chooser.options_, false, options.network}, contestant.gate};
+  LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
+                         {chooser.options_, false, options.network},
+                         contestant.gate,
+                         contestant.binding == Binding::advised};
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
   return chooser;
 }

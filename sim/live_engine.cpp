@@ -7,6 +7,7 @@ namespace wattle::sim {
 Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::ClusterModel knowledge) {
   std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(knowledge)));
   WATTLE_CHECK(made->engine_.take(made->options_.policy, made->options_.engine.decide.reward));
+  made->engine_.knowledge().set_acting(made->options_.acting);
   return made;
 }
 

@@ -21,7 +21,8 @@ namespace wattle::sim {
 struct LiveEngineOptions {
   std::string policy = "dqn";
   placement::EngineOptions engine;
-  bool gate = false;  // false: a network is heard whatever it costs
+  bool gate = false;   // false: a network is heard whatever it costs
+  bool acting = true;  // its choices are what happens: waiting is theirs
 };
 
 class LiveEngine final : public WorldObserver {

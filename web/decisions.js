@@ -16,7 +16,7 @@ export function decisions() {
       h('td', null, d.advice ? link('node', d.advice) : tag('none')),
       h('td', null, d.placed_on ? link('node', d.placed_on) : ABSENT, d.placed_on && d.advice && d.placed_on !== d.advice ? [' ', tag('elsewhere', 'warn')] : null),
       h('td', { class: 'number' }, watts(marginal(d))), h('td', { class: 'number' }, d.outcome ? number(d.outcome.reward, 3) : ABSENT),
-      h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.explored ? 'explore' : d.mode)))));
+      h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.decided_by || d.mode)))));
   };
   const load = async () => {
     try { list = (await get('decisions', { limit: KEPT })).decisions; fill(note); draw(); } catch (error) { fill(note, h('p', { class: 'error' }, error.message)); }
@@ -30,7 +30,7 @@ export function decisions() {
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
     element: h('div', null, h('h1', null, 'Decisions'), note, panel('As they are made', told, wide(h('table', null,
-      h('thead', null, h('tr', null, [['Id', 1], ['Time'], ['Pod'], ['Advice'], ['Placed on'], ['Adds', 1], ['Reward', 1], ['Nodes', 1], ['Mode']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
+      h('thead', null, h('tr', null, [['Id', 1], ['Time'], ['Pod'], ['Advised'], ['Placed on'], ['Adds', 1], ['Reward', 1], ['Nodes', 1], ['By']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
     begin: load, end() { clearInterval(timer); end(); },
   };
 }
@@ -82,7 +82,7 @@ export function decision(id) {
     fill(told, sentence(d));
     facts.set('when', moment(d.wall_ns));
     facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
-    facts.set('policy', d.policy, d.reason);
+    facts.set('policy', d.decided_by ? `${d.policy}: ${d.decided_by}` : d.policy, d.reason);
     facts.set('took', `${number(d.decide_us)} µs`);
     facts.set('reward', d.outcome ? number(d.outcome.reward, 3) : 'not yet', d.outcome ? `on ${d.outcome.node}` : null);
     const two = [[d.winner, d.winner_terms], [d.runner_up, d.runner_up_terms]].filter(([name, terms]) => name && terms);

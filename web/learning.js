@@ -20,7 +20,7 @@ export function learning() {
   const gates = h('tbody'), models = h('div'), left = h('div');
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
-    facts.set('serves', status.network_left_out ? 'the plan' : status.policy, status.network_left_out || (status.model_from ? `network ${status.model_from}` : `network of step ${count(status.model_step)}`));
+    facts.set('serves', status.network_gated ? 'the plan' : status.policy, status.network_gated || (status.model_from ? `network ${status.model_from}` : `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} a second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');
@@ -29,10 +29,10 @@ export function learning() {
     times.push(Date.now() / 1000); values[0].push(status.mean_reward); values[1].push(status.loss);
     if (times.length > 720) { times.shift(); values.forEach((each) => each.shift()); }
     curve.give(times, values);
-    const { guard, promotion } = policy;
+    const { regression, promotion } = policy;
     fill(gates, promotion.to !== null && gate(`To ${promotion.to}`, policy.experiment.decisions, 0, promotion.open, promotion.closed_by),
-      gate('Guard: rewards of control blocks', guard.control_rewards, guard.control_rewards_needed, guard.ready, guard.ready ? `alarm at ${number(guard.limit, 1)}, now ${number(guard.level, 1)}` : 'it cannot judge before that'));
-    fill(left, status.left_out.length ? h('table', null, h('tbody', null, status.left_out.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', null, each.why))))) : h('p', { class: 'dim' }, 'Nothing that could be said of a placement is left out.'));
+      gate('Regression monitor: rewards of control blocks', regression.control_rewards, regression.control_rewards_needed, regression.ready, regression.ready ? `alarm at ${number(regression.limit, 1)}, now ${number(regression.level, 1)}` : 'it cannot judge before that'));
+    fill(left, status.withheld.length ? h('table', null, h('tbody', null, status.withheld.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', null, each.why))))) : h('p', { class: 'dim' }, 'Nothing that could be said of a placement is withheld.'));
     try {
       const answer = await get('models');
       fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', ''].map((text) => h('th', { scope: 'col' }, text)))),
@@ -42,7 +42,7 @@ export function learning() {
   return {
     element: h('div', null, h('h1', null, 'Learning'), loop.note, facts.element, h('div', { class: 'two' }, panel('Reward and loss since this page was opened', null, curve.element),
       panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'How far', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates)))),
-    panel('Left out, and why', null, left), panel('Networks', null, models)),
+    panel('Withheld, and why', null, left), panel('Networks', null, models)),
     begin: loop.begin, end() { loop.end(); curve.end(); },
   };
 }
@@ -58,7 +58,7 @@ export function saving() {
     facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? null : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
     facts.set('treated', core(s.treated_j_per_core_hour), 'for an hour of a core');
     facts.set('control', core(s.control_j_per_core_hour), 'for an hour of a core');
-    facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_dropped)} dropped`);
+    facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} not used`);
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
     facts.set('mode', policy.mode, `${count(policy.experiment.decisions)} decisions in this mode`);
     let text;

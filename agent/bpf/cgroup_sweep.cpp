@@ -15,6 +15,8 @@
 #include <memory>
 #include <utility>
 
+#include "agent/bpf/mapped.hpp"
+
 namespace wattle::agent {
 
 namespace {

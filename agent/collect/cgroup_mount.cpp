@@ -1,41 +1,8 @@
 #include "agent/collect/cgroup_mount.hpp"
 
-#include <algorithm>
-
-#include "common/parse.hpp"
+#include "common/mounts.hpp"
 
 namespace wattle::agent {
-
-namespace {
-// Blank, tab, newline and backslash are written as \040 and so on.
-std::string unescape_octal(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      const auto value = parse::integer<unsigned>(text.substr(i + 1, 3), 8);
-      if (value && *value < 256) {
-        plain.push_back(static_cast<char>(*value));
-        i += 3;
-        continue;
-      }
-    }
-    plain.push_back(text[i]);
-  }
-  return plain;
-}
-}  // namespace
-
-std::vector<Cgroup2Mount> parse_mountinfo(std::string_view text) {
-  std::vector<Cgroup2Mount> mounts;
-  parse::for_each_line(text, [&](std::string_view line) {
-    const auto fields = parse::fields(line);
-    const auto separator = std::find(fields.begin(), fields.end(), "-");
-    if (fields.size() < 6 || separator == fields.end() || separator + 1 == fields.end()) return;
-    if (*(separator + 1) == "cgroup2") mounts.push_back({unescape_octal(fields[4]), unescape_octal(fields[3])});
-  });
-  std::stable_partition(mounts.begin(), mounts.end(), [](const auto& mount) { return mount.root == "/"; });
-  return mounts;
-}
 
 Result<Dir> open_cgroup_root(const Roots& roots) {
   WATTLE_TRY(const Dir proc, Dir::open_(roots.proc));
@@ -49,8 +16,8 @@ Result<Dir> open_cgroup_root(const Roots& roots) {
       if (!last) last = std::move(text.error());
       continue;
     }
-    for (const auto& mount : parse_mountinfo(*text)) {
-      auto dir = Dir::open_(roots.resolve(mount.mount_point));
+    for (const auto& mount : parse_mountinfo(*text, "cgroup2")) {
+      auto dir = Dir::open_(roots.resolve(mount.point));
       if (dir) return dir;
       last = std::move(dir.error());
     }

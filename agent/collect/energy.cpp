@@ -177,6 +177,13 @@ void EnergyMeter::choose() {
   }
 }
 
+EveryReading EnergyMeter::every_reading() const {
+  EveryReading out;
+  for (std::size_t i = 0; i < kSources; ++i)
+    if (!readings_[i].empty()) out.emplace_back(kOrder[i], readings_[i]);
+  return out;
+}
+
 void EnergyMeter::tell_domains() {
   for (const auto kind : kKindOrder) {
     const auto source = used(kind) ? used(kind) : choices_[static_cast<std::size_t>(kind)].chosen();

@@ -44,6 +44,8 @@ struct EnergyInterval {
   std::vector<std::pair<std::string, std::uint64_t>> rapl_uj;  // zone label, counter
 };
 
+using EveryReading = std::vector<std::pair<EnergySource, EnergyReadings>>;
+
 // Which source is used for one kind of domain.
 class EnergyChoice {
  public:
@@ -76,6 +78,8 @@ class EnergyMeter {
                              CollectErrors& errors);
   const std::vector<Finding>& findings() const { return findings_; }
   const PowerModel& power_model() const { return model_; }
+  // What every source told at the last read(), in the sum or not; without those that told nothing.
+  EveryReading every_reading() const;
 
  private:
   static constexpr std::size_t kSources = 4, kKinds = 6;

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <map>
+#include <thread>
 
 #include "agent/collect/rapl.hpp"
 #include "common/parse.hpp"
@@ -19,6 +21,7 @@ __extension__ using U128 = unsigned __int128;
 constexpr std::size_t kMaxCpus = 4096;
 constexpr const char* kPmu = "bus/event_source/devices/power";
 constexpr const char* kNoPmu = "load the module rapl (CONFIG_PERF_EVENTS_INTEL_RAPL); virtual machines have none";
+constexpr const char* kStill = "counts no joule while the machine runs";
 constexpr const char* kDenied = "grant CAP_PERFMON, or set kernel.perf_event_paranoid to 0";
 
 struct Event {
@@ -133,6 +136,31 @@ EnergyKind perf_event_kind(std::string_view name) {
   return EnergyKind::other;
 }
 
+namespace {
+
+Result<std::uint64_t> read_counter(int fd) {
+  std::uint64_t count = 0;
+  for (;;) {
+    const auto got = ::read(fd, &count, sizeof count);
+    if (got == sizeof count) return count;
+    if (got >= 0) return fail(Errc::unavailable, "perf counter", "is at its end: its CPU went offline");
+    if (errno != EINTR) return fail_errno(errno, "perf counter");
+  }
+}
+
+// Hardware counts each millisecond, and a machine that runs draws something. What cannot be read is told when it is read.
+bool stands_still(int fd) {
+  constexpr int kLooks = 20;
+  for (int look = 0; look < kLooks; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const auto count = read_counter(fd);
+    if (!count || *count > 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 PerfPort kernel_perf_port() {
   PerfPort port;
   port.open = [](std::uint32_t type, std::uint64_t config, unsigned cpu) -> Result<Fd> {
@@ -140,19 +168,12 @@ PerfPort kernel_perf_port() {
     attr.size = sizeof attr;
     attr.type = type;
     attr.config = config;
-    const long fd = ::syscall(SYS_perf_event_open, &attr, -1, static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0) return fail_errno(errno, "perf_event_open of CPU " + std::to_string(cpu), kDenied);
-    return Fd(static_cast<int>(fd));
+    const long got = ::syscall(SYS_perf_event_open, &attr, -1, static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC);
+    if (got < 0) return fail_errno(errno, "perf_event_open of CPU " + std::to_string(cpu), kDenied);
+    return Fd(static_cast<int>(got));
   };
-  port.read = [](int fd) -> Result<std::uint64_t> {
-    std::uint64_t count = 0;
-    for (;;) {
-      const auto got = ::read(fd, &count, sizeof count);
-      if (got == sizeof count) return count;
-      if (got >= 0) return fail(Errc::unavailable, "perf counter", "is at its end: its CPU went offline");
-      if (errno != EINTR) return fail_errno(errno, "perf counter");
-    }
-  };
+  port.read = read_counter;
+  port.stands_still = stands_still;
   return port;
 }
 
@@ -185,10 +206,12 @@ Result<PerfEnergy> PerfEnergy::open_(const Roots& roots, const std::optional<Per
     const EnergyKind kind = perf_event_kind(event.name);
     for (const auto& place : places) {
       WATTLE_TRY(Fd fd, perf.port_.open(*type, event.config, place.cpu));
+      if (perf.port_.stands_still(fd.get())) continue;
       perf.counters_.push_back(
           {label_of(event, kind, place, dies[place.socket] > 1), kind, place.socket, event.scale_j, std::move(fd), {}});
     }
   }
+  if (perf.counters_.empty()) return fail(Errc::not_found, path + "/events", kStill, kNoPmu);
   return perf;
 }
 

@@ -3,8 +3,9 @@
 //          per event and CPU of the mask; <sys>/devices/system/cpu/cpuN/topology/{physical_package_id,die_id}
 // Gives    one DomainEnergy per event and package (or die, where a package has several)
 // Units    the kernel counts in units of .scale joules (2^-32), in 64 bits that do not wrap
-// Errors   open_: not_found (no such PMU), denied (CPU-wide events need CAP_PERFMON or perf_event_paranoid below 1),
-//          malformed. A counter whose read fails is absent for that interval and the next
+// Errors   open_: not_found (no such PMU, or one whose counters all stand still, as in some virtual machines), denied (CPU-wide
+//          events need CAP_PERFMON or perf_event_paranoid below 1), malformed. A counter that stands still is left out; one whose
+//          read fails is absent for that interval and the next
 // Cost     1 read per counter;  Threads  single owner
 #pragma once
 
@@ -37,6 +38,7 @@ EnergyKind perf_event_kind(std::string_view name);
 struct PerfPort {
   std::function<Result<Fd>(std::uint32_t type, std::uint64_t config, unsigned cpu)> open;
   std::function<Result<std::uint64_t>(int fd)> read;
+  std::function<bool(int fd)> stands_still;  // just opened, it counts nothing while the machine runs
 };
 PerfPort kernel_perf_port();
 

@@ -9,25 +9,19 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "agent/collect/kept_file.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
+#include "common/psi.hpp"
 #include "common/sample.hpp"
 
 namespace wattle::agent {
-
-struct PsiTotals {
-  std::optional<std::uint64_t> some_us;
-  std::optional<std::uint64_t> full_us;
-};
 
 struct PressureTotals {
   PsiTotals cpu, memory, io;
 };
 
-PsiTotals parse_psi(std::string_view text);
 // Absent when either total is, or when they went backwards. At most 1: the kernel's sums lag its clock a little.
 std::optional<double> mean_ratio(std::optional<std::uint64_t> prev_us, std::optional<std::uint64_t> now_us,
                                  Duration interval);

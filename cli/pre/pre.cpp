@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/parts.hpp"
 #include "cli/pre/expiry.hpp"
 #include "cli/pre/live.hpp"
 #include "cli/pre/scheduler_config.hpp"
@@ -79,26 +80,23 @@ Json findings_document(const std::vector<Finding>& findings) {
 
 Result<std::string> render_pre(const Json& document, const Style& style) {
   WATTLE_TRY(const auto findings, View(document).list("findings"));
-  Table table{{{"WHERE"}, {"FINDING"}, {"STATE"}, {"DETAIL"}, {"MEND"}}, {}};
+  std::vector<std::pair<std::string, std::vector<View>>> by_place;
   std::size_t warned = 0, failed = 0;
   for (const View& finding : findings) {
     const std::string state = finding["state"].text_or();
     failed += state == "failed" ? 1U : 0U;
     warned += state == "warn" ? 1U : 0U;
-    if (state == "ok" && !style.wide) continue;
-    const Tone tone = state == "failed" ? Tone::bad : state == "warn" ? Tone::warning : Tone::plain;
-    table.rows.push_back({finding["where"].text_or(),
-                          finding["name"].text_or(),
-                          {state, tone},
-                          finding["detail"].text_or(""),
-                          finding["mend"].text_or("")});
+    const std::string where = finding["where"].text_or();
+    if (by_place.empty() || by_place.back().first != where) by_place.push_back({where, {}});
+    by_place.back().second.push_back(finding);
   }
+  FindingsText found(style);
+  for (const auto& [where, theirs] : by_place) found.add(where, theirs);
   std::string out = std::to_string(findings.size()) + " things looked at: " +
                     (failed > 0 ? toned(std::to_string(failed) + " must be mended", Tone::bad, style.colour)
                                 : toned("nothing must be mended", Tone::good, style.colour)) +
                     (warned > 0 ? ", " + std::to_string(warned) + " could be better" : "") + "\n";
-  if (!table.rows.empty()) out += "\n" + to_text(table, style.colour);
-  return out;
+  return out + found.text();
 }
 
 int run_pre(const Invocation& invocation) {

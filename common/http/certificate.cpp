@@ -7,11 +7,13 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <ctime>
 #include <memory>
 
 #include "common/dir.hpp"
+#include "common/http/fingerprint.hpp"
 
 namespace wattle::http {
 namespace {
@@ -25,6 +27,8 @@ struct Freeing {
 };
 template <class T, auto Free>
 using Owned = std::unique_ptr<T, Freeing<Free>>;
+
+constexpr std::size_t kMostPemBytes = 1 << 20;
 
 bool extend(X509* certificate, int nid, const std::string& value) {
   X509V3_CTX context;
@@ -96,9 +100,29 @@ Result<WallTime> certificates_end(std::string_view pem, const std::string& subje
 }
 
 Result<WallTime> certificate_file_end(const std::string& path) {
-  constexpr std::size_t kMostBytes = 1 << 20;
-  WATTLE_TRY(const std::string pem, read_file(path, kMostBytes));
+  WATTLE_TRY(const std::string pem, read_file(path, kMostPemBytes));
   return certificates_end(pem, path);
+}
+
+std::string fingerprint_of(const X509* certificate) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (certificate == nullptr || X509_digest(certificate, EVP_sha256(), digest.data(), &size) != 1) return {};
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) {
+    text += "0123456789abcdef"[digest[i] >> 4U];
+    text += "0123456789abcdef"[digest[i] & 15U];
+  }
+  return text;
+}
+
+Result<std::string> certificate_file_fingerprint(const std::string& path) {
+  WATTLE_TRY(const std::string pem, read_file(path, kMostPemBytes));
+  const Owned<BIO, BIO_free_all> in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const Owned<X509, X509_free> first(PEM_read_bio_X509(in.get(), nullptr, nullptr, nullptr));
+  ERR_clear_error();
+  if (!first) return fail(Errc::malformed, path, "has no certificate", "a PEM file");
+  return fingerprint_of(first.get());
 }
 
 std::optional<std::string> ends_soon(WallTime end, WallTime now) {

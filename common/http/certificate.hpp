@@ -25,6 +25,9 @@ struct Certificate {
 // For a server of these DNS names, of which there is at least one; good from a day before `now`, for clocks that differ.
 Result<Certificate> self_signed(const std::vector<std::string>& names, WallTime now, std::chrono::hours valid);
 
+// SHA-256 of the first certificate in it, which is the server's own, in lower-case hexadecimal digits.
+Result<std::string> certificate_file_fingerprint(const std::string& path);
+
 // The first end of any certificate in it.
 Result<WallTime> certificates_end(std::string_view pem, const std::string& subject);
 Result<WallTime> certificate_file_end(const std::string& path);

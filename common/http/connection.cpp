@@ -6,8 +6,10 @@
 
 #include <boost/beast/http/error.hpp>
 #include <cerrno>
+#include <memory>
 
 #include "common/dir.hpp"
+#include "common/http/fingerprint.hpp"
 
 namespace wattle::http {
 namespace {
@@ -128,13 +130,28 @@ Status Connection::shake_hands(const std::string& target, std::chrono::milliseco
   net::ip::make_address(origin_.host, numeric);
   // The name of a host is told so that a server of several shows the right certificate; addresses have no place there.
   if (numeric) SSL_ctrl(session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, origin_.host.data());
-  tls_->set_verify_callback(ssl::host_name_verification(origin_.host));
+  const auto other = std::make_shared<bool>(false);  // a failed handshake leaves no certificate to look at
+  if (const std::string& pinned = origin_.tls->fingerprint; !pinned.empty()) {
+    tls_->set_verify_callback([&pinned, other](bool, ssl::verify_context& context) {
+      X509_STORE_CTX* const store = context.native_handle();
+      if (X509_STORE_CTX_get_error_depth(store) > 0) return true;
+      *other = fingerprint_of(X509_STORE_CTX_get_current_cert(store)) != pinned;
+      return !*other;
+    });
+  } else {
+    tls_->set_verify_callback(ssl::host_name_verification(origin_.host));
+  }
   error_code result;
   tcp_->expires_after(timeout);
   tls_->async_handshake(ssl::stream_base::client, [&result](error_code error) { result = error; });
   finish();
+  if (result && (stopped_ || result == beast::error::timeout)) return failure(result, target);
+  X509* const shown = SSL_get0_peer_certificate(session);
+  const bool expected = shown != nullptr && fingerprint_of(shown) == origin_.tls->fingerprint;
+  if (!origin_.tls->fingerprint.empty() && (*other || (!result && !expected)))
+    return fail(Errc::denied, origin_.url() + target, "shows another certificate than the one that is expected there",
+                "is it the right controller, and has its certificate been renewed since?");
   if (!result) return {};
-  if (stopped_ || result == beast::error::timeout) return failure(result, target);
   const long verified = SSL_get_verify_result(session);
   const std::string why = verified == X509_V_OK ? result.message() : X509_verify_cert_error_string(verified);
   return fail(Errc::denied, origin_.url() + target, "TLS: " + why,

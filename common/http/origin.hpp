@@ -14,6 +14,8 @@ namespace wattle::http {
 struct Trust {
   std::string ca_file;           // authorities of the peer's certificate; empty: those of the system
   std::string certificate, key;  // shown to a peer that asks; empty: none
+  // SHA-256 of the peer's own certificate, in lower-case hexadecimal digits: that one is believed, whatever name it has, and no other
+  std::string fingerprint = {};
 };
 
 struct Origin {

@@ -9,6 +9,7 @@
 #include <cctype>
 #include <cerrno>
 
+#include "common/digest.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
 
@@ -45,16 +46,6 @@ Result<Token> Token::load(const std::string& path) {
 
 namespace {
 
-// No early end: the time tells nothing of how many characters were right.
-bool same(std::string_view shown, std::string_view secret) {
-  if (shown.empty()) return secret.empty();
-  unsigned different = shown.size() == secret.size() ? 0 : 1;
-  for (std::size_t i = 0; i < secret.size(); ++i)
-    different |= static_cast<unsigned>(static_cast<unsigned char>(secret[i]) ^
-                                       static_cast<unsigned char>(shown[i % shown.size()]));
-  return different == 0;
-}
-
 std::string seal(const std::string& secret, const std::string& end) {
   const std::string text = "wattle page until " + end;
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
@@ -72,7 +63,7 @@ std::string seal(const std::string& secret, const std::string& end) {
 
 }  // namespace
 
-bool Token::is(std::string_view word) const { return same(word, secret_); }
+bool Token::is(std::string_view word) const { return same_secret(word, secret_); }
 
 bool Token::admits(std::string_view authorization) const {
   static constexpr std::string_view kScheme = "bearer ";
@@ -100,7 +91,7 @@ bool Token::admits_pass(std::string_view cookies, WallTime now) const {
     const std::string end(pass.substr(0, dash));
     const auto end_s = parse::u64(end);
     if (end_s && *end_s > static_cast<std::uint64_t>(to_ns(now)) / 1'000'000'000U &&
-        same(pass.substr(dash + 1), seal(secret_, end)))
+        same_secret(pass.substr(dash + 1), seal(secret_, end)))
       return true;
   }
   return false;

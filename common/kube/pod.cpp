@@ -114,6 +114,54 @@ bool is_static(const json& annotations, const json& owner) {
          (!source.empty() && source != "api");
 }
 
+PodFailure failure_of_end(const json& terminated) {
+  const std::string reason = text_of(terminated, "reason");
+  if (reason == "OOMKilled") return PodFailure::oom_kill;
+  const json& status = member(terminated, "exitCode");
+  if (!status.is_number_integer() || status == 0) return PodFailure::none;
+  return reason == "StartError" || reason == "ContainerCannotRun" ? PodFailure::failed_start : PodFailure::crash;
+}
+
+PodFailure failure_of_wait(const json& waiting) {
+  const std::string reason = text_of(waiting, "reason");
+  if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return PodFailure::none;
+  return reason == "CrashLoopBackOff" ? PodFailure::crash : PodFailure::failed_start;
+}
+
+// `asked_to_end`: what ends now is no crash; what ended before, and was started again, is.
+PodFailure failure_of_containers(const json& statuses, bool asked_to_end) {
+  PodFailure worst = PodFailure::none;
+  for (const json& container : statuses) {
+    const json& state = member(container, "state");
+    PodFailure ended = failure_of_end(member(state, "terminated"));
+    if (asked_to_end && ended != PodFailure::oom_kill) ended = PodFailure::none;
+    worst = std::max({worst, ended, failure_of_end(member(member(container, "lastState"), "terminated")),
+                      failure_of_wait(member(state, "waiting"))});
+  }
+  return worst;
+}
+
+const json& condition_of(const json& status, const char* type) {
+  static const json kNone;
+  for (const json& condition : member(status, "conditions"))
+    if (text_of(condition, "type") == type) return condition;
+  return kNone;
+}
+
+PodFailure failure_of(const json& status, bool leaving) {
+  const std::string phase = text_of(status, "phase"), reason = text_of(status, "reason");
+  if (reason == "Evicted" || text_of(condition_of(status, "DisruptionTarget"), "status") == "True")
+    return PodFailure::evicted;
+  // A time that its owner set is over; or it is as good as done, and what serves it is told to end.
+  const bool asked_to_end = leaving || reason == "DeadlineExceeded" || phase == "Succeeded";
+  const json& containers = member(status, "containerStatuses");
+  const PodFailure worst =
+      std::max(failure_of_containers(containers, asked_to_end),
+               failure_of_containers(member(status, "initContainerStatuses"), asked_to_end || phase == "Running"));
+  if (phase != "Failed" || asked_to_end || worst != PodFailure::none) return worst;
+  return containers.empty() ? PodFailure::failed_start : PodFailure::crash;
+}
+
 std::string app_of(const json& owner, const json& spec) {
   std::string app;
   if (owner.is_object()) app = text_of(owner, "kind") + "/" + text_of(owner, "name");
@@ -127,6 +175,22 @@ std::string app_of(const json& owner, const json& spec) {
 }
 
 }  // namespace
+
+std::string_view to_string(PodFailure failure) {
+  switch (failure) {
+    case PodFailure::none:
+      return "";
+    case PodFailure::failed_start:
+      return "failed_start";
+    case PodFailure::crash:
+      return "crash";
+    case PodFailure::oom_kill:
+      return "oom_kill";
+    case PodFailure::evicted:
+      return "evicted";
+  }
+  return "";
+}
 
 Pod read_pod(const json& object) {
   Pod pod;
@@ -145,9 +209,14 @@ Pod read_pod(const json& object) {
   pod.cpu_request_cores = request.cpu_cores;
   pod.memory_request_bytes = request.memory_bytes;
   pod.daemonset = text_of(owner, "kind") == "DaemonSet" || is_static(annotations, owner);
-  const std::string phase = text_of(member(object, "status"), "phase");
+  const json& status = member(object, "status");
+  const std::string phase = text_of(status, "phase");
   pod.ended = phase == "Succeeded" || phase == "Failed";
   pod.leaving = !member(metadata, "deletionTimestamp").is_null();
+  const json& scheduled = condition_of(status, "PodScheduled");
+  pod.unschedulable = pod.node_name.empty() && !pod.leaving && text_of(scheduled, "status") == "False" &&
+                      text_of(scheduled, "reason") == "Unschedulable";
+  pod.failure = failure_of(status, pod.leaving);
   read_latency(annotations, pod);
   return pod;
 }

@@ -1,17 +1,29 @@
 // pod: what Wattle needs of a v1.Pod, wherever it came from: a scheduler's request or the API server.
 // Source   metadata.{uid,name,namespace,annotations,ownerReferences,deletionTimestamp}, spec.{nodeName,schedulerName,containers,
-//          initContainers,resources,overhead}, status.phase
+//          initContainers,resources,overhead}, status.{phase,reason,conditions,containerStatuses,initContainerStatuses}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in `problems` and left at its default
 // Threads  pure
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace wattle::kube {
+
+// Why a pod could not run, or stay, where it is bound; of several the last of these.
+enum class PodFailure : std::uint8_t {
+  none,
+  failed_start,  // refused by its node, or a container that waits for anything but its image or volumes
+  crash,         // a container ended with another status than 0, and nobody had asked the pod to go
+  oom_kill,
+  evicted,  // by its node, or by the cluster (condition DisruptionTarget)
+};
+std::string_view to_string(PodFailure failure);
 
 struct Pod {
   std::string uid;  // of a static pod the one that its node gave it, as in its cgroup's name
@@ -21,9 +33,11 @@ struct Pod {
   std::string scheduler;  // spec.schedulerName
   double cpu_request_cores = 0;
   double memory_request_bytes = 0;
-  bool daemonset = false;  // owned by a DaemonSet, or static
-  bool ended = false;      // succeeded or failed: it holds nothing any more
-  bool leaving = false;    // is being deleted
+  bool daemonset = false;      // owned by a DaemonSet, or static
+  bool ended = false;          // succeeded or failed: it holds nothing any more
+  bool leaving = false;        // is being deleted
+  bool unschedulable = false;  // kube-scheduler found no node for it
+  PodFailure failure = PodFailure::none;
   std::optional<double> latency_soft_ms, latency_hard_ms;
   std::string latency_target;
   std::vector<std::string> problems;  // values that were ignored, and why

@@ -114,6 +114,19 @@ Result<std::unique_ptr<Database>> Database::open_(const std::string& path, const
   return opened;
 }
 
+Result<std::unique_ptr<Database>> Database::make_bare(const std::string& path) {
+  WATTLE_CHECK(keep_private(path));
+  std::unique_ptr<Database> opened(new Database(path));
+  sqlite3* handle = nullptr;
+  const int code = ::sqlite3_open_v2(path.c_str(), &handle,
+                                     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  opened->database_.reset(handle);
+  if (code != SQLITE_OK) return tl::unexpected<Error>(opened->error(code));
+  WATTLE_CHECK(opened->run("PRAGMA journal_mode=OFF"));
+  WATTLE_CHECK(opened->run("PRAGMA synchronous=OFF"));
+  return opened;
+}
+
 // Exclusive locking comes first: the log's index is then kept in this process's memory instead of a shared file, and the
 // lock is held until the end.
 Status Database::set_up(const DatabaseOptions& options) {

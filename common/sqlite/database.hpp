@@ -82,7 +82,10 @@ class Database {
   struct Close {
     void operator()(sqlite3* database) const;
   };
+  friend class Copy;
   explicit Database(std::string path) : path_(std::move(path)) {}
+  // A file without log and schema, for what another's content comes into.
+  static Result<std::unique_ptr<Database>> make_bare(const std::string& path);
   Status set_up(const DatabaseOptions& options);
   Status check(bool quick);
   Status migrate(std::span<const char* const> steps);

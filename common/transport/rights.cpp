@@ -33,6 +33,7 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "model-save", kOperator},
     Right{Channel::ask, Kind::query, "model-load", kOperator},
     Right{Channel::ask, Kind::query, "model-eval", kOperator},
+    Right{Channel::ask, Kind::query, "backup", kOperator},
     Right{Channel::ask, Kind::query, {}, kLookers},
 };
 

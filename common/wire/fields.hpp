@@ -252,6 +252,7 @@ void fields(V& v, Outcome& m) {
   v("reward", m.reward);
   v("end_of_episode", m.end_of_episode);
   v("terms", m.terms);
+  v("failure", m.failure);
 }
 
 template <class V>
@@ -273,6 +274,7 @@ void fields(V& v, Decision& m) {
   v("placed_on", m.placed_on);
   v("outcome", m.outcome);
   v("decide_us", m.decide_us);
+  v("decided_by", m.decided_by);
 }
 
 template <class V>

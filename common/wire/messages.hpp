@@ -162,6 +162,7 @@ struct Outcome {
   double reward = 0;
   bool end_of_episode = false;
   std::map<std::string, double> terms;  // reward terms, and raw values with their unit in the name
+  std::string failure;  // how the pod failed there: failed_start, crash, oom_kill, evicted; empty: it did not
 };
 
 struct Decision {
@@ -181,10 +182,11 @@ struct Decision {
   std::vector<std::string> problems;
   std::string placed_on;  // empty: not yet seen
   std::optional<Outcome> outcome;
-  double decide_us = 0;  // time that deciding took
+  double decide_us = 0;    // time that deciding took
+  std::string decided_by;  // plan, network, explore, fallback, rule, bound, neutral; docs/reference/api.md#decisions
 };
 
-// Standing scores for pods of a class, for when nobody answers an ask in time.
+// Scores that hold for pods of a class, for when nobody answers an ask in time.
 struct BoardClass {
   double cpu_request_cores = 0;                // upper end of the class
   std::map<std::string, std::int64_t> scores;  // node -> 0..10; absent: 0

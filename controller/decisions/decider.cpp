@@ -1,5 +1,4 @@
 #include "controller/decisions/decider.hpp"
-#include "placement/policies/registry.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -12,10 +11,7 @@ namespace wattle::controller {
 namespace {
 
 constexpr std::size_t kKeptTimes = 1024;
-constexpr std::size_t kMaxOpen = 512;          // decisions whose observation waits for a placement
-constexpr std::size_t kMaxOpenRows = 500'000;  // nodes in all of their observations
 constexpr Duration kExpireStateEvery = std::chrono::milliseconds(500);  // it looks at every node and pod
-constexpr Duration kForgetOpenAfter = std::chrono::minutes(5);
 
 template <class T>
 void keep(std::deque<T>& values, T value, std::size_t most) {
@@ -61,13 +57,9 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Serv
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
       engine_({config.decide, config.require_evidence, config.network}, std::move(knowledge)),
+      comparison_(clock),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
-  for (std::size_t i = 0; i < placement::kReferencePolicies.size(); ++i) {
-    auto policy = placement::make_policy(placement::kReferencePolicies[i]);
-    assert(policy);
-    reference_policies_[i] = std::move(*policy);
-  }
   take(configured_spec(config));
   engine_.on_gate([this](const std::string&, const std::string& why) {
     tell({Monitor::network_gate, engine_.contest().network_gated() ? Verdict::behind : Verdict::ahead, why});
@@ -81,17 +73,17 @@ void Decider::take(const RolloutSpec& spec) {
   }
   spec_ = spec;
   ++takes_;
+  engine_.knowledge().set_limits(spec.limits);
   const auto other = engine_.take(spec.policy, spec.reward);
   assert(other);     // whoever sets a spec has looked
   repeats_.clear();  // an answer of before is no answer now
-  to_compare_.reset();
-  drift_.end();  // whatever changed, a rollback above all, is not explored against
-  if (*other) off_policy_.begin_anew();
+  drift_.end();      // whatever changed, a rollback above all, is not explored against
+  comparison_.ranking_changed(*other);
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
   engine_.plan_with(&maker);
-  for (const auto& reference : reference_policies_) reference->plan_with(&maker);
+  comparison_.plan_with(maker);
 }
 
 wire::Suggestion Decider::ask(wire::Ask ask) {
@@ -122,8 +114,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = engine_.expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
-    // Only the newest decision of a pod can become its placement.
-    if (const auto open = open_.find(before->decision_id); open != open_.end()) forget(open);
+    open_.take(before->decision_id);  // only the newest decision of a pod can become its placement
   }
   const ServingModel::Serving serving = networks_.serving();
   const ServingModel::Network& network = serving.network;
@@ -162,28 +153,16 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   if (learned) entry.model = serving.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = q_error_.of(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = q_error_.of(entry.runner_up);
-  if (!to_compare_ && advice.top && spec.node_name.empty()) to_compare_ = {id, spec, advice.candidates};
+  if (advice.top && spec.node_name.empty()) comparison_.offer(id, spec, advice.candidates);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);
-    if (advice.top) remember(id, advice, spec.uid, arm, now);
+    if (advice.top) open_.add(id, {std::move(advice.observation), std::move(advice.node), now, arm});
     repeats_.keep(spec.uid, std::move(advice.candidates), answer, now);
   }
   log_.add(std::move(entry));
   changed_.insert(id);
   return answer;
-}
-
-void Decider::remember(std::uint64_t id, placement::PlacementDecision& advice, const std::string& pod_uid,
-                       std::optional<ArmNow> arm, MonoTime now) {
-  open_rows_ += advice.node.size();
-  open_.emplace(id, Open{std::move(advice.observation), std::move(advice.node), pod_uid, now, arm});
-  while (open_.size() > kMaxOpen || (open_rows_ > kMaxOpenRows && open_.size() > 1)) forget(open_.begin());
-}
-
-Decider::OpenDecisions::iterator Decider::forget(OpenDecisions::iterator open) {
-  open_rows_ -= open->second.node.size();
-  return open_.erase(open);
 }
 
 bool Decider::placed(const std::string& pod_uid, const std::string& node, bool by_operator) {
@@ -220,7 +199,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   if (unasked && waited && before->watched && told != PlacementSource::by_list) id = observe(spec, node, now);
   const bool asked = id != 0;
   if (before != nullptr && !before->node.empty()) {  // it runs elsewhere now
-    end_windows(pod_uid, before->node);
+    windows_.pod_gone(pod_uid, before->node);
     left(pod_uid, now);
   }
   std::optional<placement::RawOutcome> begun;
@@ -236,32 +215,30 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
     changed_.insert(id);
   }
   std::optional<ArmNow> arm;
-  if (const auto open = open_.find(id); open != open_.end()) {
-    arm = open->second.arm;
-    const auto& rows = open->second.node;
+  if (auto open = open_.take(id)) {
+    arm = open->arm;
+    const auto& rows = open->node;
     const auto at = static_cast<std::size_t>(std::find(rows.begin(), rows.end(), row) - rows.begin());
-    if (at < rows.size() && open->second.observation.valid[at] != 0) {
-      learn_(PlacedNews{id, std::move(open->second.observation), static_cast<std::uint32_t>(at), now});
+    if (at < rows.size() && open->observation.valid[at] != 0) {
+      learn_(PlacedNews{id, std::move(open->observation), static_cast<std::uint32_t>(at), now});
     } else {
       ++figures_.placements_masked;
     }
-    forget(open);
   }
   repeats_.forget(pod_uid);
-  windows_.try_emplace(id, id, spec, node, row, now, config_.settle_window, std::move(*begun), arm);
-  windows_of_[node].emplace(pod_uid, id);
+  windows_.open({id, spec, node, row, now, config_.settle_window, std::move(*begun), arm});
   return true;
 }
 
 void Decider::gone(const std::string& pod_uid, const std::string& node) {
   if (const Pod* pod = state_.pod(pod_uid); pod != nullptr && pod->watched && pod->node == node) {
-    end_windows(pod_uid,
-                node);  // its containers may come again; the node is its own until the API server says that it went
+    // Its containers may come again; the node is its own until the API server says that it went, and how.
+    windows_.pod_gone(pod_uid, node, false);
     return;
   }
   if (const Pod* pod = state_.pod(pod_uid); pod == nullptr || pod->node != node) return;
   left(pod_uid, clock_.mono());
-  end_windows(pod_uid, node);
+  windows_.pod_gone(pod_uid, node);
   state_.unbind(pod_uid, node);
 }
 
@@ -276,14 +253,10 @@ void Decider::expire() {
     state_expired_ = now;
     state_.expire(now);
   }
-  std::vector<std::uint64_t> over;
-  for (const auto& [id, window] : windows_)
-    if (window.over(now)) over.push_back(id);
-  settle(over, now);
+  settle(windows_.over(now));
   refresh(now);
   repeats_.expire(config_.repeat_within, now);
-  for (auto open = open_.begin(); open != open_.end();)
-    open = now - open->second.at > kForgetOpenAfter ? forget(open) : std::next(open);
+  open_.expire(now);
 }
 
 void Decider::refresh(MonoTime now) {
@@ -291,9 +264,12 @@ void Decider::refresh(MonoTime now) {
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
   watch_curves(view);
+  engine_.knowledge().set_acting(acts(arm().arm));
   const placement::Fleet& fleet = engine_.refresh(view);
-  for (const auto& reference : reference_policies_) reference->prepare(fleet);
-  if (to_compare_ && now >= compare_after_) compare(now);
+  comparison_.prepare(fleet);
+  if (!comparison_.due(now)) return;
+  const ServingModel::Serving serving = networks_.serving();
+  if (comparison_.run(engine_, state_, serving, fitting(serving.network), figures_.decisions)) repeats_.clear();
 }
 
 }  // namespace wattle::controller

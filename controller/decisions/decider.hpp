@@ -8,18 +8,15 @@
 // Threads  single owner
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -28,9 +25,11 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decision_log.hpp"
 #include "controller/decisions/news.hpp"
+#include "controller/decisions/open_decisions.hpp"
+#include "controller/decisions/outcome_windows.hpp"
 #include "controller/decisions/prediction_error.hpp"
+#include "controller/decisions/ranking_comparison.hpp"
 #include "controller/decisions/repeats.hpp"
-#include "controller/decisions/settle.hpp"
 #include "controller/rollout/drift_monitor.hpp"
 #include "controller/rollout/monitor_event.hpp"
 #include "controller/rollout/monitor_state.hpp"
@@ -38,7 +37,6 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/serving_model.hpp"
 #include "placement/decision_engine.hpp"
-#include "placement/off_policy.hpp"
 
 namespace wattle::controller {
 
@@ -50,8 +48,9 @@ struct DeciderFigures {
   std::uint64_t placements_beyond = 0;   // told by agents, not taken: the node has kMaxPods
   std::uint64_t placements_masked = 0;   // on a node that our masks had excluded: nothing to learn from
   std::uint64_t outcomes = 0, outcomes_lost = 0;
-  std::deque<double> decide_us;  // of the last decisions
-  std::deque<double> rewards;    // of the last outcomes
+  std::map<std::string, std::uint64_t> outcomes_failed;  // of the outcomes, by how
+  std::deque<double> decide_us;                          // of the last decisions
+  std::deque<double> rewards;                            // of the last outcomes
   std::deque<MonoTime> decided_at;
 };
 
@@ -68,10 +67,12 @@ class Decider {
   bool placed(const std::string& pod_uid, const std::string& node, bool by_operator);
   void gone(const std::string& pod_uid, const std::string& node);
 
-  // The API server has the pod, bound or not.
-  void described(const placement::PodSpec& pod);
+  // The API server has the pod, bound or not. `unschedulable`: its scheduler found no node for it.
+  void described(const placement::PodSpec& pod, bool unschedulable = false);
   // It shows the pod bound to a node. `followed`: it has just been bound; false: a list shows it, as after a start.
   bool bound(const std::string& pod_uid, const std::string& node, bool followed);
+  // It says that the pod could not run, or stay, where it is bound: how (kube::PodFailure).
+  void failed(const std::string& pod_uid, std::string_view how);
   // It has the pod no more, or the pod has ended.
   void deleted(const std::string& pod_uid);
   // It is bound where no agent speaks.
@@ -88,6 +89,8 @@ class Decider {
   wire::BoardClass board_class(std::size_t number);
 
   const DecisionLog& log() const { return log_; }
+  // One of before a restart, in the order of their ids, before anything is decided.
+  void recall(LoggedDecision entry) { log_.add(std::move(entry)); }
   const DeciderFigures& figures() const { return figures_; }
   const std::string& policy() const { return spec_.policy; }
   const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
@@ -99,14 +102,14 @@ class Decider {
   void plan_with(placement::PlanMaker& maker);
   // Whether what is advised now may be acted upon.
   ArmNow arm() const { return arm_at(spec_, clock_.wall()); }
-  // Told of each decision with the largest residual (false: the answer must be neutral) and of each outcome's reward.
+  // Hears of each decision with the largest residual (false: the answer must be neutral) and of each outcome's reward.
   // They may call take().
   void on_verdict(std::function<bool(const ArmNow&, double)> decided,
                   std::function<void(const ArmNow&, double)> judged) {
     decided_ = std::move(decided);
     judged_ = std::move(judged);
   }
-  // Told of what its monitors find: the network gate and drift.
+  // Hears of what its monitors find: the network gate and drift.
   void on_event(std::function<void(const MonitorEvent&)> told) { told_ = std::move(told); }
   const placement::SequentialTest& contest() const { return engine_.contest(); }
   // Whether the network is not heard for the contest's sake, and why; empty: it is.
@@ -122,44 +125,23 @@ class Decider {
   std::uint64_t drifts() const { return drift_.shifts(); }
   const placement::ClusterModel& knowledge() const { return engine_.knowledge(); }
   // What recent decisions say of the ranking in force.
-  const placement::OffPolicyComparison& off_policy() const { return off_policy_; }
+  const placement::OffPolicyComparison& off_policy() const { return comparison_.off_policy(); }
   std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
   const placement::DecideOptions& options() const { return engine_.options(); }
   // Ids of decisions that are new or know more since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
 
  private:
-  struct Open {  // decided, not seen placed yet
-    models::Observation observation;
-    std::vector<std::size_t> node;  // of each row; rows of the state stay
-    std::string pod_uid;
-    MonoTime at{};
-    std::optional<ArmNow> arm;  // absent: nobody asked
-  };
   enum class PlacementSource { by_agent, by_operator, by_binding, by_list };
 
-  struct ToCompare {
-    std::uint64_t id = 0;
-    placement::PodSpec spec;
-    std::vector<std::string> candidates;
-  };
-
-  using OpenDecisions = std::map<std::uint64_t, Open>;  // by decision
-
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
-  void remember(std::uint64_t id, placement::PlacementDecision& advice, const std::string& pod_uid,
-                std::optional<ArmNow> arm, MonoTime now);
   bool place(const std::string& pod_uid, const std::string& node, PlacementSource told);
   // The decision that nobody asked for; 0: there is none to make.
   std::uint64_t observe(placement::PodSpec pod, const std::string& node, MonoTime now);
-  OpenDecisions::iterator forget(OpenDecisions::iterator open);
-  void end_windows(const std::string& pod_uid, const std::string& node);
-  // Those that are over, of these decisions.
-  void settle(const std::vector<std::uint64_t>& ids, MonoTime now);
-  void settle_one(SettleWindow& window);
+  // What became of them.
+  void settle(const std::vector<SettleWindow>& windows);
+  void settled(const SettleWindow& window, placement::RawOutcome raw);
   void refresh(MonoTime now);
-  void compare(MonoTime now);
-  void contend(const ToCompare& what, const placement::ClusterView& view, const ServingModel::Serving& serving);
   // The pod runs no more.
   void left(const std::string& pod_uid, MonoTime now);
   void tell(MonitorEvent event) const;
@@ -179,13 +161,7 @@ class Decider {
   std::mt19937_64 random_;
   placement::DecisionEngine engine_;
   MonoTime refreshed_{}, state_expired_{};
-  placement::OffPolicyComparison off_policy_;
-  std::array<std::unique_ptr<placement::Policy>, placement::kReferencePolicies.size()> reference_policies_;
-  std::optional<ToCompare> to_compare_;
-  MonoTime compare_after_{};
-  std::mt19937_64 compare_random_;  // its draws change no decision
-  std::string contest_from_;        // the file of the network that is compared
-  bool contest_restored_ = false;   // and nothing was compared since
+  RankingComparison comparison_;
   std::function<void(const MonitorEvent&)> told_;
   DriftMonitor drift_;
   PredictionError q_error_;
@@ -197,9 +173,7 @@ class Decider {
   std::uint64_t next_id_, takes_ = 0;
   Repeats repeats_;
   OpenDecisions open_;
-  std::size_t open_rows_ = 0;
-  std::map<std::uint64_t, SettleWindow> windows_;                                                    // by decision
-  std::unordered_map<std::string, std::unordered_multimap<std::string, std::uint64_t>> windows_of_;  // by node, by pod
+  OutcomeWindows windows_;
   std::set<std::uint64_t> changed_;
 };
 

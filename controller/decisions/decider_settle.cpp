@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::size_t kKeptRewards = 100;
 
-wire::Outcome told(const std::string& node, const placement::Reward& reward, const placement::RawOutcome& raw) {
-  wire::Outcome outcome{node, reward.value, reward.end_of_episode, reward.terms};
+wire::Outcome told(const SettleWindow& window, const placement::Reward& reward, const placement::RawOutcome& raw) {
+  wire::Outcome outcome{window.node(), reward.value, reward.end_of_episode, reward.terms,
+                        std::string(window.failure())};
   const auto tell = [&](const char* name, std::optional<double> value) {
     if (value) outcome.terms[name] = *value;
   };
@@ -24,13 +25,6 @@ wire::Outcome told(const std::string& node, const placement::Reward& reward, con
 
 }  // namespace
 
-void Decider::end_windows(const std::string& pod_uid, const std::string& node) {
-  const auto here = windows_of_.find(node);
-  if (here == windows_of_.end()) return;
-  const auto [first, last] = here->second.equal_range(pod_uid);
-  for (auto each = first; each != last; ++each) windows_.at(each->second).pod_gone();
-}
-
 void Decider::record(const std::string& node, const Record& record, const RecordNews& news) {
   const Node* known = state_.node(node);
   // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
@@ -42,47 +36,29 @@ void Decider::record(const std::string& node, const Record& record, const Record
         engine_.used(uid, *workload->second.cpu_cores, static_cast<double>(record.interval_ns) * 1e-9);
     }
   }
-  const auto here = windows_of_.find(node);
-  if (here == windows_of_.end()) return;
   const MonoTime now = clock_.mono();
-  const CpuUse use = cpu_use(record);
-  std::vector<std::uint64_t> over;
-  for (const auto& [uid, id] : here->second) {
-    SettleWindow& window = windows_.at(id);
-    window.add(record, use, news.at, news.turn == Turn::ahead);
-    if (window.over(now)) over.push_back(id);
-  }
-  std::sort(over.begin(), over.end());
-  settle(over, now);
+  settle(windows_.add(node, record, news.at, news.turn == Turn::ahead, now));
 }
 
-void Decider::settle(const std::vector<std::uint64_t>& ids, MonoTime now) {
-  for (const std::uint64_t id : ids) {
-    const auto found = windows_.find(id);
-    if (found == windows_.end() || !found->second.over(now)) continue;
-    SettleWindow window = std::move(found->second);
-    windows_.erase(found);
-    const auto here = windows_of_.find(window.node());
-    const auto [first, last] = here->second.equal_range(window.pod_uid());
-    here->second.erase(std::find_if(first, last, [&](const auto& each) { return each.second == id; }));
-    if (here->second.empty()) windows_of_.erase(here);
-    settle_one(window);
+void Decider::settle(const std::vector<SettleWindow>& windows) {
+  for (const SettleWindow& window : windows) {
+    if (auto raw = window.finish(state_.raw_view())) {
+      settled(window, std::move(*raw));
+    } else {
+      ++figures_.outcomes_lost;
+      learn_(LostNews{window.decision_id()});
+    }
   }
 }
 
-void Decider::settle_one(SettleWindow& window) {
-  auto raw = window.finish(state_.raw_view());
-  if (!raw) {
-    ++figures_.outcomes_lost;
-    learn_(LostNews{window.decision_id()});
-    return;
-  }
-  const placement::Reward reward = placement::evaluate(engine_.options().reward, *raw);
+void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
+  const placement::Reward reward = placement::evaluate(engine_.options().reward, raw);
   ++figures_.outcomes;
+  if (raw.failed) ++figures_.outcomes_failed[std::string(window.failure())];
   figures_.rewards.push_back(reward.value);
   if (figures_.rewards.size() > kKeptRewards) figures_.rewards.pop_front();
   if (LoggedDecision* entry = log_.find(window.decision_id())) {
-    entry->decision.outcome = told(window.node(), reward, *raw);
+    entry->decision.outcome = told(window, reward, raw);
     changed_.insert(window.decision_id());
   }
   judge(window.decision_id(), window.node(), reward.value);
@@ -90,7 +66,7 @@ void Decider::settle_one(SettleWindow& window) {
   const LoggedDecision* made = log_.find(window.decision_id());
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
   if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
-  learn_(SettledNews{window.decision_id(), std::move(*raw)});
+  learn_(SettledNews{window.decision_id(), std::move(raw)});
 }
 
 }  // namespace wattle::controller

@@ -57,6 +57,10 @@ LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decis
     entry.runner_up = decision.candidates[*second].node;
     entry.features->runner_up = row_of(advice.observation, advice.recorded[*second]);
   }
+  entry.candidates = decision.candidates.size();
+  entry.masked = static_cast<std::size_t>(
+      std::count_if(decision.candidates.begin(), decision.candidates.end(),
+                    [](const wire::Candidate& candidate) { return !candidate.masked.empty(); }));
   entry.decision = std::move(decision);
   return entry;
 }

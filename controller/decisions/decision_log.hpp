@@ -41,7 +41,9 @@ struct LoggedDecision {
   std::optional<FeatureSnapshot> features;
   std::optional<Contributions> winner_terms, runner_up_terms;
   double demand_cores = 0;  // that the pod was reckoned with
-  ModelVersion model;       // that said the residuals; empty where none did
+  std::size_t candidates = 0,
+              masked = 0;  // that it was made among; the record of one of before a restart has the best alone
+  ModelVersion model;      // that said the residuals; empty where none did
 };
 
 // The two best by the policy's values (the advised one leads unless it was explored), and their features. `decision` is the
@@ -57,6 +59,7 @@ class DecisionLog {
   const LoggedDecision* find(std::uint64_t id) const;
   // The newest that fits: a decision id, a pod UID, a pod name, or "namespace/name".
   const LoggedDecision* newest(std::string_view pod) const;
+  std::size_t capacity() const { return capacity_; }
   const std::deque<LoggedDecision>& entries() const { return entries_; }  // oldest first
 
  private:

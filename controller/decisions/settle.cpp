@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/kube/pod.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -14,20 +16,25 @@ double percent(std::optional<double> part, double whole) {
 
 }  // namespace
 
-CpuUse cpu_use(const Record& record) {
-  CpuUse use;
-  for (const WorkloadValues& workload : record.workloads)
-    if (workload.cpu_usage_us) use[workload.name] += *workload.cpu_usage_us;
-  return use;
+WorkloadUses workload_uses(const Record& record) {
+  WorkloadUses uses;
+  for (const WorkloadValues& workload : record.workloads) {
+    WorkloadUse& use = uses[workload.name];
+    if (workload.cpu_usage_us) use.cpu_us = use.cpu_us.value_or(0) + *workload.cpu_usage_us;
+    use.oom_kills += workload.memory_oom_kills.value_or(0);
+  }
+  return uses;
 }
 
-void WindowSums::add(const Record& record, const CpuUse& use, const std::string& pod_uid) {
+void WindowSums::add(const Record& record, const WorkloadUses& uses, const std::string& pod_uid) {
   const double interval_s = static_cast<double>(record.interval_ns) * 1e-9;
   if (!(interval_s > 0)) return;
   if (record.part == 0) add_node(record, interval_s);
-  const auto used = use.find(pod_uid);
-  const bool listed = used != use.end();
-  if (listed) pod_core_s += static_cast<double>(used->second) * 1e-6;
+  const auto found = uses.find(pod_uid);
+  const WorkloadUse use = found == uses.end() ? WorkloadUse{} : found->second;
+  const bool listed = use.cpu_us.has_value();
+  pod_core_s += static_cast<double>(use.cpu_us.value_or(0)) * 1e-6;
+  pod_oom_kills += std::min(use.oom_kills, ~std::uint64_t{0} - pod_oom_kills);
   // A pod that a partial record does not list did nothing, if it was there at all: then it was listed once.
   const bool counted = record.partial && pod_listed;
   if (counted ? record.part == 0 : listed) pod_s += interval_s;
@@ -74,20 +81,24 @@ placement::WorkerAfter worker_after(const placement::NodeView& node) {
   return after;
 }
 
-void SettleWindow::add(const Record& record, const CpuUse& use, MonoTime end, bool ahead) {
+void SettleWindow::add(const Record& record, const WorkloadUses& uses, MonoTime end, bool ahead) {
   const MonoTime begin = end - Duration(record.interval_ns);
   if (begin < placed_at_ || gone_ || covered_) return;
   const bool within = begin < placed_at_ + length_;
   if (!within && ahead) return;  // what came between tells more
-  sums_.add(record, use, pod_.uid);
+  sums_.add(record, uses, pod_.uid);
+  if (sums_.pod_oom_kills > 0) pod_failed(to_string(kube::PodFailure::oom_kill));
   covered_ = !ahead && end >= placed_at_ + length_ && record.part + 1 >= record.parts;
 }
 
-bool SettleWindow::over(MonoTime now) const { return covered_ || gone_ || now >= placed_at_ + length_ + kGrace; }
+bool SettleWindow::over(MonoTime now) const {
+  return covered_ || final_ || now >= placed_at_ + length_ + (gone_ ? Duration{0} : kGrace);
+}
 
 std::optional<placement::RawOutcome> SettleWindow::finish(const placement::ClusterView& view) const {
-  if (sums_.records == 0 || row_ >= view.nodes.size()) return std::nullopt;
+  if ((sums_.records == 0 && failure_.empty()) || row_ >= view.nodes.size()) return std::nullopt;
   placement::RawOutcome outcome = outcome_;
+  outcome.failed = !failure_.empty();
   const placement::NodeView& node = view.nodes[row_];
   // Nodes that came since the placement have no "before".
   const std::size_t workers = std::min<std::size_t>(outcome.before.workers, view.nodes.size());

@@ -1,5 +1,6 @@
 // settle: what became of a placement, read from its node's telemetry over the settle window.
-// Source   records whose interval begins after the placement; the fitted curve of the node
+// Source   records whose interval begins after the placement, the kernel's count of kills for memory among them; the fitted curve of
+//          the node; what the API server says of the pod's failure
 // Model    marginal watts = mean watts - curve(mean utilisation without the pod's own share): co-tenants that drift are
 //          not charged to the pod
 // Units    in names
@@ -21,9 +22,13 @@
 
 namespace wattle::controller {
 
-// CPU that a record tells of each workload; into its names.
-using CpuUse = std::unordered_map<std::string_view, std::uint64_t>;
-CpuUse cpu_use(const Record& record);
+// What a record tells of each workload that a window asks for; into its names.
+struct WorkloadUse {
+  std::optional<std::uint64_t> cpu_us;
+  std::uint64_t oom_kills = 0;
+};
+using WorkloadUses = std::unordered_map<std::string_view, WorkloadUse>;
+WorkloadUses workload_uses(const Record& record);
 
 // Sums over the window, weighted by time.
 struct WindowSums {
@@ -33,9 +38,10 @@ struct WindowSums {
   double pressure_s = 0, stalled_s = 0;  // cpu some
   std::size_t records = 0;
   bool pod_listed = false;
+  std::uint64_t pod_oom_kills = 0;
 
-  void add(const Record& record, const CpuUse& use, const std::string& pod_uid);
-  void add(const Record& record, const std::string& pod_uid) { add(record, cpu_use(record), pod_uid); }
+  void add(const Record& record, const WorkloadUses& uses, const std::string& pod_uid);
+  void add(const Record& record, const std::string& pod_uid) { add(record, workload_uses(record), pod_uid); }
 
  private:
   void add_node(const Record& record, double interval_s);
@@ -61,12 +67,20 @@ class SettleWindow {
         arm_(arm) {}
 
   // A record of the node, whose interval ended at `end` on our clock. `ahead`: older ones are still to come.
-  void add(const Record& record, const CpuUse& use, MonoTime end, bool ahead = false);
-  void add(const Record& record, MonoTime end, bool ahead = false) { add(record, cpu_use(record), end, ahead); }
-  void pod_gone() { gone_ = true; }
+  void add(const Record& record, const WorkloadUses& uses, MonoTime end, bool ahead = false);
+  void add(const Record& record, MonoTime end, bool ahead = false) { add(record, workload_uses(record), end, ahead); }
+  // The pod runs there no more. `final`: all is said; else how it went may still be told until the window's end.
+  void pod_gone(bool final = true) {
+    gone_ = true;
+    final_ = final_ || final;
+  }
+  // It could not run, or stay, there; the first word stays.
+  void pod_failed(std::string_view how) {
+    if (failure_.empty()) failure_ = how;
+  }
   // The window is over, or nothing more will come.
   bool over(MonoTime now) const;
-  // Absent when nothing was measured: then there is no outcome.
+  // Absent when nothing was measured of a pod that did not fail: then there is no outcome.
   std::optional<placement::RawOutcome> finish(const placement::ClusterView& view) const;
 
   std::uint64_t decision_id() const { return decision_id_; }
@@ -75,6 +89,8 @@ class SettleWindow {
   // When the decision was made; absent: nothing can be said of it.
   const std::optional<ArmNow>& arm() const { return arm_; }
   const WindowSums& sums() const { return sums_; }
+  // How the pod failed (kube::PodFailure); empty: it did not.
+  std::string_view failure() const { return failure_; }
 
  private:
   std::uint64_t decision_id_;
@@ -87,7 +103,8 @@ class SettleWindow {
   std::optional<ArmNow> arm_;
   WindowSums sums_;
   bool covered_ = false;
-  bool gone_ = false;
+  bool gone_ = false, final_ = false;
+  std::string failure_;
 };
 
 }  // namespace wattle::controller

@@ -33,12 +33,17 @@ bool Decider::bound(const std::string& pod_uid, const std::string& node, bool fo
   return place(pod_uid, node, followed ? PlacementSource::by_binding : PlacementSource::by_list);
 }
 
-void Decider::described(const placement::PodSpec& pod) {
+void Decider::described(const placement::PodSpec& pod, bool unschedulable) {
   const Pod* before = state_.pod(pod.uid);
   // An agent may have seen its cgroup before anything else was known of it.
   const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
-  state_.describe(pod);
+  state_.describe(pod, unschedulable);
   if (unnamed) engine_.knowledge().placed(before->spec, before->node, clock_.mono());
+}
+
+void Decider::failed(const std::string& pod_uid, std::string_view how) {
+  if (const Pod* pod = state_.pod(pod_uid); pod != nullptr && !pod->node.empty())
+    windows_.pod_failed(pod_uid, pod->node, how);
 }
 
 void Decider::deleted(const std::string& pod_uid) {
@@ -52,12 +57,12 @@ void Decider::elsewhere(const std::string& pod_uid) {
   if (pod == nullptr) return;
   if (!pod->node.empty()) {
     const std::string node = pod->node;
-    end_windows(pod_uid, node);
+    windows_.pod_gone(pod_uid, node);
     left(pod_uid, clock_.mono());
     state_.unbind(pod_uid, node);
     return;
   }
-  if (const auto open = open_.find(pod->decision_id); open != open_.end()) forget(open);
+  open_.take(pod->decision_id);
   state_.forget(pod_uid);
 }
 
@@ -84,7 +89,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   if (learned) entry.model = serving.version;
-  remember(id, advice, pod.uid, std::nullopt, now);
+  open_.add(id, {std::move(advice.observation), std::move(advice.node), now, std::nullopt});
   log_.add(std::move(entry));
   changed_.insert(id);
   return id;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/enrol_tokens.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/allow_file.hpp"
 
@@ -100,7 +101,8 @@ Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   const std::string key = has_key ? body["public_key"].get<std::string>() : std::string();
   if (!transport::is_public_key(key))
     return because(EnrolRefused::malformed, {Errc::malformed, "public_key", "is no Z85 key of 40 characters", ""});
-  const auto admission = admit(token, key);
+  const bool wants = body.contains("node") && body["node"].is_string();
+  const auto admission = admit(token, key, wants ? body["node"].get<std::string>() : std::string());
   if (!admission) return tl::unexpected<EnrolRefusal>(admission.error());
   json keys = json::array({options_.public_key});
   const auto known = transport::load_server_keys(options_.key_file + ".pub");
@@ -108,30 +110,41 @@ Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   return dump({{"node", admission->node}, {"server_keys", keys}});
 }
 
-// First the key, then the token: a crash in between leaves a token that is good for this node's key alone.
-Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& key) {
+// The list is looked at first, so that who is refused uses nothing up; then the token is this key's; then the key is allowed. A crash in
+// between leaves a token that is good for this key alone.
+Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& key, const std::string& wanted) {
   const std::lock_guard lock(edit_mutex_);  // or two could use one token
   auto admission = reviewer_->review(token, key);
   if (!admission) return admission;
-  const auto unavailable = [](const Error& error) { return because(EnrolRefused::unavailable, error); };
-  {
-    const auto held = transport::lock_list(options_.allow_file);
-    if (!held) return unavailable(held.error());
-    // What others may have put into it would be theirs no longer once it is written anew.
-    if (const Status trusted = transport::check_trusted(options_.allow_file); !trusted)
-      return unavailable(trusted.error());
-    const auto text = transport::read_list(options_.allow_file, true);
-    if (!text) return unavailable(text.error());
-    const auto changed = enrolled_list(*text, key, *admission);
-    if (!changed) return tl::unexpected<EnrolRefusal>(changed.error());
-    if (*changed != *text) {
-      if (const Status written = transport::write_list(options_.allow_file, *changed); !written)
-        return unavailable(written.error());
-      log_.info("agent enrolled", {{"node", admission->node}, {"key", key}, {"by", admission->by}});
-    }
+  if (admission->node == kAnyNode) {
+    if (!transport::Identity::from_user_id("agent/" + wanted))
+      return because(EnrolRefused::malformed,
+                     {Errc::malformed, "node", "is no node's name", "the token is for any node, which says its own"});
+    admission->node = wanted;
   }
-  if (const Status spent = reviewer_->admitted(token, key); !spent) return unavailable(spent.error());
+  if (const auto looked = allow(key, *admission, false); !looked) return tl::unexpected<EnrolRefusal>(looked.error());
+  if (const Status spent = reviewer_->admitted(token, key); !spent)
+    return because(EnrolRefused::unavailable, spent.error());
+  if (const auto written = allow(key, *admission, true); !written) return tl::unexpected<EnrolRefusal>(written.error());
   return admission;
+}
+
+Reviewed<void> Enrolment::allow(const std::string& key, const Admission& admission, bool write) {
+  const auto unavailable = [](const Error& error) { return because(EnrolRefused::unavailable, error); };
+  const auto held = transport::lock_list(options_.allow_file);
+  if (!held) return unavailable(held.error());
+  // What others may have put into it would be theirs no longer once it is written anew.
+  if (const Status trusted = transport::check_trusted(options_.allow_file); !trusted)
+    return unavailable(trusted.error());
+  const auto text = transport::read_list(options_.allow_file, true);
+  if (!text) return unavailable(text.error());
+  const auto changed = enrolled_list(*text, key, admission);
+  if (!changed) return tl::unexpected<EnrolRefusal>(changed.error());
+  if (!write || *changed == *text) return {};
+  if (const Status written = transport::write_list(options_.allow_file, *changed); !written)
+    return unavailable(written.error());
+  log_.info("agent enrolled", {{"node", admission.node}, {"key", key}, {"by", admission.by}});
+  return {};
 }
 
 }  // namespace wattle::controller

@@ -1,5 +1,5 @@
 // enrolment: lets an agent that shows a token put its own public key on the allow list, over HTTPS.
-// Source   POST {"public_key": "..."} with "Authorization: Bearer TOKEN"
+// Source   POST {"public_key": "...", "node": "..."}, `node` for tokens of any node, with "Authorization: Bearer TOKEN"
 // Gives    200 {"node", "server_keys": [current, next]}; 400 401 403 409 429 503 {"error"}
 // Rules    a revoked key stays revoked; a key is one node's; a node that has another key keeps it, unless the token says that it may be
 //          replaced; the list's other lines stay as they are; what is answered 200 is on disk
@@ -55,7 +55,8 @@ class Enrolment {
 
  private:
   Reviewed<std::string> enrol(const http::Request& request);
-  Reviewed<Admission> admit(std::string_view token, const std::string& key);
+  Reviewed<Admission> admit(std::string_view token, const std::string& key, const std::string& wanted);
+  Reviewed<void> allow(const std::string& key, const Admission& admission, bool write);
   bool take_turn();
   http::Response refuse(const EnrolRefusal& refusal);
 

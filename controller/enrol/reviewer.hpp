@@ -51,7 +51,7 @@ class Reviewer {
   virtual ~Reviewer() = default;
   // Who shows the token, to have `key` allowed.
   virtual Reviewed<Admission> review(std::string_view token, const std::string& key) = 0;
-  // The key is allowed, durably. A token that is good once is used up when this returns.
+  // From here on a token that is good once is good for `key` alone, durably.
   virtual Status admitted(std::string_view token, const std::string& key) = 0;
 };
 

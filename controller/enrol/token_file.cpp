@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "common/digest.hpp"
 #include "common/enrol_tokens.hpp"
 #include "common/transport/allow_edit.hpp"
 #include "controller/enrol/reviewer.hpp"
@@ -7,7 +8,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr const char* kNewToken = "make another: wattle keys token new";
+constexpr const char* kNewToken = "make another: wattle token";
 
 }  // namespace
 
@@ -19,7 +20,7 @@ Reviewed<Admission> TokenFile::review(std::string_view token, const std::string&
   if (!tokens) return because(EnrolRefused::unavailable, tokens.error());
   const std::string hash = enrol_hash(token);
   const auto found =
-      std::find_if(tokens->begin(), tokens->end(), [&](const EnrolToken& one) { return one.hash == hash; });
+      std::find_if(tokens->begin(), tokens->end(), [&](const EnrolToken& one) { return same_secret(one.hash, hash); });
   if (found == tokens->end())
     return because(EnrolRefused::token, {Errc::denied, "the token", "is none of this controller's", kNewToken});
   const std::string subject = "token " + found->id();

@@ -32,6 +32,9 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
   // First what goes: what comes may need the room.
   for (const kube::Change<kube::Pod>& change : pods) {
     if (change.now && !change.now->ended) continue;
+    // What failed may have been bound since we looked.
+    if (change.now && change.now->failure != kube::PodFailure::none && state_.pod(change.key) != nullptr)
+      put(change.now, change.followed);
     leave_waiting(change.key);
     decider_.deleted(change.key);
   }
@@ -57,8 +60,10 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
     decider_.elsewhere(pod->uid);
     return;
   }
-  decider_.described(spec_of(*pod));
-  if (!pod->node_name.empty()) decider_.bound(pod->uid, pod->node_name, followed);
+  decider_.described(spec_of(*pod), pod->unschedulable);
+  if (pod->node_name.empty()) return;
+  decider_.bound(pod->uid, pod->node_name, followed);
+  if (pod->failure != kube::PodFailure::none) decider_.failed(pod->uid, to_string(pod->failure));
 }
 
 void PodReconciler::leave_waiting(const std::string& uid) {

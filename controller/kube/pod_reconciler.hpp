@@ -1,6 +1,7 @@
 // pod_reconciler: brings what an API server says of nodes and pods into the state and the decisions.
 // Rules    a node counts when its agent has said Hello; pods that are bound to others wait for that. What a list shows bound was bound
-//          before we looked: it is requested, and teaches nothing. Pods that end free what they held, though their object stays
+//          before we looked: it is requested, and teaches nothing. Pods that end free what they held, though their object stays. What fails
+//          is told to its outcome
 // Errors   none
 // Threads  the loop's
 #pragma once

@@ -13,8 +13,8 @@ kube::ReflectorOptions options_of(std::string path, std::string selector, std::u
   return options;
 }
 
-// status.phase!=Succeeded,status.phase!=Failed: whoever ends is told as deleted.
-const std::string kNotEnded = "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+// status.phase!=Succeeded: who succeeds is told as deleted. Who fails is followed on: one that no longer fits is told as it was before.
+const std::string kNotSucceeded = "fieldSelector=status.phase%21%3DSucceeded";
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Watch::Watch(const kube::ApiServer& server, const std::function<void()>& woken, 
     : nodes_(kube::read_node, woken),
       pods_(kube::read_pod, woken),
       node_mirror_(server, options_of("/api/v1/nodes", "", seed), nodes_, log),
-      pod_mirror_(server, options_of("/api/v1/pods", kNotEnded, seed + 1), pods_, log) {}
+      pod_mirror_(server, options_of("/api/v1/pods", kNotSucceeded, seed + 1), pods_, log) {}
 
 WatchHealth Watch::health() const { return {node_mirror_.health(), pod_mirror_.health(), nodes_.size(), pods_.size()}; }
 

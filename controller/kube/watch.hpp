@@ -1,5 +1,5 @@
 // watch: the nodes and pods of a Kubernetes API server, as they are now.
-// Source   list and watch of /api/v1/nodes and /api/v1/pods, those that have ended left out; the pod's own service account, or what
+// Source   list and watch of /api/v1/nodes and /api/v1/pods, those that have succeeded left out; the pod's own service account, or what
 //          the configuration names
 // Errors   none that end it: an API server that is away, or refuses, is in health(), and what was known stays
 // Threads  two of its own, which call `woken`; the rest any

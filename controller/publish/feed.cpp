@@ -89,11 +89,11 @@ void Feed::state(const std::string& name, const ClusterState& cluster, MonoTime 
   publisher_.publish(transport::kTopicState, wire::encode(change));
 }
 
-void Feed::decisions(Decider& decider) {
-  const bool wanted = publisher_.wanted(transport::kTopicDecision);
-  for (const std::uint64_t id : decider.take_changed()) {
-    const LoggedDecision* entry = wanted ? decider.log().find(id) : nullptr;
-    if (entry != nullptr) publisher_.publish(transport::kTopicDecision, wire::encode(entry->decision));
+void Feed::decisions(const DecisionLog& log, const std::set<std::uint64_t>& changed) {
+  if (!publisher_.wanted(transport::kTopicDecision)) return;
+  for (const std::uint64_t id : changed) {
+    if (const LoggedDecision* entry = log.find(id))
+      publisher_.publish(transport::kTopicDecision, wire::encode(entry->decision));
   }
 }
 

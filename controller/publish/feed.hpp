@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "common/clock.hpp"
@@ -30,7 +31,8 @@ class Feed {
   // At most one class of a board a call, since asks wait meanwhile. True: more of it is to be made.
   bool board(Decider& decider, const ServingModel& networks, MonoTime now);
   void state(const std::string& name, const ClusterState& cluster, MonoTime now);
-  void decisions(Decider& decider);
+  // Of these ids, those that the log still has.
+  void decisions(const DecisionLog& log, const std::set<std::uint64_t>& changed);
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t state_seq() const { return state_seq_; }
   std::uint64_t boards() const { return board_seq_; }

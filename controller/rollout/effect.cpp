@@ -45,7 +45,7 @@ EffectEstimate estimate_effect(std::span<const BlockResult> blocks, double measu
   stats::Moments treated, control;
   for (const BlockResult& block : blocks) {
     if (!block.usable(measured_s)) {
-      ++effect.left_out;
+      ++effect.unused;
       continue;
     }
     (block.treated ? treated : control).add(std::log(block.j_per_core_h()));

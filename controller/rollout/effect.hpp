@@ -48,7 +48,7 @@ class BlockMeter {
 };
 
 struct EffectEstimate {
-  std::size_t treated = 0, control = 0, left_out = 0;  // blocks
+  std::size_t treated = 0, control = 0, unused = 0;  // blocks
   std::optional<double> treated_j_per_core_h, control_j_per_core_h;
   std::optional<double> ratio, low, high;  // saved, 0.1 is a tenth less; 95%
 };

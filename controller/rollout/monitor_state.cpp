@@ -50,6 +50,7 @@ class Fields {
     ok_ = ok_ && found != json_.end() && found->is_array();
     return ok_ ? &*found : nullptr;
   }
+  bool has(const char* key) const { return json_.contains(key); }
   void refuse_unless(bool sane) { ok_ = ok_ && sane; }
   Status whole() const {
     if (!ok_) return wrong_state(row_, "lacks a field, or has one of another kind");
@@ -137,7 +138,7 @@ std::string network_gate_text(const NetworkGateState& kept) {
                    {"of", kept.of.substr(0, kMostStateText)},
                    {"network", kept.network},
                    {"why", kept.why},
-                   {"left_out", state.network_gated},
+                   {"network_gated", state.network_gated},
                    {"evidence", state.evidence},
                    {"mean", state.mean},
                    {"mean_square", state.mean_square},
@@ -149,7 +150,9 @@ Result<NetworkGateState> parse_network_gate(std::string_view text) {
   WATTLE_TRY(Fields fields, Fields::of(kNetworkGateRow, text));
   NetworkGateState kept;
   placement::SequentialTestState& state = kept.state;
-  fields.take("of", kept.of).take("network", kept.network).take("why", kept.why).take("left_out", state.network_gated);
+  fields.take("of", kept.of).take("network", kept.network).take("why", kept.why);
+  // "left_out" is what 0.1 wrote.
+  fields.take(fields.has("network_gated") ? "network_gated" : "left_out", state.network_gated);
   fields.take("evidence", state.evidence).take("mean", state.mean).take("mean_square", state.mean_square);
   WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
   // 0.1 told evidence below zero for what counts as zero.

@@ -15,7 +15,7 @@ json or_null(const std::optional<double>& value) { return value ? json(*value) :
 json effect_json(const EffectEstimate& effect) {
   return {{"blocks_treated", effect.treated},
           {"blocks_control", effect.control},
-          {"blocks_dropped", effect.left_out},
+          {"blocks_unused", effect.unused},
           {"blocks_needed", kLeastBlocks},
           {"treated_j_per_core_hour", or_null(effect.treated_j_per_core_h)},
           {"control_j_per_core_hour", or_null(effect.control_j_per_core_h)},
@@ -30,7 +30,7 @@ json block_json(const SwitchbackSchedule& schedule, const Block& block) {
           {"measured", block.measured},
           {"left_s", seconds(block.left)},
           {"length_s", seconds(schedule.length)},
-          {"dropped_s", seconds(schedule.washout)}};
+          {"washout_s", seconds(schedule.washout)}};
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ json RolloutManager::document() const {
            {{"id", experiment_}, {"began_wall_ns", to_ns(spec_.schedule.began)}, {"decisions", figures_.decisions}}},
           {"block", std::move(block)},
           {"saving", effect_json(effect())},
-          {"guard",
+          {"regression",
            {{"ready", regression_.ready()},
             {"control_rewards", regression_.controls()},
             {"control_rewards_needed", regression_.options().least},

@@ -5,8 +5,6 @@
 namespace wattle::controller {
 namespace {
 
-constexpr Duration kLongestGap = std::chrono::seconds(10);  // beyond it nothing is known of the time between
-
 // What a configuration asks for, without what an experiment adds.
 std::string fingerprint(RolloutSpec spec) {
   spec.schedule.seed = 0;
@@ -48,7 +46,8 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
 Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
   spec_ = std::move(spec);
   experiment_ = last.experiment;
-  WATTLE_TRY(blocks_, changes_.file()->blocks(experiment_));
+  WATTLE_TRY(auto blocks, changes_.file()->blocks(experiment_));
+  measurement_.restore(std::move(blocks));
   WATTLE_TRY(kept_, changes_.file()->monitors(experiment_));
   if (const std::string* text = kept(kGateRow)) {
     const auto state = parse_gate(*text);
@@ -108,6 +107,12 @@ bool RolloutManager::keep(std::vector<MonitorState> others) {
   return true;
 }
 
+Result<std::optional<sqlite::Copy>> RolloutManager::copy_to(const std::string& path) {
+  if (changes_.file() == nullptr) return std::optional<sqlite::Copy>();
+  WATTLE_TRY(auto copy, changes_.file()->copy_to(path));
+  return std::optional<sqlite::Copy>(std::move(copy));
+}
+
 void RolloutManager::audit(const std::string& who, const std::string& what, const std::string& why) {
   if (const Status noted = note(who, what, why); !noted) log_->error("audit not written", {{"error", noted.error()}});
 }
@@ -137,8 +142,7 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   regression_.begin_anew(!(spec_.reward == to.reward));
   spec_ = std::move(to);
   experiment_ = change.experiment;
-  blocks_.clear();
-  meter_ = {};
+  measurement_.begin_anew();
   output_check_.set_failed(false);
   figures_.decisions = 0;
   lost_.clear();
@@ -190,7 +194,7 @@ void RolloutManager::take(const MonitorEvent& event, bool acting) {
 
 bool RolloutManager::decided(const ArmNow& arm, double max_abs_residual) {
   ++figures_.decisions;
-  if (arm.measured) meter_.count_decision();
+  if (arm.measured) measurement_.count_decision();
   const auto nonsense = output_check_.judge(max_abs_residual);
   if (!nonsense) return true;
   // Where nothing acts it is told once.
@@ -211,14 +215,8 @@ void RolloutManager::judged(const ArmNow& arm, double reward) {
 }
 
 void RolloutManager::watch(const ClusterNow& now) {
-  const MonoTime at = clock_->mono();
-  const Duration passed = watched_ ? at - *watched_ : Duration{0};
-  watched_ = at;
-  if (spec_.mode.mode != Mode::canary) return;
-  const auto over = meter_.add(block_at(spec_.schedule, clock_->wall()), now, std::min(passed, kLongestGap));
-  if (!over) return;
-  blocks_.push_back(*over);
-  if (changes_.file() == nullptr) return;
+  const auto over = measurement_.watch(spec_, now, clock_->mono(), clock_->wall());
+  if (!over || changes_.file() == nullptr) return;
   if (const Status kept = changes_.file()->add(experiment_, *over); !kept)
     log_->error("a block's figures are not kept over a restart", {{"error", kept.error()}});
 }

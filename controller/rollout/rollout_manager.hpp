@@ -20,8 +20,8 @@
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
+#include "controller/rollout/canary_measurement.hpp"
 #include "controller/rollout/change_log.hpp"
-#include "controller/rollout/effect.hpp"
 #include "controller/rollout/gates.hpp"
 #include "controller/rollout/monitor_event.hpp"
 #include "controller/rollout/monitor_state.hpp"
@@ -63,6 +63,8 @@ class RolloutManager {
                              const std::string& who);
   nlohmann::json document() const;
   // Something that was done beside what is in force. A control file that does not take it is logged.
+  // The control file's; nothing: changes end with the process.
+  Result<std::optional<sqlite::Copy>> copy_to(const std::string& path);
   void audit(const std::string& who, const std::string& what, const std::string& why);
 
   // What a monitor found. `acting`: what it found has acted; else there is nothing to roll back, which is noted.
@@ -83,7 +85,7 @@ class RolloutManager {
   bool keep(std::vector<MonitorState> others);
 
   ArmNow arm() const { return arm_at(spec_, clock_->wall()); }
-  EffectEstimate effect() const { return estimate_effect(blocks_, measured_s()); }
+  EffectEstimate effect() const { return measurement_.effect(spec_.schedule); }
   const RegressionMonitor& regression() const { return regression_; }
   const RolloutFigures& figures() const { return figures_; }
   // What came from the file was lost, and no operator has said anything since; empty: it was not.
@@ -113,7 +115,6 @@ class RolloutManager {
   Gate gate() const;
   // Why `to` may not be entered from here; empty: it may.
   std::string closed_to(const RolloutSpec& to) const;
-  double measured_s() const { return seconds(spec_.schedule.length - spec_.schedule.washout); }
 
   ChangeLog changes_;
   RegressionMonitor regression_;
@@ -123,11 +124,9 @@ class RolloutManager {
   std::string configured_, lost_;
   RolloutSpec spec_;
   std::int64_t experiment_ = 0;
-  std::vector<BlockResult> blocks_;
+  CanaryMeasurement measurement_;
   std::vector<MonitorState> kept_;
   std::int64_t kept_of_ = 0;  // the experiment that those rows are about
-  BlockMeter meter_;
-  std::optional<MonoTime> watched_;
   RolloutFigures figures_;
   std::function<void(const RolloutSpec&)> apply_;
   std::function<void(bool promoted)> network_;

@@ -39,6 +39,18 @@ Status read_number(const std::string& name, const std::string& text, double low,
   return {};
 }
 
+// "0.02", "2%"; "default": as the default scheduler had it.
+Status read_share(const std::string& name, const std::string& text, std::optional<double>& out) {
+  out.reset();
+  if (text == "default") return {};
+  const bool percent = text.ends_with('%');
+  double value = 0;
+  WATTLE_CHECK(read_number(name, percent ? text.substr(0, text.size() - 1) : text, percent ? 0.01 : 0.0001,
+                           percent ? 100 : 1, value));
+  out = percent ? value / 100 : value;
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(Mode mode) { return kModes[static_cast<std::size_t>(mode)]; }
@@ -92,11 +104,12 @@ std::string spec_text(const RolloutSpec& spec) {
   json reward = reward_json(spec.reward);
   // As it was before there were any, so that an upgrade does not look like another configuration.
   if (spec.reward.formula.empty()) reward.erase("expression");
-  return json{{"mode", spec.mode.text()},
-              {"policy", spec.policy},
-              {"reward", std::move(reward)},
-              {"experiment", {{"seed", spec.schedule.seed}, {"began_ns", to_ns(spec.schedule.began)}}}}
-      .dump();
+  json text{{"mode", spec.mode.text()},
+            {"policy", spec.policy},
+            {"reward", std::move(reward)},
+            {"experiment", {{"seed", spec.schedule.seed}, {"began_ns", to_ns(spec.schedule.began)}}}};
+  if (spec.limits.cpu_wait) text["limits"]["cpu_wait"] = *spec.limits.cpu_wait;
+  return text.dump();
 }
 
 Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths) {
@@ -115,6 +128,8 @@ Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& 
       arguments["expression"] = formula->get<std::string>();
     for (const char* name : {"reference_w", "horizon_s"}) arguments[name] = reward.at(name).dump();
     for (const auto& [name, value] : reward.at("weights").items()) arguments["weight." + name] = value.dump();
+    if (const auto limits = object.find("limits"); limits != object.end())
+      arguments["cpu_wait"] = limits->at("cpu_wait").dump();
     spec.schedule.seed = object.at("experiment").at("seed").get<std::uint64_t>();
     spec.schedule.began = wall_from_ns(object.at("experiment").at("began_ns").get<std::int64_t>());
   } catch (const json::exception& error) {
@@ -140,6 +155,8 @@ Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, s
       WATTLE_CHECK(read_number(name, value, 0.001, 100'000, spec.reward.reference_w));
     } else if (name == "horizon_s") {
       WATTLE_CHECK(read_number(name, value, 1, 86'400, spec.reward.horizon_s));
+    } else if (name == "cpu_wait") {
+      WATTLE_CHECK(read_share(name, value, spec.limits.cpu_wait));
     } else if (name.starts_with("weight.")) {
       const std::string weight = name.substr(std::string_view("weight.").size());
       const auto found =
@@ -162,6 +179,7 @@ std::string described(const RolloutSpec& from, const RolloutSpec& to) {
   if (from.mode != to.mode) add("mode " + from.mode.text() + " -> " + to.mode.text());
   if (from.policy != to.policy) add("policy " + from.policy + " -> " + to.policy);
   if (!(from.reward == to.reward)) add("reward changed");
+  if (!(from.limits == to.limits)) add("limits changed");
   return text.empty() ? "nothing changed" : text;
 }
 

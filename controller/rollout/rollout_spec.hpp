@@ -12,6 +12,7 @@
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "controller/rollout/switchback.hpp"
+#include "placement/objective.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::controller {
@@ -36,6 +37,7 @@ struct RolloutSpec {
   std::string policy = "dqn";
   placement::RewardConfig reward;
   SwitchbackSchedule schedule;  // its share is the mode's
+  placement::Limits limits;
 };
 
 // What an ask at this moment is to the experiment.
@@ -53,7 +55,7 @@ std::string spec_text(const RolloutSpec& spec);
 // Of spec_text(); block lengths are the configuration's.
 Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths);
 
-// Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, weight.<name>. Others are not looked
+// Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, cpu_wait, weight.<name>. Others are not looked
 // at.
 Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, std::string>& arguments);
 

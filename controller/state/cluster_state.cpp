@@ -175,7 +175,10 @@ void ClusterState::expire(MonoTime now) {
 void ClusterState::list(const Pod& pod) {
   ++steps_;
   if (pod.node.empty()) {
-    if (pod.asked && !pod.advised) pending_.emplace(pod.asked_at, pod.spec.uid);
+    if (pod.unschedulable && pod.in_flight_to.empty())
+      unschedulable_.insert(pod.spec.uid);
+    else if (pod.asked && !pod.advised)
+      pending_.emplace(pod.asked_at, pod.spec.uid);
     if (!pod.in_flight_to.empty()) {
       Node& node = *find(pod.in_flight_to);
       flying_.emplace(pod.in_flight_since, pod.spec.uid);
@@ -198,6 +201,7 @@ void ClusterState::list(const Pod& pod) {
 void ClusterState::unlist(const Pod& pod) {
   ++steps_;
   pending_.erase({pod.asked_at, pod.spec.uid});
+  unschedulable_.erase(pod.spec.uid);
   if (pod.node.empty()) {
     unplaced_.erase({pod.asked_at, pod.spec.uid});
     if (!pod.in_flight_to.empty()) {
@@ -268,8 +272,9 @@ void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime no
       --view_.nodes[find(itself->node)->row].same_app_pods;
   }
   while (!pending_.empty() && now - pending_.begin()->first >= kPendingFor) pending_.erase(pending_.begin());
-  const bool waits = itself != nullptr && pending_.contains({itself->asked_at, asked.uid});
-  view_.pending_pods = pending_.size() - (waits ? 1 : 0);
+  const bool waits =
+      itself != nullptr && (pending_.contains({itself->asked_at, asked.uid}) || unschedulable_.contains(asked.uid));
+  view_.pending_pods = pending() - (waits ? 1 : 0);
 }
 
 }  // namespace wattle::controller

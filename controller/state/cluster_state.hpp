@@ -89,8 +89,9 @@ struct Pod {
   MonoTime in_flight_since{};
   std::string node;  // where it is; empty: not seen yet
   MonoTime seen_at{};
-  bool by_operator = false;  // confirmed by hand, and no agent has seen it since
-  bool watched = false;      // an API server has it: where it is, and that it goes, is for that to say
+  bool by_operator = false;    // confirmed by hand, and no agent has seen it since
+  bool unschedulable = false;  // its scheduler found no node for it
+  bool watched = false;        // an API server has it: where it is, and that it goes, is for that to say
 };
 
 // Whether a record comes in its turn, ahead of older ones that wait with its agent, or when a newer one is shown already.
@@ -137,7 +138,7 @@ class ClusterState {
   // counts from here on.
   void adopt(const std::string& node, std::shared_ptr<const kube::Node> facts);
   // The API server has the pod.
-  void describe(const placement::PodSpec& spec);
+  void describe(const placement::PodSpec& spec, bool unschedulable = false);
   // The decision that its placement joins, which nobody asked for.
   void decided(const std::string& uid, std::uint64_t decision_id);
   // An unbound pod is no more, or is where no agent speaks.
@@ -161,6 +162,8 @@ class ClusterState {
   const Node* node(const std::string& name) const;
   const std::unordered_map<std::string, Pod>& pods() const { return pods_; }
   const Pod* pod(const std::string& uid) const;
+  // That wait and for whom nobody has found a node: asked of late and advised nowhere, or told as unschedulable.
+  std::size_t pending() const { return pending_.size() + unschedulable_.size(); }
   std::uint64_t in_flight_expired() const { return in_flight_expired_; }
   // Pods and workloads that were looked at so far. It grows with what is told, not with that times what is there: tests hold it.
   std::uint64_t steps() const { return steps_; }
@@ -202,8 +205,9 @@ class ClusterState {
   std::unordered_map<std::string, Pod> pods_;
   std::unordered_map<std::string, std::map<std::size_t, std::uint64_t>> bound_by_app_;  // app -> row -> pods there
   using Since = std::set<std::pair<MonoTime, std::string>>;                             // UIDs, the longest first
-  Since pending_;   // asked of late and were advised nowhere
-  Since unplaced_;  // are nowhere and expected nowhere; by when they asked
+  Since pending_;                        // asked of late and were advised nowhere
+  std::set<std::string> unschedulable_;  // UIDs of those whom kube-scheduler could not place; not in pending_
+  Since unplaced_;                       // are nowhere and expected nowhere; by when they asked
   Since flying_;
   placement::ClusterView view_;
   std::vector<std::optional<MonoTime>> sampled_at_;   // by row of the view, as its node has it

@@ -28,10 +28,11 @@ void ClusterState::judge(Node& node) {
   seen.pod_capacity = node.kube->pod_capacity;
 }
 
-void ClusterState::describe(const placement::PodSpec& spec) {
+void ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) {
   Pod& pod = pods_[spec.uid];
   unlist(pod);
   pod.watched = true;
+  pod.unschedulable = unschedulable && !spec.daemonset;  // a DaemonSet's waits for one node alone
   const auto predicted = pod.spec.demand_cores;
   pod.spec = spec;
   if (!pod.spec.demand_cores) pod.spec.demand_cores = predicted;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/result.hpp"
+#include "common/sqlite/copy.hpp"
 #include "common/sqlite/database.hpp"
 #include "controller/rollout/effect.hpp"
 #include "controller/rollout/monitor_state.hpp"
@@ -38,6 +39,7 @@ class ControlFile {
   static constexpr std::int64_t kMaxChanges = 10'000, kMaxBlocks = 20'000;
   static Result<ControlFile> open_(const std::string& path);
 
+  Result<sqlite::Copy> copy_to(const std::string& path) { return sqlite::Copy::begin(*database_, path); }
   // Gives it its id. An experiment of 0 becomes that id.
   Status add(Change& change);
   Status add(std::int64_t experiment, const BlockResult& block);

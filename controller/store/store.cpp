@@ -20,6 +20,10 @@ constexpr std::int64_t kClockStep_s =
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
 
+constexpr std::size_t kMaxReads = 64;  // that wait
+
+std::size_t cost(const DecisionRow& row) { return row.body.size() + row.rest.size() + kItemOverhead / 4; }
+
 std::size_t cost(const StoreItem& item) { return item.bytes.size() * (1 + kDecodedTimes) + kItemOverhead; }
 
 }  // namespace
@@ -34,11 +38,18 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
   store->found_ = store->known_ = store->file_->marks();
   WATTLE_TRY(const auto gaps, store->file_->gaps(kRecentGaps));
   store->recent_gaps_.assign(gaps.begin(), gaps.end());
+  DecisionTable& decisions = store->file_->decisions();
+  WATTLE_TRY(auto newest, decisions.newest(0, store->options_.decisions_found));
+  store->decisions_found_ = std::move(newest.rows);
+  store->last_decision_id_ = decisions.last_id();
+  store->figures_.decisions = decisions.rows();
+  store->figures_.decisions_bytes = decisions.bytes();
   store->figures_.file_bytes = store->file_->file_bytes();
   store->figures_.raw_records = store->file_->raw_records();
   log.info("store opened", {{"path", store->options_.file.path},
                             {"nodes", static_cast<std::uint64_t>(store->found_.size())},
                             {"records", store->figures_.raw_records},
+                            {"decisions", store->figures_.decisions},
                             {"bytes", store->figures_.file_bytes}});
   store->writer_ = std::thread([raw = store.get()] { raw->run(); });
   return store;
@@ -119,7 +130,7 @@ void Store::add(StoreItem item) {
 
 std::vector<Committed> Store::committed() {
   std::uint64_t count = 0;
-  [[maybe_unused]] const auto got = read(fd_.get(), &count, sizeof count);
+  [[maybe_unused]] const auto got = ::read(fd_.get(), &count, sizeof count);
   const std::lock_guard lock(mutex_);
   return std::exchange(committed_, {});
 }
@@ -139,30 +150,157 @@ bool Store::stopping() const {
   return stop_;
 }
 
-void Store::run() {
-  for (;;) {
-    std::vector<StoreItem> batch;
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stop_ || !queue_.empty(); });
-      // Others' records come meanwhile, and share the disk's time.
-      const Duration since = clock_.mono() - committed_at_;
-      if (since < options_.commit_every)
-        wake_.wait_for(lock, options_.commit_every - since,
-                       [&] { return stop_ || figures_.queue_bytes > options_.queue_bytes / 2; });
-      if (queue_.empty()) break;
-      batch.swap(queue_);
-    }
-    committed_at_ = clock_.mono();
-    keep(batch);
+void Store::keep(DecisionRow row) {
+  if (options_.file.decisions.max_bytes == 0) return;
+  bool news = false;
+  {
+    const std::lock_guard lock(mutex_);
+    rows_bytes_ += cost(row);
+    auto& there = rows_[row.id];
+    if (there.id != 0) rows_bytes_ -= cost(there);
+    there = std::move(row);
+    if (lose_beyond_bound()) news = !std::exchange(loss_told_, true);
   }
+  if (news) log_.warn("the oldest decisions that wait for the disk are lost: it takes none");
+  wake_.notify_one();
+}
+
+// Called with the lock.
+bool Store::lose_beyond_bound() {
+  const std::uint64_t before = figures_.decisions_lost;
+  while (rows_bytes_ > options_.decisions_queue_bytes && !rows_.empty()) {
+    rows_bytes_ -= cost(rows_.begin()->second);
+    rows_.erase(rows_.begin());
+    ++figures_.decisions_lost;
+  }
+  return figures_.decisions_lost != before;
+}
+
+std::future<Result<std::string>> Store::read(Read make) {
+  Reading reading{std::move(make), {}};
+  auto answer = reading.answer.get_future();
+  bool taken = false;
+  {
+    const std::lock_guard lock(mutex_);
+    taken = !stop_ && reads_.size() < kMaxReads;
+    if (taken) reads_.push_back(std::move(reading));
+  }
+  if (taken) {
+    wake_.notify_one();
+  } else {
+    reading.answer.set_value(
+        fail(Errc::unavailable, options_.file.path, "has too many readers, or stops", "ask again"));
+    signal();
+  }
+  return answer;
+}
+
+std::optional<Store::Work> Store::wait() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [&] { return stop_ || copy_order_ || !queue_.empty() || !rows_.empty() || !reads_.empty(); });
+  const auto hurry = [&] {
+    return stop_ || copy_order_ || !reads_.empty() || figures_.queue_bytes > options_.queue_bytes / 2;
+  };
+  // Others' records come meanwhile, and share the disk's time.
+  const Duration since = clock_.mono() - committed_at_;
+  if (!queue_.empty() && since < options_.commit_every) wake_.wait_for(lock, options_.commit_every - since, hurry);
+  const Duration rows_since = clock_.mono() - rows_at_;
+  bool due = stop_ || !reads_.empty() || rows_since >= options_.decisions_every;
+  if (queue_.empty() && !rows_.empty() && !due) {
+    wake_.wait_for(lock, options_.decisions_every - rows_since, [&] { return hurry() || !queue_.empty(); });
+    due = stop_ || !reads_.empty() || clock_.mono() - rows_at_ >= options_.decisions_every;
+  }
+  if (stop_ && queue_.empty() && rows_.empty()) return std::nullopt;
+  Work work;
+  work.batch.swap(queue_);
+  work.reads.swap(reads_);
+  if (!due) return work;
+  work.rows.swap(rows_);
+  rows_bytes_ = 0;
+  return work;
+}
+
+void Store::run() {
+  while (auto work = wait()) {
+    if (!work->batch.empty()) {
+      committed_at_ = clock_.mono();
+      keep_batch(work->batch);
+    }
+    if (!work->rows.empty()) keep_rows(std::move(work->rows));
+    answer(std::move(work->reads));
+    copy_some();
+    if (!stopping()) continue;
+    const std::lock_guard lock(mutex_);
+    // What is left of decisions the disk does not take.
+    if (queue_.empty() && (rows_.empty() || !figures_.decisions_problem.empty())) break;
+  }
+  copy_.reset();
+  refuse_reads({Errc::unavailable, options_.file.path, "the store stops", "ask again"});
   // For who reads the file; a controller that is killed adds up at its next start.
   if (file_)
     if (const Status written = file_->write_ledger(); !written) trouble(written.error());
 }
 
+// What the disk does not take waits for the next time, unless something newer is known of it.
+void Store::keep_rows(Rows rows) {
+  rows_at_ = clock_.mono();
+  std::vector<DecisionRow> list;
+  list.reserve(rows.size());
+  for (auto& [id, row] : rows) list.push_back(std::move(row));
+  Status done = file_ ? Status() : open_file();
+  if (done) done = file_->decisions().put(list, now_s());
+  bool news = false;
+  std::uint64_t lost = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    news = std::exchange(figures_.decisions_problem, done ? std::string() : done.error().message()).empty() != !!done;
+    if (done) {
+      figures_.decisions = file_->decisions().rows();
+      figures_.decisions_bytes = file_->decisions().bytes();
+      figures_.file_bytes = file_->file_bytes();
+      loss_told_ = false;
+    } else {
+      for (DecisionRow& row : list) {
+        const std::size_t bytes = cost(row);
+        if (rows_.try_emplace(row.id, std::move(row)).second) rows_bytes_ += bytes;
+      }
+      lose_beyond_bound();
+    }
+    lost = figures_.decisions_lost;
+  }
+  if (done && news) log_.info("decisions are kept again", {{"lost", lost}});
+  if (done) return;
+  if (news)
+    log_.warn("decisions are not kept at present; the oldest are lost when too many wait", {{"error", done.error()}});
+  if (done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
+}
+
+void Store::answer(std::vector<Reading> reads) {
+  if (reads.empty()) return;
+  for (Reading& reading : reads) {
+    Status open = file_ ? Status() : open_file();
+    reading.answer.set_value(open ? reading.make(*file_) : Result<std::string>(forward_error(open)));
+  }
+  signal();
+}
+
+void Store::refuse_reads(const Error& why) {
+  std::vector<Reading> reads;
+  {
+    const std::lock_guard lock(mutex_);
+    reads.swap(reads_);
+  }
+  for (Reading& reading : reads) reading.answer.set_value(tl::unexpected<Error>(why));
+  if (!reads.empty()) signal();
+}
+
+void Store::signal() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(fd_.get(), &one, sizeof one);
+}
+
 // Until it is on disk, or the end.
-void Store::keep(std::vector<StoreItem>& batch) {
+void Store::keep_batch(std::vector<StoreItem>& batch) {
   for (;;) {
     const MonoTime begun = clock_.mono();
     const Status done = commit(batch);
@@ -173,12 +311,15 @@ void Store::keep(std::vector<StoreItem>& batch) {
       return;
     }
     trouble(done.error());
+    refuse_reads(done.error());
     std::unique_lock lock(mutex_);
     wake_.wait_for(lock, options_.retry_every, [&] { return stop_; });
     if (!stop_) continue;
     log_.warn("the store stops with records that are not on disk; their agents will send them again",
               {{"records", static_cast<std::uint64_t>(batch.size())}});
     queue_.clear();
+    rows_.clear();
+    rows_bytes_ = 0;
     return;
   }
 }
@@ -211,7 +352,9 @@ void Store::trouble(const Error& error) {
   if (news) log_.error("records cannot be kept, and are not acknowledged until they can", {{"error", error}});
   // What the system did with the pages that it could not write is unknown: the file is read anew. So is a damaged one,
   // which open_file() moves aside.
-  if (error.code != Errc::exhausted) file_.reset();
+  if (error.code == Errc::exhausted) return;
+  copy_.reset();
+  file_.reset();
 }
 
 void Store::told(const std::vector<StoreItem>& batch, Duration took) {
@@ -248,8 +391,7 @@ void Store::told(const std::vector<StoreItem>& batch, Duration took) {
     committed_.insert(committed_.end(), news.begin(), news.end());
   }
   if (recovered) log_.info("records are kept again", {{"path", options_.file.path}});
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(fd_.get(), &one, sizeof one);
+  signal();
 }
 
 }  // namespace wattle::controller

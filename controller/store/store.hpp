@@ -1,16 +1,23 @@
 // store: keeps what agents sent on a thread of its own, and tells when it is safe on disk.
 // Commits  all agents' records of `commit_every` go into one transaction (StoreFile); committed() tells of them after it
-// Bound    what waits: `queue_bytes` and what was added last; then it is full()
+// Bound    what waits: `queue_bytes` and what was added last; then it is full(). Decisions have a bound of their own, beyond which the
+//          oldest are lost: nobody waits for them
+// Decisions a second's go into one transaction; a row that changes before is written once. What the disk does not take is tried again
+//          every second, is lost when too much waits, and is told by figures() and the log
+// Reads    of the file are done by its thread, between two transactions
 // Trouble  the disk is full or fails: nothing is told as committed, the same transaction is tried again every second
 //          until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new one begun
 //          with the marks that are known. Both are logged, and told by figures()
 // Errors   start: denied, not_found, conflict (another process has the file), unsupported (a newer schema)
-// Threads  full(), half_full(), add(), committed(), marks() of one thread; figures(), recent_gaps() of any
+// Threads  full(), half_full(), add(), committed(), marks() of one thread; keep(), read(), figures(), recent_gaps() of any
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,6 +37,9 @@ struct StoreOptions {
   Duration commit_every = std::chrono::milliseconds(50);
   Duration retry_every = std::chrono::seconds(1);
   std::size_t queue_bytes = 32 << 20;
+  Duration decisions_every = std::chrono::seconds(1);
+  std::size_t decisions_queue_bytes = 8 << 20;
+  std::size_t decisions_found = 0;  // that are read back at the start
 };
 
 struct StoreFigures {
@@ -40,6 +50,8 @@ struct StoreFigures {
   std::uint64_t gaps = 0, gap_records = 0;  // noticed since the start
   std::uint64_t damaged_files = 0;          // moved aside since the start
   double commit_s = 0, last_commit_s = 0;   // summed, and the last one's
+  std::string decisions_problem;            // why no decision is kept at present; empty: all is well
+  std::uint64_t decisions = 0, decisions_bytes = 0, decisions_lost = 0;
 };
 
 struct Committed {
@@ -55,13 +67,23 @@ class Store final : public RecordStore {
 
   // As found in the file at the start.
   const StoreMarks& marks() const { return found_; }
+  // Likewise; newest first.
+  const std::vector<DecisionRow>& decisions_found() const { return decisions_found_; }
+  std::uint64_t last_decision_id() const { return last_decision_id_; }
   bool full() const override;
   bool half_full() const;
   void add(StoreItem item) override;
+  // A decision, or what is known of it now; never waits.
+  void keep(DecisionRow row);
+  // What is made of the file by its thread, when that comes to it; fd() becomes readable then.
+  using Read = std::function<Result<std::string>(StoreFile&)>;
+  std::future<Result<std::string>> read(Read make);
   // Readable when there is something to take.
   int fd() const { return fd_.get(); }
   // What was committed since it was asked last, in order; consecutive records of a node and incarnation are one.
   std::vector<Committed> committed();
+  // The file's content in another file, made between commits; one at a time. A future that breaks: the store ended first.
+  std::future<Status> copy_to(std::string path);
   StoreFigures figures() const;
   std::vector<StoreGap> recent_gaps() const;  // oldest first
 
@@ -72,7 +94,26 @@ class Store final : public RecordStore {
   Status set_aside(const Error& why);
   void run();
   bool stopping() const;
-  void keep(std::vector<StoreItem>& batch);
+  void keep_batch(std::vector<StoreItem>& batch);
+  struct Reading {
+    Read make;
+    std::promise<Result<std::string>> answer;
+  };
+  using Rows = std::map<std::uint64_t, DecisionRow>;
+  struct Work {
+    std::vector<StoreItem> batch;
+    Rows rows;
+    std::vector<Reading> reads;
+  };
+  // Nothing: it is the end.
+  std::optional<Work> wait();
+  void keep_rows(Rows rows);
+  bool lose_beyond_bound();
+  void answer(std::vector<Reading> reads);
+  void refuse_reads(const Error& why);
+  void signal();
+  void copy_some();
+  Result<bool> copy_part(const std::string& path);
   Status commit(const std::vector<StoreItem>& batch);
   Status watch_clock();
   void told(const std::vector<StoreItem>& batch, Duration took);
@@ -84,16 +125,28 @@ class Store final : public RecordStore {
   const Log& log_;
   Fd fd_;
   StoreMarks found_;
+  std::vector<DecisionRow> decisions_found_;
+  std::uint64_t last_decision_id_ = 0;
 
-  std::optional<StoreFile> file_;  // the writer's, as are the next three
+  std::optional<StoreFile> file_;  // the writer's, as are the next four
   StoreMarks known_;               // committed, for a file that is begun anew
-  MonoTime committed_at_{};
+  MonoTime committed_at_{}, rows_at_{};
+  std::optional<sqlite::Copy> copy_;
   std::optional<std::int64_t> clock_ahead_s_;  // the wall clock, of the monotonic one
 
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   bool stop_ = false;
+  struct CopyOrder {
+    std::string path;
+    std::promise<Status> done;
+  };
+  std::optional<CopyOrder> copy_order_;
   std::vector<StoreItem> queue_;
+  Rows rows_;
+  std::size_t rows_bytes_ = 0;  // of rows_
+  bool loss_told_ = false;      // and none was kept since
+  std::vector<Reading> reads_;
   std::vector<Committed> committed_;
   std::deque<StoreGap> recent_gaps_;
   StoreFigures figures_;

@@ -10,7 +10,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 2> kStoreSteps{
+constexpr std::array<const char*, 3> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
     " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
     " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
@@ -30,7 +30,10 @@ constexpr std::array<const char*, 2> kStoreSteps{
     "ALTER TABLE node ADD COLUMN ledger_raw INTEGER NOT NULL DEFAULT 0;"
     "UPDATE node SET ledger_raw = (SELECT coalesce(max(id), 0) FROM raw);"
     "CREATE TABLE progress(id INTEGER PRIMARY KEY CHECK(id = 1), ledger_from INTEGER NOT NULL);"
-    "INSERT INTO progress SELECT 1, coalesce(max(id), 0) + 1 FROM raw"};
+    "INSERT INTO progress SELECT 1, coalesce(max(id), 0) + 1 FROM raw",
+    // 3: decisions and what became of them.
+    "CREATE TABLE decision(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, hash INTEGER NOT NULL, body BLOB NOT NULL,"
+    " rest TEXT NOT NULL); CREATE INDEX decision_at ON decision(at_s)"};
 
 constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
 constexpr std::uint64_t kLogBytes = 8 << 20;
@@ -48,6 +51,7 @@ Result<StoreFile> StoreFile::open_(const StoreFileOptions& options) {
   WATTLE_TRY(file.database_, sqlite::Database::open_(options.path, options.database, kStoreSteps));
   WATTLE_CHECK(file.load());
   WATTLE_CHECK(file.prepare());
+  WATTLE_TRY(file.decisions_, DecisionTable::open_(*file.database_, options.decisions));
   return file;
 }
 

@@ -4,8 +4,8 @@
 // Ledger   its rows are written up to `ledger_every_s` after the raw records that they add up (ledger_buffer.hpp), of which none
 //          goes before; a file that is opened adds up what was not written, ledger() what waits
 // Format   docs/reference/store.md; `kStoreSteps` leads from each schema version to the next
-// Bounds   raw records: as old as `keep` and the whole file as large as `max_bytes`, the oldest go; ledger rows, gaps and
-//          events each by number. What goes from the ledger or the gaps stays in sums of its node
+// Bounds   raw records: as old as `keep` and the whole file but decisions as large as `max_bytes`, the oldest go; ledger rows, gaps and
+//          events each by number; decisions by bounds of their own (decision_table.hpp). What goes from the ledger or the gaps stays in sums of its node
 // Units    energy in integer microjoules, measured and estimated apart; times are Unix seconds of the controller
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
@@ -20,7 +20,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/sqlite/copy.hpp"
 #include "common/sqlite/database.hpp"
+#include "controller/store/decision_table.hpp"
 #include "controller/store/ledger_buffer.hpp"
 #include "controller/store/record_store.hpp"
 
@@ -33,6 +35,7 @@ struct StoreFileOptions {
   std::int64_t max_ledger_rows = 100'000;
   std::int64_t max_gap_rows = 10'000;
   std::int64_t ledger_every_s = 10;
+  DecisionBounds decisions;
   sqlite::DatabaseOptions database{.cache_kib = 16 << 10, .quick_check = true};
 };
 
@@ -75,11 +78,13 @@ class StoreFile {
   // The wall clock was set by so much since the last apply(): what was received before is not older or younger for that.
   Status clock_set(std::int64_t by_s, std::int64_t now_s);
   // Moves the log into the file; the second when the log is long.
+  Result<sqlite::Copy> copy_to(const std::string& path) { return sqlite::Copy::begin(*database_, path); }
   Status checkpoint() { return database_->checkpoint(); }
   Status checkpoint_if_long();
 
   std::uint64_t file_bytes() { return database_->page_count() * database_->page_bytes(); }
   std::uint64_t raw_records() const { return static_cast<std::uint64_t>(next_raw_id_ - first_raw_id_); }
+  DecisionTable& decisions() { return *decisions_; }
   Result<std::vector<NodeSums>> nodes();
   Result<std::vector<LedgerRow>> ledger();
   Result<std::vector<RawRecord>> raw();
@@ -111,6 +116,7 @@ class StoreFile {
   std::unique_ptr<sqlite::Database> database_;
   std::optional<sqlite::Statement> add_node_, add_sums_, add_raw_, add_ledger_, add_gap_, count_gap_, set_mark_,
       drop_mark_, oldest_raw_, drop_raw_, set_written_, set_progress_;
+  std::optional<DecisionTable> decisions_;
   std::unordered_map<std::string, std::int64_t> node_ids_;
   std::vector<std::string> new_nodes_;  // of the transaction that is open
   StoreMarks marks_;

@@ -1,5 +1,5 @@
 // anchor: holds the network that learns to the one that was trusted last: what came with the programs, was loaded by name or promoted.
-// Method   after every so many steps of learning one that draws its choices in the same states to the trusted one's (models/frozen/hold)
+// Method   after every so many steps of learning one that draws its choices in the same states to the trusted one's (models/frozen/policy_anchor)
 // Errors   trust: malformed weights, and what was trusted before goes on; hold: as the trainer's
 // Threads  the trainer's
 #pragma once

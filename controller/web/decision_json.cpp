@@ -70,6 +70,13 @@ json terms_json(const std::optional<Contributions>& terms) {
           {"uncertainty", or_null(terms->uncertainty)}};
 }
 
+// That the pod adds on the advised node, as predicted.
+json advised_w(const wire::Decision& decision) {
+  for (const wire::Candidate& candidate : decision.candidates)
+    if (!decision.advice.empty() && candidate.node == decision.advice) return number(candidate.marginal_w);
+  return nullptr;
+}
+
 }  // namespace
 
 json decision_json(const LoggedDecision& entry) {
@@ -79,10 +86,9 @@ json decision_json(const LoggedDecision& entry) {
     outcome = {{"node", decision.outcome->node},
                {"reward", number(decision.outcome->reward)},
                {"end_of_episode", decision.outcome->end_of_episode},
+               {"failure", text_or_null(decision.outcome->failure)},
                {"terms", decision.outcome->terms}};
   }
-  const auto masked = std::count_if(decision.candidates.begin(), decision.candidates.end(),
-                                    [](const wire::Candidate& candidate) { return !candidate.masked.empty(); });
   return {{"id", decision.id},
           {"wall_ns", decision.wall_ns},
           {"pod_uid", decision.pod_uid},
@@ -96,8 +102,10 @@ json decision_json(const LoggedDecision& entry) {
           {"propensity", number(decision.propensity)},
           {"explored", decision.explored},
           {"reason", decision.reason},
-          {"candidates", decision.candidates.size()},
-          {"masked", masked},
+          {"decided_by", text_or_null(decision.decided_by)},
+          {"marginal_w", advised_w(decision)},
+          {"candidates", entry.candidates},
+          {"masked", entry.masked},
           {"problems", decision.problems},
           {"placed_on", text_or_null(decision.placed_on)},
           {"decide_us", number(decision.decide_us)},

@@ -5,10 +5,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/former_names.hpp"
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
 #include "common/version.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/decision_history.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/fleet_json.hpp"
@@ -34,6 +36,18 @@ std::optional<double> mean(const std::deque<double>& values) {
 
 std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+// The document, with each field that had another name under that one too.
+std::string dump_with_former(const std::string& what, json object) {
+  for (const FormerName& each : kFormerFields) {
+    if (!each.now.starts_with(what + "/")) continue;
+    const auto pointer = [&](std::string_view path) {
+      return json::json_pointer(std::string(path.substr(what.size())));
+    };
+    if (object.contains(pointer(each.now))) object[pointer(each.former)] = object.at(pointer(each.now));
+  }
+  return dump(object);
+}
+
 Result<std::string> status(const Sources& from) {
   const MonoTime now = from.clock.mono();
   const DeciderFigures& decided = from.decider.figures();
@@ -51,38 +65,40 @@ Result<std::string> status(const Sources& from) {
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
   const ServingModel::Serving serving = from.networks.serving();
-  return dump({{"version", kVersion},
-               {"epoch", from.epoch},
-               {"uptime_s", uptime_s},
-               {"mode", from.decider.spec().mode.text()},
-               {"policy", from.decider.policy()},
-               {"reward", placement::to_string(from.decider.options().reward.preset)},
-               {"mode_reason", from.mode_reason},
-               {"nodes", from.state.nodes().size()},
-               {"nodes_connected", connected},
-               {"workloads", workloads},
-               {"power_w", or_null(power_w)},
-               {"decisions", decided.decisions},
-               {"placements", decided.placements},
-               {"outcomes", decided.outcomes},
-               {"neutral", decided.neutral},
-               {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
-               {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
-               {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
-               {"model_step", serving.network ? serving.network->step() : 0},
-               {"model_from", text_or_null(serving.version.loaded_from)},
-               {"network_left_out", text_or_null(from.decider.network_gated_why())},
-               {"gradient_steps", learned.steps},
-               {"gradient_steps_per_s", or_null(learned.steps_per_s)},
-               {"replay", learned.replay},
-               {"loss", or_null(learned.loss)},
-               {"mean_reward", or_null(mean(decided.rewards))},
-               {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
-               {"samples", from.telemetry.figures().records},
-               {"samples_refused", from.telemetry.figures().refused},
-               {"asks", asks_json(from)},
-               {"shims", shims_json(from)},
-               {"left_out", left_out_json(from)}});
+  return dump_with_former(
+      "status", {{"version", kVersion},
+                 {"epoch", from.epoch},
+                 {"uptime_s", uptime_s},
+                 {"mode", from.decider.spec().mode.text()},
+                 {"policy", from.decider.policy()},
+                 {"reward", placement::to_string(from.decider.options().reward.preset)},
+                 {"mode_reason", from.mode_reason},
+                 {"nodes", from.state.nodes().size()},
+                 {"nodes_connected", connected},
+                 {"workloads", workloads},
+                 {"power_w", or_null(power_w)},
+                 {"decisions", decided.decisions},
+                 {"placements", decided.placements},
+                 {"outcomes", decided.outcomes},
+                 {"pods_pending", from.state.pending()},
+                 {"neutral", decided.neutral},
+                 {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
+                 {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
+                 {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
+                 {"model_step", serving.network ? serving.network->step() : 0},
+                 {"model_from", text_or_null(serving.version.loaded_from)},
+                 {"network_gated", text_or_null(from.decider.network_gated_why())},
+                 {"gradient_steps", learned.steps},
+                 {"gradient_steps_per_s", or_null(learned.steps_per_s)},
+                 {"replay", learned.replay},
+                 {"loss", or_null(learned.loss)},
+                 {"mean_reward", or_null(mean(decided.rewards))},
+                 {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
+                 {"samples", from.telemetry.figures().records},
+                 {"samples_refused", from.telemetry.figures().refused},
+                 {"asks", asks_json(from)},
+                 {"shims", shims_json(from)},
+                 {"withheld", withheld_json(from)}});
 }
 
 Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
@@ -93,13 +109,7 @@ Result<std::string> one_node(const Sources& from, const Arguments& arguments) {
 }
 
 Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
-  std::size_t limit = 20;
-  if (const auto given = arguments.find("limit"); given != arguments.end()) {
-    const auto value = parse::u64(given->second);
-    if (!value || *value < 1 || *value > 1000)
-      return fail(Errc::malformed, "argument limit", "is '" + given->second + "'", "a number from 1 to 1000");
-    limit = *value;
-  }
+  WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 20));
   const auto& entries = from.decider.log().entries();
   std::vector<std::uint64_t> ids;  // asks that are let in make more entries, and push out old ones
   for (auto entry = entries.rbegin(); entry != entries.rend() && ids.size() < limit; ++entry)
@@ -175,6 +185,20 @@ Result<std::string> doctor(const Sources& from) {
   return dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(list)}});
 }
 
+json cpu_wait_json(const placement::Budget& budget) {
+  return {{"limit", budget.limit()},
+          {"set", budget.limit_set()},
+          {"measured", or_null(budget.measured())},
+          {"under_default", or_null(budget.under_default())},
+          {"price_w", budget.price_w()}};
+}
+
+std::string policy_text(const Sources& from) {
+  json policy = from.rollout->document();
+  policy["cpu_wait"] = cpu_wait_json(from.decider.knowledge().cpu_wait());
+  return dump_with_former("policy", std::move(policy));
+}
+
 }  // namespace
 
 Finding parse_finding(const std::string& text) {
@@ -218,7 +242,7 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "latency") return latency(from, arguments);
   if (what == "models" && from.trainer != nullptr) return models_text(from.trainer->models());
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
-  if (what == "policy" && from.rollout != nullptr) return dump(from.rollout->document());
+  if (what == "policy" && from.rollout != nullptr) return policy_text(from);
   return fail(Errc::not_found, what, "there is no such document",
               "one of status, fleet, heat, history, nodes, node, pods, decisions, explain, doctor, gaps, latency, "
               "models, policy");

@@ -87,6 +87,11 @@ json controller_findings(const Sources& from) {
         well ? std::to_string(store.records) + " records committed, " + std::to_string(store.gap_records) + " missing"
              : store.problem,
         well ? "" : "nothing is acknowledged until it can be kept: see the disk");
+    if (!store.decisions_problem.empty() || store.decisions_lost > 0)
+      add("decisions", store.decisions_problem.empty() ? "lost" : "failed",
+          std::to_string(store.decisions_lost) + " are not kept on disk" +
+              (store.decisions_problem.empty() ? "" : ": " + store.decisions_problem),
+          "see the disk; placing goes on");
   }
   if (from.rollout != nullptr && !from.rollout->lost().empty())
     add("control file", "failed", "what was in force was lost, so that nothing acts: " + from.rollout->lost(),

@@ -1,13 +1,11 @@
 #include "controller/web/metrics.hpp"
 
-#include <prometheus/metric_family.h>
-#include <prometheus/text_serializer.h>
-
 #include <utility>
 #include <vector>
 
 #include "common/stats/quantile.hpp"
 #include "controller/web/findings.hpp"
+#include "controller/web/metric_families.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -15,35 +13,6 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-class Families {
- public:
-  void counter(const char* name, const char* help, double value) { one(name, help, MetricType::Counter, value); }
-  void counter(const char* name, const char* help, std::uint64_t value) {
-    counter(name, help, static_cast<double>(value));
-  }
-  void gauge(const char* name, const char* help, double value) { one(name, help, MetricType::Gauge, value); }
-  void gauge(const char* name, const char* help, std::optional<double> value) {
-    if (value) gauge(name, help, *value);
-  }
-  MetricFamily& family(const char* name, const char* help, MetricType type) {
-    families_.push_back({name, help, type, {}});
-    return families_.back();
-  }
-  static void add(MetricFamily& family, std::vector<ClientMetric::Label> labels, double value) {
-    ClientMetric metric;
-    metric.label = std::move(labels);
-    (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-    family.metric.push_back(std::move(metric));
-  }
-  std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
-
- private:
-  void one(const char* name, const char* help, MetricType type, double value) {
-    add(family(name, help, type), {}, value);
-  }
-  std::vector<MetricFamily> families_;
-};
 
 template <class Value>
 void per_node(Families& families, const Sources& from, const char* name, const char* help, MetricType type,
@@ -173,6 +142,12 @@ void add_store(Families& families, const Sources& from) {
   families.counter("wattle_controller_store_gaps_total", "Runs of record numbers that are not in the store.",
                    figures.gaps);
   families.counter("wattle_controller_store_gap_records_total", "Records in them.", figures.gap_records);
+  families.gauge("wattle_controller_store_decisions", "Decisions that are kept on disk.",
+                 static_cast<double>(figures.decisions));
+  families.gauge("wattle_controller_store_decisions_bytes", "What they take, roughly.",
+                 static_cast<double>(figures.decisions_bytes));
+  families.counter("wattle_controller_store_decisions_lost_total", "Decisions that the disk did not take in time.",
+                   figures.decisions_lost);
   families.counter("wattle_controller_store_damaged_files_total", "Files that were damaged and moved aside.",
                    figures.damaged_files);
 }
@@ -190,7 +165,7 @@ void add_decisions(Families& families, const Sources& from) {
   families.counter("wattle_controller_placements_observed_total", "Of the unasked, those that became decisions.",
                    figures.observed);
   families.counter("wattle_controller_placements_beyond_total",
-                   "Told by an agent whose node has as many pods as are taken.", figures.placements_beyond);
+                   "Reported by an agent whose node has as many pods as are taken.", figures.placements_beyond);
   families.counter("wattle_controller_asks_forgotten_total", "Pods asked for and nowhere, forgotten before their time.",
                    from.state.asks_forgotten());
   families.counter("wattle_controller_placements_masked_total", "On a node that the masks had excluded.",
@@ -198,6 +173,16 @@ void add_decisions(Families& families, const Sources& from) {
   families.counter("wattle_controller_outcomes_total", "Placements whose outcome was measured.", figures.outcomes);
   families.counter("wattle_controller_outcomes_lost_total", "Placements that no telemetry told of.",
                    figures.outcomes_lost);
+  MetricFamily& failed =
+      families.family("wattle_controller_outcomes_failed_total",
+                      "Outcomes whose pod could not run, or stay, where it was.", MetricType::Counter);
+  for (const char* how : {"crash", "evicted", "failed_start", "oom_kill"}) {
+    const auto found = figures.outcomes_failed.find(how);
+    Families::add(failed, {{"failure", how}},
+                  found == figures.outcomes_failed.end() ? 0.0 : static_cast<double>(found->second));
+  }
+  families.gauge("wattle_controller_pods_pending", "Pods for whom nobody has found a node.",
+                 static_cast<double>(from.state.pending()));
   families.counter("wattle_controller_in_flight_expired_total", "Advised pods that were never seen.",
                    from.state.in_flight_expired());
   for (const double share : {0.5, 0.99}) {
@@ -271,36 +256,44 @@ void add_certificates(Families& families, const Sources& from) {
 
 void add_contest(Families& families, const Sources& from) {
   const placement::SequentialTest& contest = from.decider.contest();
-  families.gauge("wattle_controller_network_left_out",
+  families.gauge("wattle_controller_network_gated",
                  "1: the planner's choices serve: the network is behind it, or not shown to be ahead.",
                  from.decider.network_gated() ? 1.0 : 0.0);
-  families.counter("wattle_controller_contest_blocks_total", "Blocks in which network and planner were compared.",
+  families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which network and planner were compared.",
                    contest.blocks());
-  families.gauge("wattle_controller_contest_difference_ratio",
+  families.gauge("wattle_controller_network_gate_difference_ratio",
                  "Predicted joules of the network's choices beyond the planner's, of late.", contest.mean());
-  families.gauge("wattle_controller_contest_evidence",
-                 "Log of the odds that the network is behind; left out: that it is ahead.", contest.evidence());
+  families.gauge("wattle_controller_network_gate_evidence",
+                 "Log of the odds that the network is behind; while it is gated: that it is ahead.",
+                 contest.evidence());
   families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
                    from.decider.drifts());
   families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
                  from.decider.drifting() ? 1.0 : 0.0);
-  families.gauge("wattle_controller_contest_limit", "Where the evidence changes who serves.", contest.limit());
+  families.gauge("wattle_controller_network_gate_limit", "Where the evidence changes who serves.", contest.limit());
 }
 
 void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_acting", "1: scores are given; 0: answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
+  const placement::Budget& cpu_wait = from.decider.knowledge().cpu_wait();
+  families.gauge("wattle_controller_cpu_wait_limit_ratio", "Share of their time that pods may wait for CPU.",
+                 cpu_wait.limit());
+  families.gauge("wattle_controller_cpu_wait_ratio", "What they waited of late, while scores were given.",
+                 cpu_wait.measured());
+  families.gauge("wattle_controller_cpu_wait_price_watts", "What a core that is waited for is worth.",
+                 cpu_wait.price_w());
   if (from.rollout == nullptr) return;
   const EffectEstimate saving = from.rollout->effect();
   families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
                    from.rollout->figures().changes);
-  families.counter("wattle_controller_rollbacks_total", "Changes that the guard took back.",
+  families.counter("wattle_controller_rollbacks_total", "Changes that a monitor took back.",
                    from.rollout->figures().rollbacks);
-  families.gauge("wattle_controller_guard_level", "Sum that alarms at wattle_controller_guard_limit.",
+  families.gauge("wattle_controller_regression_level", "Sum that alarms at wattle_controller_regression_limit.",
                  from.rollout->regression().level());
-  families.gauge("wattle_controller_guard_limit", "Where the guard alarms.",
+  families.gauge("wattle_controller_regression_limit", "Where the monitor alarms.",
                  from.rollout->regression().options().limit);
-  families.gauge("wattle_controller_guard_ready", "1: enough control placements are known to judge by.",
+  families.gauge("wattle_controller_regression_ready", "1: enough control placements are known to judge by.",
                  from.rollout->regression().ready() ? 1.0 : 0.0);
   families.gauge("wattle_controller_blocks_treated", "Blocks of the canary that count, treated.",
                  static_cast<double>(saving.treated));

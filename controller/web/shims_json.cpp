@@ -98,7 +98,7 @@ json shims_json(const Sources& from) {
   return list;
 }
 
-json left_out_json(const Sources& from) {
+json withheld_json(const Sources& from) {
   json list = json::array();
   const auto add = [&](const char* what, std::string why) {
     list.push_back({{"what", what}, {"why", std::move(why)}});

@@ -20,6 +20,6 @@ ShimsJudged judge_shims(const Shims& shims, MonoTime now);
 nlohmann::json asks_json(const Sources& from);
 nlohmann::json shims_json(const Sources& from);
 // [{what, why}]: what could be said of a placement, and is not.
-nlohmann::json left_out_json(const Sources& from);
+nlohmann::json withheld_json(const Sources& from);
 
 }  // namespace wattle::controller

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "placement/objective.hpp"
 #include "placement/policies/makers.hpp"
 
 namespace wattle::placement {
@@ -93,7 +94,9 @@ class Greedy final : public CostPolicy {
   using CostPolicy::CostPolicy;
 
  private:
-  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override { return added_w(fleet, i, ask); }
+  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override {
+    return added_cost_w(fleet, i, ask);
+  }
 };
 
 class Peaks final : public CostPolicy {

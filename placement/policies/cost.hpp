@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "placement/objective.hpp"
 #include "placement/planner.hpp"
 #include "placement/policies/policy.hpp"
 
@@ -22,9 +23,9 @@ class CostPolicy : public Policy {
   std::optional<std::size_t> choose(PolicyContext& context) override;
 
  private:
-  // Of a node that fits. Amortised watts where a policy has no cost of a node alone.
+  // Of a node that fits. Amortised cost where a policy has no cost of a node alone.
   virtual double cost(const Fleet& fleet, std::size_t node, const PodEstimate& ask) {
-    return amortised_w(fleet.nodes[node], ask);
+    return amortised_cost_w(fleet, node, ask);
   }
 };
 

@@ -54,7 +54,7 @@ class TargetLoadPacking final : public Policy {
 };
 
 // Mean and deviation of what a node told over the load watcher's window.
-struct Told {
+struct Reading {
   MonoTime at{};
   double cpu_ratio = 0, memory_ratio = 0;
 };
@@ -64,10 +64,10 @@ struct Spread {
   double mean = 0, deviation = 0;
 };
 
-Spread spread_of(const std::deque<Told>& told, double Told::*what) {
+Spread spread_of(const std::deque<Reading>& told, double Reading::*what) {
   Spread spread;
-  for (const Told& each : told) spread.mean += each.*what / static_cast<double>(told.size());
-  for (const Told& each : told) spread.deviation += (each.*what - spread.mean) * (each.*what - spread.mean);
+  for (const Reading& each : told) spread.mean += each.*what / static_cast<double>(told.size());
+  for (const Reading& each : told) spread.deviation += (each.*what - spread.mean) * (each.*what - spread.mean);
   spread.deviation = std::sqrt(spread.deviation / static_cast<double>(told.size()));
   return spread;
 }
@@ -83,14 +83,14 @@ class Lvrb final : public Policy {
       const NodeView& node = context.node_view(row);
       const auto found = told_.find(node.name);
       if (found == told_.end()) continue;
-      const auto of = [&](double Told::*what, double request, double capacity) {
+      const auto of = [&](double Reading::*what, double request, double capacity) {
         const Spread spread = spread_of(found->second, what);
         const double mean = std::clamp(spread.mean + request / capacity, 0.0, 1.0);
         return (1 - (mean + std::clamp(spread.deviation, 0.0, 1.0)) / 2) * kMaxScore;
       };
-      values[row] =
-          std::round(std::min(of(&Told::cpu_ratio, context.request().cpu_cores, node.allocatable.cpu_cores),
-                              of(&Told::memory_ratio, context.request().memory_bytes, node.allocatable.memory_bytes)));
+      values[row] = std::round(
+          std::min(of(&Reading::cpu_ratio, context.request().cpu_cores, node.allocatable.cpu_cores),
+                   of(&Reading::memory_ratio, context.request().memory_bytes, node.allocatable.memory_bytes)));
     }
   }
 
@@ -99,7 +99,7 @@ class Lvrb final : public Policy {
     for (const NodeView& node : view.nodes) {
       if (!node.telemetry_age || !node.values.cpu_used_cores) continue;
       const MonoTime at = view.now - *node.telemetry_age;
-      std::deque<Told>& told = told_[node.name];
+      std::deque<Reading>& told = told_[node.name];
       if (!told.empty() && told.back().at == at) continue;
       told.push_back({at, *node.values.cpu_used_cores / node.allocatable.cpu_cores,
                       static_cast<double>(node.values.memory_used_bytes.value_or(0)) / node.allocatable.memory_bytes});
@@ -111,7 +111,7 @@ class Lvrb final : public Policy {
                     [&](const auto& each) { return view.now - each.second.back().at > from_seconds(kWindow_s); });
   }
 
-  std::unordered_map<std::string, std::deque<Told>> told_;
+  std::unordered_map<std::string, std::deque<Reading>> told_;
 };
 
 }  // namespace

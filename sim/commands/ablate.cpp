@@ -3,10 +3,11 @@
 
 #include "models/torch/flat_policy.hpp"
 #include "models/torch/torch_trainer.hpp"
-#include "sim/ablate.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/x8/ablate.hpp"
+#include "sim/learning/ablate.hpp"
+#include "sim/learning/imitate_ablate.hpp"
 
 namespace wattle::sim::commands {
 
@@ -15,8 +16,8 @@ namespace {
 struct AblateArguments {
   WorldArguments world;
   AblateLoopOptions loop;
-  x8::AblateOptions x8;
-  x8::ImitateOptions imitate;
+  consolidation::AblateOptions parts;
+  consolidation::ImitateOptions imitate;
   models::TrainerOptions trainer;
   std::vector<std::string> label_files, held_out_files;
   std::string initial_file;
@@ -34,30 +35,31 @@ void row(std::string_view name, double value, double least, double most, const I
               other.mean, other.low, other.high);
 }
 
-Status run_x8(const AblateArguments& arguments) {
+Status run_imitation(const AblateArguments& arguments) {
   WATTLE_TRY(const auto labels, read_labels(arguments.label_files));
   WATTLE_TRY(const auto held_out, read_labels(arguments.held_out_files));
-  const auto teach = [&](const x8::Variant& variant, std::span<const x8::Label> taught, std::size_t most_nodes,
+  const auto teach = [&](const consolidation::Variant& variant, std::span<const consolidation::Label> taught,
+                         std::size_t most_nodes,
                          std::uint64_t seed) -> Result<std::shared_ptr<const models::QNetwork>> {
     models::TrainerOptions trainer_options = arguments.trainer;
-    x8::ImitateOptions imitate = arguments.imitate;
+    consolidation::ImitateOptions imitate = arguments.imitate;
     imitate.seed = trainer_options.seed = seed;
     if (!variant.regret_in_loss) imitate.regret_weight = 0;
     imitate.average = variant.average;
-    if (variant.pupil == x8::Architecture::flat) {
+    if (variant.pupil == consolidation::Architecture::flat) {
       WATTLE_TRY(const auto trainer, models::make_flat_policy(trainer_options, most_nodes));
-      WATTLE_CHECK(x8::imitate(taught, imitate, *trainer));
+      WATTLE_CHECK(consolidation::imitate(taught, imitate, *trainer));
       return trainer->network();
     }
     WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(trainer_options));
-    WATTLE_TRY(const x8::ImitateFigures figures, x8::imitate(taught, imitate, *trainer));
+    WATTLE_TRY(const consolidation::ImitateFigures figures, consolidation::imitate(taught, imitate, *trainer));
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(figures.weights, figures.steps));
     return std::shared_ptr<const models::QNetwork>(std::move(network));
   };
-  WATTLE_TRY(const auto rows, x8::ablate(labels, held_out, arguments.x8, teach, tell));
+  WATTLE_TRY(const auto rows, consolidation::ablate(labels, held_out, arguments.parts, teach, tell));
   std::printf("%zu labels, %zu held out, %zu training seeds from %llu, %zu passes; regret in W0 a placement\n",
-              labels.size(), held_out.size(), arguments.x8.seeds,
-              static_cast<unsigned long long>(arguments.x8.first_seed), arguments.imitate.epochs);
+              labels.size(), held_out.size(), arguments.parts.seeds,
+              static_cast<unsigned long long>(arguments.parts.first_seed), arguments.imitate.epochs);
   head("regret", "less the planner [95%]");
   for (const auto& each : rows) row(each.name, each.regret, each.least, each.most, each.over_whole, each.over_prior);
   return {};
@@ -87,25 +89,29 @@ Status run_loop(AblateArguments arguments) {
 }  // namespace
 
 int ablate(int argc, char** argv) {
-  const bool x8 = argc > 1 && std::string_view(argv[1]) == "x8";
+  const bool imitation = argc > 1 && is_consolidation(argv[1]);
   AblateArguments arguments;
   arguments.imitate.epochs = 8;
   arguments.imitate.regret_weight = 1;
   arguments.world.weights = {"contention=4"};
   arguments.world.cluster_seed = 1;
-  if (x8) arguments.trainer.learning_rate = 1e-3;
-  if (!x8) arguments.trainer.huber_delta = 2;
-  CLI::App app{x8 ? "What each part of imitation is worth, by regret on labels of other fleets"
-                  : "What each setting of online learning is worth, one changed at a time; ablate x8: of imitation",
-               x8 ? "wattle-sim ablate x8" : "wattle-sim ablate"};
+  if (imitation) arguments.trainer.learning_rate = 1e-3;
+  if (!imitation) arguments.trainer.huber_delta = 2;
+  CLI::App app{
+      imitation
+          ? "What each part of imitation is worth, by regret on labels of other fleets"
+          : "What each setting of online learning is worth, one changed at a time; ablate consolidation: of imitation",
+      imitation ? "wattle-sim ablate consolidation" : "wattle-sim ablate"};
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
-  if (x8) {
+  if (imitation) {
     app.add_option("--labels", arguments.label_files, "files of labels")->delimiter(',')->required();
     app.add_option("--held-out", arguments.held_out_files, "labels of other fleets")->delimiter(',')->required();
-    app.add_option("--seeds", arguments.x8.seeds, "training seeds")->check(CLI::Range(1, 100))->capture_default_str();
-    app.add_option("--first-seed", arguments.x8.first_seed, "of training")->capture_default_str();
+    app.add_option("--seeds", arguments.parts.seeds, "training seeds")
+        ->check(CLI::Range(1, 100))
+        ->capture_default_str();
+    app.add_option("--first-seed", arguments.parts.first_seed, "of training")->capture_default_str();
     app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
@@ -134,13 +140,8 @@ int ablate(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--initial", arguments.initial_file, "adds the variant that starts from this network");
   }
-  try {
-    app.parse(x8 ? argc - 1 : argc, x8 ? argv + 1 : argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = x8 ? run_x8(arguments) : run_loop(std::move(arguments));
-  return done ? 0 : report(done.error());
+  return run_command(app, imitation ? argc - 1 : argc, imitation ? argv + 1 : argv,
+                     [&] { return imitation ? run_imitation(arguments) : run_loop(std::move(arguments)); });
 }
 
 }  // namespace wattle::sim::commands

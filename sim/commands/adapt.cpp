@@ -1,7 +1,8 @@
-#include "sim/x8/adapt.hpp"
+#include "sim/learning/adapt.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -9,24 +10,24 @@
 #include "models/frozen/layout.hpp"
 #include "models/torch/torch_trainer.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
-#include "sim/commands/x8_arguments.hpp"
-#include "sim/evaluate.hpp"
+#include "sim/episode/evaluate.hpp"
 
 namespace wattle::sim::commands {
 
 namespace {
 
 struct AdaptArguments {
-  X8Arguments x8;
-  x8::AdaptOptions adapt;
+  ConsolidationArguments scenario;
+  consolidation::AdaptOptions adapt;
   models::TrainerOptions trainer;
   std::string initial_file, json_file, side = "report";
 };
 
 // What is true on the cluster, and not what planner and network are told.
-void add_shift_options(CLI::App& app, x8::Shift& shift) {
+void add_shift_options(CLI::App& app, consolidation::Shift& shift) {
   app.add_option("--odd-watts", shift.odd_watts, "servers told to be thrifty draw so many times as much, others less")
       ->check(CLI::Range(0.1, 10.0))
       ->capture_default_str();
@@ -38,12 +39,16 @@ void add_shift_options(CLI::App& app, x8::Shift& shift) {
 std::string percent(const std::optional<Interval>& interval) {
   if (!interval) return "-";
   std::array<char, 80> text{};
+  if (std::isnan(interval->low)) {
+    std::snprintf(text.data(), text.size(), "%+.2f [one cluster]", 100 * interval->mean);
+    return text.data();
+  }
   std::snprintf(text.data(), text.size(), "%+.2f [%+.2f, %+.2f]", 100 * interval->mean, 100 * interval->low,
                 100 * interval->high);
   return text.data();
 }
 
-nlohmann::json gate_json(const x8::AdaptRow& row) {
+nlohmann::json gate_json(const consolidation::AdaptRow& row) {
   constexpr std::array<const char*, 3> kNames{"learned_over_start", "learned_over_planner", "start_over_planner"};
   nlohmann::json clusters = nlohmann::json::array();
   for (const auto& seen : row.gate) {
@@ -54,18 +59,18 @@ nlohmann::json gate_json(const x8::AdaptRow& row) {
   return clusters;
 }
 
-nlohmann::json to_json(const x8::AdaptResult& result) {
+nlohmann::json to_json(const consolidation::AdaptResult& result) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const x8::AdaptRow& row : result.rows)
+  for (const consolidation::AdaptRow& row : result.rows)
     rows.push_back({{"name", row.name}, {"energy_j", row.energy_j}, {"serves", row.serves}, {"gate", gate_json(row)}});
   return {{"clusters", result.clusters}, {"decisions", result.decisions}, {"rows", std::move(rows)}};
 }
 
 Status run(AdaptArguments arguments) {
-  WATTLE_CHECK(apply(arguments.x8));
-  x8::AdaptOptions& options = arguments.adapt;
-  options.online.episode = arguments.x8.options;
-  options.side = arguments.side == "train" ? x8::Side::train : x8::Side::report;
+  WATTLE_CHECK(apply(arguments.scenario));
+  consolidation::AdaptOptions& options = arguments.adapt;
+  options.online.episode = arguments.scenario.options;
+  options.side = arguments.side == "train" ? consolidation::Side::train : consolidation::Side::report;
   options.start = models::initial_weights(arguments.trainer.seed);
   if (!arguments.initial_file.empty()) {
     WATTLE_TRY(const auto network, read_network(arguments.initial_file));  // refuses another schema
@@ -73,19 +78,20 @@ Status run(AdaptArguments arguments) {
     WATTLE_TRY(auto file, read_model(arguments.initial_file));
     options.start = std::move(file.tensors);
   }
-  WATTLE_TRY(const auto data, load(arguments.x8));
+  WATTLE_TRY(const auto data, load(arguments.scenario));
   ProgressBar bar;
-  WATTLE_TRY(const x8::AdaptResult result, x8::adapt(
-                                               data, options,
-                                               [&](const std::optional<models::Weights>& initial) {
-                                                 return models::make_torch_policy_trainer(arguments.trainer, initial);
-                                               },
-                                               [&](double done, const std::string& next) { bar.show(done, next); }));
+  WATTLE_TRY(const consolidation::AdaptResult result,
+             consolidation::adapt(
+                 data, options,
+                 [&](const std::optional<models::Weights>& initial) {
+                   return models::make_torch_policy_trainer(arguments.trainer, initial);
+                 },
+                 [&](double done, const std::string& next) { bar.show(done, next); }));
   std::printf("%zu clusters of %zu nodes, %zu days lived (%llu decisions), %zu other days judged; IQM [95%%], %%\n",
               result.clusters.size(), options.online.episode.nodes, options.online.episodes,
               static_cast<unsigned long long>(result.decisions), options.judged_days);
   std::printf("%-10s %28s %28s\n", "", "energy / planner - 1", "energy / start - 1");
-  for (const x8::AdaptRow& row : result.rows) {
+  for (const consolidation::AdaptRow& row : result.rows) {
     std::printf("%-10s %28s %28s", row.name.c_str(), percent(row.over_planner).c_str(),
                 percent(row.over_start).c_str());
     if (row.name == "gated")
@@ -101,23 +107,26 @@ Status run(AdaptArguments arguments) {
 
 int adapt(int argc, char** argv) {
   AdaptArguments arguments;
-  x8::AdaptOptions& options = arguments.adapt;
+  consolidation::AdaptOptions& options = arguments.adapt;
   options.first_cluster = kFirstHeldOutSeed;
   options.online.episodes = 4;
+  arguments.scenario.knowledge = "production";
   options.hindsight.labels.per_episode = 200;
   options.hindsight.imitate.epochs = 12;
   options.hindsight.imitate.anchor_share = 0.2;
-  CLI::App app{"Networks that live on a cluster for some days, judged there on others; X8 under churn",
+  CLI::App app{"Networks that live on a cluster for some days, judged there on others; consolidation_churn",
                "wattle-sim adapt"};
-  add_x8_options(app, arguments.x8);
+  add_consolidation_options(app, arguments.scenario);
   app.add_option("--initial", arguments.initial_file,
                  "what it starts from; default: a network that has learned nothing");
   app.add_option("--clusters", options.clusters, "how many, from 2000000")->check(CLI::Range(1, 1000));
-  app.add_option("--nodes", arguments.x8.options.nodes, "of each")->check(CLI::Range(2, 1000));
+  app.add_option("--nodes", arguments.scenario.options.nodes, "of each")->check(CLI::Range(2, 1000));
   app.add_option("--days", options.online.episodes, "lived")->check(CLI::Range(1, 400))->capture_default_str();
   app.add_option("--judged-days", options.judged_days, "afterwards")->check(CLI::Range(1, 100))->capture_default_str();
-  app.add_option("--contestants", options.contestants,
-                 "planner, informed, start, online (anchored), free, scratch, guarded, hindsight, gated")
+  app.add_option(
+         "--contestants", options.contestants,
+         "planner, start; with production knowledge online (anchored), free, scratch, guarded; with another informed, "
+         "hindsight, gated")
       ->delimiter(',')
       ->check(CLI::IsMember(
           {"planner", "informed", "start", "online", "free", "scratch", "guarded", "hindsight", "gated"}));
@@ -137,28 +146,28 @@ int adapt(int argc, char** argv) {
   app.add_option("--side", arguments.side, "of servers and days: report, or train (to choose options on)")
       ->check(CLI::IsMember({"report", "train"}));
   app.add_option("--first-cluster", options.first_cluster, "seed of the first cluster")->capture_default_str();
-  add_shift_options(app, arguments.x8.options.shift);
+  add_shift_options(app, arguments.scenario.options.shift);
   app.add_option("--margin", options.margin, "W0 by which another node must beat the planner's when it is judged");
   app.add_option("--epsilon", options.online.epsilon, "share of placements at random while it lives")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--horizon", options.online.horizon, "decisions")->check(CLI::Range(1.0, 1e5))->capture_default_str();
+  app.add_flag("--cold", options.cold,
+               "production: judged days begin with nothing known; default: with what the last lived day told");
+  app.add_option("--tau", options.online.learner.tau_s, "seconds; a reward so much later counts 1/e")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
   app.add_option("--anchor-every", options.online.anchor_every, "steps of learning to one of holding to the start")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--n-step", options.online.n_step, "decisions until bootstrapping")->check(CLI::Range(1, 200));
+  app.add_option("--n-step", options.online.learner.n_step, "decisions until bootstrapping")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
   app.add_option("--seed", arguments.trainer.seed, "of initial weights");
   app.add_option("--json", arguments.json_file, "writes joules of each cluster to this file");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(std::move(arguments));
-  return done ? 0 : report(done.error());
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 
 }  // namespace wattle::sim::commands

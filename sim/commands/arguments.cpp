@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
 
@@ -37,9 +38,37 @@ Status set_weight(placement::RewardWeights& weights, const std::string& text) {
               "energy, latency, balance, active_nodes, packing, contention or failure");
 }
 
-int report(const Error& error) {
-  std::fprintf(stderr, "wattle-sim: %s\n", error.message().c_str());
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return std::nullopt;
+}
+
+int failed(const char* command, const Error& error) {
+  std::fprintf(stderr, "wattle-sim %s: %s\n", command, error.message().c_str());
   return 1;
+}
+
+int run_command(CLI::App& app, int argc, char** argv, const std::function<Status()>& run) {
+  if (const auto code = parse(app, argc, argv)) return *code;
+  const Status done = run();
+  if (done) return 0;
+  std::fprintf(stderr, "wattle-sim: %s\n", done.error().message().c_str());
+  return 1;
+}
+
+void add_world_options(CLI::App& app, WorldArguments& arguments) {
+  app.add_option("--scenario", arguments.scenario, "see wattle-sim scenarios")->capture_default_str();
+  app.add_option("--reward", arguments.preset, "preset that rewards are told in")->capture_default_str();
+  app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
+  app.add_option("--cluster-seed", arguments.cluster_seed, "one cluster for all episodes; default: another each");
+  app.add_option("--nodes", arguments.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
+  app.add_option("--placements", arguments.placements, "of an episode, instead of the scenario's")
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--trace", arguments.trace_dir, "directory with server_power_curves.csv; default: synthetic");
 }
 
 Result<EnvOptions> env_options(const WorldArguments& arguments) {
@@ -62,8 +91,10 @@ int scenarios(int argc, char**) {
     return 2;
   }
   for (const Scenario& scenario : kScenarios)
-    std::printf("%-14s %2zu nodes  %s\n", std::string(scenario.name).c_str(), scenario.nodes,
+    std::printf("%-19s %3zu nodes  %s\n", std::string(scenario.name).c_str(), scenario.nodes,
                 std::string(scenario.help).c_str());
+  std::puts("consolidation_fill   any nodes  of bench, labels, train, adapt and online: pods come and stay");
+  std::puts("consolidation_churn  any nodes  likewise: pods come and go");
   return 0;
 }
 

@@ -3,50 +3,52 @@
 
 #include "common/dir.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/x8_arguments.hpp"
-#include "sim/evaluate.hpp"
-#include "sim/x8/bench.hpp"
+#include "sim/episode/bench.hpp"
+#include "sim/episode/evaluate.hpp"
 
 namespace wattle::sim::commands {
 
 namespace {
 
 struct BenchArguments {
-  X8Arguments x8;
-  x8::BenchOptions bench;
+  ConsolidationArguments scenario;
+  consolidation::BenchOptions bench;
   std::string side = "report", output = "table", json_file, model_file;
   std::optional<std::uint64_t> first_seed;
 };
 
 Status run(BenchArguments arguments) {
-  x8::BenchOptions& bench = arguments.bench;
-  WATTLE_CHECK(apply(arguments.x8));
-  bench.episode = arguments.x8.options;
-  bench.episode.side = arguments.side == "report" ? x8::Side::report : x8::Side::train;
-  bench.first_seed =
-      arguments.first_seed.value_or(bench.episode.side == x8::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
+  consolidation::BenchOptions& bench = arguments.bench;
+  WATTLE_CHECK(apply(arguments.scenario));
+  bench.episode = arguments.scenario.options;
+  bench.episode.side = arguments.side == "report" ? consolidation::Side::report : consolidation::Side::train;
+  bench.first_seed = arguments.first_seed.value_or(
+      bench.episode.side == consolidation::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(bench.network, read_network(arguments.model_file));
   }
-  WATTLE_TRY(const x8::Dataset data, load(arguments.x8));
-  WATTLE_TRY(const x8::BenchResult result, x8::bench(data, bench));
-  const std::string text = arguments.output == "json" ? x8::to_json(result) : x8::to_table(result);
+  WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
+  WATTLE_TRY(const consolidation::BenchResult result, consolidation::bench(data, bench));
+  const std::string text =
+      arguments.output == "json" ? consolidation::to_json(result) : consolidation::to_table(result);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  if (!arguments.json_file.empty()) WATTLE_CHECK(write_file_atomically(arguments.json_file, x8::to_json(result)));
+  if (!arguments.json_file.empty())
+    WATTLE_CHECK(write_file_atomically(arguments.json_file, consolidation::to_json(result)));
   return {};
 }
 
 }  // namespace
 
 int bench(int argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[1]) != "x8") return bench_suite(argc, argv);
+  if (argc < 2 || !is_consolidation(argv[1])) return bench_suite(argc, argv);
   BenchArguments arguments;
   arguments.bench.rules = {"kube-default", "most-allocated", "round-robin", "random",
                            "greedy",       "peaks",          "amortised",   "planner"};
   CLI::App app{"Placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
                "wattle-sim bench"};
-  add_x8_options(app, arguments.x8);
+  add_consolidation_options(app, arguments.scenario);
   app.add_option("--seeds", arguments.bench.seeds, "how many fleets")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -54,7 +56,7 @@ int bench(int argc, char** argv) {
   app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
   app.add_flag("--cold", arguments.bench.cold,
                "production: the controller knows nothing at the start; default: a day of this cluster");
-  app.add_flag("--fill-told", arguments.x8.options.fill_told, "rules are told the number of pods that will come");
+  app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules are told the number of pods that will come");
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))
       ->capture_default_str();
@@ -77,13 +79,7 @@ int bench(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));
   app.add_option("--json", arguments.json_file, "writes JSON to this file as well");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(std::move(arguments));
-  return done ? 0 : report(done.error());
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 
 }  // namespace wattle::sim::commands

@@ -6,6 +6,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
+#include "sim/scenarios/former_names.hpp"
 #include "sim/suite/suite.hpp"
 
 namespace wattle::sim::commands {
@@ -14,7 +15,8 @@ namespace {
 
 struct SuiteArguments {
   suite::Options options;
-  std::string preset = "weighted", trace_dir, model_file, pretrained_dir, x8_model_file, html_file, json_file;
+  std::string preset = "weighted", trace_dir, model_file, pretrained_dir, consolidation_model_file, html_file,
+              json_file;
   std::vector<std::string> weights, curve_files;
   std::optional<std::uint64_t> first_seed;
 };
@@ -78,15 +80,16 @@ void print_comparisons(const suite::Entry& entry) {
 
 void print_summary(const suite::SuiteResult& result) {
   for (const suite::TrialResult& trial : result.trials) {
-    std::printf("%s %s, %zu seeds\n", std::string(trial.trial.id).c_str(), std::string(trial.scenario.name).c_str(),
-                trial.seeds.size());
+    std::printf("%s, %zu seeds\n", std::string(trial.scenario.name).c_str(), trial.seeds.size());
     for (const suite::Entry& entry : trial.entries) {
       std::printf("  %-20s", entry.name.c_str());
       if (entry.energy)
         std::printf(" energy %+6.1f%% [%+.1f, %+.1f]%s", 100 * entry.energy->ratio.mean, 100 * entry.energy->ratio.low,
                     100 * entry.energy->ratio.high, entry.energy->holm_p < 0.05 ? "*" : " ");
+      // Joules are never told without what was paid for them.
       for (const suite::Column& column : suite::columns())
-        if (column.name == trial.trial.merits[0] || column.name == trial.trial.merits[1]) {
+        if (column.name == "waiting_pct" || column.name == trial.trial.merits[0] ||
+            column.name == trial.trial.merits[1]) {
           const Interval figure = entry.of(column);
           std::printf("  %s %.4g [%.4g, %.4g]", std::string(column.name).c_str(), figure.mean, figure.low, figure.high);
         }
@@ -101,14 +104,15 @@ void print_summary(const suite::SuiteResult& result) {
       std::printf("\n");
     }
   }
-  for (const suite::X8Result& each : result.x8)
-    std::printf("\n%s: %s", each.name.c_str(), x8::to_table(each.bench).c_str());
+  for (const suite::ConsolidationResult& each : result.consolidation)
+    std::printf("\n%s: %s", each.name.c_str(), consolidation::to_table(each.bench).c_str());
 }
 
 Status run(SuiteArguments arguments) {
   suite::Options& options = arguments.options;
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
+  for (std::string& name : options.trials) name = present_scenario(name);
   if (arguments.first_seed) options.first_seed = *arguments.first_seed;
   Learned learned;
   if (!arguments.model_file.empty()) {
@@ -117,16 +121,16 @@ Status run(SuiteArguments arguments) {
   }
   if (!arguments.pretrained_dir.empty())
     WATTLE_CHECK(add_pretrained(learned, arguments.pretrained_dir, options.reward));
-  if (!arguments.x8_model_file.empty()) {
-    WATTLE_TRY(options.x8_network, read_network(arguments.x8_model_file));
+  if (!arguments.consolidation_model_file.empty()) {
+    WATTLE_TRY(options.consolidation_network, read_network(arguments.consolidation_model_file));
   }
   options.contestants = suite::standard_contestants(learned.contestants);
   constexpr double kDemandScale = 3;
   if (arguments.trace_dir.empty()) {
-    options.x8 = x8::synthetic_dataset(kDemandScale);
+    options.consolidation = consolidation::synthetic_dataset(kDemandScale);
   } else {
     WATTLE_TRY(options.measured, load_servers(arguments.trace_dir));
-    WATTLE_TRY(options.x8, x8::load_dataset(arguments.trace_dir, kDemandScale));
+    WATTLE_TRY(options.consolidation, consolidation::load_dataset(arguments.trace_dir, kDemandScale));
   }
   WATTLE_TRY(const auto curves, read_curves(arguments.curve_files));
   ProgressBar bar;
@@ -144,17 +148,21 @@ Status run(SuiteArguments arguments) {
 int bench_suite(int argc, char** argv) {
   SuiteArguments arguments;
   CLI::App app{
-      "Every scenario and every rule on the same seeds (docs/reference/simulator.md); bench x8 has X8 alone with its "
-      "options",
+      "Every scenario and every policy on the same seeds (docs/reference/simulator.md); bench consolidation_fill and "
+      "bench consolidation_churn have one alone, with its options",
       "wattle-sim bench"};
   app.add_flag("--quick", arguments.options.quick, "the short run: few seeds, short episodes, some of the scenarios");
   app.add_option("--seeds", arguments.options.seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000, which nothing is trained or tuned on");
-  app.add_option("--scenarios", arguments.options.trials, "X1,X3,...; default: all")->delimiter(',');
+  app.add_option("--scenarios", arguments.options.trials,
+                 "names that wattle-sim scenarios lists, and consolidation; default: all")
+      ->delimiter(',');
   app.add_option("--model", arguments.model_file, "safetensors file: the policy dqn takes part");
   app.add_option("--pretrained", arguments.pretrained_dir,
                  "folder with PRESET.safetensors: each takes part as dqn_PRESET, by its own reward");
-  app.add_option("--x8-model", arguments.x8_model_file, "safetensors file of train x8: X8's rule dqn takes part");
+  app.add_option("--consolidation-model," + std::string(kFormerConsolidationModel), arguments.consolidation_model_file,
+                 "safetensors file of train consolidation: the policy dqn takes part there; " +
+                     std::string(kFormerConsolidationModel) + ": the former name");
   app.add_option("--reward", arguments.preset, "preset that the priors and the network go by")->capture_default_str();
   app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
   app.add_option("--curve", arguments.curve_files, "what train --curve wrote, for the report; may be repeated");
@@ -162,13 +170,7 @@ int bench_suite(int argc, char** argv) {
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
   app.add_option("--html", arguments.html_file, "writes the report to this file");
   app.add_option("--json", arguments.json_file, "writes JSON to this file");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(std::move(arguments));
-  return done ? 0 : report(done.error());
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 
 }  // namespace wattle::sim::commands

@@ -3,29 +3,38 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/result.hpp"
 #include "placement/reward.hpp"
-#include "sim/env.hpp"
+#include "sim/episode/env.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace wattle::sim::commands {
 
 int adapt(int argc, char** argv);
 int bench(int argc, char** argv);
 int bench_suite(int argc, char** argv);  // all scenarios
+int churn(int argc, char** argv);
+int drive(int argc, char** argv);
 int env(int argc, char** argv);
-int ablate(int argc, char** argv);  // settings of online learning; `ablate x8`: of imitation
+int ablate(int argc, char** argv);  // settings of online learning; `ablate consolidation`: of imitation
 int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
 int labels(int argc, char** argv);
-int train(int argc, char** argv);  // in the simulated loop; `train x8`: the next
+int train(int argc, char** argv);  // in the simulated loop; `train consolidation`: the next
 int online(int argc, char** argv);
+int provision(int argc, char** argv);
 int speed(int argc, char** argv);
+int swarm(int argc, char** argv);
 int sweep(int argc, char** argv);
-int train_x8(int argc, char** argv);  // from labels
+int train_imitate(int argc, char** argv);  // from labels
 
 // What several commands take; as typed.
 struct WorldArguments {
@@ -37,12 +46,17 @@ struct WorldArguments {
   std::size_t nodes = 0;       // 0: as the scenario says
   std::size_t placements = 0;  // likewise
 };
+void add_world_options(CLI::App& app, WorldArguments& arguments);
 Result<EnvOptions> env_options(const WorldArguments& arguments);
 
 // "energy=1"
 Status set_weight(placement::RewardWeights& weights, const std::string& text);
 
-// Prints the message; exit code 1.
-int report(const Error& error);
+// The exit code where nothing is left to do: help was wanted, or the usage was wrong.
+std::optional<int> parse(CLI::App& app, int argc, char** argv);
+// Says so on standard error, as `wattle-sim COMMAND`; exit code 1.
+int failed(const char* command, const Error& error);
+// Takes what was typed and does it. Exit code: 0 done, 1 it failed (message on standard error), 2 wrong usage.
+int run_command(CLI::App& app, int argc, char** argv, const std::function<Status()>& run);
 
 }  // namespace wattle::sim::commands

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "sim/commands/commands.hpp"
-#include "sim/env_protocol.hpp"
+#include "sim/episode/env_protocol.hpp"
 
 namespace wattle::sim::commands {
 
@@ -39,21 +39,8 @@ int env(int argc, char** argv) {
       "An environment for others to train against: JSON lines on standard input and output "
       "(docs/reference/simulator.md)",
       "wattle-sim env"};
-  app.add_option("--scenario", arguments.scenario, "see wattle-sim scenarios")->capture_default_str();
-  app.add_option("--reward", arguments.preset, "reward preset")->capture_default_str();
-  app.add_option("--weight", arguments.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
-  app.add_option("--cluster-seed", arguments.cluster_seed, "one cluster for all episodes; default: another each");
-  app.add_option("--nodes", arguments.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
-  app.add_option("--placements", arguments.placements, "of an episode, instead of the scenario's")
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--trace", arguments.trace_dir, "directory with server_power_curves.csv; default: synthetic");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(arguments);
-  return done ? 0 : report(done.error());
+  add_world_options(app, arguments);
+  return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 
 }  // namespace wattle::sim::commands

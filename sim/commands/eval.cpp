@@ -5,7 +5,7 @@
 #include "models/frozen/layout.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/evaluate.hpp"
+#include "sim/episode/evaluate.hpp"
 
 namespace wattle::sim::commands {
 
@@ -46,25 +46,12 @@ int eval(int argc, char** argv) {
   CLI::App app{"Greedy episodes on held-out seeds: a trained network, its initial weights and fixed rules, paired",
                "wattle-sim eval"};
   app.add_option("--model", arguments.model_file, "safetensors file; without it only the rules are judged");
-  app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
-  app.add_option("--reward", arguments.world.preset, "preset that the reward column is in")->capture_default_str();
-  app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
-  app.add_option("--cluster-seed", arguments.world.cluster_seed, "one cluster for all episodes; default: another each");
-  app.add_option("--nodes", arguments.world.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
-  app.add_option("--placements", arguments.world.placements, "of an episode, instead of the scenario's")
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--trace", arguments.world.trace_dir, "directory with server_power_curves.csv; default: synthetic");
+  add_world_options(app, arguments.world);
   app.add_option("--seeds", arguments.seeds, "how many episodes each")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(arguments);
-  return done ? 0 : report(done.error());
+  return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 
 }  // namespace wattle::sim::commands

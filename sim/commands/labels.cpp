@@ -3,37 +3,42 @@
 
 #include "placement/features.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/x8_arguments.hpp"
-#include "sim/x8/imitate.hpp"
+#include "sim/learning/imitate.hpp"
 
 namespace wattle::sim::commands {
 
 namespace {
 
 struct LabelArguments {
-  X8Arguments x8;
-  x8::LabelOptions labels;
+  ConsolidationArguments scenario;
+  consolidation::LabelOptions labels;
   std::string out_file, model_file;
 };
 
 Status run(LabelArguments arguments) {
-  WATTLE_CHECK(apply(arguments.x8));
-  arguments.labels.episode = arguments.x8.options;
+  WATTLE_CHECK(apply(arguments.scenario));
+  // Rollouts clone the cluster, which no World can be: what was called production here is its imitation.
+  if (arguments.scenario.options.knowledge == consolidation::ClusterModel::production) {
+    arguments.scenario.options.knowledge = consolidation::ClusterModel::imitated;
+    std::fputs("wattle-sim: --knowledge production of labels is called imitated now\n", stderr);
+  }
+  arguments.labels.episode = arguments.scenario.options;
   arguments.labels.episode.warm_s = 4 * 3600;
   arguments.labels.episode.measure_s = 14 * 3600;
   std::shared_ptr<const models::FrozenNetwork> network;
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(network, read_network(arguments.model_file));
   }
-  WATTLE_TRY(const x8::Dataset data, load(arguments.x8));
-  const auto labels = x8::collect_labels(data, arguments.labels, network);
-  models::Safetensors file{x8::to_tensors(labels), {}};
+  WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
+  const auto labels = consolidation::collect_labels(data, arguments.labels, network);
+  models::Safetensors file{consolidation::to_tensors(labels), {}};
   file.metadata["feature_schema"] = placement::feature_schema_hash();
   WATTLE_CHECK(write_model(arguments.out_file, file));
   std::printf("%s: %zu labels of %zu episodes; mean regret of %s %.4f W0\n", arguments.out_file.c_str(), labels.size(),
               arguments.labels.episodes, network ? "the network" : "the planner",
-              x8::mean_regret(labels, network.get()));
+              consolidation::mean_regret(labels, network.get()));
   return {};
 }
 
@@ -42,7 +47,7 @@ Status run(LabelArguments arguments) {
 int labels(int argc, char** argv) {
   LabelArguments arguments;
   CLI::App app{"Play training episodes and judge some choices by paired rollouts", "wattle-sim labels"};
-  add_x8_options(app, arguments.x8);
+  add_consolidation_options(app, arguments.scenario);
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
   app.add_option("--model", arguments.model_file, "played by this network; default: by the planner");
   app.add_option("--episodes", arguments.labels.episodes, "how many fleets")->check(CLI::Range(1, 100'000));
@@ -59,15 +64,11 @@ int labels(int argc, char** argv) {
   app.add_option("--seed", arguments.labels.first_seed, "of the first fleet, on the training side")
       ->check(CLI::Range(1, 900'000))
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
+  app.callback([&] {
     if (arguments.labels.max_nodes < arguments.labels.min_nodes)
       throw CLI::ValidationError("--max-nodes", "is below --min-nodes");
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(std::move(arguments));
-  return done ? 0 : report(done.error());
+  });
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }
 
 }  // namespace wattle::sim::commands

@@ -27,14 +27,14 @@ Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::str
   return models::FrozenNetwork::from_weights(model.tensors, 0, file);
 }
 
-Result<std::vector<x8::Label>> read_labels(const std::vector<std::string>& files) {
-  std::vector<x8::Label> all;
+Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files) {
+  std::vector<consolidation::Label> all;
   for (const std::string& file : files) {
     WATTLE_TRY(const auto model, read_model(file));
     const auto schema = model.metadata.find("feature_schema");
     if (schema == model.metadata.end() || schema->second != placement::feature_schema_hash())
       return fail(Errc::conflict, file, "has labels of other features", "make them anew: wattle-sim labels");
-    WATTLE_TRY(auto labels, x8::parse_labels(model.tensors, file));
+    WATTLE_TRY(auto labels, consolidation::parse_labels(model.tensors, file));
     std::move(labels.begin(), labels.end(), std::back_inserter(all));
   }
   return all;

@@ -9,7 +9,7 @@
 #include "common/result.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "sim/x8/imitate.hpp"
+#include "sim/learning/imitate.hpp"
 
 namespace wattle::sim::commands {
 
@@ -20,7 +20,7 @@ Result<models::Safetensors> read_model(const std::string& file);
 // Refuses weights of another feature schema, where the file names one.
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file);
 // Of all the files, in their order; conflict for labels of other features.
-Result<std::vector<x8::Label>> read_labels(const std::vector<std::string>& files);
+Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files);
 Status write_model(const std::string& file, const models::Safetensors& model);
 
 }  // namespace wattle::sim::commands

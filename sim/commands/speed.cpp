@@ -6,7 +6,7 @@
 #include "models/frozen/layout.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/x8/bench.hpp"
+#include "sim/episode/bench.hpp"
 
 namespace wattle::sim::commands {
 
@@ -18,7 +18,7 @@ struct SpeedArguments {
                                  "greedy",       "peaks",          "planner",     "dqn"};
   std::string model_file;
   double seconds = 2;
-  bool plan = false;
+  bool plan = true;
 };
 
 struct Spent {
@@ -86,7 +86,7 @@ void measure(placement::Policy& policy, std::size_t nodes, double seconds_wanted
 }
 
 Status run(const SpeedArguments& arguments) {
-  x8::BenchOptions options;
+  consolidation::BenchOptions options;
   options.learned.plan = arguments.plan;
   if (arguments.model_file.empty()) {
     WATTLE_TRY(options.network, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial weights"));
@@ -95,7 +95,7 @@ Status run(const SpeedArguments& arguments) {
   }
   for (const std::size_t nodes : arguments.nodes)
     for (const std::string& name : arguments.rules) {
-      WATTLE_TRY(const auto policy, x8::make_fleet_policy(name, 1, options));
+      WATTLE_TRY(const auto policy, consolidation::make_fleet_policy(name, 1, options));
       measure(*policy, nodes, arguments.seconds);
     }
   return {};
@@ -109,15 +109,9 @@ int speed(int argc, char** argv) {
   app.add_option("--nodes", arguments.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 1'000'000));
   app.add_option("--rules", arguments.rules, "which")->delimiter(',')->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of dqn; default: initial weights, as fast");
-  app.add_flag("--plan", arguments.plan, "dqn with the plan's features");
+  app.add_flag("--plan,!--no-plan", arguments.plan, "dqn with its plan, as it serves (the default), or without");
   app.add_option("--seconds", arguments.seconds, "of processor time for each")->check(CLI::Range(0.1, 600.0));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(arguments);
-  return done ? 0 : report(done.error());
+  return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 
 }  // namespace wattle::sim::commands

@@ -80,13 +80,7 @@ int sweep(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--trace", arguments.trace_dir, "directory with server_power_curves.csv; default: synthetic");
   app.add_option("--seed", arguments.seed, "of synthetic servers and noise")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const Status done = run(arguments);
-  return done ? 0 : report(done.error());
+  return run_command(app, argc, argv, [&] { return run(arguments); });
 }
 
 }  // namespace wattle::sim::commands

@@ -13,8 +13,9 @@
 #include "models/torch/torch_trainer.hpp"
 #include "placement/features.hpp"
 #include "sim/commands/commands.hpp"
+#include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/train.hpp"
+#include "sim/learning/train.hpp"
 
 namespace wattle::sim::commands {
 
@@ -168,7 +169,7 @@ Status run(const TrainArguments& arguments) {
 }  // namespace
 
 int train(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "x8") return train_x8(argc - 1, argv + 1);
+  if (argc > 1 && is_consolidation(argv[1])) return train_imitate(argc - 1, argv + 1);
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
@@ -177,14 +178,7 @@ int train(int argc, char** argv) {
   app.add_option("--name", arguments.name, "of what is kept")->capture_default_str();
   app.add_flag("--resume", arguments.resume, "goes on from what --keep kept under that name, until --steps in all");
   app.add_option("--curve", arguments.curve_file, "writes the learning curve to this file, for bench --curve");
-  app.add_option("--scenario", arguments.world.scenario, "see wattle-sim scenarios")->capture_default_str();
-  app.add_option("--reward", arguments.world.preset, "reward preset")->capture_default_str();
-  app.add_option("--weight", arguments.world.weights, "NAME=NUMBER, of the preset weighted; may be repeated");
-  app.add_option("--cluster-seed", arguments.world.cluster_seed, "one cluster for all episodes; default: another each");
-  app.add_option("--nodes", arguments.world.nodes, "instead of the scenario's")->check(CLI::Range(1, 5000));
-  app.add_option("--placements", arguments.world.placements, "of an episode, instead of the scenario's")
-      ->check(CLI::Range(1, 1'000'000));
-  app.add_option("--trace", arguments.world.trace_dir, "directory with server_power_curves.csv; default: synthetic");
+  add_world_options(app, arguments.world);
   app.add_option("--steps", arguments.steps, "decisions to learn from")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -207,14 +201,10 @@ int train(int argc, char** argv) {
   app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping")->check(CLI::Range(1, 200));
   app.add_option("--horizon", arguments.horizon_decisions, "decisions until a reward counts 1/e")
       ->check(CLI::Range(1.0, 1e5));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  arguments.trainer.seed = arguments.seed;
-  const Status done = run(arguments);
-  return done ? 0 : report(done.error());
+  return run_command(app, argc, argv, [&]() -> Status {
+    arguments.trainer.seed = arguments.seed;
+    return run(arguments);
+  });
 }
 
 }  // namespace wattle::sim::commands

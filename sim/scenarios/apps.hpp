@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/scenario.hpp"
+#include "sim/scenarios/scenario.hpp"
 #include "sim/workload.hpp"
 
 namespace wattle::sim {

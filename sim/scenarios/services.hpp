@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/scenario.hpp"
+#include "sim/scenarios/scenario.hpp"
 
 namespace wattle::sim {
 

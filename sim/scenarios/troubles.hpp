@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/scenario.hpp"
+#include "sim/scenarios/scenario.hpp"
 #include "sim/trouble.hpp"
 
 namespace wattle::sim {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/scenarios/former_names.hpp"
 #include "sim/suite/derive.hpp"
 
 namespace wattle::sim::suite {
 
 namespace {
 
-constexpr std::array<Column, 18> kColumns{{
+constexpr std::array<Column, 19> kColumns{{
     {"energy_kj", "energy, kJ", &EpisodeFigures::energy_j, 1e-3, true},
     {"energy_per_pod_j", "energy of a pod, J", &EpisodeFigures::energy_per_pod_j, 1, true},
     {"active_node_s", "active node-seconds", &EpisodeFigures::active_node_s, 1, true},
@@ -20,7 +21,8 @@ constexpr std::array<Column, 18> kColumns{{
     {"crowded_pct", "node time crowded, %", &EpisodeFigures::crowded_ratio, 100, true},
     {"imbalance_pct", "imbalance: sum of six standard deviations, points", &EpisodeFigures::imbalance_pct, 1, true},
     {"utilisation_pct", "mean CPU utilisation, %", &EpisodeFigures::utilisation_pct, 1, false},
-    {"turned_away", "pods turned away", &EpisodeFigures::turned_away, 1, true},
+    {"turned_away", "pods that found no place", &EpisodeFigures::turned_away, 1, true},
+    {"pending_s", "wait for a place, mean, s", &EpisodeFigures::pending_s, 1, true},
     {"stranded_pct", "pod time on machines that are gone, %", &EpisodeFigures::stranded_ratio, 100, true},
     {"energy_per_request_j", "energy of a request, J", &EpisodeFigures::energy_per_request_j, 1, true},
     {"response_ms", "response, mean, ms", &EpisodeFigures::response_ms, 1, true},
@@ -34,7 +36,7 @@ constexpr std::size_t kQuickSeeds = 2, kQuickPlacements = 60;
 
 bool wanted(const Options& options, const Trial& trial) {
   if (!options.trials.empty())
-    return std::find(options.trials.begin(), options.trials.end(), trial.id) != options.trials.end();
+    return std::find(options.trials.begin(), options.trials.end(), trial.scenario) != options.trials.end();
   return !options.quick || trial.quick;
 }
 
@@ -81,7 +83,7 @@ Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<st
   Env env(options);
   std::vector<std::vector<EpisodeTrace>> traces;
   for (const Contestant& contestant : run.options.contestants) {
-    run.step(std::string(trial.id) + " " + contestant.name);
+    run.step(std::string(trial.scenario) + " " + contestant.name);
     WATTLE_TRY(Played played, play(env, contestant, seeds));
     Entry entry;
     entry.name = contestant.name;
@@ -102,53 +104,64 @@ Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<st
   return result;
 }
 
-// X8 at the sizes and settings of the page.
-struct X8Setting {
+// Consolidation at the sizes and settings of the page.
+struct ConsolidationSetting {
   const char* name;
   bool sleep, churn;
-  x8::ClusterModel knowledge;
+  consolidation::ClusterModel knowledge;
+  bool cold;
   double fill_low, fill_high;
   bool quick;
 };
-constexpr std::array<X8Setting, 7> kX8Settings{
-    {{"X8 fill, always on, oracle knowledge", false, false, x8::ClusterModel::truth, 0.60, 0.68, true},
-     {"X8 fill, idle nodes sleep, oracle knowledge", true, false, x8::ClusterModel::truth, 0.60, 0.68, true},
-     {"X8 churn, idle nodes sleep, oracle knowledge", true, true, x8::ClusterModel::truth, 0.60, 0.68, true},
-     {"X8 fill, always on, production knowledge", false, false, x8::ClusterModel::production, 0.60, 0.68, false},
-     {"X8 fill, idle nodes sleep, production knowledge", true, false, x8::ClusterModel::production, 0.60, 0.68, false},
-     {"X8 churn, idle nodes sleep, production knowledge", true, true, x8::ClusterModel::production, 0.60, 0.68, false},
-     {"X8 unknown fill, idle nodes sleep, oracle knowledge", true, false, x8::ClusterModel::truth, 0.20, 0.90, false}}};
-constexpr double kX8Margin =
-    0.05;  // of the network with oracle knowledge, chosen on training fleets: docs/research/x8-network.md
+constexpr auto kOracle = consolidation::ClusterModel::truth, kProduction = consolidation::ClusterModel::production;
+constexpr std::array<ConsolidationSetting, 10> kConsolidationSettings{
+    {{"consolidation_fill, always on, oracle knowledge", false, false, kOracle, false, 0.60, 0.68, true},
+     {"consolidation_fill, idle nodes sleep, oracle knowledge", true, false, kOracle, false, 0.60, 0.68, true},
+     {"consolidation_churn, idle nodes sleep, oracle knowledge", true, true, kOracle, false, 0.60, 0.68, true},
+     {"consolidation_fill, always on, production knowledge, warm", false, false, kProduction, false, 0.60, 0.68, false},
+     {"consolidation_fill, always on, production knowledge, cold", false, false, kProduction, true, 0.60, 0.68, false},
+     {"consolidation_fill, idle nodes sleep, production knowledge, warm", true, false, kProduction, false, 0.60, 0.68,
+      false},
+     {"consolidation_fill, idle nodes sleep, production knowledge, cold", true, false, kProduction, true, 0.60, 0.68,
+      false},
+     {"consolidation_churn, idle nodes sleep, production knowledge, warm", true, true, kProduction, false, 0.60, 0.68,
+      false},
+     {"consolidation_churn, idle nodes sleep, production knowledge, cold", true, true, kProduction, true, 0.60, 0.68,
+      false},
+     {"consolidation_fill, 20-90% requested, idle nodes sleep, oracle knowledge", true, false, kOracle, false, 0.20,
+      0.90, false}}};
+constexpr double kOracleMargin =
+    0.05;  // of the network with oracle knowledge, chosen on training fleets: docs/research/consolidation-network.md
 
-bool wanted(const Options& options, const X8Setting& setting) { return !options.quick || setting.quick; }
+bool wanted(const Options& options, const ConsolidationSetting& setting) { return !options.quick || setting.quick; }
 
-Status run_x8(Run& run, SuiteResult& result) {
-  for (const X8Setting& setting : kX8Settings) {
+Status run_consolidation(Run& run, SuiteResult& result) {
+  for (const ConsolidationSetting& setting : kConsolidationSettings) {
     if (!wanted(run.options, setting)) continue;
     run.step(setting.name);
-    x8::BenchOptions options;
+    consolidation::BenchOptions options;
     options.episode.sleep = setting.sleep;
     options.episode.churn = setting.churn;
     options.episode.knowledge = setting.knowledge;
     options.episode.fill_low = setting.fill_low;
     options.episode.fill_high = setting.fill_high;
+    options.cold = setting.cold;
     options.first_seed = run.options.first_seed;
     options.seeds = run.options.quick ? std::min<std::size_t>(2, run.options.seeds) : run.options.seeds;
     options.nodes = run.options.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{10, 30, 100};
     // Played second by second: a hundred nodes take hours.
-    const bool live = setting.knowledge == x8::ClusterModel::production;
+    const bool live = setting.knowledge == consolidation::ClusterModel::production;
     if (live) std::erase(options.nodes, std::size_t{100});
     options.moves_per_pod = run.options.quick ? 100 : 1000;
     options.rules = {"kube-default", "random", "round-robin", "most-allocated",
                      "peaks",        "greedy", "amortised",   "planner"};
-    if (run.options.x8_network) {
-      options.network = run.options.x8_network;
-      options.learned.margin = live ? 0 : kX8Margin;
+    if (run.options.consolidation_network) {
+      options.network = run.options.consolidation_network;
+      options.learned.margin = live ? 0 : kOracleMargin;
       options.rules.emplace_back("dqn");
     }
-    WATTLE_TRY(x8::BenchResult bench, x8::bench(*run.options.x8, options));
-    result.x8.push_back({setting.name, std::move(bench)});
+    WATTLE_TRY(consolidation::BenchResult bench, consolidation::bench(*run.options.consolidation, options));
+    result.consolidation.push_back({setting.name, std::move(bench)});
   }
   return {};
 }
@@ -175,24 +188,27 @@ Interval Entry::of(const Column& column) const {
 }
 
 Result<SuiteResult> run(const Options& options, const Progress& progress) {
-  for (const std::string& id : options.trials) {
-    if (id == "X8" || std::any_of(kTrials.begin(), kTrials.end(), [&](const Trial& each) { return each.id == id; }))
+  for (const std::string& name : options.trials) {
+    if (name == kConsolidation ||
+        std::any_of(kTrials.begin(), kTrials.end(), [&](const Trial& each) { return each.scenario == name; }))
       continue;
-    std::string ids = "X8";
-    for (const Trial& each : kTrials) ids += ", " + std::string(each.id);
-    return fail(Errc::not_found, "trial " + id, "is not known", "one of " + ids);
+    std::string names(kConsolidation);
+    for (const Trial& each : kTrials) names += ", " + std::string(each.scenario);
+    return fail(Errc::not_found, "scenario " + name, "is not known", "one of " + names);
   }
   SuiteResult result;
   result.quick = options.quick;
-  result.data = options.x8 ? options.x8->origin : "synthetic";
+  result.data = options.consolidation ? options.consolidation->origin : "synthetic";
   std::vector<std::uint64_t> seeds;
   for (std::size_t k = 0; k < (options.quick ? std::min(kQuickSeeds, options.seeds) : options.seeds); ++k)
     seeds.push_back(options.first_seed + k);
-  const bool with_x8 = options.x8 && (options.trials.empty() || std::find(options.trials.begin(), options.trials.end(),
-                                                                          "X8") != options.trials.end());
+  const bool with_consolidation =
+      options.consolidation && (options.trials.empty() || std::find(options.trials.begin(), options.trials.end(),
+                                                                    kConsolidation) != options.trials.end());
   Run running{options, progress};
-  if (with_x8)
-    for (const X8Setting& setting : kX8Settings) running.total += wanted(options, setting) ? 1 : 0;
+  if (with_consolidation)
+    for (const ConsolidationSetting& setting : kConsolidationSettings)
+      running.total += wanted(options, setting) ? 1 : 0;
   for (const Trial& trial : kTrials)
     if (wanted(options, trial)) running.total += static_cast<double>(options.contestants.size());
   for (const Trial& trial : kTrials) {
@@ -200,7 +216,7 @@ Result<SuiteResult> run(const Options& options, const Progress& progress) {
     WATTLE_TRY(TrialResult one, run_trial(running, trial, seeds));
     result.trials.push_back(std::move(one));
   }
-  if (with_x8) WATTLE_CHECK(run_x8(running, result));
+  if (with_consolidation) WATTLE_CHECK(run_consolidation(running, result));
   if (progress) progress(1, "");
   return result;
 }

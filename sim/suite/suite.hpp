@@ -3,7 +3,7 @@
 // Figures  inter-quartile means over seeds with 95 % bootstrap intervals; energy against kube-scheduler's default paired by
 //          seed, sign permutation with Holm's correction over the contestants of a trial
 // Units    in names
-// Errors   unknown scenarios, policies and baselines; those of x8
+// Errors   unknown scenarios, policies and baselines; those of consolidation
 // Threads  single owner; the same options give the same bytes
 #pragma once
 
@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "sim/evaluate.hpp"
+#include "sim/episode/bench.hpp"
+#include "sim/episode/evaluate.hpp"
 #include "sim/statistics.hpp"
-#include "sim/x8/bench.hpp"
 
 namespace wattle::sim::suite {
 
@@ -34,38 +34,37 @@ std::span<const Column> columns();
 
 // One row of the evaluation page.
 struct Trial {
-  std::string_view id;
   std::string_view scenario;
   std::string_view control;                // the same pods without the trouble, if there is such a scenario
   std::array<std::string_view, 3> merits;  // columns that count most here
   bool quick;                              // part of the short run
 };
 inline constexpr std::array<Trial, 13> kTrials{{
-    {"X1", "thesis_test1", "", {"late_pct", "energy_kj", "latency_p95_ms"}, true},
-    {"X2", "thesis_test2", "", {"late_pct", "energy_kj", "latency_p95_ms"}, false},
-    {"X3", "latency_shift", "", {"recover_decisions", "late_pct", "energy_kj"}, true},
-    {"X4", "drs", "", {"imbalance_pct", "utilisation_pct", "waiting_pct"}, true},
-    {"X5", "closed_loop", "", {"energy_per_request_j", "response_ms", "response_p95_ms"}, true},
-    {"X6", "memory_only", "", {"turned_away", "energy_kj", "imbalance_pct"}, true},
-    {"X7", "provisioning", "", {"response_ms", "failed_pct", "response_p95_ms"}, true},
-    {"X9", "machines_fail", "", {"stranded_pct", "energy_kj", "waiting_pct"}, false},
-    {"X10", "curve_change", "", {"energy_kj", "waiting_pct", "late_pct"}, false},
-    {"X11", "liars", "", {"energy_kj", "waiting_pct", "crowded_pct"}, false},
-    {"X12", "burst", "burst_spread", {"aftermath_w", "crowded_pct", "waiting_pct"}, false},
-    {"churn", "churn", "", {"energy_kj", "late_pct", "waiting_pct"}, false},
-    {"sleep", "churn_sleep", "", {"energy_kj", "late_pct", "waiting_pct"}, true},
+    {"thesis_test1", "", {"late_pct", "energy_kj", "latency_p95_ms"}, true},
+    {"thesis_test2", "", {"late_pct", "energy_kj", "latency_p95_ms"}, false},
+    {"latency_shift", "", {"recover_decisions", "late_pct", "energy_kj"}, true},
+    {"drs", "", {"imbalance_pct", "utilisation_pct", "waiting_pct"}, true},
+    {"closed_loop", "", {"energy_per_request_j", "response_ms", "response_p95_ms"}, true},
+    {"memory_only", "", {"pending_s", "energy_kj", "imbalance_pct"}, true},
+    {"provisioning", "", {"response_ms", "failed_pct", "response_p95_ms"}, true},
+    {"machines_fail", "", {"stranded_pct", "energy_kj", "waiting_pct"}, false},
+    {"curve_change", "", {"energy_kj", "waiting_pct", "late_pct"}, false},
+    {"liars", "", {"energy_kj", "waiting_pct", "crowded_pct"}, false},
+    {"burst", "burst_spread", {"aftermath_w", "crowded_pct", "waiting_pct"}, false},
+    {"churn", "", {"energy_kj", "late_pct", "waiting_pct"}, false},
+    {"churn_sleep", "", {"energy_kj", "late_pct", "waiting_pct"}, true},
 }};
 
 struct Options {
   std::size_t seeds = 20;
   std::uint64_t first_seed = kFirstHeldOutSeed;
-  std::vector<std::string> trials;  // ids; empty: all
+  std::vector<std::string> trials;  // scenarios, and consolidation; empty: all
   bool quick = false;               // few seeds, short episodes, some of the trials
   std::vector<Contestant> contestants;
   std::vector<ServerModel> measured;
   placement::RewardConfig reward;
-  std::optional<x8::Dataset> x8;                       // plays X8 on it
-  std::shared_ptr<const models::QNetwork> x8_network;  // its rule dqn; null: it does not take part
+  std::optional<consolidation::Dataset> consolidation;            // plays it on these servers and days
+  std::shared_ptr<const models::QNetwork> consolidation_network;  // its policy dqn; null: it does not take part
 };
 
 // Random to truth, as the evaluation page lists them; behind those that are given: networks' policies.
@@ -87,7 +86,7 @@ struct Entry {
   std::optional<Against> energy;          // against kube-default
   std::vector<Comparison> comparisons;    // the trial's merits against kube-default, and what round-robin is judged by
   std::optional<Interval> lost_to_burst;  // watts afterwards against the control's
-  std::optional<Interval> recovered_after;  // X10: decisions until within 2 % of the truth's energy
+  std::optional<Interval> recovered_after;  // of curves that change: decisions until within 2 % of the truth's energy
   std::optional<double> worst_window;  // highest over windows of 200 decisions: upper bound of energy against default
   Interval of(const Column& column) const;
 };
@@ -97,15 +96,15 @@ struct TrialResult {
   std::vector<std::uint64_t> seeds;
   std::vector<Entry> entries;
 };
-struct X8Result {
+struct ConsolidationResult {
   std::string name;
-  x8::BenchResult bench;
+  consolidation::BenchResult bench;
 };
 struct SuiteResult {
   bool quick = false;
   std::string data;  // where servers and demand come from
   std::vector<TrialResult> trials;
-  std::vector<X8Result> x8;
+  std::vector<ConsolidationResult> consolidation;
 };
 
 // `progress` is told the share that is done and what comes next.

@@ -4,6 +4,7 @@
 
 #include "common/version.hpp"
 #include "placement/features.hpp"
+#include "sim/scenarios/former_names.hpp"
 #include "sim/suite/suite.hpp"
 
 namespace wattle::sim::suite {
@@ -76,7 +77,7 @@ json trial_json(const TrialResult& result) {
   json entries = json::array(), merits = json::array();
   for (const Entry& each : result.entries) entries.push_back(entry_json(each));
   for (const std::string_view each : result.trial.merits) merits.push_back(each);
-  return {{"id", result.trial.id},
+  return {{"id", former_scenario(result.trial.scenario)},  // for one release more
           {"scenario", result.scenario.name},
           {"help", result.scenario.help},
           {"nodes", result.scenario.nodes},
@@ -101,9 +102,10 @@ std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves)
         {{"name", column.name}, {"title", column.title}, {"lower_is_better", column.lower_is_better}});
   out["trials"] = json::array();
   for (const TrialResult& each : result.trials) out["trials"].push_back(trial_json(each));
-  out["x8"] = json::array();
-  for (const X8Result& each : result.x8)
-    out["x8"].push_back({{"name", each.name}, {"bench", json::parse(x8::to_json(each.bench))}});
+  out[kConsolidation] = json::array();
+  for (const ConsolidationResult& each : result.consolidation)
+    out[kConsolidation].push_back({{"name", each.name}, {"bench", json::parse(consolidation::to_json(each.bench))}});
+  out[kFormerConsolidation] = out[kConsolidation];
   out["curves"] = json::array();
   for (const Curve& each : curves)
     out["curves"].push_back(

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "agent/collect/cgroup_files.hpp"
-#include "agent/collect/cgroup_mount.hpp"
 #include "agent/collect/estimate.hpp"
 #include "agent/collect/procfs.hpp"
 #include "agent/collect/psi.hpp"
+#include "common/mounts.hpp"
 #include "common/parse.hpp"
 
 using namespace wattle::agent;
@@ -43,13 +43,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       parse_snmp(text);
       break;
     case 5: {
-      const PsiTotals totals = parse_psi(text);
+      const wattle::PsiTotals totals = wattle::parse_psi(text);
       const auto ratio = mean_ratio(totals.full_us, totals.some_us, std::chrono::seconds(1));
       require(!ratio || (*ratio >= 0 && *ratio <= 1));
       break;
     }
     case 6:
-      parse_mountinfo(text);
+      wattle::parse_mountinfo(text, "cgroup2");
       break;
     case 7:
       parse_io_stat(text, parse_stacked_majors(text));

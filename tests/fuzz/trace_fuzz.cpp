@@ -1,4 +1,4 @@
-// Traces: what parses has 288 percentages a line and servers of positive watts; what unpacks stays within its bound.
+// Traces: what parses has 288 percentages a line, servers of positive watts, rates within bounds; what unpacks stays within its bound.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -6,19 +6,25 @@
 #include <string_view>
 
 #include "sim/power.hpp"
-#include "sim/x8/demand_trace.hpp"
-#include "sim/x8/gzip.hpp"
+#include "sim/provision/rates.hpp"
+#include "sim/scenarios/demand_trace.hpp"
+#include "sim/scenarios/gzip.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::sim;
   constexpr std::size_t kMost = 1 << 18;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  if (const auto bytes = x8::gunzip(text, "fuzz", kMost); bytes && bytes->size() > kMost) std::abort();
-  if (const auto day = x8::parse_day(text, "fuzz")) {
+  if (const auto bytes = consolidation::gunzip(text, "fuzz", kMost); bytes && bytes->size() > kMost) std::abort();
+  if (const auto day = consolidation::parse_day(text, "fuzz")) {
     if (day->machines.empty()) std::abort();
     for (const auto& machine : day->machines)
       for (const float percent : machine)
         if (!(percent >= 0 && percent <= 100)) std::abort();
+  }
+  if (const auto trace = provision::parse_rates(text, "fuzz")) {
+    if (trace->rates_rps.empty()) std::abort();
+    for (const double rate : trace->rates_rps)
+      if (!(rate >= 0 && rate <= provision::kMostRate)) std::abort();
   }
   if (const auto servers = parse_servers(text, "fuzz")) {
     if (servers->empty()) std::abort();

@@ -39,9 +39,10 @@ CASES = [
      [series("wattle_controller_records_total", "0+60x40"), series('wattle_controller_shims{state="connected"}', "1x40"),
       series('wattle_controller_pods_bound_total{asked="yes"}', "0+10x40"), series('wattle_controller_pods_bound_total{asked="no"}', "0+1x40"),
       series('wattle_shim_breaker_state{state="closed"}', "1x40"), series('wattle_shim_refused_total{reason="path"}', "0x40"),
+      series('wattle_node_telemetry_age_seconds{node="n"}', "1x40"), series("wattle_controller_store_ok", "1x40"),
+      series("wattle_agent_dropped_records_total", "3x40"), series("wattle_controller_allow_list_ok", "1x40"), series("wattle_controller_rollbacks_total", "1x40"),
       series('wattle_controller_certificate_end_timestamp_seconds{whose="f"}', "9000000x40")],
-     [alert(name, "30m", False) for name in ("WattleControllerDown", "WattleNoShim", "WattlePodsNotAskedFor", "WattleShimWithoutController",
-                                             "WattleShimUnknownPaths", "WattleCertificateEnds")]),
+     None),
     ("nobody scrapes a controller", [series("other", "1x40")], [alert("WattleControllerDown", "10m", True)]),
     ("no shim is connected", [series('wattle_controller_shims{state="connected"}', "0x40")], [alert("WattleNoShim", "3m", True, state="connected")]),
     ("pods are bound without an ask",
@@ -54,6 +55,12 @@ CASES = [
      [alert("WattleShimWithoutController", "5m", True, state="closed")]),
     ("kube-scheduler asks for another path", [series('wattle_shim_refused_total{reason="path"}', "0+5x40")],
      [alert("WattleShimUnknownPaths", "20m", True, reason="path")]),
+    ("a node falls silent", [series('wattle_node_telemetry_age_seconds{node="n"}', "1 61+60x40")], [alert("WattleNodeSilent", "7m", True, node="n")]),
+    ("a node is late once", [series('wattle_node_telemetry_age_seconds{node="n"}', "1 70 70 1x40")], [alert("WattleNodeSilent", "7m", False)]),
+    ("the disk refuses", [series("wattle_controller_store_ok", "1 0x40")], [alert("WattleStoreRefuses", "4m", True)]),
+    ("a spool was full", [series("wattle_agent_dropped_records_total", "0x5 7x40")], [alert("WattleRecordsLost", "10m", True)]),
+    ("the allow list cannot be read", [series("wattle_controller_allow_list_ok", "1 0x40")], [alert("WattleAllowListNotInForce", "4m", True)]),
+    ("a monitor rolled back", [series("wattle_controller_rollbacks_total", "0x5 1x40")], [alert("WattleRolledBack", "10m", True)]),
     ("a certificate ends within a month", [series('wattle_controller_certificate_end_timestamp_seconds{whose="f"}', "86400x40")],
      [alert("WattleCertificateEnds", "1m", True, whose="f")]),
 ]
@@ -78,6 +85,9 @@ def check_documented(spec):
                 breach(f"{rule['alert']}: {metric} is not in docs/reference/metrics.md")
         if f"| `{rule['alert']}` |" not in table:
             breach(f"{rule['alert']}: is not in docs/reference/alerts.md")
+        page, _, anchor = rule["annotations"]["runbook"].partition("#")
+        if anchor != rule["alert"].lower() or f"## {rule['alert']}\n" not in (ROOT / page).read_text(encoding="utf-8"):
+            breach(f"{rule['alert']}: {page} has no section of its own for it")
 
 
 def promtool(*arguments):
@@ -94,10 +104,12 @@ def check_sounds(spec, folder):
     tests = []
     for name, shown, wanted in CASES:
         expected = []
-        for one in wanted:
+        for one in wanted or [alert(name, "30m", False) for name in said]:
             rule = said[one["alertname"]]
-            summary = rule["annotations"]["summary"].replace("{{ $value | humanizePercentage }}", "100%").replace("{{ $labels.whose }}", one["labels"].get("whose", ""))
-            sounding = [{"exp_labels": rule["labels"] | one["labels"], "exp_annotations": {"summary": summary}}] if one["sounds"] else []
+            summary = rule["annotations"]["summary"].replace("{{ $value | humanizePercentage }}", "100%")
+            for label in ("whose", "node"):
+                summary = summary.replace("{{ $labels." + label + " }}", one["labels"].get(label, ""))
+            sounding = [{"exp_labels": rule["labels"] | one["labels"], "exp_annotations": rule["annotations"] | {"summary": summary}}] if one["sounds"] else []
             expected.append({"eval_time": one["eval_time"], "alertname": one["alertname"], "exp_alerts": sounding})
         tests.append({"name": name, "interval": "1m", "input_series": shown, "alert_rule_test": expected})
     cases = folder / "cases.yaml"

@@ -2,6 +2,7 @@
 wattle_lint(lint_units "${WATTLE_PYTHON}" tests/lint/units_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 wattle_lint(lint_manifests "${WATTLE_PYTHON}" tests/lint/manifests_test.py)
 wattle_lint(lint_chart "${WATTLE_PYTHON}" tests/lint/chart_test.py --bin-dir "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+wattle_lint(lint_dashboards "${WATTLE_PYTHON}" k8s/dashboards.py --check)
 wattle_lint(lint_alerts "${WATTLE_PYTHON}" tests/lint/alerts_test.py)
 set_tests_properties(lint_units lint_manifests lint_chart lint_alerts PROPERTIES SKIP_RETURN_CODE 77)
 
@@ -17,6 +18,7 @@ function(wattle_config_accepted program)
   endforeach()
 endfunction()
 wattle_config_accepted(wattle-agent COMMAND run FILES systemd/etc/agent.yaml k8s/base/config/agent.yaml k8s/overlay/agent.yaml)
+wattle_config_accepted(wattle-actuator COMMAND run FILES systemd/etc/actuator.yaml)
 wattle_config_accepted(wattle-controller FILES systemd/etc/controller.yaml k8s/base/config/controller.yaml)
 wattle_config_accepted(wattle-shim FILES systemd/etc/shim.yaml k8s/base/config/shim.yaml)
 # What `wattle doctor --pre` is for has nothing against the files that come with it.

@@ -2,7 +2,8 @@
 """hand_systemctl: stands in for systemctl where PID 1 is no systemd: starts the services of the units that are installed, as their users.
 
 Does     daemon-reload, enable [--now], start, restart, stop: User, Group, SupplementaryGroups, AmbientCapabilities, Environment, StateDirectory,
-         ExecStartPre (which must succeed) and ExecStart, each with its log in /var/log
+         ExecStartPre (which must succeed) and ExecStart, each with its log in /var/log. With Type=notify a start ends when the service says that
+         it is ready, or with the service
 Not      sandboxing (tests/e2e/machine has a real systemd, and units_test.py the units' words), restarts, dependencies
 Exit     1 with what was wrong, 2 for what it does not know
 """
@@ -10,10 +11,12 @@ import os
 import pathlib
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import time
 
+PATIENCE = 90  # seconds, as systemd has it
 UNITS = (pathlib.Path("/etc/systemd/system"), pathlib.Path("/lib/systemd/system"))
 PIDS = pathlib.Path("/run/hand-systemctl")
 
@@ -50,13 +53,28 @@ def start(name):
         ran = subprocess.run([*who, *shlex.split(before)], env=env, capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             sys.exit(f"{name}: {before}: exit {ran.returncode}: {ran.stdout}{ran.stderr}")
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    listening.bind(f"\0hand-systemctl/{name}/{os.getpid()}")
+    listening.settimeout(0.05)
+    notifies = settings.get("Type") == ["notify"]
+    if notifies:
+        env["NOTIFY_SOCKET"] = f"@hand-systemctl/{name}/{os.getpid()}"
     with open(f"/var/log/{name}.log", "ab") as log:
         process = subprocess.Popen([*who, *shlex.split(settings["ExecStart"][0])], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
     PIDS.mkdir(exist_ok=True)
     (PIDS / name).write_text(str(process.pid))
-    time.sleep(0.5)
-    if process.poll() is not None:
-        sys.exit(f"{name}: ended with {process.returncode}: {pathlib.Path(f'/var/log/{name}.log').read_text(encoding='utf-8')[-2000:]}")
+    if not notifies:
+        time.sleep(0.5)
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and notifies and time.monotonic() < until:
+        try:
+            notifies = "READY=1" not in listening.recv(65536).decode().splitlines()
+        except TimeoutError:
+            continue
+    if process.poll() is not None or notifies:
+        ended = f"ended with {process.returncode}" if process.poll() is not None else f"is not ready after {PATIENCE} s"
+        process.kill()
+        sys.exit(f"{name}: {ended}: {pathlib.Path(f'/var/log/{name}.log').read_text(encoding='utf-8')[-2000:]}")
 
 
 def stop(name):

@@ -29,6 +29,8 @@ CHECK = {CONTROLLER: "wattle-controller --config {} --check-config", AGENT: "wat
 HERE_PAGES = {
     "docs/how-to/manage-keys.md": {},
     "docs/how-to/check-with-doctor.md": {},
+    "docs/how-to/accept-a-machine.md": {"instead": {"wattle-agent accept": ("wattle-agent accept --phase 2s --report accept.json || test -s accept.json",
+                                                                               "ten seconds for ten minutes, and its verdict is of a machine that other tests load")}},
     "docs/how-to/troubleshoot.md": {"again": {"wattle doctor": PATIENCE}},
     "docs/how-to/install-in-vms.md": {"files": {"estimate:": AGENT}},
     "docs/start/ten-minutes.md": {
@@ -44,12 +46,17 @@ HERE_PAGES = {
 ELSEWHERE = {
     "docs/how-to/add-a-policy.md": "simulate_test.py",
     "docs/how-to/resume-training.md": "simulate_test.py",
-    "docs/how-to/install-packages.md": "../packages/page.py",
+    "docs/how-to/install-packages.md": "../packages/joining.py",
+    "docs/how-to/join.md": "../packages/joining.py",
+    "docs/how-to/try-on-one-machine.md": "../packages/joining.py",
+    "docs/how-to/provision.md": "../../integration/actuator/kernel_test.py",
     "docs/how-to/install-debian.md": "systemd_install_test.py",
     "docs/how-to/install-kubernetes.md": "kube_install_test.py",
     "docs/how-to/move-deployments.md": "kube_install_test.py",
     "docs/how-to/upgrade.md": "kube_install_test.py",
     "docs/how-to/remove.md": "kube_install_test.py",
+    "docs/how-to/place-without-kubernetes.md": "../place_test.py",
+    "docs/how-to/watch-with-grafana.md": "../dashboards_test.py",
 }
 
 
@@ -87,7 +94,7 @@ def operate(claims, host):
     install(debian.HEADING)
     wait_until("the agent is heard", lambda: "est" in host.run("wattle nodes")[1] or "rapl" in host.run("wattle nodes")[1], debian.PATIENCE)
     # From here on the reader is an operator.
-    host.run("wattle keys revoke --allow-list /etc/wattle/allow ~/.config/wattle/cli.key.pub && wattle keys allow --allow-list /etc/wattle/allow ~/.config/wattle/cli.key.pub operator boss")
+    host.run("wattle keys revoke --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub && wattle keys allow --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub operator boss")
     wait_until("the operator is known", lambda: host.run("wattle policy set --mode shadow --why test")[0] == 0, PATIENCE)
     for page, rules in HERE_PAGES.items():
         cwd = ROOT if page.startswith("docs/start/") else debian.HOME  # who begins sits in the checkout

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PROGRAMS = ("wattle", "wattle-agent", "wattle-controller", "wattle-shim", "wattle-sim")
+PROGRAMS = ("wattle", "wattle-agent", "wattle-actuator", "wattle-controller", "wattle-shim", "wattle-sim")
 
 
 def output(*command, **options):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The Debian packages of scripts/package, read back: names, sizes, contents, modes, what they depend on, lintian, and the same bytes twice. Then
-dpkg installs, upgrades, downgrades, removes and purges them on this machine's root with an overlay, where what is left is seen by file; and
-the page that says how to install is followed there.
+dpkg installs, upgrades, downgrades, removes and purges them on this machine's root with an overlay, where what is left is seen by file.
 
-Usage    packages_test.py FOLDER-OF-THE-BUILD
-Exit     0 fine, 1 a claim failed, 77 skipped: dpkg or lintian is missing. Without root or overlays nothing is installed, and that is said
+Usage    packages_test.py FOLDER-OF-THE-BUILD [--joining]
+         --joining: in place of all that, follow the pages that say how to install, to join, to try on one machine, to back up and to restore
+Exit     0 fine, 1 a claim failed, 77 skipped: dpkg or lintian is missing. Without root or overlays nothing is installed, and that is said;
+         --joining is skipped then
 """
 import hashlib
 import pathlib
@@ -18,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "docs")]
 sys.dont_write_bytecode = True
-import page  # noqa: E402
+import joining  # noqa: E402
 from debs import PROGRAMS, field, make, newer, output  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
@@ -27,7 +28,7 @@ from private_root import Impossible, Root, enter  # noqa: E402
 MIB = 1 << 20
 LARGEST = {"wattle": 4 * MIB, "wattle-agent": 5 * MIB, "wattle-shim": 4 * MIB}
 CONFFILES = {"wattle-controller": ["/etc/wattle/controller.yaml"], "wattle-shim": ["/etc/wattle/shim.yaml"]}
-UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"]}
+UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-actuator": ["wattle-actuator"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"]}
 # What a machine has of dpkg's and of systemd's own once a package was there
 OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabled|masked)|ucf|apt)|log|cache)(/.*)?|etc/(passwd|group|shadow|gshadow|sub[ug]id)-?"
                            r"|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/hosts|var|var/lib|var/lib/systemd|etc|etc/systemd|etc/systemd/system"
@@ -157,11 +158,15 @@ def main():
     with tempfile.TemporaryDirectory(prefix="wattle-packages-") as folder:
         folder = pathlib.Path(folder)
         packages = make(build, folder / "first")
+        if "--joining" in sys.argv[2:]:
+            if private is None:
+                return SKIPPED
+            joining.follow(claims, packages, private)
+            return 1 if claims.failed else 0
         read_back(claims, packages)
         claims.check("made again they have the same bytes", digests(packages) == digests(make(build, folder / "second")))
         if private:
             install(claims, packages, private)
-            page.follow(claims, packages, private)
     return 1 if claims.failed else 0
 
 

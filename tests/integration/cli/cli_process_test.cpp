@@ -67,6 +67,7 @@ class World {
     return run(words + " --timeout 20s --server " + endpoint_ + " --key " + key + " --server-key " + server + ".pub");
   }
   const std::string& endpoint() const { return endpoint_; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ + "/" + name) << text; }
   std::string text_of(const std::string& name) const {
     std::ifstream in(folder_ + "/" + name);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -177,5 +178,15 @@ TEST_CASE("wattle against a controller that answers") {
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.err, "tcp://127.0.0.1:1"));
     CHECK(has(ran.err, "is the controller running"));
+  }
+  SUBCASE("a controller that is away, or a file that is taken, ends a backup at once") {
+    const std::string away = " --timeout 300ms --server tcp://127.0.0.1:1 --key reader --server-key server.pub";
+    world.write("controller.yaml", "key: server\nallow_list: allow\ndata_dir: data\nstore: {path: data/store.db}\n");
+    const Ran taken = world.run("backup allow --config controller.yaml" + away);
+    CHECK(taken.exit_code == 1);
+    CHECK(has(taken.err, "allow: is there already"));
+    const Ran free = world.run("backup kept --config controller.yaml" + away);
+    CHECK(free.exit_code == 1);
+    CHECK(has(free.err, "is the controller running"));
   }
 }

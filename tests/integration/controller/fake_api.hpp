@@ -77,12 +77,15 @@ class FakeApi {
           {{"allocatable", {{"cpu", cpu}, {"memory", "8Gi"}, {"pods", "30"}}},
            {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
   }
-  void put_pod(const std::string& uid, const std::string& node, const std::string& scheduler = "default-scheduler") {
+  void put_pod(const std::string& uid, const std::string& node, const std::string& scheduler = "default-scheduler",
+               json status = json::object()) {
     json spec = {{"schedulerName", scheduler},
                  {"containers", {{{"image", "nginx:1.25"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}};
     if (!node.empty()) spec["nodeName"] = node;
     put("/api/v1/pods", uid,
-        {{"metadata", {{"name", uid + "-name"}, {"namespace", "shop"}, {"uid", uid}}}, {"spec", std::move(spec)}});
+        {{"metadata", {{"name", uid + "-name"}, {"namespace", "shop"}, {"uid", uid}}},
+         {"spec", std::move(spec)},
+         {"status", std::move(status)}});
   }
   void erase_pod(const std::string& uid) { erase("/api/v1/pods", uid); }
   // What a token is worth: the status of its TokenReview.

@@ -131,7 +131,7 @@ TEST_CASE("a canary gives scores in its treated blocks and none in the others, a
     REQUIRE(policy);
     const json& saving = (*policy)["saving"];
     return saving["blocks_treated"].get<int>() + saving["blocks_control"].get<int>() +
-               saving["blocks_dropped"].get<int>() >=
+               saving["blocks_unused"].get<int>() >=
            2;
   }));
 }
@@ -216,7 +216,7 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
       ask(shim, uid);
       agents[static_cast<std::size_t>(pods++ % 2)]->place(uid);
     }
-    return pods == 30 && policy_of(world)["guard"]["control_rewards"].get<int>() >= 10;
+    return pods == 30 && policy_of(world)["regression"]["control_rewards"].get<int>() >= 10;
   }));
   agents.clear();
   const json before = policy_of(world);
@@ -226,7 +226,7 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
   json after = policy_of(world);
   CHECK(after["promotion"] == before["promotion"]);
   CHECK(after["experiment"] == before["experiment"]);
-  CHECK(after["guard"]["control_rewards"].get<int>() >= before["guard"]["control_rewards"].get<int>());
+  CHECK(after["regression"]["control_rewards"].get<int>() >= before["regression"]["control_rewards"].get<int>());
   {
     auto client = world.ask_client(world.operator_key);
     answer(client, "policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a test"}});
@@ -260,7 +260,7 @@ TEST_CASE("what a controller of 0.1 left behind is taken over: what is in force,
   world.config.require_evidence = false;  // by the configuration alone the network would be heard
   const auto network_gated = [&] {
     auto client = world.ask_client(world.reader);
-    return answer(client, "status")["network_left_out"];
+    return answer(client, "status")["network_gated"];
   };
   bool readable = true;
   SUBCASE("as it is") {}
@@ -284,7 +284,7 @@ TEST_CASE("what a controller of 0.1 left behind is taken over: what is in force,
     CHECK(policy["experiment"]["began_wall_ns"] == 1795401881300135974);
     const json& saving = policy["saving"];
     CHECK(saving["blocks_treated"].get<int>() + saving["blocks_control"].get<int>() +
-              saving["blocks_dropped"].get<int>() >=
+              saving["blocks_unused"].get<int>() >=
           3);
     CHECK(network_gated().get<std::string>().find("has not shown yet") != std::string::npos);
     world.controller.reset();

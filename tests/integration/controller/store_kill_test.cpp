@@ -1,8 +1,5 @@
 // A controller that is killed at whatever moment, agents with real spools, and what its store holds afterwards.
-#include <arpa/inet.h>
 #include <doctest/doctest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <random>
 #include <set>
@@ -10,6 +7,7 @@
 #include "common/sqlite/spool.hpp"
 #include "controller/store/store_file.hpp"
 #include "tests/integration/agent/child.hpp"
+#include "tests/integration/controller/free_port.hpp"
 #include "tests/integration/controller/world.hpp"
 #include "tests/places.hpp"
 
@@ -19,18 +17,6 @@ using namespace wattle::controller::test;
 using wattle::agent::test::Child;
 
 namespace {
-
-// One that is free now, and very likely a moment later.
-std::uint16_t free_port() {
-  const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  return ntohs(address.sin_port);
-}
 
 class Agent {
  public:

@@ -77,6 +77,36 @@ TEST_CASE_FIXTURE(Watched,
 }
 
 TEST_CASE_FIXTURE(Watched,
+                  "kills that agents tell of, and failures and waiting that the API server tells of, are known") {
+  start();
+  REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
+  const json waits = {{"phase", "Pending"},
+                      {"conditions", {{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}}}}};
+  api.put_pod("w1", "", "default-scheduler", waits);
+  REQUIRE(until([&] { return get("status")["pods_pending"] == 1; }));
+  const auto outcome = [&](const std::string& uid) {
+    return get("explain?pod=" + uid + "-name")["decision"]["outcome"];
+  };
+  for (const char* uid : {"killed", "evicted", "well"}) {
+    api.put_pod(uid, "");
+    api.put_pod(uid, "n0");
+  }
+  REQUIRE(until([&] { return requested("n0") == 3; }));
+  agents[0]->kill("killed");
+  agents[0]->place("killed");
+  agents[0]->place("well");
+  api.put_pod("evicted", "n0", "default-scheduler", {{"phase", "Failed"}, {"reason", "Evicted"}});
+  REQUIRE(until(
+      [&] { return outcome("killed").is_object() && outcome("evicted").is_object() && outcome("well").is_object(); }));
+  CHECK(outcome("killed")["failure"] == "oom_kill");
+  CHECK(outcome("killed")["terms"]["failure"] == -1);
+  CHECK(outcome("evicted")["failure"] == "evicted");
+  CHECK(outcome("well")["failure"].is_null());
+  api.erase_pod("w1");
+  REQUIRE(until([&] { return get("status")["pods_pending"] == 0; }));
+}
+
+TEST_CASE_FIXTURE(Watched,
                   "pods of Wattle's schedulers that nobody asked for are counted, and shims that tell are known") {
   world.config.schedulers = {"wattle"};
   start();

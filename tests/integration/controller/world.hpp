@@ -121,7 +121,10 @@ class ScriptedAgent {
     record.mono_ns = to_ns(clock_.mono());
     record.node.cpu_used_cores = 1 + 0.5 * static_cast<double>(pods_.size());
     record.node.energy_uj = 1'000'000 + 100'000 * pods_.size();  // 50 W + 5 W a pod
-    for (const std::string& uid : pods_) record.workloads.push_back(pod_values(uid, 10'000));
+    for (const std::string& uid : pods_) {
+      record.workloads.push_back(pod_values(uid, 10'000));
+      if (uid == killed_) record.workloads.back().memory_oom_kills = 1;
+    }
     REQUIRE(outbox_.push(std::move(record)));
   }
   void pump() { session_->pump(); }
@@ -129,6 +132,8 @@ class ScriptedAgent {
     pods_.push_back(uid);
     session_->report({uid, node_, false, 7, 0});
   }
+  // From now on each interval tells of a kill for memory of this pod.
+  void kill(const std::string& uid) { killed_ = uid; }
   const transport::SessionStatus& status() const { return session_->status(); }
   std::uint64_t seq() const { return seq_; }
   const std::string& node() const { return node_; }
@@ -137,7 +142,7 @@ class ScriptedAgent {
   const Clock& clock_;
   transport::MemoryOutbox outbox_;
   std::uint64_t incarnation_, seq_ = 0;
-  std::string node_;
+  std::string node_, killed_;
   std::vector<std::string> pods_;
   std::optional<transport::AgentSession> session_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "actuator/config.hpp"
 #include "agent/config.hpp"
 #include "cli/settings.hpp"
 #include "controller/config.hpp"
@@ -13,6 +14,7 @@
 int main() {
   const std::pair<const char*, std::vector<wattle::config::Key>> programs[] = {
       {"agent", wattle::agent::config_keys()},
+      {"actuator", wattle::actuator::config_keys()},
       {"controller", wattle::controller::config_keys()},
       {"shim", wattle::shim::config_keys()},
       {"cli", wattle::cli::config_keys()},

@@ -54,8 +54,8 @@ for (const list of main.all("select"))
   }
 const text = main.textContent;
 for (const trial of told.trials)
-  if (!text.includes(trial.id + trial.scenario.replaceAll("_", " "))) wrong.push(`${trial.id} has no section`);
-for (const setting of told.x8) if (!text.includes(setting.name)) wrong.push(`${setting.name} is not drawn`);
+  if (!text.includes(trial.scenario.replaceAll("_", " "))) wrong.push(`${trial.scenario} has no section`);
+for (const setting of told.consolidation) if (!text.includes(setting.name)) wrong.push(`${setting.name} is not drawn`);
 // Plots under a heading that begins so, and has these words at its axes.
 function plots(heading, axes) {
   const under = main.all("div").filter(each => each.childNodes.some(kid => kid.tag === "h3" && kid.textContent.startsWith(heading)));

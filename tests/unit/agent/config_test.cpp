@@ -58,9 +58,12 @@ log: {level: debug, format: json}
   CHECK(config->log_level == LogLevel::debug);
 }
 
-TEST_CASE("a key of 0.1 that counted waits by their length is taken for one release, and must be a truth value still") {
-  CHECK(parse_config("bpf: {enabled: false, run_queue_histogram: true}", "agent.yaml"));
-  CHECK_FALSE(parse_config("bpf: {run_queue_histogram: many}", "agent.yaml"));
+TEST_CASE(
+    "a key of 0.1 that counted waits by their length is taken for one release, without effect and with a warning") {
+  const auto config = parse_config("bpf: {enabled: false, run_queue_histogram: true}", "agent.yaml");
+  REQUIRE(config);
+  CHECK(config->warnings ==
+        std::vector<std::string>{"agent.yaml:1: bpf.run_queue_histogram is without effect now; take it out"});
 }
 
 TEST_CASE("an empty configuration is this host at one tick a second") {
@@ -218,4 +221,13 @@ TEST_CASE("a configuration of release 0.1 with every key that it had is taken as
   CHECK(config->node == "worker-1");
   CHECK(config->probes.size() == 3);
   CHECK(config->estimate.curve.size() == 3);
+}
+
+TEST_CASE("an actuator is told only by ticks that it can wait for, and never to set limits of all") {
+  const auto fine = parse_config("provisioning: {socket: /run/s, level: off, limits: [a.service]}\n", "f");
+  REQUIRE(fine);
+  CHECK(fine->provisioning.level == actuation::Level::off);
+  CHECK(fine->provisioning.limits == std::vector<std::string>{"a.service"});
+  CHECK_FALSE(parse_config("{tick: 10s, provisioning: {socket: /run/s}}\n", "f"));
+  CHECK_FALSE(parse_config("provisioning: {socket: /run/s, level: limits}\n", "f"));
 }

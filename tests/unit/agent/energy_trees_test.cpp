@@ -103,7 +103,7 @@ std::vector<Counter> lay_out(const Tree& tree, const std::string& name) {
   return counters;
 }
 
-struct Told {
+struct Outcome {
   std::string labels;
   EnergySource source = EnergySource::none;
   std::uint64_t energy_uj = 0;
@@ -111,7 +111,7 @@ struct Told {
   CollectErrors errors;
 };
 
-Told tell(const Tree& tree, const std::vector<Counter>& counters) {
+Outcome tell(const Tree& tree, const std::vector<Counter>& counters) {
   AgentConfig config;
   config.roots = Roots::below(tree.path());
   auto meter = EnergyMeter::open_(config);
@@ -123,7 +123,7 @@ Told tell(const Tree& tree, const std::vector<Counter>& counters) {
   clock.advance(1s);
   const auto& interval = meter.read(clock, 0.5, scratch, errors);
   CHECK_FALSE(interval.gap);
-  Told told{{}, interval.source, interval.energy_uj.value_or(0), {}, std::move(errors)};
+  Outcome told{{}, interval.source, interval.energy_uj.value_or(0), {}, std::move(errors)};
   for (const auto& domain : interval.domains) told.labels += (told.labels.empty() ? "" : " ") + domain.name;
   for (const auto& pool : interval.pools)
     told.pools += (told.pools.empty() ? "" : " ") + (pool.package ? std::to_string(*pool.package) : "-") + ":" +

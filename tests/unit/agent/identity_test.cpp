@@ -217,21 +217,6 @@ TEST_CASE("escapes that are none stay as they are") {
   CHECK(unescape_unit("\\") == "\\");
 }
 
-TEST_CASE("the cgroup2 mount is found on hybrid and pure machines, and a partial view comes last") {
-  const auto hybrid = parse_mountinfo(
-      "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
-      "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n"
-      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:5 master:1 - cgroup2 cgroup2 rw\n");
-  REQUIRE(hybrid.size() == 1);
-  CHECK(hybrid[0].mount_point == "/sys/fs/cgroup/unified");
-  const auto two =
-      parse_mountinfo("1 2 0:3 /../.. /a rw - cgroup2 cgroup2 rw\n4 2 0:3 / /b\\040c rw - cgroup2 cgroup2 rw\n");
-  REQUIRE(two.size() == 2);
-  CHECK(two[0].mount_point == "/b c");
-  for (const char* garbage : {"", "\n\n", "- cgroup2", "1 2 3 4 5 6 -", "a b c d e f - ext4 x y"})
-    CHECK(parse_mountinfo(garbage).empty());
-}
-
 TEST_CASE("a machine without cgroup2 says what to do") {
   const agent::test::Tree tree{{"proc/self/mountinfo", "1 2 0:3 / / rw - ext4 /dev/sda rw\n"}};
   const auto root = open_cgroup_root(Roots::below(tree.path()));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "agent/collect/energy.hpp"
 #include "tree.hpp"
@@ -37,10 +38,11 @@ void power_pmu(const Tree& tree) {
 }
 
 // Stands in for the kernel: a counter per (event, CPU); one that is absent fails to be read.
-struct Counters {
+struct PmuCounters {
   std::map<std::pair<std::uint64_t, unsigned>, std::optional<std::uint64_t>> values;
   std::map<int, std::pair<std::uint64_t, unsigned>> open;
   bool denied = false;
+  std::set<std::uint64_t> still;  // events that count nothing
 
   PerfPort port() {
     PerfPort port;
@@ -52,6 +54,7 @@ struct Counters {
       values[{config, cpu}] = 0;
       return fd;
     };
+    port.stands_still = [this](int fd) { return still.contains(open.at(fd).first); };
     port.read = [this](int fd) -> Result<std::uint64_t> {
       const auto& value = values.at(open.at(fd));
       if (!value) return fail(Errc::unavailable, "perf counter", "is at its end");
@@ -97,7 +100,7 @@ TEST_CASE("perf: event, scale and CPU lists are read, and garbage is none") {
 TEST_CASE("perf: a counter per event and package, labelled as powercap's, its first reading no energy") {
   const Tree tree;
   power_pmu(tree);
-  Counters kernel;
+  PmuCounters kernel;
   auto perf = PerfEnergy::open_(Roots::below(tree.path()), kernel.port());
   REQUIRE(perf);
   CHECK(perf->labels() == "package-0, package-1, dram-0, dram-1");
@@ -128,11 +131,26 @@ TEST_CASE("perf: a refusal names the capability, a captured tree has no counters
   CHECK(PerfEnergy::open_(roots).error().code == Errc::not_found);
   power_pmu(tree);
   CHECK(PerfEnergy::open_(roots).error().code == Errc::unsupported);
-  Counters kernel;
+  PmuCounters kernel;
   kernel.denied = true;
   const auto refused = PerfEnergy::open_(roots, kernel.port());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().mend.find("CAP_PERFMON") != std::string::npos);
+}
+
+TEST_CASE("perf: a counter that stands still is left out, and a PMU of such counters alone is none") {
+  const Tree tree;
+  power_pmu(tree);
+  PmuCounters kernel;
+  kernel.still = {3};
+  auto perf = PerfEnergy::open_(Roots::below(tree.path()), kernel.port());
+  REQUIRE(perf);
+  CHECK(perf->labels() == "package-0, package-1");
+  kernel.still = {2, 3};
+  const auto none = PerfEnergy::open_(Roots::below(tree.path()), kernel.port());
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == Errc::not_found);
+  CHECK(none.error().what.find("no joule") != std::string::npos);
 }
 
 TEST_CASE("when powercap fails, perf takes over within the same interval, and gives it back after some good ones") {
@@ -145,7 +163,7 @@ TEST_CASE("when powercap fails, perf takes over within the same interval, and gi
     tree.put(zone + "energy_uj", std::to_string(uj) + "\n");
   };
   powercap(0);
-  Counters kernel;
+  PmuCounters kernel;
   AgentConfig config;
   config.roots = Roots::below(tree.path());
   auto meter = EnergyMeter::open_(config, kernel.port());

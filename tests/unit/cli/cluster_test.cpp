@@ -66,16 +66,16 @@ TEST_CASE("a kubeconfig that cannot be followed is refused by name") {
 }
 
 TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
-  test::Outside outside;
-  const test::Folder folder;
+  cli::test::Outside outside;
+  const cli::test::Folder folder;
   CHECK(outside.run({"keys", "bootstrap", "--kubeconfig", folder / "absent"}) == kUsage);
   CHECK(outside.run({"keys", "bootstrap", "--namespace", "Not,One"}) == kUsage);
   CHECK(outside.complains_of("is no namespace"));
 }
 
 TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows whom it names") {
-  test::Outside outside;
-  const test::Folder folder;
+  cli::test::Outside outside;
+  const cli::test::Folder folder;
   const std::string key(40, 'a'), other(40, 'b');
   REQUIRE(make_dirs(folder / "secret/..data"));
   REQUIRE(make_dirs(folder / "run"));

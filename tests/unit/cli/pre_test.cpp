@@ -238,7 +238,7 @@ TEST_CASE("a certificate that expires within 30 days is told, and one that is ov
 }
 
 TEST_CASE("of an extender's tlsConfig the certificates that are here are looked at") {
-  const test::Folder folder;
+  const cli::test::Folder folder;
   const WallTime now = wall_from_ns(2'000'000'000'000'000'000);
   const auto made = http::self_signed({"it"}, now, std::chrono::hours(24) * 20).value();
   REQUIRE(write_file_atomically(folder / "ca.pem", made.certificate));
@@ -373,8 +373,8 @@ TEST_CASE("the fleet: clocks that are off are named with how far, from the contr
 }
 
 TEST_CASE("doctor --pre reads what it is given, tells what must be mended, and says so by its exit code") {
-  test::Outside outside;
-  const test::Folder folder;
+  cli::test::Outside outside;
+  const cli::test::Folder folder;
   REQUIRE(write_file_atomically(folder / "fine.yaml", kFine));
   REQUIRE(write_file_atomically(folder / "bad.yaml", with(kFine, "nodeCacheCapable: true", "nodeCacheCapable: false")));
   REQUIRE(write_file_atomically(folder / "values.yaml", "controller: {mode: live}\n"));

@@ -66,6 +66,9 @@ std::vector<Page> pages() {
           {"top", top_example(), render_top},
           {"decisions", example("decisions"), render_decisions},
           {"explain", explain_example(), render_explain},
+          {"place",
+           {{"node", "worker-1"}, {"uid", "u-1"}, {"name", "batch"}, {"reason", "q"}, {"scores", Json::object()}},
+           render_placed},
           {"doctor", example("doctor"), render_doctor},
           {"gaps", example("gaps"), render_gaps},
           {"policy", example("policy"), render_policy},
@@ -188,15 +191,37 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   candidates.push_back(Json::parse(
       R"({"node":"worker-3","masked":null,"score":3,"q":-0.4,"prior":-0.3,"residual":-0.1,"marginal_w":6.0})"));
   const std::string text = render_explain(document, {}).value();
-  CHECK(has(text, "Decision 17 for pod default/web-5d9-x2x at 2024-11-21 05:20:31Z"));
-  CHECK(has(text, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, marginal 4.2 W predicted."));
-  CHECK(has(text, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, marginal 6.0 W predicted."));
-  CHECK(has(text, "network of step 1200, sha256 9b1f...)"));
-  CHECK(has(text, "hard latency 20 ms, measured 35.0 ms"));
-  CHECK(has(text, "cpu_used_ratio"));
-  CHECK(has(text, "cpu_request_cores"));
-  CHECK(has(text, "placed on worker-1; reward -0.310 on worker-1."));
-  CHECK(has(text, "marginal_w"));
+  // The sentences for a person come first, and are all that is said by default.
+  CHECK(text.starts_with(
+      "default/web-5d9-x2x: worker-1 was advised. The pod adds 4.2 W there by the model, 1.8 W less than worker-3, the "
+      "next best.\nNot possible: worker-2: hard latency 20 ms, measured 35.0 ms.\nIt was placed on worker-1; reward "
+      "-0.310 on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in 140 us: "
+      "q.\n"));
+  CHECK_FALSE(has(text, "cpu_used_ratio"));
+  CHECK_FALSE(has(text, "PRIOR"));
+  const std::string wide = render_explain(document, {.wide = true}).value();
+  CHECK(has(wide, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, adds 4.2 W est."));
+  CHECK(has(wide, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, adds 6.0 W est."));
+  CHECK(has(wide, "network of step 1200, sha256 9b1f..."));
+  CHECK(has(wide, "cpu_used_ratio"));
+  CHECK(has(wide, "cpu_request_cores"));
+  CHECK(has(wide, "marginal_w"));
+}
+
+TEST_CASE(
+    "explain says that a choice was tried out, that another draws less, and folds many that are masked for one "
+    "reason") {
+  Json document = explain_example();
+  Json& decision = document["decision"];
+  decision["explored"] = true;
+  decision["winner"] = "worker-3";
+  decision["candidates"].push_back(Json::parse(R"({"node":"worker-3","masked":null,"score":3,"marginal_w":3.2})"));
+  for (int i = 0; i < 5; ++i)
+    decision["candidates"].push_back({{"node", "full-" + std::to_string(i)}, {"masked", "cpu does not fit"}});
+  const std::string text = render_explain(document, {}).value();
+  CHECK(has(text, "worker-1 was advised, to learn what it is like there; the best by what is known is worker-3."));
+  CHECK(has(text, "adds 4.2 W there by the model, 1.0 W more than worker-3."));
+  CHECK(has(text, "Not possible: full-0, full-1, full-2 and 2 more: cpu does not fit."));
 }
 
 TEST_CASE(
@@ -204,12 +229,12 @@ TEST_CASE(
   Json document = explain_example();
   Json& model = document["decision"]["model"];
   model = {{"network_sha256", std::string(12, 'a') + std::string(52, 'b')}, {"step", 7}, {"loaded_from", "promoted"}};
-  std::string text = render_explain(document, {}).value();
-  CHECK(has(text, "network of step 7, sha256 aaaaaaaaaaaa, as loaded from promoted)"));
+  std::string text = render_explain(document, {.wide = true}).value();
+  CHECK(has(text, "network of step 7, sha256 aaaaaaaaaaaa, as loaded from promoted."));
   model = nullptr;
   document["decision"]["model_step"] = 0;
-  text = render_explain(document, {}).value();
-  CHECK(has(text, "no network)"));
+  text = render_explain(document, {.wide = true}).value();
+  CHECK(has(text, "no network."));
 }
 
 TEST_CASE("explain says that a neutral decision advised nothing, and that an outcome is open") {
@@ -218,10 +243,19 @@ TEST_CASE("explain says that a neutral decision advised nothing, and that an out
   document["decision"]["placed_on"] = nullptr;
   document["decision"]["outcome"] = nullptr;
   document["decision"]["features"] = nullptr;
-  const std::string text = render_explain(document, {}).value();
-  CHECK(has(text, "No advice was given"));
-  CHECK(has(text, "not been seen on any node yet; the outcome is not settled yet."));
-  CHECK(has(text, "Features: not kept"));
+  CHECK(has(render_explain(document, {}).value(), "no node was advised (q); kube-scheduler's own plugins decided.\n"));
+  CHECK(has(render_explain(document, {}).value(), "not been seen on any node yet; the outcome is not settled yet."));
+  CHECK(has(render_explain(document, {.wide = true}).value(), "Features: not kept"));
+}
+
+TEST_CASE("place tells the node alone on its first line, and what to type next; without advice why") {
+  Json document =
+      Json::parse(R"({"node":"worker-1","uid":"u-1","name":"batch","reason":"q","scores":{"worker-1":10}})");
+  CHECK(render_placed(document, {}).value() ==
+        "worker-1\nwhy:           wattle explain u-1\nwhen it runs:  wattle confirm u-1 worker-1\n");
+  document["node"] = nullptr;
+  document["reason"] = "mode is shadow";
+  CHECK(render_placed(document, {}).value() == "no node is advised for batch: mode is shadow\n");
 }
 
 TEST_CASE("doctor is well unless something has failed or a node is away") {
@@ -237,6 +271,26 @@ TEST_CASE("doctor is well unless something has failed or a node is away") {
   document = example("doctor");
   document["controller"]["ok"] = false;
   CHECK_FALSE(doctor_is_well(document));
+}
+
+TEST_CASE("doctor tells a finding once for all nodes that have it, wrapped, and what is ok in wide output alone") {
+  Json document = example("doctor");
+  Json node = document["nodes"][0];
+  node["findings"] = {{{"name", "rapl"},
+                       {"state", "lost"},
+                       {"detail", std::string(30, 'x') + " " + std::string(90, 'y')},
+                       {"mend", "load it"}},
+                      {{"name", "psi"}, {"state", "ok"}, {"detail", "there"}, {"mend", ""}}};
+  document["nodes"] = Json::array();
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    node["name"] = name;
+    document["nodes"].push_back(node);
+  }
+  const std::string text = render_doctor(document, {}).value();
+  CHECK(has(text, "\na, b, c and 2 more\n  lost    rapl\n    " + std::string(30, 'x') + "\n    " +
+                      std::string(90, 'y') + "\n    mend: load it\n"));
+  CHECK_FALSE(has(text, "psi"));
+  CHECK(has(render_doctor(document, {.wide = true}).value(), "psi"));
 }
 
 TEST_CASE("gaps tell how many samples of which node are missing and why; wide, which numbers") {

@@ -71,7 +71,6 @@ TEST_CASE("usage mistakes exit 2") {
   }
   CHECK(outside.run({"--help"}) == 0);
   CHECK(outside.run({"completion", "bash"}) == 0);
-  CHECK(
-      outside.out.str().find("nodes node pods top decisions explain doctor gaps status policy model keys completion") !=
-      std::string::npos);
+  CHECK(outside.out.str().find("nodes node pods top watch decisions explain place confirm doctor gaps status policy "
+                               "model keys token join up down backup restore completion") != std::string::npos);
 }

@@ -67,9 +67,10 @@ TEST_CASE("a span of time has a unit, or is seconds") {
   CHECK(parse::duration_s("1.5s") == 1.5);
   CHECK(parse::duration_s("2m") == 120.0);
   CHECK(parse::duration_s("1h") == 3600.0);
+  CHECK(parse::duration_s("7d") == 7 * 86'400.0);
   CHECK(parse::duration_s("500us").value() == doctest::Approx(0.0005));
   CHECK(parse::duration_s("0") == 0.0);
-  for (const char* text : {"", "s", "3", "0.5", "-1s", "1 s", "1d", "1sec", "ms"}) CHECK_FALSE(parse::duration_s(text));
+  for (const char* text : {"", "s", "3", "0.5", "-1s", "1 s", "1w", "1sec", "ms"}) CHECK_FALSE(parse::duration_s(text));
 }
 
 TEST_CASE("parsers take any text and give a value that is finite and not negative, or none") {

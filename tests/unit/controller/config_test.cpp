@@ -53,7 +53,7 @@ TEST_CASE("the start cap is read, and the key that it took the place of is told 
 TEST_CASE("what is learned must prove itself first, unless the file says otherwise") {
   const std::string keys = "key: k\nallow_list: a\n";
   CHECK(parse_config(keys, "test")->require_evidence);
-  CHECK_FALSE(parse_config(keys + "decide: {prove_first: false}\n", "test")->require_evidence);
+  CHECK_FALSE(parse_config(keys + "decide: {require_evidence: false}\n", "test")->require_evidence);
 }
 
 TEST_CASE("margin and shortlist of the network are read, and a policy by its former spelling is the present one") {
@@ -67,6 +67,17 @@ TEST_CASE("margin and shortlist of the network are read, and a policy by its for
   const auto wrong = parse_config(keys + "decide: {shortlist: -1}\n", "test");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message().find("shortlist") != std::string::npos);
+}
+
+TEST_CASE("a limit of waiting is read; without one, or with 0, it is learned") {
+  const std::string keys = "key: /k\nallow_list: /a\n";
+  CHECK_FALSE(parse_config(keys, "test")->limits.cpu_wait.has_value());
+  CHECK_FALSE(parse_config(keys + "limits: {cpu_wait: 0}\n", "test")->limits.cpu_wait.has_value());
+  const auto config = parse_config(keys + "limits: {cpu_wait: 0.02}\n", "test");
+  REQUIRE(config);
+  CHECK(configured_spec(*config).limits.cpu_wait == std::optional(0.02));
+  for (const std::string wrong : {"cpu_wait: 2", "cpu_wait: -1", "cpu_wait: much", "gpu_wait: 0.1"})
+    CHECK_FALSE(parse_config(keys + "limits: {" + wrong + "}\n", "test"));
 }
 
 TEST_CASE("an expression is read and a wrong one told with its term; a table may be trained in place of the network") {
@@ -173,4 +184,9 @@ TEST_CASE("a configuration of release 0.1 with every key that it had is taken as
   CHECK(config->policy == "dqn");
   CHECK(config->enrol.review.accounts == std::vector<std::string>{"wattle-agent/wattle-agent"});
   CHECK(config->learn.n_step == 10);
+  CHECK(config->blocks.washout == std::chrono::minutes(2));
+  CHECK(config->require_evidence);
+  REQUIRE(config->warnings.size() == 2);
+  CHECK(config->warnings[0].find("canary.dropped is called canary.washout now") != std::string::npos);
+  CHECK(config->warnings[1].find("decide.prove_first is called decide.require_evidence now") != std::string::npos);
 }

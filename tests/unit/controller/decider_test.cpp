@@ -8,34 +8,14 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "controller/web/documents.hpp"
-#include "controller/web/metrics.hpp"
 #include "placement/policies/registry.hpp"
-#include "tests/unit/controller/decider_rig.hpp"
+#include "tests/unit/controller/live_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 using nlohmann::json;
-
-namespace {
-
-struct LiveRig : DeciderRig {
-  NoSink sink;
-  Log log = Log::silent();
-  Telemetry telemetry{clock, log, sink};
-
-  explicit LiveRig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
-  Result<json> get(const std::string& what, const Arguments& arguments = {}) {
-    const Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
-    auto body = document(sources, what, arguments);
-    if (!body) return forward_error(body);
-    return json::parse(*body);
-  }
-};
-
-}  // namespace
 
 TEST_CASE("live answers with real scores, shadow with zeros but a decision, off with nothing") {
   LiveRig live;
@@ -285,113 +265,4 @@ TEST_CASE("decisions over many candidates are kept in smaller number") {
   CHECK(log.entries().size() == 4);
   CHECK(log.find(2) == nullptr);
   CHECK(log.find(6) != nullptr);
-}
-
-TEST_CASE("documents have the shapes of docs/reference/api.md") {
-  LiveRig rig;
-  rig.decider->ask(ask_for("p1", {"n1", "n2", "ghost"}));
-  for (int i = 0; i < 6; ++i) rig.tick({"p1"});
-
-  const auto status = rig.get("status");
-  REQUIRE(status);
-  CHECK((*status)["mode"] == "live");
-  CHECK((*status)["decisions"] == 1);
-  CHECK((*status)["loss"].is_null());
-  CHECK((*status)["power_w"] == doctest::Approx(200));
-
-  const auto nodes = rig.get("nodes");
-  REQUIRE(nodes);
-  const json& node = (*nodes)["nodes"][0];
-  CHECK(node["name"] == "n1");
-  CHECK(node["power_w"] == doctest::Approx(100));
-  CHECK(node["idle_w"].is_null());
-  CHECK(node["psi"]["cpu_some_ratio"].is_null());
-  CHECK(node["pods"] == 1);
-  CHECK(node["pod_capacity"].is_null());
-  CHECK(node["curve"]["source"] == "fitted");
-
-  const auto one = rig.get("node", {{"name", "n1"}});
-  REQUIRE(one);
-  CHECK((*one)["node"]["findings"][0] ==
-        json{{"name", "rapl"}, {"state", "lost"}, {"detail", "no powercap zones"}, {"mend", "load intel_rapl_common"}});
-  CHECK((*one)["node"]["findings"][1]["state"] == "ok");
-  CHECK((*one)["node"]["workloads"].size() == 1);
-
-  const auto pods = rig.get("pods", {{"node", "n1"}});
-  REQUIRE(pods);
-  CHECK((*pods)["pods"][0]["name"] == "p1-name");
-  CHECK((*pods)["pods"][0]["decision_id"] == 1);
-  CHECK((*pods)["pods"][0]["cpu_cores"] == doctest::Approx(0.8));
-
-  const auto decisions = rig.get("decisions", {{"limit", "5"}});
-  REQUIRE(decisions);
-  CHECK((*decisions)["decisions"][0]["candidates"] == 3);
-  CHECK((*decisions)["decisions"][0]["masked"] == 1);
-  CHECK((*decisions)["decisions"][0]["outcome"]["node"] == "n1");
-
-  const auto explained = rig.get("explain", {{"pod", "p1"}});
-  REQUIRE(explained);
-  const json& decision = (*explained)["decision"];
-  CHECK(decision["candidates"][2]["masked"] == "unknown node");
-  CHECK(decision["candidates"][2]["q"].is_null());
-  CHECK(decision["features"]["names"].size() == decision["features"]["winner"].size());
-  for (const char* terms : {"winner_terms", "runner_up_terms"}) {
-    const std::string named = decision[terms == std::string("winner_terms") ? "winner" : "runner_up"];
-    for (const json& candidate : decision["candidates"]) {
-      if (candidate["node"] != named) continue;
-      const double sum = decision[terms]["energy"].get<double>() + decision[terms]["latency"].get<double>() +
-                         decision[terms]["residual"].get<double>();
-      CHECK(sum == doctest::Approx(candidate["q"].get<double>()));
-    }
-    CHECK(decision[terms]["uncertainty"].is_null());
-  }
-  CHECK(decision["demand_cores"] == doctest::Approx(0.5));
-
-  CHECK((*rig.get("doctor"))["controller"]["ok"] == true);
-  CHECK(rig.get("node", {{"name", "nope"}}).error().code == Errc::not_found);
-  CHECK(rig.get("node").error().code == Errc::malformed);
-  CHECK(rig.get("decisions", {{"limit", "0"}}).error().code == Errc::malformed);
-  CHECK(rig.get("nonsense").error().code == Errc::not_found);
-}
-
-TEST_CASE("a decision names the network that took part in it, also when another one serves since") {
-  struct Still final : models::QNetwork {
-    void residual(const models::Observation&, std::span<float> out) const override {
-      std::fill(out.begin(), out.end(), 0.0F);
-    }
-    std::uint64_t step() const override { return 9; }
-  };
-  LiveRig rig;
-  const auto model_of = [&](const char* pod) {
-    const auto told = rig.get("explain", {{"pod", pod}});
-    REQUIRE(told);
-    return (*told)["decision"]["model"];
-  };
-  rig.decider->ask(ask_for("before", {"n1"}));
-  CHECK(model_of("before").is_null());
-  rig.networks.set(std::make_shared<Still>(), {"abc", "promoted"});
-  rig.decider->ask(ask_for("first", {"n1"}));
-  rig.networks.set(std::make_shared<Still>(), {"def", ""});
-  rig.decider->ask(ask_for("second", {"n1"}));
-  CHECK(model_of("first") == json{{"network_sha256", "abc"}, {"step", 9}, {"loaded_from", "promoted"}});
-  CHECK(model_of("second") == json{{"network_sha256", "def"}, {"step", 9}, {"loaded_from", nullptr}});
-  const auto listed = rig.get("decisions");
-  REQUIRE(listed);
-  CHECK((*listed)["decisions"][0]["model"]["network_sha256"] == "def");
-  // A rule asks no network.
-  RolloutSpec other = rig.decider->spec();
-  other.policy = "planner";
-  rig.decider->take(other);
-  rig.decider->ask(ask_for("ruled", {"n1"}));
-  CHECK(model_of("ruled").is_null());
-}
-
-TEST_CASE("metrics are Prometheus text with one sample per node") {
-  LiveRig rig;
-  const Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
-                        {},         0};
-  const std::string text = metrics_text(sources);
-  CHECK(text.find("# TYPE wattle_node_power_watts gauge") != std::string::npos);
-  CHECK(text.find("wattle_node_power_watts{node=\"n2\",source=\"rapl\"} 100") != std::string::npos);
-  CHECK(text.find("wattle_controller_decisions_total 0") != std::string::npos);
 }

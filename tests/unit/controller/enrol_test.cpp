@@ -52,11 +52,13 @@ struct EnrolFixture {
     REQUIRE(write_file_atomically(tokens, with_enrol_token(read_enrol_file(tokens).value(), line)));
     return made;
   }
-  http::Response ask(const std::string& with, const std::string& for_key) {
+  http::Response ask(const std::string& with, const std::string& for_key, const std::string& node = {}) {
     http::Request request;
     request.method = "POST";
     request.authorization = "Bearer " + with;
-    request.body = json{{"public_key", for_key}}.dump();
+    json body{{"public_key", for_key}};
+    if (!node.empty()) body["node"] = node;
+    request.body = body.dump();
     return enrolment->answer(request);
   }
   std::uint64_t refused(EnrolRefused why) const { return enrolment->counts().get(why); }
@@ -85,6 +87,49 @@ TEST_CASE_FIXTURE(EnrolFixture, "a token is good once, and again for the key tha
   CHECK(text_of(allow) == "# by hand\n" + key + " agent node-1\n");
   CHECK(ask(one, KeyPair::generate().public_key).status == 401);
   CHECK(refused(EnrolRefused::used) == 1);
+}
+
+TEST_CASE_FIXTURE(EnrolFixture, "a token of any node lets in one node that has no key, by the name that it says") {
+  const std::string any = token(std::string(kAnyNode));
+  CHECK(ask(any, key).status == 400);
+  CHECK(ask(any, key, "no name").status == 400);
+  const std::string other = KeyPair::generate().public_key;
+  CHECK(ask(token("node-1"), other).status == 200);
+  CHECK(ask(any, key, "node-1").status == 409);  // whose key is another; nothing is used up by that
+  CHECK(json::parse(ask(any, key, "node-2").body)["node"] == "node-2");
+  CHECK(ask(any, key, "node-2").status == 200);
+  CHECK(ask(any, key, "node-3").status == 409);
+  CHECK(ask(any, KeyPair::generate().public_key, "node-3").status == 401);
+}
+
+TEST_CASE_FIXTURE(EnrolFixture, "a name counts for a token of any node alone") {
+  CHECK(json::parse(ask(token("node-1"), key, "node-2").body)["node"] == "node-1");
+}
+
+TEST_CASE_FIXTURE(EnrolFixture, "a crash between token and key leaves a token that is good for this key alone") {
+  struct Crashing final : Reviewer {
+    Crashing(const std::string& path, const Clock& time, std::string list)
+        : file(path, time), list_file(std::move(list)) {}
+    Reviewed<Admission> review(std::string_view shown, const std::string& whose) override {
+      return file.review(shown, whose);
+    }
+    Status admitted(std::string_view shown, const std::string& whose) override {
+      const Status done = file.admitted(shown, whose);
+      if (!crashed) std::ofstream(list_file) << "garbage\n";
+      crashed = true;
+      return done;
+    }
+    TokenFile file;
+    std::string list_file;
+    bool crashed = false;
+  };
+  EnrolOptions options{allow, dir.file("controller.key"), server.public_key};
+  enrolment = std::make_unique<Enrolment>(options, std::make_unique<Crashing>(tokens, clock, allow), clock, log);
+  const std::string any = token(std::string(kAnyNode));
+  CHECK(ask(any, key, "node-1").status == 503);
+  std::ofstream(allow) << "";
+  CHECK(ask(any, KeyPair::generate().public_key, "node-2").status == 401);
+  CHECK(ask(any, key, "node-1").status == 200);
 }
 
 TEST_CASE_FIXTURE(EnrolFixture, "a token that is unknown, expired or taken back is good for nothing") {

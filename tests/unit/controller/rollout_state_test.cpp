@@ -20,20 +20,20 @@ using namespace wattle::controller;
 
 namespace {
 
-struct StateRig {
+struct RestartRig {
   std::string folder = (std::filesystem::temp_directory_path() / "wattle-states-XXXXXX").string();
   ManualClock clock{mono_from_ns(1), wall_from_ns(1'800'000'000LL * 1'000'000'000)};
   Log log = Log::silent();
   std::optional<RolloutManager> manager;
 
-  StateRig() { REQUIRE(mkdtemp(folder.data()) != nullptr); }
-  ~StateRig() {
+  RestartRig() { REQUIRE(mkdtemp(folder.data()) != nullptr); }
+  ~RestartRig() {
     manager.reset();
     std::error_code ignored;
     std::filesystem::remove_all(folder, ignored);
   }
-  StateRig(const StateRig&) = delete;
-  StateRig& operator=(const StateRig&) = delete;
+  RestartRig(const RestartRig&) = delete;
+  RestartRig& operator=(const RestartRig&) = delete;
   std::string file() const { return folder + "/control.db"; }
   void open(ModeSetting mode) {
     RolloutSpec configured;
@@ -149,7 +149,7 @@ TEST_CASE("drift goes on over a restart: errors alarm at the same one, and a shi
 }
 
 TEST_CASE("gate and regression monitor go on over a restart as if there had been none") {
-  StateRig rig;
+  RestartRig rig;
   rig.open(Mode::live);
   RegressionMonitor whole;
   std::mt19937_64 random(3);
@@ -187,7 +187,7 @@ TEST_CASE("gate and regression monitor go on over a restart as if there had been
 TEST_CASE("a row that is damaged lets nothing act until an operator says so; the other rows are kept") {
   for (const char* row : {"gate", "regression"}) {
     CAPTURE(row);
-    StateRig rig;
+    RestartRig rig;
     rig.open({Mode::canary, 0.5});
     for (int i = 0; i < 600; ++i) rig.manager->judged({Arm::control, true}, i);
     for (int i = 0; i < 40; ++i) rig.manager->decided({Arm::control, true}, 0);
@@ -207,7 +207,7 @@ TEST_CASE("a row that is damaged lets nothing act until an operator says so; the
 }
 
 TEST_CASE("a monitor that cannot be read is told where nothing acts, too, until the next order") {
-  StateRig rig;
+  RestartRig rig;
   rig.open(Mode::shadow);
   rig.manager->unreadable({Errc::malformed, "monitor drift", "is no JSON object", ""});
   CHECK(rig.manager->spec().mode == ModeSetting(Mode::shadow));
@@ -220,7 +220,7 @@ TEST_CASE("what a monitor finds has one row in the table, and its actions are wh
   for (const Guardrail& rule : kGuardrails) {
     const auto& again = guardrail_of({rule.monitor, rule.verdict, ""});
     CHECK(&again == &rule);
-    StateRig rig;
+    RestartRig rig;
     rig.open(Mode::live);
     std::vector<std::string> done;
     rig.manager->on_change([&](const RolloutSpec& spec) { done.push_back(spec.mode.text()); });

@@ -1,4 +1,4 @@
-// rollout: which blocks act, what they saved, and when what acts is stopped.
+// rollout: what is in force, who may change it, and when what acts is stopped.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -71,174 +71,9 @@ struct RolloutRig {
   }
 };
 
-double normal(std::mt19937_64& random, double mean = 0) { return std::normal_distribution<double>(mean, 1)(random); }
+double drawn(std::mt19937_64& random, double mean = 0) { return std::normal_distribution<double>(mean, 1)(random); }
 
 }  // namespace
-
-TEST_CASE("of every twenty blocks the share is treated, which ones follows from the seed alone") {
-  for (const double share : {0.05, 0.1, 0.5, 0.95}) {
-    SwitchbackSchedule schedule;
-    schedule.share = share;
-    int together = 0;
-    for (std::uint64_t group = 0; group < 50; ++group) {
-      int treated = 0;
-      for (std::uint64_t i = 0; i < kBlockGroup; ++i) treated += is_treated(schedule, group * kBlockGroup + i) ? 1 : 0;
-      CHECK(treated == static_cast<int>(std::lround(share * kBlockGroup)));
-      together += is_treated(schedule, group * kBlockGroup) ? 1 : 0;
-    }
-    // The first of a group is treated about as often as any.
-    CHECK(together >= 50 * share - 15);
-    CHECK(together <= 50 * share + 15);
-  }
-  SwitchbackSchedule one, other;
-  other.seed = 2;
-  bool differ = false;
-  for (std::uint64_t i = 0; i < 100; ++i) differ = differ || is_treated(one, i) != is_treated(other, i);
-  CHECK(differ);
-}
-
-TEST_CASE("a block's first minutes are not measured, and the wall clock says which block it is") {
-  SwitchbackSchedule schedule;
-  schedule.began = wall_from_ns(kStart_ns);
-  CHECK(block_at(schedule, schedule.began).number == 0);
-  CHECK_FALSE(block_at(schedule, schedule.began + 4min).measured);
-  CHECK(block_at(schedule, schedule.began + 5min).measured);
-  const Block later = block_at(schedule, schedule.began + 95min);
-  CHECK(later.number == 3);
-  CHECK(later.left == 25min);
-  CHECK(later.treated == is_treated(schedule, 3));
-  CHECK(block_at(schedule, schedule.began - 1h).number == 0);  // the clock went back
-}
-
-TEST_CASE("modes are read and told alike") {
-  for (const char* text : {"off", "shadow", "live", "canary:10%", "canary:95%"})
-    CHECK(parse_mode(text)->text() == text);
-  CHECK(parse_mode("canary")->text() == "canary:10%");
-  for (const char* text : {"canary:0%", "canary:100%", "canary:7%", "canary:10", "canary:%", "Live", ""})
-    CHECK_FALSE(parse_mode(text));
-}
-
-TEST_CASE("a spec is kept as text and read again, and what it may not be is refused") {
-  RolloutSpec spec;
-  spec.mode = {Mode::canary, 0.25};
-  spec.policy = "planner";
-  spec.reward.weights.contention = 4;
-  spec.reward.preset = placement::Preset::el_rl;
-  spec.schedule.seed = 99;
-  spec.schedule.began = wall_from_ns(kStart_ns);
-  const auto again = parse_spec(spec_text(spec), {});
-  REQUIRE(again);
-  CHECK(spec_text(*again) == spec_text(spec));
-  CHECK(again->schedule.share == 0.25);
-  CHECK_FALSE(parse_spec("{}", {}));
-  CHECK_FALSE(parse_spec("not json", {}));
-  for (const std::pair<std::string, std::string>& wrong :
-       std::vector<std::pair<std::string, std::string>>{{"mode", "dead"},
-                                                        {"policy", "oracle"},
-                                                        {"reward", "gold"},
-                                                        {"weight.energy", "-1"},
-                                                        {"weight.energy", "101"},
-                                                        {"weight.energy", "nan"},
-                                                        {"weight.energy", "1x"},
-                                                        {"weight.love", "1"},
-                                                        {"reference_w", "0"}})
-    CHECK_MESSAGE(!with_changes(spec, {wrong}), wrong.first, "=", wrong.second);
-}
-
-TEST_CASE("the saving is that of geometric means, and its interval holds the truth as often as it says") {
-  std::mt19937_64 random(3);
-  std::normal_distribution<double> noise(0, 0.05);
-  const double truth = 0.08;
-  int held = 0;
-  constexpr int kRuns = 400;
-  for (int run = 0; run < kRuns; ++run) {
-    std::vector<BlockResult> blocks;
-    for (std::uint64_t i = 0; i < 24; ++i) {
-      const bool treated = i % 4 == 0;
-      const double j = 1000 * std::exp(noise(random)) * (treated ? 1 - truth : 1.0);
-      blocks.push_back({i, treated, 1500, j * 10, 10, 6000, 6000, 5});
-    }
-    const EffectEstimate saving = estimate_effect(blocks, 1500);
-    REQUIRE(saving.low);
-    CHECK(*saving.low < *saving.ratio);
-    held += *saving.low <= truth && truth <= *saving.high ? 1 : 0;
-  }
-  CHECK(held >= 0.92 * kRuns);
-  CHECK(held <= 0.98 * kRuns);
-}
-
-TEST_CASE("blocks that were hardly seen, hardly watched or empty are left out, and few blocks say nothing") {
-  std::vector<BlockResult> blocks;
-  for (std::uint64_t i = 0; i < 8; ++i) blocks.push_back({i, i < 4, 1500, 1000, 1, 6000, 6000, 1});
-  CHECK(estimate_effect(blocks, 1500).ratio == doctest::Approx(0));
-  blocks[0].seen_s = 600;
-  blocks[1].watched_node_s = 5000;
-  blocks[2].core_h = 0;
-  const EffectEstimate saving = estimate_effect(blocks, 1500);
-  CHECK(saving.left_out == 3);
-  CHECK(saving.treated == 1);
-  CHECK_FALSE(saving.ratio.has_value());
-}
-
-TEST_CASE("no more than one false alarm in 20,000 placements, whatever the rewards' distribution") {
-  // Runs of 20,000 placements, each against control placements of its own; rewards of three shapes.
-  constexpr int kRuns = 60, kPlacements = 20'000;
-  int alarms = 0;
-  std::mt19937_64 random(11);
-  for (int run = 0; run < kRuns; ++run) {
-    const auto draw = [&]() -> double {
-      const double z = normal(random);
-      if (run % 3 == 0) return z;
-      if (run % 3 == 1) return -std::exp(1.5 * z);  // rare disasters
-      return z > 0 ? 1 : 0;                         // nothing but ties
-    };
-    RegressionOptions options;
-    RegressionMonitor guard(options);
-    for (std::size_t i = 0; i < options.least; ++i) guard.control(draw());
-    for (int i = 0; i < kPlacements; ++i) {
-      if (!guard.acting(draw())) continue;
-      ++alarms;
-      guard.begin_anew(false);
-    }
-  }
-  MESSAGE(alarms, " false alarms in ", kRuns, " runs of ", kPlacements, " placements");
-  CHECK(alarms < kRuns);
-}
-
-TEST_CASE("placements that are worse by one and a half standard deviations alarm within fifty") {
-  std::mt19937_64 random(13);
-  int within = 0;
-  constexpr int kRuns = 200;
-  for (int run = 0; run < kRuns; ++run) {
-    RegressionMonitor guard;
-    for (int i = 0; i < 600; ++i) guard.control(normal(random));
-    for (int i = 0; i < 300; ++i) guard.acting(normal(random));
-    for (int i = 1; i <= 50; ++i) {
-      if (!guard.acting(normal(random, -1.5))) continue;
-      ++within;
-      break;
-    }
-  }
-  CHECK(within == kRuns);
-}
-
-TEST_CASE(
-    "the guard waits for control placements, keeps a bounded number and takes a reward that is no number as the "
-    "worst") {
-  RegressionMonitor guard;
-  for (int i = 0; i < 499; ++i) guard.control(i);
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(guard.acting(-1e9));
-  CHECK(guard.judged() == 0);
-  for (int i = 0; i < 5000; ++i) guard.control(i);
-  CHECK(guard.controls() == guard.options().most);
-  bool alarm = false;
-  for (int i = 0; i < 10 && !alarm; ++i) alarm = guard.acting(std::nan(""));
-  CHECK(alarm);
-  const OutputCheck check(1e5);
-  CHECK(check.judge(INFINITY));
-  CHECK(check.judge(-2e5));
-  CHECK_FALSE(check.judge(99'999));
-}
 
 TEST_CASE("a change holds over a restart, until the configuration says something new; the block goes on") {
   const Folder folder;
@@ -378,14 +213,14 @@ TEST_CASE("rewards that fall while acting roll back to shadow within fifty place
   std::vector<std::string> applied;
   rig.rollout->on_change([&](const RolloutSpec& spec) { applied.push_back(spec.mode.text()); });
   std::mt19937_64 random(17);
-  for (int i = 0; i < 600; ++i) rig.rollout->judged({Arm::shadow, true}, normal(random));
-  for (int i = 0; i < 1000; ++i) rig.rollout->judged({Arm::live, true}, normal(random));
+  for (int i = 0; i < 600; ++i) rig.rollout->judged({Arm::shadow, true}, drawn(random));
+  for (int i = 0; i < 1000; ++i) rig.rollout->judged({Arm::live, true}, drawn(random));
   CHECK(applied.empty());
   for (int i = 0; i < 500; ++i) rig.rollout->judged({Arm::live, false}, -9);  // dropped minutes say nothing
   CHECK(applied.empty());
   int placements = 0;
   while (applied.empty() && placements < 51) {
-    rig.rollout->judged({Arm::live, true}, normal(random, -2));
+    rig.rollout->judged({Arm::live, true}, drawn(random, -2));
     ++placements;
   }
   CHECK(placements <= 50);

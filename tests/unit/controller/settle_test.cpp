@@ -117,6 +117,40 @@ TEST_CASE(
   CHECK(window.finish(view));
 }
 
+TEST_CASE("a kill for memory of the pod, and of no other, is a failure of the placement and ends the episode") {
+  const auto view = settled_nodes();
+  for (const char* whose : {"p1", "p2"}) {
+    CAPTURE(whose);
+    const bool failed = std::string(whose) == "p1";
+    SettleWindow window = window_of(view);
+    Record record = with_pod(1);
+    record.workloads.push_back(pod_values(whose, 0));
+    record.workloads.back().memory_oom_kills = 1;
+    window.add(record, settle_at_s(10));  // began before
+    CHECK(window.failure().empty());
+    window.add(record, settle_at_s(11));
+    CHECK(window.failure() == (failed ? "oom_kill" : ""));
+    const auto outcome = window.finish(view);
+    REQUIRE(outcome);
+    CHECK(outcome->failed == failed);
+    const placement::Reward reward = placement::evaluate({}, *outcome);
+    CHECK(reward.terms.at("failure") == (failed ? -1 : 0));
+    CHECK(reward.end_of_episode == failed);
+  }
+}
+
+TEST_CASE("a pod that failed before any telemetry came has an outcome all the same") {
+  const auto view = settled_nodes();
+  SettleWindow window = window_of(view);
+  window.pod_failed("failed_start");
+  window.pod_gone();
+  CHECK(window.over(settle_at_s(10)));
+  const auto outcome = window.finish(view);
+  REQUIRE(outcome);
+  CHECK(outcome->failed);
+  CHECK(!outcome->marginal_w);
+}
+
 TEST_CASE("a node that tells nothing gives no outcome, after a grace") {
   const auto view = settled_nodes();
   const SettleWindow window = window_of(view);

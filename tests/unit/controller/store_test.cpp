@@ -1,67 +1,18 @@
-#include "controller/store/store.hpp"
-
-#include <doctest/doctest.h>
-#include <poll.h>
+// The store's file: what a transaction holds, what goes, what an earlier schema left.
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "common/wire/codec.hpp"
 #include "tests/places.hpp"
 #include "tests/unit/common/temp_dir.hpp"
-#include "tests/unit/controller/helpers.hpp"
-#include "tests/unit/sqlite/crash_disk.hpp"
+#include "tests/unit/controller/store_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
-using sqlite::testing::CrashDisk;
-
-namespace {
-
-StoreItem item(const std::string& node, std::uint64_t seq, std::vector<WorkloadValues> workloads = {},
-               std::uint64_t incarnation = 1) {
-  StoreItem made;
-  made.node = node;
-  made.mark = {incarnation, seq};
-  made.record = record_at(seq, incarnation);
-  made.record.workloads = std::move(workloads);
-  made.bytes = wire::encode_record(made.record);
-  return made;
-}
-
-StoreFile open(const StoreFileOptions& options) {
-  auto file = StoreFile::open_(options);
-  if (!file) FAIL(file.error().message());
-  return std::move(*file);
-}
-
-// Waits for the writer; nothing here takes longer than a transaction.
-std::vector<Committed> wait_for(Store& store, std::size_t records) {
-  std::vector<Committed> all;
-  std::size_t have = 0;
-  while (have < records) {
-    pollfd ready{store.fd(), POLLIN, 0};
-    REQUIRE(::poll(&ready, 1, 30'000) == 1);
-    for (Committed& news : store.committed()) {
-      have += news.records;
-      all.push_back(std::move(news));
-    }
-  }
-  return all;
-}
-
-StoreFigures until(const Store& store, const std::function<bool(const StoreFigures&)>& done) {
-  for (;;) {
-    const StoreFigures figures = store.figures();
-    if (done(figures)) return figures;
-    ::poll(nullptr, 0, 2);
-  }
-}
-
-}  // namespace
 
 TEST_CASE("a batch is marks, sums and raw records, and applying it again changes nothing") {
   wattle::test::TempDir dir;
@@ -249,6 +200,7 @@ TEST_CASE("files of every schema are read") {
   std::string schema;
   SUBCASE("1") { schema = "1"; }
   SUBCASE("2") { schema = "2"; }
+  SUBCASE("3") { schema = "3"; }
   CAPTURE(schema);
   wattle::test::TempDir dir;
   StoreFileOptions options;
@@ -274,142 +226,10 @@ TEST_CASE("files of every schema are read") {
   CHECK(file.raw().value().front().mark == RecordMark{1700000100, 2});
   REQUIRE(file.apply(std::vector<StoreItem>{item("worker-1", 3, {}, 1700000100)}, 5));
   CHECK(file.raw_records() == 2);
-}
-
-TEST_CASE("the writer commits what was added, tells of it, and a new one begins where it ended") {
-  wattle::test::TempDir dir;
-  const SystemClock clock;
-  const Log log = Log::silent();
-  StoreOptions options;
-  options.file.path = dir.file("sub/store.db");
-  options.commit_every = 1ms;
-  {
-    auto store = Store::start(options, clock, log);
-    REQUIRE(store);
-    StoreItem first = item("a", 5);
-    first.gap = StoreGap{"a", 1, 1, 4, "never came", 0};
-    (*store)->add(first);
-    (*store)->add(item("a", 6));
-    (*store)->add(item("b", 1));
-    const auto news = wait_for(**store, 3);
-    CHECK(news.back().node == "b");
-    const StoreFigures figures = (*store)->figures();
-    CHECK(figures.records == 3);
-    CHECK(figures.queue_records == 0);
-    CHECK(figures.queue_bytes == 0);
-    CHECK(figures.gap_records == 4);
-    (*store)->add(item("b", 2));  // written by the destructor
-  }
-  auto store = Store::start(options, clock, log);
-  REQUIRE(store);
-  CHECK((*store)->marks() == StoreMarks{{"a", {{1, 6}}}, {"b", {{1, 2}}}});
-  REQUIRE((*store)->recent_gaps().size() == 1);
-  CHECK((*store)->recent_gaps().front().last_seq == 4);
-  CHECK((*store)->figures().raw_records == 4);
-}
-
-TEST_CASE("a wall clock that is set, forward or back, makes no raw record older or younger") {
-  wattle::test::TempDir dir;
-  ManualClock clock(mono_from_ns(kSecondNs), wall_from_ns(1'700'000'000 * kSecondNs));
-  const Log log = Log::silent();
-  StoreOptions options;
-  options.file.path = dir.file("store.db");
-  options.file.keep_s = 60;
-  options.commit_every = 1ms;
-  std::unique_ptr<Store> store;
-  const auto start = [&] {
-    store.reset();
-    auto started = Store::start(options, clock, log);
-    REQUIRE(started);
-    store = std::move(*started);
-  };
-  start();
-  std::uint64_t seq = 0;
-  // The writer looks at the clock only between add() and its news of that.
-  const auto raw_after = [&](Duration passes, Duration wall_jumps) {
-    clock.advance(passes);
-    clock.step_wall(wall_jumps);
-    store->add(item("a", ++seq));
-    wait_for(*store, 1);
-    return store->figures().raw_records;
-  };
-  CHECK(raw_after(0s, 0s) == 1);
-  CHECK(raw_after(10s, 2h) == 2);
-  CHECK(raw_after(10s, -50h) == 3);
-  CHECK(raw_after(10s, 100h) == 4);
-  start();  // the file remembers
-  CHECK(raw_after(29s, 0s) == 5);
-  CHECK(raw_after(2s, 10min) == 5);  // the first was 61 s old, and went
-  CHECK(raw_after(61s, -1h) == 1);
-  CHECK(raw_after(1s, 0s) == 2);
-}
-
-TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or doubled when there is room again") {
-  CrashDisk disk;
-  const SystemClock clock;
-  const Log log = Log::silent();
-  StoreOptions options;
-  options.file.path = "store.db";
-  options.file.database.vfs = CrashDisk::kName;
-  options.commit_every = options.retry_every = 1ms;
-  options.queue_bytes = 64 << 10;
-  auto store = Store::start(options, clock, log);
-  REQUIRE(store);
-  SUBCASE("full") { disk.full = true; }
-  SUBCASE("failing") { disk.broken = true; }
-  std::uint64_t seq = 0;
-  while (!(*store)->full()) (*store)->add(item("a", ++seq));
-  const StoreFigures figures = until(**store, [](const StoreFigures& at) { return at.commits_failed > 3; });
-  CHECK(!figures.problem.empty());
-  CHECK(figures.queue_records == seq);
-  CHECK((*store)->committed().empty());
-  disk.full = disk.broken = false;
-  std::size_t told = 0;
-  for (const Committed& news : wait_for(**store, seq)) told += news.records;
-  CHECK(told == seq);
-  CHECK((*store)->figures().problem.empty());
-  store->reset();
-  StoreFile file = open(options.file);
-  CHECK(file.raw().value().size() == seq);
-  CHECK(file.nodes().value().front().records == static_cast<std::int64_t>(seq));
-}
-
-TEST_CASE("a damaged file is moved aside, told, and never deleted; a new one is begun") {
-  wattle::test::TempDir dir;
-  const SystemClock clock;
-  const Log log = Log::silent();
-  StoreOptions options;
-  options.file.path = dir.file("store.db");
-  std::ofstream(options.file.path) << std::string(20'000, 'x');
-  auto store = Store::start(options, clock, log);
-  REQUIRE(store);
-  CHECK((*store)->marks().empty());
-  CHECK((*store)->figures().damaged_files == 1);
-  std::size_t aside = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(dir.path()))
-    if (entry.path().filename().string().starts_with("store.db.damaged-")) aside = entry.file_size();
-  CHECK(aside == 20'000);
-  (*store)->add(item("a", 1));
-  wait_for(**store, 1);
-}
-
-TEST_CASE("a file of another process or a later version is refused by name") {
-  wattle::test::TempDir dir;
-  const SystemClock clock;
-  const Log log = Log::silent();
-  StoreOptions options;
-  options.file.path = dir.file("store.db");
-  {
-    auto store = Store::start(options, clock, log);
-    REQUIRE(store);
-    CHECK(Store::start(options, clock, log).error().code == Errc::conflict);
-  }
-  sqlite3* raw = nullptr;
-  REQUIRE(sqlite3_open(options.file.path.c_str(), &raw) == SQLITE_OK);
-  REQUIRE(sqlite3_exec(raw, "PRAGMA user_version=99", nullptr, nullptr, nullptr) == SQLITE_OK);
-  sqlite3_close(raw);
-  const auto later = Store::start(options, clock, log);
-  REQUIRE(!later);
-  CHECK(later.error().code == Errc::unsupported);
-  CHECK(later.error().subject == options.file.path);
+  const std::vector<DecisionRow> kept = file.decisions().newest(0, 10).value().rows;
+  CHECK(kept ==
+        (schema < "3" ? std::vector<DecisionRow>{} : std::vector<DecisionRow>{{41, 1700000105, "record", "{}"}}));
+  REQUIRE(file.decisions().put(std::vector<DecisionRow>{{42, 1700000106, "another", "{}"}}, 1700000106));
+  CHECK(file.decisions().rows() == kept.size() + 1);
+  CHECK(file.decisions().last_id() == 42);
 }

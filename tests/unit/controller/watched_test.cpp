@@ -116,6 +116,103 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
   }
 }
 
+TEST_CASE("what the API server says of a failure is in the outcome, whoever tells first that the pod went") {
+  for (const bool agent_first : {false, true}) {
+    CAPTURE(agent_first);
+    WatchedRig rig;
+    rig.tell(WatchedRig::pod("p1", ""));
+    rig.tell(WatchedRig::pod("p1", "n1"));
+    rig.tick({"p1"});
+    if (agent_first) {
+      rig.decider->gone("p1", "n1");
+      rig.decider->expire();
+      CHECK(rig.decider->figures().outcomes == 0);
+    }
+    kube::Pod failed = WatchedRig::pod("p1", "n1");
+    failed.ended = true;
+    failed.failure = kube::PodFailure::evicted;
+    rig.tell(failed);
+    rig.decider->expire();
+    REQUIRE(rig.news.size() == 2);
+    CHECK(std::get<SettledNews>(rig.news[1]).outcome.failed);
+    CHECK(rig.decider->log().newest("p1")->decision.outcome->failure == "evicted");
+    CHECK(rig.decider->figures().outcomes_failed.at("evicted") == 1);
+    CHECK(rig.requested("n1") == 0);
+  }
+}
+
+TEST_CASE(
+    "a pod that its node refused before we looked fails the placement that was asked for; strangers' past does not") {
+  WatchedRig rig(Mode::live);
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  kube::Pod refused = WatchedRig::pod("p1", "n2");
+  refused.ended = true;
+  refused.failure = kube::PodFailure::failed_start;
+  rig.tell(refused);
+  kube::Pod old = WatchedRig::pod("p0", "n1");
+  old.ended = true;
+  old.failure = kube::PodFailure::crash;
+  rig.tell(old, false);
+  rig.decider->expire();
+  REQUIRE(rig.news.size() == 2);
+  CHECK(std::get<SettledNews>(rig.news[1]).outcome.failed);
+  CHECK(rig.decider->figures().placements == 1);
+}
+
+TEST_CASE("a pod that restarts within the window has crashed; one that is deleted has not failed") {
+  WatchedRig rig;
+  for (const char* uid : {"p1", "p2"}) {
+    rig.tell(WatchedRig::pod(uid, ""));
+    rig.tell(WatchedRig::pod(uid, "n1"));
+  }
+  kube::Pod crashed = WatchedRig::pod("p1", "n1");
+  crashed.failure = kube::PodFailure::crash;
+  rig.tick({"p1", "p2"});
+  rig.tell(crashed);
+  rig.tick({"p1", "p2"});
+  rig.tell_gone("p2");
+  for (int i = 0; i < 3; ++i) rig.tick({"p1"});
+  CHECK(rig.decider->log().newest("p1")->decision.outcome->failure == "crash");
+  CHECK(rig.decider->log().newest("p1")->decision.outcome->end_of_episode);
+  CHECK(rig.decider->log().newest("p2")->decision.outcome->failure.empty());
+  CHECK(rig.requested("n1") == 1);  // it is still there
+}
+
+TEST_CASE("pods that kube-scheduler could not place are pending for as long as it says so, whether or not it asked") {
+  WatchedRig rig;
+  const auto pending = [&](const std::string& uid) {
+    placement::PodSpec pod;
+    pod.uid = uid;
+    return rig.state.view(pod, rig.clock.mono()).pending_pods;
+  };
+  kube::Pod waits = WatchedRig::pod("p1", "");
+  waits.unschedulable = true;
+  rig.tell(waits);
+  kube::Pod daemon = waits;
+  daemon.uid = "p2";
+  daemon.daemonset = true;
+  rig.tell(daemon);
+  rig.tell(WatchedRig::pod("p3", ""));  // nobody has looked for its node yet
+  CHECK(pending("") == 1);
+  CHECK(pending("p1") == 0);  // itself not included
+  rig.clock.advance(10min);
+  rig.tick({});
+  CHECK(pending("") == 1);
+  rig.decider->ask(ask_for("p1", {}));
+  CHECK(pending("") == 1);  // once, though it was asked for too
+  waits.node_name = "n1";
+  waits.unschedulable = false;
+  rig.tell(waits);
+  CHECK(pending("") == 0);
+  kube::Pod other = WatchedRig::pod("p4", "");
+  other.unschedulable = true;
+  rig.tell(other);
+  CHECK(pending("") == 1);
+  rig.tell_gone("p4");
+  CHECK(pending("") == 0);
+  CHECK(rig.state.pending() == 0);
+}
+
 TEST_CASE("what a list shows bound is requested again after a restart, and is no decision") {
   WatchedRig rig;
   rig.tell(WatchedRig::pod("p1", "n1"), false);

@@ -13,8 +13,8 @@ using namespace wattle::http;
 
 namespace {
 
-// Asks a server that shows `shown`, believing `believed`.
-Result<Answer> ask(const Certificate& shown, const Certificate& believed) {
+// Asks a server that shows `shown`, believing `believed`: as authority, or by its fingerprint alone.
+Result<Answer> ask(const Certificate& shown, const Certificate& believed, bool pinned = false) {
   const wattle::test::TempDir dir;
   REQUIRE(write_file_atomically(dir.file("own.pem"), shown.certificate));
   REQUIRE(write_file_atomically(dir.file("own.key"), shown.key, 0400));
@@ -25,8 +25,11 @@ Result<Answer> ask(const Certificate& shown, const Certificate& believed) {
   routes["GET /hello"] = [](const Request&) { return Response{200, "text/plain", "hello"}; };
   const Log log = Log::silent();
   auto server = Server::start(options, std::move(routes), log);
-  REQUIRE(server);
-  Client client(Origin{"localhost", server->port(), Trust{dir.file("ca.pem"), {}, {}}});
+  REQUIRE_MESSAGE(server, server.error().message());
+  const auto fingerprint = certificate_file_fingerprint(dir.file("ca.pem"));
+  REQUIRE(fingerprint);
+  const Trust trust = pinned ? Trust{{}, {}, {}, *fingerprint} : Trust{dir.file("ca.pem"), {}, {}};
+  Client client(Origin{"localhost", server->port(), trust});
   return client.request("GET", "/hello", "", 20s);
 }
 
@@ -46,6 +49,25 @@ TEST_CASE("a certificate of our own making is believed by whoever has it as auth
   CHECK(ask(own, made("localhost")).error().code == Errc::denied);
   const Certificate foreign = made("elsewhere.example");
   CHECK(ask(foreign, foreign).error().code == Errc::denied);
+}
+
+TEST_CASE("a certificate is believed by its fingerprint, whatever its name") {
+  const Certificate one = made("elsewhere.example");
+  const auto answer = ask(one, one, true);
+  REQUIRE(answer);
+  CHECK(answer->body == "hello");
+  const auto other = ask(made("localhost"), one, true);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().code == Errc::denied);
+  CHECK(other.error().what.find("another certificate") != std::string::npos);
+}
+
+TEST_CASE("a file without a certificate has no fingerprint, and is named") {
+  const wattle::test::TempDir dir;
+  REQUIRE(write_file_atomically(dir.file("empty.pem"), "nothing"));
+  const auto none = certificate_file_fingerprint(dir.file("empty.pem"));
+  REQUIRE_FALSE(none);
+  CHECK(none.error().subject == dir.file("empty.pem"));
 }
 
 TEST_CASE("names that are none make no certificate") { CHECK_FALSE(self_signed({""}, SystemClock().wall(), 1h)); }

@@ -57,6 +57,58 @@ TEST_CASE("a pod that succeeded, failed or is being deleted says so") {
   CHECK(read_pod(object).leaving);
 }
 
+TEST_CASE("a pod that could not run, or stay, where it is bound says how; one that was asked to end did not fail") {
+  const auto failure = [](const char* status, bool leaving = false) {
+    json object = some_pod();
+    object["status"] = json::parse(status);
+    if (leaving) object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+    return read_pod(object).failure;
+  };
+  const char* const image =
+      R"({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]})";
+  const char* const killed = R"({"phase": "Running", "containerStatuses": [{"state": {"running": {}},
+      "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}]})";
+  const char* const crashed =
+      R"({"phase": "Failed", "containerStatuses": [{"state": {"terminated": {"exitCode": 3}}}]})";
+  const char* const again =
+      R"({"phase": "Running", "containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}},
+      "lastState": {"terminated": {"exitCode": 1}}}]})";
+  CHECK(
+      failure(
+          R"({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]})") ==
+      PodFailure::none);
+  CHECK(failure(image) == PodFailure::failed_start);
+  CHECK(failure(R"({"phase": "Failed", "reason": "OutOfcpu"})") == PodFailure::failed_start);
+  CHECK(failure(R"({"phase": "Pending", "initContainerStatuses": [{"state": {"terminated": {"exitCode": 2}}}]})") ==
+        PodFailure::crash);
+  CHECK(failure(killed) == PodFailure::oom_kill);
+  CHECK(failure(killed, true) == PodFailure::oom_kill);
+  CHECK(failure(crashed) == PodFailure::crash);
+  CHECK(failure(again) == PodFailure::crash);
+  CHECK(failure(R"({"phase": "Failed", "reason": "Evicted"})") == PodFailure::evicted);
+  CHECK(failure(R"({"phase": "Running", "conditions": [{"type": "DisruptionTarget", "status": "True"}]})", true) ==
+        PodFailure::evicted);
+  // Deleted, over its time, or done: what its containers say as they end is no crash.
+  CHECK(failure(crashed, true) == PodFailure::none);
+  CHECK(failure(R"({"phase": "Failed", "reason": "DeadlineExceeded",
+      "containerStatuses": [{"state": {"terminated": {"exitCode": 143}}}]})") == PodFailure::none);
+  CHECK(failure(R"({"phase": "Succeeded", "containerStatuses": [{"state": {"terminated": {"exitCode": 0}}}],
+      "initContainerStatuses": [{"state": {"terminated": {"exitCode": 143}}}]})") == PodFailure::none);
+}
+
+TEST_CASE("only a pod that waits for a node, and for whom there is none, is unschedulable") {
+  json object = some_pod();
+  object["spec"].erase("nodeName");
+  object["status"] = json::parse(
+      R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]})");
+  CHECK(read_pod(object).unschedulable);
+  json gated = object;
+  gated["status"]["conditions"][0]["reason"] = "SchedulingGated";
+  CHECK_FALSE(read_pod(gated).unschedulable);
+  object["spec"]["nodeName"] = "n1";
+  CHECK_FALSE(read_pod(object).unschedulable);
+}
+
 TEST_CASE("a node as the API server tells it") {
   const Node node = read_node(some_node());
   CHECK(node.name == "n1");

@@ -9,7 +9,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/safetensors.hpp"
-#include "sim/evaluate.hpp"
+#include "sim/episode/evaluate.hpp"
 #include "tests/places.hpp"
 
 using namespace wattle;

@@ -11,10 +11,10 @@ struct SimPod;
 struct ServerModel;
 struct NodeSpec;
 struct FaultPlan;
-namespace x8 {
+namespace consolidation {
 class Cluster;
 struct Episode;
-}  // namespace x8
+}  // namespace consolidation
 }  // namespace wattle::sim
 
 namespace {
@@ -30,8 +30,8 @@ static_assert(!Known<wattle::sim::SimPod>);
 static_assert(!Known<wattle::sim::ServerModel>);
 static_assert(!Known<wattle::sim::NodeSpec>);
 static_assert(!Known<wattle::sim::FaultPlan>);
-static_assert(!Known<wattle::sim::x8::Cluster>);
-static_assert(!Known<wattle::sim::x8::Episode>);
+static_assert(!Known<wattle::sim::consolidation::Cluster>);
+static_assert(!Known<wattle::sim::consolidation::Episode>);
 static_assert(Known<wattle::placement::PolicyContext> && Known<wattle::placement::PodEvent> &&
               Known<wattle::placement::Fleet>);
 
@@ -41,7 +41,7 @@ static_assert(Known<wattle::placement::PolicyContext> && Known<wattle::placement
 
 #include <type_traits>
 
-#include "sim/env.hpp"
+#include "sim/episode/env.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

@@ -1,4 +1,4 @@
-// laws: what is true of a simulated cluster however it is played: on the kernel by either clock, in a World, as told in an episode of X8.
+// laws: what is true of a simulated cluster however it is played: on the kernel by either clock, in a World, as told in an episode of consolidation.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "sim/cluster/kernel.hpp"
+#include "sim/episode/told_cluster.hpp"
 #include "sim/random.hpp"
 #include "sim/world.hpp"
-#include "sim/x8/cluster.hpp"
-#include "tests/unit/sim/x8/world.hpp"
+#include "tests/unit/sim/scenarios/consolidation.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
@@ -105,8 +105,8 @@ struct OnWorld {
 
 struct AsTold {
   static Drawn play(const Script& script) {
-    x8::PodDay day;
-    x8::Episode episode;
+    consolidation::PodDay day;
+    consolidation::Episode episode;
     episode.options.sleep = script.sleep;
     episode.options.churn = true;
     episode.servers = script.servers;
@@ -118,7 +118,7 @@ struct AsTold {
       day.mean_cores.push_back(pod.cores);
     }
     episode.day = &day;
-    x8::Cluster told(episode);
+    consolidation::Cluster told(episode);
     const auto measure = [&] { return Drawn{told.energy_j(), told.awake_node_s(), told.pod_s(), told.wakes()}; };
     return OnKernel<double>::between(
         script, measure, [&](double s) { told.advance_to(s); },
@@ -127,7 +127,7 @@ struct AsTold {
 };
 
 ServerModel server_with(double idle_w, double full_w) {
-  ServerModel server = x8::server_of(16, idle_w, full_w);
+  ServerModel server = consolidation::server_of(16, idle_w, full_w);
   server.name = "node-" + std::to_string(static_cast<int>(idle_w));
   return server;
 }

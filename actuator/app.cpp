@@ -1,0 +1,108 @@
+#include "actuator/app.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "actuator/config.hpp"
+#include "actuator/doctor.hpp"
+#include "actuator/run.hpp"
+#include "common/printable.hpp"
+#include "common/seqpacket.hpp"
+#include "common/version.hpp"
+
+namespace wattle::actuator {
+
+namespace {
+int complain(const Error& error) {
+  std::cerr << "wattle-actuator: " << printable_lines(error.message()) << "\n";
+  return 1;
+}
+
+int put_back(const ActuatorConfig& config) {
+  const auto restored = restore(config, Machine{});
+  if (!restored) return complain(restored.error());
+  std::cout << restored->put_back << " limits put back, " << restored->foreign << " left that somebody else wrote, "
+            << restored->gone << " gone with their workloads, " << restored->waiting << " waiting for a higher quota\n";
+  for (const Error& error : restored->failed) complain(error);
+  return restored->failed.empty() ? 0 : 1;
+}
+
+std::string cores(const std::optional<double>& value) {
+  if (!value) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f", *value);
+  return text.data();
+}
+
+int status(const ActuatorConfig& config) {
+  const auto ask = [&]() -> Result<actuation::Report> {
+    WATTLE_TRY(const Fd peer, connect_seqpacket(config.socket));
+    WATTLE_CHECK(send_packet(peer, actuation::kStatus));
+    WATTLE_TRY(const auto text, receive_packet(peer, actuation::kMaxMessageBytes, std::chrono::seconds(5)));
+    if (!text) return fail(Errc::timeout, config.socket, "does not answer");
+    return actuation::parse_report(*text);
+  };
+  const auto report = ask();
+  if (!report) return complain(report.error());
+  std::cout << "headroom " << cores(report->headroom_cores) << " cores, " << report->foreign << " foreign writes\n";
+  for (const auto& grant : report->grants)
+    std::cout << printable(grant.path) << ": " << actuation::kLevelNames[static_cast<std::size_t>(grant.level)] << ", "
+              << actuation::kStateNames[static_cast<std::size_t>(grant.state)] << ", used " << cores(grant.used_cores)
+              << ", limit " << cores(grant.granted_cores) << ", freed " << cores(grant.freed_cores) << ", memory.high "
+              << (grant.high_bytes ? std::to_string(*grant.high_bytes) : "-") << ", refills " << grant.refills << "\n";
+  return 0;
+}
+
+int doctor(const ActuatorConfig& config) {
+  bool healthy = true;
+  for (const Finding& finding : examine(config, Machine{})) {
+    std::cout << printable(finding.subject + ": " +
+                           (finding.ok       ? "ok: "
+                            : finding.needed ? "lost: "
+                                             : "note: ") +
+                           finding.text)
+              << "\n";
+    healthy = healthy && (finding.ok || !finding.needed);
+  }
+  return healthy ? 0 : 1;
+}
+}  // namespace
+
+int run_app(int argc, char** argv) {
+  CLI::App app{"Wattle's actuator: sets limits of workloads on one node, and puts back what was there"};
+  app.set_version_flag("--version", std::string(kVersion));
+  app.require_subcommand(1);
+  std::string file = "/etc/wattle/actuator.yaml";
+  bool check = false;
+  auto* running = app.add_subcommand("run", "Look after workloads until SIGTERM, then put back what was there");
+  running->add_flag("--check-config", check, "Only tell whether the configuration is right");
+  auto* restoring =
+      app.add_subcommand("restore", "Put back what was there before an actuator that is no more; safe to run again");
+  auto* examining = app.add_subcommand("doctor", "Tell what this node lets it do; exit 1 if it can set nothing");
+  auto* telling = app.add_subcommand("status", "Show what the one that runs has set, or would set");
+  for (auto* command : {running, restoring, examining, telling})
+    command->add_option("--config", file, "Configuration (YAML); default /etc/wattle/actuator.yaml");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const auto config = load_config(file);
+  if (!config) return complain(config.error());
+  if (*examining) return doctor(*config);
+  if (*telling) return status(*config);
+  if (*restoring) return put_back(*config);
+  if (check) {
+    std::cout << file << ": ok\n";
+    return 0;
+  }
+  const SystemClock clock;
+  const Log log("wattle-actuator", config->log_level, config->log_format);
+  if (const auto ran = run(*config, Machine{}, clock, log); !ran) return complain(ran.error());
+  return 0;
+}
+
+}  // namespace wattle::actuator

@@ -1,0 +1,10 @@
+// app: the command line of wattle-actuator: run, restore, doctor, status.
+// Gives    exit code 0 fine, 1 something is wrong (told on stderr), 2 wrong usage
+// Threads  single owner
+#pragma once
+
+namespace wattle::actuator {
+
+int run_app(int argc, char** argv);
+
+}  // namespace wattle::actuator

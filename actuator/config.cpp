@@ -1,0 +1,90 @@
+#include "actuator/config.hpp"
+
+#include <set>
+
+namespace wattle::actuator {
+
+namespace {
+actuation::Order read_workload(config::Section& section) {
+  static const std::vector<std::string_view> kLevels(actuation::kLevelNames.begin(), actuation::kLevelNames.end());
+  actuation::Order order;
+  std::string unit;
+  section.read("unit", unit);
+  section.read("cgroup", order.path);
+  if (unit.empty() == order.path.empty())
+    section.mistake("unit", "is not one of two", "name either a unit of system.slice, or a cgroup by its path");
+  if (unit.find('/') != std::string::npos)
+    section.mistake("unit", "'" + unit + "' is no unit", "as in nginx.service; name a path as `cgroup`");
+  const bool path = order.path.size() > 1 && order.path.front() == '/' && order.path.back() != '/' &&
+                    order.path.size() <= actuation::kMaxPathBytes && order.path.find("/../") == std::string::npos &&
+                    order.path.find('\n') == std::string::npos;
+  if (!order.path.empty() && !path)
+    section.mistake("cgroup", "'" + order.path + "' is no path", "as in /system.slice/nginx.service, below the mount");
+  if (!unit.empty()) order.path = "/system.slice/" + unit;
+  auto level = static_cast<std::size_t>(actuation::Level::suggest);
+  section.read_choice("level", level, kLevels);
+  order.level = static_cast<actuation::Level>(level);
+  return order;
+}
+
+Result<ActuatorConfig> read(config::Document document) {
+  ActuatorConfig out;
+  config::Section root = document.root();
+  root.read("state_dir", out.state_dir);
+  root.read("socket", out.socket);
+  root.read("agent_user", out.agent_user);
+  if (out.state_dir.empty()) root.mistake("state_dir", "empty", "name a folder: without it nothing could be put back");
+  if (out.socket.size() > 107) root.mistake("socket", "longer than 107 bytes", "choose a shorter path");
+  std::set<std::string> paths;
+  for (auto& section : root.sections("workloads")) {
+    auto order = read_workload(section);
+    if (!order.path.empty() && !paths.insert(order.path).second)
+      section.mistake("level", "'" + order.path + "' is there twice", "keep one");
+    out.workloads.push_back(std::move(order));
+  }
+  if (out.workloads.size() > actuation::kMaxWorkloads)
+    root.mistake("workloads", "more than " + std::to_string(actuation::kMaxWorkloads), "remove some");
+
+  config::Section rules = root.section("rules");
+  constexpr IntegralRules kMoved;
+  rules.read("margin", out.rules.margin_ratio, {.min = kMoved.least_margin, .max = kMoved.most_margin});
+  rules.read("throttled", out.rules.throttled_aim_ratio, {.min = 0, .max = 1});
+  rules.read("least_cores", out.rules.student.least_cores, {.min = 0.01, .max = 1000});
+  auto window_s = static_cast<double>(out.rules.student.window_s);
+  rules.read("window", window_s, {.min = 1, .max = static_cast<double>(kMostWindow), .unit = config::Unit::seconds});
+  out.rules.student.window_s = static_cast<std::size_t>(window_s);
+  bool burst = true;
+  rules.read("burst", burst);
+  if (!burst) out.rules.student.burst_ratio = 0;
+  rules.read("memory", out.rules.memory);
+
+  config::Section log = root.section("log");
+  static const std::vector<std::string_view> kLogLevels{"debug", "info", "warn", "error", "off"};
+  static const std::vector<std::string_view> kFormats{"auto", "text", "json"};
+  std::size_t level = 1, format = 0;
+  log.read_choice("level", level, kLogLevels);
+  log.read_choice("format", format, kFormats);
+  out.log_level = static_cast<LogLevel>(level);
+  out.log_format = static_cast<LogFormat>(format);
+  WATTLE_CHECK(document.finish());
+  return out;
+}
+}  // namespace
+
+Result<ActuatorConfig> load_config(const std::string& path) {
+  WATTLE_TRY(auto document, config::Document::load(path));
+  return read(std::move(document));
+}
+
+Result<ActuatorConfig> parse_config(const std::string& text, const std::string& name) {
+  WATTLE_TRY(auto document, config::Document::parse(text, name));
+  return read(std::move(document));
+}
+
+std::vector<config::Key> config_keys() {
+  auto document = config::Document::parse("{workloads: [{}]}", "keys");
+  static_cast<void>(read(*document));
+  return document->keys();
+}
+
+}  // namespace wattle::actuator

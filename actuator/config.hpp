@@ -1,0 +1,33 @@
+// config: what the actuator is told by its configuration file.
+// Source   a strict YAML file (docs/reference/configuration.md has every key); every key has a default
+// Errors   malformed, all mistakes at once, each with file, line, key and mend
+// Threads  values
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "actuator/governor.hpp"
+#include "common/actuation.hpp"
+#include "common/config.hpp"
+#include "common/log.hpp"
+#include "common/result.hpp"
+
+namespace wattle::actuator {
+
+struct ActuatorConfig {
+  std::string state_dir = "/run/wattle-actuator";      // as long as the boot, as the limits are
+  std::string socket = "/run/wattle-actuator/socket";  // empty: nobody tells it anything
+  std::string agent_user = "wattle-agent";             // who may; besides root and its own user
+  std::vector<actuation::Order> workloads;
+  Rules rules;
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::automatic;
+};
+
+Result<ActuatorConfig> load_config(const std::string& path);
+Result<ActuatorConfig> parse_config(const std::string& text, const std::string& name);
+// Every key with what holds without it, for docs/reference/configuration.md.
+std::vector<config::Key> config_keys();
+
+}  // namespace wattle::actuator

@@ -1,0 +1,309 @@
+#include "actuator/governor.hpp"
+
+#include <algorithm>
+
+namespace wattle::actuator {
+
+using actuation::Level;
+using actuation::State;
+
+namespace {
+constexpr Duration kSecond = std::chrono::seconds(1);
+constexpr Duration kMinute = std::chrono::minutes(1);
+constexpr Duration kMemoryEvery = std::chrono::seconds(5);
+constexpr Duration kSeekEvery = std::chrono::seconds(1);
+constexpr std::uint64_t kUsageEvery = 5;  // ticks; throttling is read at each
+constexpr double kPeriod = static_cast<double>(kPeriodUs);
+
+bool inside(const std::string& path, const std::string& outer) {
+  return path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/';
+}
+
+std::string plain(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.starts_with('/') ? path : "/" + path;
+}
+}  // namespace
+
+Governor::Governor(CgroupLimits& limits, Ledger& ledger, NodeLoad load, Rules rules)
+    : limits_(limits), ledger_(ledger), load_(std::move(load)), rules_(rules) {}
+
+void Governor::own(std::vector<actuation::Order> orders) {
+  own_ = std::move(orders);
+  changed_ = true;
+}
+
+void Governor::order(actuation::Orders orders, MonoTime now) {
+  changed_ = changed_ || !told_ || told_->orders != orders.orders;
+  told_ = std::move(orders);
+  told_at_ = now;
+}
+
+// Whom to look after: what the configuration says goes before what the agent says.
+void Governor::merge(MonoTime now) {
+  if (told_ && now - told_at_ > kSilence) {
+    told_.reset();
+    changed_ = true;
+  }
+  if (!changed_) return;
+  changed_ = false;
+  std::map<std::string, Level> levels;
+  if (told_)
+    for (const auto& order : told_->orders) levels[plain(order.path)] = order.level;
+  for (const auto& order : own_) levels[plain(order.path)] = order.level;
+  std::erase_if(levels, [](const auto& entry) { return entry.second == Level::off; });
+  std::erase_if(levels, [&](const auto& entry) {
+    return std::ranges::any_of(levels, [&](const auto& other) { return inside(entry.first, other.first); });
+  });
+  while (levels.size() > actuation::kMaxWorkloads) levels.erase(std::prev(levels.end()));
+  for (auto it = workloads_.begin(); it != workloads_.end();) {
+    if (levels.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    lose(*it->second);
+    it = workloads_.erase(it);
+  }
+  for (const auto& [path, level] : levels) {
+    auto& workload = workloads_[path];
+    if (!workload) {
+      workload = std::make_unique<Workload>();
+      workload->path = path;
+      workload->sought_at = now - kSeekEvery;
+    }
+    if (workload->level == Level::limits && level != Level::limits) lose(*workload);
+    workload->level = level;
+    workload->grant.path = path;
+    workload->grant.level = level;
+  }
+}
+
+// What was there is put back; it is looked for anew, should it still be asked for.
+void Governor::lose(Workload& workload) {
+  if (workload.target) {
+    for (const Error& error : ledger_.restore(*workload.target).failed) trouble(workload, error);
+    limits_.forget(*workload.target);
+  }
+  workload.target.reset();
+  workload.meter.reset();
+  workload.wishes = false;
+  workload.set.reset();
+  workload.high_bytes.reset();
+  workload.grant.granted_cores.reset();
+  workload.grant.freed_cores.reset();
+  workload.grant.high_bytes.reset();
+  workload.grant.state = State::unseen;
+}
+
+void Governor::trouble(Workload& workload, const Error& error) {
+  if (workload.grant.state != State::trouble) troubles_.push_back(error);
+  workload.grant.state = State::trouble;
+}
+
+void Governor::seek(Workload& workload, MonoTime now) {
+  if (now - workload.sought_at < kSeekEvery) return;
+  workload.sought_at = now;
+  const auto fail_with = [&](const Error& error) {
+    if (error.code != Errc::not_found) trouble(workload, error);
+  };
+  auto target = limits_.find(workload.path);
+  if (!target) return fail_with(target.error());
+  const auto period_us = limits_.period_us(*target);
+  if (!period_us) return fail_with(period_us.error());
+  if (*period_us != kPeriodUs)
+    return fail_with({Errc::unsupported, workload.path,
+                      "its period is " + std::to_string(*period_us) + " us; the rule is for 100000", "set that one"});
+  auto meter = Meter::open_(limits_, *target);
+  if (!meter) return fail_with(meter.error());
+  const auto originals = ledger_.originals(*target);
+  if (!originals) return fail_with(originals.error());
+  workload.target = std::move(*target);
+  workload.meter = std::move(*meter);
+  workload.originals = *originals;
+  StudentRules rules = rules_.student;
+  const auto quota = workload.originals[Knob::quota_us];
+  rules.most_cores = load_.cores();
+  if (quota && *quota != kUnlimited)
+    rules.most_cores = std::min(rules.most_cores, static_cast<double>(*quota) / kPeriod);
+  rules.least_cores = std::min(rules.least_cores, rules.most_cores);
+  if (!workload.originals[Knob::burst_us]) rules.burst_ratio = 0;
+  workload.student = Student(rules);
+  workload.memory = MemoryRule();
+  workload.margin_ratio = rules_.margin_ratio;
+  workload.use.reset();
+  workload.ticks = 0;
+  workload.minute.reset();
+  workload.memory_at = workload.looked_at = now;
+  workload.grant.state = State::learning;
+}
+
+bool Governor::observe(Workload& workload, MonoTime now) {
+  const auto use = workload.meter->cpu(workload.ticks++ % kUsageEvery == 0);
+  if (!use) {
+    lose(workload);
+    if (use.error().code != Errc::not_found) trouble(workload, use.error());
+    return false;
+  }
+  std::optional<Wish> wish;
+  if (workload.use && now > workload.at && use->used_us >= workload.use->used_us) {
+    StudentReading reading;
+    reading.elapsed_s = seconds(now - workload.at);
+    reading.used_s = static_cast<double>(use->used_us - workload.use->used_us) / 1e6;
+    reading.throttled = use->throttled > workload.use->throttled;
+    wish = workload.student.observe(reading, workload.margin_ratio);
+    workload.grant.used_cores += 0.1 * (reading.used_s / reading.elapsed_s - workload.grant.used_cores);
+  }
+  workload.use = *use;
+  workload.at = now;
+  workload.wishes = wish.has_value();
+  if (wish) workload.wish = *wish;
+  return workload.wishes;
+}
+
+void Governor::observe_memory(Workload& workload, MonoTime now) {
+  if (!rules_.memory || now - workload.memory_at < kMemoryEvery) return;
+  workload.memory_at = now;
+  const auto use = workload.meter->memory();
+  if (!use) {
+    if (use.error().code != Errc::not_found) trouble(workload, use.error());
+    return;
+  }
+  if (!*use) return;
+  auto high = workload.memory.observe(**use, now);
+  const auto original = workload.originals[Knob::high_bytes];
+  if (high && (!original || *high >= *original)) high.reset();
+  if (high == workload.high_bytes) return;
+  workload.high_bytes = high;
+  workload.grant.high_bytes = high;
+  if (workload.level == Level::limits && workload.set) apply(workload, now);
+}
+
+// Without limits of ours throttling says nothing of the margin.
+void Governor::move_margin(Workload& workload, MonoTime now) {
+  if (!workload.minute || workload.grant.state != State::set) {
+    workload.minute = workload.use;
+    workload.minute_at = now;
+    return;
+  }
+  if (now - workload.minute_at < kMinute) return;
+  MinuteOfRequests minute;
+  minute.count = workload.use->periods - workload.minute->periods;
+  minute.over = std::min(minute.count, workload.use->throttled - workload.minute->throttled);
+  IntegralRules rules;
+  rules.aim_ratio = rules_.throttled_aim_ratio;
+  workload.margin_ratio = next_margin(rules, workload.margin_ratio, minute);
+  workload.minute = workload.use;
+  workload.minute_at = now;
+}
+
+void Governor::apply(Workload& workload, MonoTime now) {
+  Values wanted;
+  if (workload.set) {
+    wanted[Knob::quota_us] = workload.set->quota_us;
+    if (workload.originals[Knob::burst_us]) wanted[Knob::burst_us] = workload.set->burst_us;
+  }
+  wanted[Knob::high_bytes] = workload.high_bytes;
+  const auto outcome = ledger_.set(*workload.target, wanted, now);
+  if (!outcome) {
+    lose(workload);
+    trouble(workload, outcome.error());
+    workload.sought_at = now + kHandsOff - kSeekEvery;
+    return;
+  }
+  workload.looked_at = now;
+  if (*outcome == Outcome::done) {
+    workload.grant.state = State::set;
+    return;
+  }
+  // Somebody else's limits are in force: they are what was there before, once the minute is over.
+  lose(workload);
+  if (*outcome == Outcome::hands_off) {
+    workload.grant.state = State::hands_off;
+    workload.sought_at = now + kHandsOff - kSeekEvery;
+  }
+}
+
+void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
+  auto next = workload.student.decide(allowed, workload.set);
+  if (!next) return;
+  const auto original = workload.originals[Knob::quota_us];
+  if (original && *original != kUnlimited) next->quota_us = std::min(next->quota_us, *original);
+  next->burst_us = std::min(next->burst_us, next->quota_us);
+  if (workload.set == next) return;
+  workload.set = next;
+  workload.grant.granted_cores = next->cores();
+  workload.grant.freed_cores.reset();
+  if (original && *original != kUnlimited)
+    workload.grant.freed_cores = static_cast<double>(*original) / kPeriod - next->cores();
+  if (workload.level != Level::limits) {
+    workload.grant.state = State::suggested;
+    return;
+  }
+  ++workload.grant.refills;
+  apply(workload, now);
+}
+
+// Targets whose limits could not be put back when they were given up: once more.
+void Governor::put_back_strays(MonoTime now) {
+  if (ledger_.held() == 0) return;
+  for (const Target& target : ledger_.targets()) {
+    const auto workload = workloads_.find(target.name);
+    const bool ours =
+        workload != workloads_.end() && workload->second->target == target && workload->second->level == Level::limits;
+    if (!ours) {
+      static_cast<void>(ledger_.restore(target));
+      continue;
+    }
+    Workload& mine = *workload->second;
+    if (now - mine.looked_at < kSecond) continue;
+    mine.looked_at = now;
+    const auto seen = ledger_.look(target, now);
+    if (!seen) {
+      trouble(mine, seen.error());
+    } else if (*seen != Outcome::done) {
+      lose(mine);
+      if (*seen == Outcome::gone) continue;
+      mine.grant.state = State::hands_off;
+      mine.sought_at = now + kHandsOff - kSeekEvery;
+    }
+  }
+}
+
+void Governor::tick(MonoTime now) {
+  merge(now);
+  if (!begun_ || now - second_at_ >= kSecond) {
+    if (auto read = load_.read(now); !read) troubles_.push_back(read.error());
+    put_back_strays(now);
+    second_at_ = now;
+    begun_ = true;
+  }
+  wishing_.clear();
+  wishes_.clear();
+  for (auto& [path, workload] : workloads_) {
+    if (!workload->target) seek(*workload, now);
+    if (!workload->target || !observe(*workload, now)) continue;
+    wishing_.push_back(workload.get());
+    wishes_.push_back(workload->wish);
+  }
+  double headroom = load_.headroom_cores().value_or(0);
+  if (told_ && told_->headroom_cores) headroom = std::min(headroom, *told_->headroom_cores);
+  bound_boosts(wishes_, headroom);
+  for (std::size_t i = 0; i < wishing_.size(); ++i) {
+    act(*wishing_[i], wishes_[i], now);
+    if (!wishing_[i]->target) continue;
+    observe_memory(*wishing_[i], now);
+    if (wishing_[i]->target) move_margin(*wishing_[i], now);
+  }
+}
+
+actuation::Report Governor::report() const {
+  actuation::Report out;
+  out.headroom_cores = load_.headroom_cores();
+  out.foreign = ledger_.foreign();
+  for (const auto& [path, workload] : workloads_) out.grants.push_back(workload->grant);
+  return out;
+}
+
+std::vector<Error> Governor::take_troubles() { return std::exchange(troubles_, {}); }
+
+}  // namespace wattle::actuator

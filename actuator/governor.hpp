@@ -1,0 +1,94 @@
+// governor: the fast loop: each 100 ms the student's rule on every workload, written where that workload's level says so.
+// Levels   off: nothing; suggest: what would be set is told and not set; limits: it is set
+// Rules    a limit is never above what was there before; memory.high likewise, and memory.max and memory.min are not touched
+//          orders of somebody who was silent for 10 s are void, and what they set is put back
+//          of two workloads of which one is inside the other the outer one counts
+// Errors   a workload's own trouble is in its report; the loop goes on
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actuator/ledger.hpp"
+#include "actuator/memory_rule.hpp"
+#include "actuator/meter.hpp"
+#include "actuator/node_load.hpp"
+#include "actuator/student/integral_rule.hpp"
+#include "actuator/student/student.hpp"
+#include "common/actuation.hpp"
+#include "common/clock.hpp"
+
+namespace wattle::actuator {
+
+inline constexpr Duration kSilence = std::chrono::seconds(10);
+
+struct Rules {
+  StudentRules student;
+  double margin_ratio = 0.15;  // of the base, at the beginning: minutes later it is where integral_rule.hpp moves it
+  double throttled_aim_ratio = 0.02;  // of the periods, where no latency is known
+  bool memory = true;
+};
+
+class Governor {
+ public:
+  Governor(CgroupLimits& limits, Ledger& ledger, NodeLoad load, Rules rules);
+  // By the configuration: stands as long as the process.
+  void own(std::vector<actuation::Order> orders);
+  // By the agent, each second.
+  void order(actuation::Orders orders, MonoTime now);
+  void tick(MonoTime now);
+  actuation::Report report() const;
+  // What a log should say since the last call.
+  std::vector<Error> take_troubles();
+
+ private:
+  struct Workload {
+    std::string path;
+    actuation::Level level = actuation::Level::suggest;
+    std::optional<Target> target;
+    std::optional<Meter> meter;
+    Student student;
+    MemoryRule memory;
+    double margin_ratio = 0;
+    std::uint64_t ticks = 0;
+    std::optional<CpuUse> use, minute;  // at the last tick, and at the beginning of the minute
+    MonoTime at, sought_at, minute_at, memory_at, looked_at;
+    Wish wish;
+    bool wishes = false;
+    std::optional<CpuLimit> set;  // what is in force by us, or would be
+    std::optional<std::int64_t> high_bytes;
+    Values originals;
+    actuation::Grant grant;
+  };
+
+  void merge(MonoTime now);
+  void seek(Workload& workload, MonoTime now);
+  void lose(Workload& workload);
+  bool observe(Workload& workload, MonoTime now);
+  void observe_memory(Workload& workload, MonoTime now);
+  void move_margin(Workload& workload, MonoTime now);
+  void act(Workload& workload, const Wish& allowed, MonoTime now);
+  void apply(Workload& workload, MonoTime now);
+  void put_back_strays(MonoTime now);
+  void trouble(Workload& workload, const Error& error);
+
+  CgroupLimits& limits_;
+  Ledger& ledger_;
+  NodeLoad load_;
+  Rules rules_;
+  std::vector<actuation::Order> own_;
+  std::optional<actuation::Orders> told_;
+  MonoTime told_at_, second_at_;
+  bool changed_ = true, begun_ = false;
+  std::map<std::string, std::unique_ptr<Workload>> workloads_;
+  std::vector<Workload*> wishing_;
+  std::vector<Wish> wishes_;
+  std::vector<Error> troubles_;
+};
+
+}  // namespace wattle::actuator

@@ -1,0 +1,196 @@
+#include "actuator/journal.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+
+#include "common/digest.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::actuator {
+
+namespace {
+constexpr std::size_t kCompactBytes = 1 << 20;
+constexpr std::size_t kMaxBytes = 64 << 20;
+constexpr std::size_t kDigits = 16;
+
+std::string line_of(const std::string& body) { return sha256_hex(body).substr(0, kDigits) + " " + body + "\n"; }
+
+std::string key_of(const Target& target, Knob knob) {
+  return std::string(" ") + kSeamNames[static_cast<std::size_t>(target.seam)] + " " + std::to_string(target.id) + " " +
+         kKnobNames[static_cast<std::size_t>(knob)] + " ";
+}
+
+std::string_view take_word(std::string_view& text) {
+  const auto end = text.find(' ');
+  const auto word = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return word;
+}
+
+template <class Enum, std::size_t N>
+std::optional<Enum> named(const std::array<const char*, N>& names, std::string_view word) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (word == names[i]) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+// False: the digest is right, and yet it is no line of ours.
+bool take_line(std::string_view body, JournalText& out) {
+  const auto verb = take_word(body);
+  if (verb == "boot") {
+    out.boot = body;
+    return true;
+  }
+  const std::size_t count = verb == "take" ? 1 : verb == "write" ? 2 : verb == "done" ? 0 : 3;
+  const auto seam = named<Seam>(kSeamNames, take_word(body));
+  const auto id = parse::u64(take_word(body));
+  const auto knob = named<Knob>(kKnobNames, take_word(body));
+  if (count > 2 || !seam || !id || !knob) return false;
+  std::array<std::int64_t, 2> numbers{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto number = parse::integer<std::int64_t>(take_word(body));
+    if (!number || *number < 0) return false;
+    numbers[i] = *number;
+  }
+  if (body.empty()) return false;
+  const Target target{*seam, std::string(body), *id};
+  if (verb == "take") {
+    out.records.at(target, *knob) = Record{numbers[0], numbers[0], numbers[0]};
+  } else if (verb == "done") {
+    out.records.drop(target, *knob);
+  } else {
+    if (out.records.find(target, *knob) == nullptr) return false;
+    out.records.at(target, *knob)->before = numbers[0];
+    out.records.at(target, *knob)->next = numbers[1];
+  }
+  return true;
+}
+}  // namespace
+
+const Record* Records::find(const Target& target, Knob knob) const {
+  const auto found = map_.find(target);
+  if (found == map_.end()) return nullptr;
+  const auto& record = found->second[static_cast<std::size_t>(knob)];
+  return record ? &*record : nullptr;
+}
+
+void Records::drop(const Target& target, Knob knob) {
+  const auto found = map_.find(target);
+  if (found == map_.end()) return;
+  found->second[static_cast<std::size_t>(knob)].reset();
+  if (std::ranges::none_of(found->second, [](const auto& record) { return record.has_value(); })) map_.erase(found);
+}
+
+JournalText parse_journal(std::string_view text) {
+  JournalText out;
+  parse::for_each_line(text, [&](std::string_view line) {
+    if (line.empty()) return;
+    const bool whole = line.size() > kDigits + 1 && line[kDigits] == ' ' &&
+                       sha256_hex(line.substr(kDigits + 1)).substr(0, kDigits) == line.substr(0, kDigits);
+    if (!whole || !take_line(line.substr(kDigits + 1), out)) ++out.damaged;
+  });
+  return out;
+}
+
+Journal::Journal(Fd lock, Fd file, std::string path, std::string boot, Os& os)
+    : lock_(std::move(lock)), file_(std::move(file)), path_(std::move(path)), boot_(std::move(boot)), os_(&os) {}
+
+Result<Journal> Journal::open_(const std::string& state_dir, const std::string& boot, Os& os) {
+  WATTLE_CHECK(make_dirs(state_dir, 0750));
+  const std::string path = state_dir + "/originals", lock_path = state_dir + "/lock";
+  // A file of its own: the journal's is replaced when it grows large.
+  Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) return fail_errno(errno, lock_path);
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(Errc::conflict, lock_path, "another wattle-actuator has it",
+                "stop that one first: it restores what was there");
+  std::string text;
+  if (auto there = read_file(path, kMaxBytes))
+    text = std::move(*there);
+  else if (there.error().code != Errc::not_found)
+    return forward_error(there);
+  JournalText parsed = parse_journal(text);
+  const bool void_ = parsed.boot != boot;
+  if (void_) {
+    WATTLE_CHECK(os.replace(path, line_of("boot " + boot)));
+    text.clear();
+  }
+  Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) return fail_errno(errno, path);
+  Journal journal(std::move(lock), std::move(file), path, boot, os);
+  // Records of a file whose first line is damaged are better than none; those of another boot are not.
+  if (!void_) journal.records_ = std::move(parsed.records);
+  journal.damaged_ = parsed.damaged;
+  journal.bytes_ = text.size();
+  journal.ragged_ = !text.empty() && text.back() != '\n';
+  return journal;
+}
+
+Status Journal::append(const std::string& body, bool durable) {
+  if (bytes_ > kCompactBytes) WATTLE_CHECK(compact());
+  const std::string line = (ragged_ ? "\n" : "") + line_of(body);
+  const ssize_t n = os_->append(file_.get(), line);
+  if (n < 0) return fail_errno(static_cast<int>(-n), path_, "make room: without its record no limit is written");
+  bytes_ += static_cast<std::size_t>(n);
+  ragged_ = static_cast<std::size_t>(n) != line.size();
+  if (ragged_)
+    return fail(Errc::exhausted, path_, "is not written in full", "make room: without its record no limit is written");
+  if (!durable) return {};
+  if (const int failed = os_->sync(file_.get()); failed < 0) return fail_errno(-failed, path_);
+  return {};
+}
+
+Status Journal::compact() {
+  std::string text = line_of("boot " + boot_);
+  for (const auto& [target, knobs] : records_.all())
+    for (const Knob knob : kKnobs)
+      if (const auto& record = knobs[static_cast<std::size_t>(knob)]) {
+        text += line_of("take" + key_of(target, knob) + std::to_string(record->original) + " " + target.name);
+        text += line_of("write" + key_of(target, knob) + std::to_string(record->before) + " " +
+                        std::to_string(record->next) + " " + target.name);
+      }
+  WATTLE_CHECK(os_->replace(path_, text));
+  Fd file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.valid()) return fail_errno(errno, path_);
+  file_ = std::move(file);
+  bytes_ = text.size();
+  ragged_ = false;
+  return {};
+}
+
+Status Journal::take(const Target& target, Knob knob, std::int64_t original) {
+  if (target.name.empty() || target.name.find('\n') != std::string::npos)
+    return fail(Errc::malformed, "workload", "its name is empty or has an end of line in it", "give it another");
+  WATTLE_CHECK(append("take" + key_of(target, knob) + std::to_string(original) + " " + target.name, true));
+  records_.at(target, knob) = Record{original, original, original};
+  return {};
+}
+
+Status Journal::intend(const Target& target, Knob knob, std::int64_t next) {
+  auto& record = records_.at(target, knob);
+  assert(record);
+  WATTLE_CHECK(append(
+      "write" + key_of(target, knob) + std::to_string(record->before) + " " + std::to_string(next) + " " + target.name,
+      false));
+  record->next = next;
+  return {};
+}
+
+void Journal::settle(const Target& target, Knob knob, bool written) {
+  auto& record = records_.at(target, knob);
+  assert(record);
+  (written ? record->before : record->next) = written ? record->next : record->before;
+}
+
+Status Journal::done(const Target& target, Knob knob) {
+  records_.drop(target, knob);
+  std::string body = "done" + key_of(target, knob) + target.name;
+  return append(body, false);
+}
+
+}  // namespace wattle::actuator

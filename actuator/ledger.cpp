@@ -1,0 +1,209 @@
+#include "actuator/ledger.hpp"
+
+#include <algorithm>
+
+namespace wattle::actuator {
+
+namespace {
+// Burst is at most quota at any time: the one first that goes out of the other's way.
+std::array<Knob, 3> in_order(std::optional<std::int64_t> burst_now, std::optional<std::int64_t> quota_then) {
+  if (burst_now && quota_then && *quota_then < *burst_now) return {Knob::burst_us, Knob::quota_us, Knob::high_bytes};
+  return {Knob::quota_us, Knob::burst_us, Knob::high_bytes};
+}
+}  // namespace
+
+Result<Outcome> Ledger::gone(const Target& target) {
+  for (const Knob knob : kKnobs)
+    if (journal_.records().find(target, knob) != nullptr) WATTLE_CHECK(journal_.done(target, knob));
+  off_until_.erase(target);
+  limits_.forget(target);
+  return Outcome::gone;
+}
+
+Result<Outcome> Ledger::check(const Target& target, MonoTime now, Values* current) {
+  Values seen;
+  bool foreign = false;
+  for (const Knob knob : kKnobs) {
+    const Record* record = journal_.records().find(target, knob);
+    if (record == nullptr && current == nullptr) continue;
+    const auto value = limits_.read(target, knob);
+    if (!value && value.error().code == Errc::not_found) return gone(target);
+    if (!value && value.error().code == Errc::unsupported && record == nullptr) continue;
+    if (!value) return tl::unexpected<Error>(value.error());
+    seen[knob] = *value;
+    foreign = foreign || (record != nullptr && *value != record->next);
+  }
+  if (foreign) WATTLE_CHECK(leave(target, seen, now));
+  if (const auto off = off_until_.find(target); off != off_until_.end()) {
+    if (now < off->second) return Outcome::hands_off;
+    off_until_.erase(off);
+  }
+  if (current != nullptr) *current = seen;
+  return Outcome::done;
+}
+
+// Somebody else wrote: his stays, ours go.
+Status Ledger::leave(const Target& target, const Values& seen, MonoTime now) {
+  ++foreign_;
+  off_until_[target] = now + kHandsOff;
+  Restored restored;
+  put_back(target, seen, restored);
+  if (!restored.failed.empty()) return tl::unexpected<Error>(restored.failed.front());
+  return {};
+}
+
+Status Ledger::write(const Target& target, Knob knob, std::int64_t current, std::int64_t value) {
+  const bool held = journal_.records().find(target, knob) != nullptr;
+  if (!held) WATTLE_CHECK(journal_.take(target, knob, current));
+  WATTLE_CHECK(journal_.intend(target, knob, value));
+  // To the disk is a long way: somebody may have written meanwhile.
+  const auto still = limits_.read(target, knob);
+  if (still && *still != current) {
+    journal_.settle(target, knob, false);
+    if (!held) WATTLE_CHECK(journal_.done(target, knob));
+    return fail(Errc::conflict, kKnobNames[static_cast<std::size_t>(knob)], "was changed by somebody else");
+  }
+  auto written = limits_.write(target, knob, value);
+  journal_.settle(target, knob, written.has_value());
+  ++writes_;
+  return written;
+}
+
+Result<Values> Ledger::originals(const Target& target) {
+  Values values;
+  for (const Knob knob : kKnobs) {
+    if (const Record* record = journal_.records().find(target, knob)) {
+      values[knob] = record->original;
+      continue;
+    }
+    const auto value = limits_.read(target, knob);
+    if (value)
+      values[knob] = *value;
+    else if (value.error().code != Errc::unsupported)
+      return tl::unexpected<Error>(value.error());
+  }
+  return values;
+}
+
+Result<Outcome> Ledger::set(const Target& target, Values wanted, MonoTime now) {
+  Values current;
+  WATTLE_TRY(const auto outcome, check(target, now, &current));
+  if (outcome != Outcome::done) return outcome;
+  for (const Knob knob : kKnobs) {
+    auto& value = wanted[knob];
+    const Record* record = journal_.records().find(target, knob);
+    if (!value && record != nullptr) value = record->original;
+    if (value && current[knob])
+      value = record != nullptr && *value == record->original ? *value : limits_.fitted(target, knob, *value);
+    if (!current[knob]) value.reset();  // there is no such knob
+  }
+  auto& burst = wanted[Knob::burst_us];
+  const auto& quota = wanted[Knob::quota_us];
+  if (quota && current[Knob::burst_us]) {
+    if (!burst) burst = current[Knob::burst_us];
+    burst = std::min(*burst, *quota);
+  }
+  for (const Knob knob : in_order(current[Knob::burst_us], quota)) {
+    if (!wanted[knob]) continue;
+    if (*wanted[knob] != *current[knob]) {
+      auto written = write(target, knob, *current[knob], *wanted[knob]);
+      if (!written && written.error().code == Errc::not_found) return gone(target);
+      if (!written && written.error().code == Errc::conflict) {
+        Values seen;
+        for (const Knob each : kKnobs)
+          if (const auto value = limits_.read(target, each)) seen[each] = *value;
+        WATTLE_CHECK(leave(target, seen, now));
+        return Outcome::hands_off;
+      }
+      if (!written) return forward_error(written);
+    }
+    // What was there is there again.
+    const Record* record = journal_.records().find(target, knob);
+    if (record != nullptr && record->original == *wanted[knob]) WATTLE_CHECK(journal_.done(target, knob));
+  }
+  return Outcome::done;
+}
+
+// `current` has every knob that has a record and could be read.
+void Ledger::put_back(const Target& target, const Values& current, Restored& out) {
+  const auto finish = [&](Knob knob) {
+    // Without this line the next start finds the original, and leaves it.
+    if (auto done = journal_.done(target, knob); !done) out.failed.push_back(done.error());
+  };
+  Values back;
+  for (const Knob knob : kKnobs) {
+    const Record* record = journal_.records().find(target, knob);
+    if (record == nullptr || !current[knob]) continue;
+    if (*current[knob] == record->original) {
+      finish(knob);
+    } else if (record->ours(*current[knob])) {
+      back[knob] = record->original;
+    } else {
+      ++out.foreign;
+      finish(knob);
+    }
+  }
+  auto& burst = back[Knob::burst_us];
+  // Somebody else's quota may be below the burst that was there.
+  const auto quota = back[Knob::quota_us] ? back[Knob::quota_us] : current[Knob::quota_us];
+  if (burst && quota) burst = std::min(*burst, *quota);
+  for (const Knob knob : in_order(current[Knob::burst_us], back[Knob::quota_us])) {
+    if (!back[knob]) continue;
+    if (*back[knob] != journal_.records().find(target, knob)->original) {
+      ++out.waiting;
+      auto lowered = *back[knob] == *current[knob] ? Status() : write(target, knob, *current[knob], *back[knob]);
+      if (!lowered && lowered.error().code != Errc::not_found) out.failed.push_back(lowered.error());
+      continue;
+    }
+    const auto written = limits_.write(target, knob, *back[knob]);
+    ++writes_;
+    if (!written && written.error().code != Errc::not_found) {
+      out.failed.push_back(written.error());
+      continue;
+    }
+    ++(written ? out.put_back : out.gone);
+    finish(knob);
+  }
+}
+
+Restored Ledger::restore(const Target& target) {
+  Restored out;
+  Values current;
+  for (const Knob knob : kKnobs) {
+    if (journal_.records().find(target, knob) == nullptr && knob != Knob::quota_us && knob != Knob::burst_us) continue;
+    const auto value = limits_.read(target, knob);
+    if (value) {
+      current[knob] = *value;
+    } else if (value.error().code == Errc::not_found) {
+      ++out.gone;
+      if (const auto ended = gone(target); !ended) out.failed.push_back(ended.error());
+      return out;
+    } else if (journal_.records().find(target, knob) != nullptr) {
+      out.failed.push_back(value.error());
+    }
+  }
+  put_back(target, current, out);
+  if (!holds(target)) limits_.forget(target);
+  return out;
+}
+
+std::vector<Target> Ledger::targets() const {
+  std::vector<Target> all;
+  for (const auto& [target, knobs] : journal_.records().all()) all.push_back(target);
+  return all;
+}
+
+Restored Ledger::restore_all() {
+  Restored sum;
+  for (const Target& target : targets()) {
+    Restored one = restore(target);
+    sum.put_back += one.put_back;
+    sum.foreign += one.foreign;
+    sum.gone += one.gone;
+    sum.waiting += one.waiting;
+    for (auto& error : one.failed) sum.failed.push_back(std::move(error));
+  }
+  return sum;
+}
+
+}  // namespace wattle::actuator

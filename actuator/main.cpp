@@ -1,0 +1,3 @@
+#include "actuator/app.hpp"
+
+int main(int argc, char** argv) { return wattle::actuator::run_app(argc, argv); }

@@ -1,0 +1,59 @@
+#include "actuator/memory_rule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace wattle::actuator {
+
+namespace {
+constexpr std::size_t kSamples = 720;  // an hour of one each 5 s
+constexpr double kQuantile = 0.95, kMargin = 1.15, kStep = 0.05;
+constexpr double kStallRatio = 0.01, kRefaultRatio = 0.01;
+constexpr double kPageBytes = 4096;
+constexpr Duration kWarmUp = std::chrono::minutes(10);
+}  // namespace
+
+bool MemoryRule::hurts(const MemoryUse& use, MonoTime now) const {
+  const double elapsed_s = seconds(now - last_at_);
+  if (use.high_events > last_->high_events) return true;
+  if (use.stall_us && last_->stall_us && *use.stall_us > *last_->stall_us &&
+      static_cast<double>(*use.stall_us - *last_->stall_us) > kStallRatio * elapsed_s * 1e6)
+    return true;
+  if (use.refaults <= last_->refaults) return false;
+  const double pages = static_cast<double>(use.working_set_bytes) / kPageBytes;
+  return static_cast<double>(use.refaults - last_->refaults) > kRefaultRatio * pages * elapsed_s;
+}
+
+std::int64_t MemoryRule::target_bytes() const {
+  auto sorted = working_sets_;
+  const auto at = static_cast<std::ptrdiff_t>(kQuantile * static_cast<double>(sorted.size() - 1));
+  std::nth_element(sorted.begin(), sorted.begin() + at, sorted.end());
+  return static_cast<std::int64_t>(static_cast<double>(sorted[static_cast<std::size_t>(at)]) * kMargin);
+}
+
+std::optional<std::int64_t> MemoryRule::observe(const MemoryUse& use, MonoTime now) {
+  if (!last_) begun_at_ = now;
+  if (last_ && now > last_at_ && hurts(use, now)) {
+    high_bytes_.reset();
+    begun_at_ = now;
+  }
+  last_ = use;
+  last_at_ = now;
+  if (working_sets_.size() < kSamples)
+    working_sets_.push_back(use.working_set_bytes);
+  else
+    working_sets_[next_] = use.working_set_bytes;
+  next_ = (next_ + 1) % kSamples;
+  if (now - begun_at_ < kWarmUp) return std::nullopt;
+  if (!high_bytes_) {
+    high_bytes_ = std::max(target_bytes(), static_cast<std::int64_t>(use.current_bytes));
+    stepped_at_ = now;
+  } else if (now - stepped_at_ >= std::chrono::minutes(1)) {
+    const auto lower = static_cast<std::int64_t>(std::ceil(static_cast<double>(*high_bytes_) * (1 - kStep)));
+    high_bytes_ = std::max(target_bytes(), lower);
+    stepped_at_ = now;
+  }
+  return high_bytes_;
+}
+
+}  // namespace wattle::actuator

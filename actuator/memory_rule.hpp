@@ -1,0 +1,39 @@
+// memory_rule: the memory.high of one workload, from its working set; let go at the first sign that it hurts.
+//
+//   target   the 95th percentile of the working sets of an hour, and 15% more
+//   down     from what is used, by at most 5% a minute; nothing is limited before ten minutes were seen
+//   up       at once
+//   release  at once for pressure (some task waited 1% of the time), refaults (1% of the working set's pages in a second) or an
+//            allocation that memory.high held up; then nothing is limited for ten minutes
+//
+// Units    bytes; times of CLOCK_MONOTONIC
+// Errors   none
+// Threads  values; no I/O, no clock
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "actuator/meter.hpp"
+#include "common/clock.hpp"
+
+namespace wattle::actuator {
+
+class MemoryRule {
+ public:
+  // What memory.high should be; absent: what was there before us. Called about each 5 s.
+  std::optional<std::int64_t> observe(const MemoryUse& use, MonoTime now);
+
+ private:
+  bool hurts(const MemoryUse& use, MonoTime now) const;
+  std::int64_t target_bytes() const;
+
+  std::vector<std::uint64_t> working_sets_;  // a ring
+  std::size_t next_ = 0;
+  std::optional<MemoryUse> last_;
+  MonoTime last_at_, begun_at_, stepped_at_;
+  std::optional<std::int64_t> high_bytes_;
+};
+
+}  // namespace wattle::actuator

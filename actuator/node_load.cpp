@@ -1,0 +1,56 @@
+#include "actuator/node_load.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "actuator/student/student.hpp"
+#include "common/parse.hpp"
+#include "common/psi.hpp"
+
+namespace wattle::actuator {
+
+std::optional<CpuTimes> parse_proc_stat(std::string_view text) {
+  const auto words = parse::fields(text.substr(0, text.find('\n')));
+  if (words.size() < 6 || words[0] != "cpu") return std::nullopt;
+  CpuTimes times;
+  // user nice system idle iowait irq softirq steal; guests are in user already
+  for (std::size_t i = 1; i < std::min<std::size_t>(words.size(), 9); ++i) {
+    const auto ticks = parse::u64(words[i]);
+    if (!ticks) return std::nullopt;
+    times.all += *ticks;
+    if (i == 4 || i == 5) times.idle += *ticks;
+  }
+  return times;
+}
+
+Result<NodeLoad> NodeLoad::open_(const std::string& proc, double cores) {
+  WATTLE_TRY(Dir dir, Dir::open_(proc));
+  NodeLoad load(std::move(dir), cores);
+  WATTLE_TRY(load.stat_, load.dir_.open_fd("stat"));
+  if (auto pressure = load.dir_.open_fd("pressure/cpu")) load.pressure_ = std::move(*pressure);
+  return load;
+}
+
+Status NodeLoad::read(MonoTime now) {
+  std::array<char, 512> buffer{};
+  WATTLE_TRY(const auto text, dir_.read_once_into(stat_, "stat", buffer));
+  const auto times = parse_proc_stat(text);
+  if (!times) return fail(Errc::malformed, dir_.path() + "/stat", "does not begin with the times of all CPUs");
+  std::optional<std::uint64_t> some_us;
+  if (pressure_.valid())
+    if (const auto pressure = dir_.read_once_into(pressure_, "pressure/cpu", buffer))
+      some_us = parse_psi(*pressure).some_us;
+  if (times_ && times->all > times_->all && times->idle >= times_->idle && now > at_) {
+    const double idle = static_cast<double>(times->idle - times_->idle) / static_cast<double>(times->all - times_->all);
+    double pressure = 0;
+    if (some_us && some_us_ && *some_us >= *some_us_)
+      pressure = static_cast<double>(*some_us - *some_us_) / (seconds(now - at_) * 1e6);
+    headroom_cores_ = actuator::headroom_cores(cores_, idle, pressure);
+  }
+  times_ = times;
+  some_us_ = some_us;
+  at_ = now;
+  return {};
+}
+
+}  // namespace wattle::actuator

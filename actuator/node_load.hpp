@@ -1,0 +1,42 @@
+// node_load: what the node could still give: idle time and pressure of its CPUs.
+// Source   /proc/stat (first line), /proc/pressure/cpu
+// Units    cores; ratios of the time between two readings
+// Errors   not_found, malformed; without pressure files idle time alone counts
+// Cost     2 preads, once a second;  Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+
+namespace wattle::actuator {
+
+struct CpuTimes {
+  std::uint64_t idle = 0, all = 0;  // ticks of the kernel, summed over CPUs
+};
+std::optional<CpuTimes> parse_proc_stat(std::string_view text);
+
+class NodeLoad {
+ public:
+  // `proc` as in /proc.
+  static Result<NodeLoad> open_(const std::string& proc, double cores);
+  // Reads; after the second reading the headroom is known.
+  Status read(MonoTime now);
+  std::optional<double> headroom_cores() const { return headroom_cores_; }
+  double cores() const { return cores_; }
+
+ private:
+  NodeLoad(Dir dir, double cores) : dir_(std::move(dir)), cores_(cores) {}
+  Dir dir_;
+  double cores_;
+  Fd stat_, pressure_;
+  std::optional<CpuTimes> times_;
+  std::optional<std::uint64_t> some_us_;
+  MonoTime at_;
+  std::optional<double> headroom_cores_;
+};
+
+}  // namespace wattle::actuator

@@ -1,0 +1,128 @@
+#include "actuator/run.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "actuator/agent_link.hpp"
+#include "actuator/cgroup_limits.hpp"
+#include "actuator/governor.hpp"
+#include "actuator/sandbox.hpp"
+#include "common/parse.hpp"
+#include "common/service_notify.hpp"
+#include "common/stop_signal.hpp"
+#include "common/version.hpp"
+
+namespace wattle::actuator {
+
+namespace {
+constexpr Duration kTick = std::chrono::milliseconds(100);
+constexpr Duration kComplainEvery = std::chrono::seconds(10);
+
+Result<std::string> boot_of(const Machine& machine) {
+  WATTLE_TRY(const std::string text, read_file(machine.proc() + "/sys/kernel/random/boot_id", 256));
+  const std::string boot(parse::trim(text));
+  if (boot.empty() || boot.find_first_of(" \n") != std::string::npos)
+    return fail(Errc::malformed, machine.proc() + "/sys/kernel/random/boot_id", "is no id of a boot");
+  return boot;
+}
+
+Result<Ledger> open_ledger(const ActuatorConfig& config, const Machine& machine, Limits& limits, Os& os) {
+  WATTLE_TRY(const std::string boot, boot_of(machine));
+  WATTLE_TRY(Journal journal, Journal::open_(config.state_dir, boot, os));
+  return Ledger(std::move(journal), limits);
+}
+
+void tell(const Restored& restored, std::string_view event, const Log& log) {
+  if (restored.put_back + restored.foreign + restored.gone + restored.waiting > 0)
+    log.info(event, {{"limits", restored.put_back},
+                     {"foreign", restored.foreign},
+                     {"gone", restored.gone},
+                     {"waiting", restored.waiting}});
+  for (const Error& error : restored.failed) log.error("restore.failed", {{"error", error}});
+}
+
+void wait(const std::optional<AgentLink>& link, int stop_fd, Duration span) {
+  std::array<pollfd, 3> fds{{{stop_fd, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}}};
+  if (link) {
+    fds[1].fd = link->listener();
+    fds[2].fd = link->peer();
+  }
+  const auto left = std::max(span, Duration(0));
+  timespec timeout{};
+  timeout.tv_sec = static_cast<time_t>(left / std::chrono::seconds(1));
+  timeout.tv_nsec = static_cast<long>((left % std::chrono::seconds(1)).count());
+  ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
+}
+
+void listen(AgentLink& link, Governor& governor, MonoTime now, MonoTime& complained_at, const Log& log) {
+  const auto complain = [&](const Error& error) {
+    if (now - complained_at < kComplainEvery) return;
+    complained_at = now;
+    log.warn("agent.refused", {{"error", error}});
+  };
+  if (const auto taken = link.accept(); !taken) complain(taken.error());
+  auto message = link.receive();
+  if (!message) return complain(message.error());
+  if (!*message) return;
+  if (auto& orders = (*message)->orders) governor.order(std::move(*orders), now);
+  link.send(governor.report());
+}
+}  // namespace
+
+Result<Restored> restore(const ActuatorConfig& config, const Machine& machine) {
+  Os os;
+  WATTLE_TRY(CgroupMounts mounts, CgroupMounts::open_(machine.prefix));
+  CgroupLimits limits(std::move(mounts), os);
+  WATTLE_TRY(Ledger ledger, open_ledger(config, machine, limits, os));
+  return ledger.restore_all();
+}
+
+Status run(const ActuatorConfig& config, const Machine& machine, const Clock& clock, const Log& log) {
+  WATTLE_TRY(StopSignal stop, StopSignal::open_());
+  Os os;
+  WATTLE_TRY(CgroupMounts mounts, CgroupMounts::open_(machine.prefix));
+  CgroupLimits limits(std::move(mounts), os);
+  WATTLE_TRY(Ledger ledger, open_ledger(config, machine, limits, os));
+  tell(ledger.restore_all(), "restored.left", log);
+  WATTLE_TRY(NodeLoad load,
+             NodeLoad::open_(machine.proc(), static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))));
+  Governor governor(limits, ledger, std::move(load), config.rules);
+  governor.own(config.workloads);
+  std::optional<AgentLink> link;
+  if (!config.socket.empty()) {
+    WATTLE_TRY(auto opened, AgentLink::open_(config.socket, config.agent_user));
+    link.emplace(std::move(opened));
+  }
+  ServiceNotify notify;
+  WATTLE_CHECK(give_up_rights());
+  log.info("actuator.started",
+           {{"version", kVersion}, {"workloads", config.workloads.size()}, {"socket", config.socket}});
+  notify.ready("watches " + std::to_string(config.workloads.size()) + " workloads of its own");
+
+  MonoTime now = clock.mono(), next = now, complained_at = now - kComplainEvery;
+  while (!stop.pending()) {
+    now = clock.mono();
+    notify.alive(now);
+    if (link) listen(*link, governor, now, complained_at, log);
+    if (now >= next) {
+      governor.tick(now);
+      for (const Error& error : governor.take_troubles()) log.warn("workload.trouble", {{"error", error}});
+      // After a pause (a machine that slept) there is nothing to catch up on.
+      next = std::max(next + kTick, now);
+    }
+    wait(link, stop.fd(), next - clock.mono());
+  }
+  notify.stopping();
+  const Restored restored = ledger.restore_all();
+  tell(restored, "restored", log);
+  if (!config.socket.empty()) ::unlink(config.socket.c_str());
+  log.info("actuator.stopped", {{"writes", ledger.writes()}, {"foreign", ledger.foreign()}});
+  if (restored.failed.empty()) return {};
+  return tl::unexpected<Error>(restored.failed.front());
+}
+
+}  // namespace wattle::actuator

@@ -1,0 +1,28 @@
+// integral_rule: how much more than its usage a workload is given, moved once a minute by the share of its requests that
+// took longer than their target.
+// Source   requests of one minute, and how many of them were above the target; where no latency is known, periods and how
+//          many of them were throttled, with an aim for that
+// Gives    the margin of the student's base (student.hpp)
+// Units    ratios
+// Errors   none: a minute without requests leaves the margin as it is
+// Threads  pure function
+#pragma once
+
+#include <cstdint>
+
+namespace wattle::actuator {
+
+struct IntegralRules {
+  double aim_ratio = 0.003;  // of requests over target: 0.01 is a 99th percentile at the target, and minutes differ
+  double gain = 10;          // margin per share over the aim
+  double most_step = 0.3;    // of the margin per minute
+  double least_margin = -0.1, most_margin = 4;  // a burst bears a base a little below the mean
+};
+
+struct MinuteOfRequests {
+  std::uint64_t count = 0, over = 0;  // over <= count
+};
+
+double next_margin(const IntegralRules& rules, double margin_ratio, const MinuteOfRequests& minute);
+
+}  // namespace wattle::actuator

@@ -1,0 +1,82 @@
+// accept: what this machine's counters are worth: one report of a run with known loads, alone and together.
+// Source   the sampler's ticks, and what every source of energy told at each, also those that are not in the sum
+// Gives    per phase watts and use; conservation, tick by tick; counters against each other; loads together against alone; who was given what;
+//          the agent's own cost. Text to read and JSON to post: no name of a machine, user or workload and no address is in either
+// Units    watts, seconds, cores; energy in integer microjoules
+// Threads  values; single owner
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/finding.hpp"
+#include "agent/sampler.hpp"
+
+namespace wattle::agent {
+
+// The loads: integers in registers, and memory that is larger than caches. Each is a workload of its own name where a cgroup can be made.
+inline constexpr std::array<std::string_view, 2> kLoadNames{"cpu", "memory"};
+
+struct AcceptPhase {
+  std::string_view name;
+  std::array<bool, 2> loads{};  // as kLoadNames
+};
+inline constexpr std::array<AcceptPhase, 5> kAcceptPhases{
+    AcceptPhase{"idle", {}}, AcceptPhase{"cpu", {true, false}}, AcceptPhase{"memory", {false, true}},
+    AcceptPhase{"together", {true, true}}, AcceptPhase{"idle again", {}}};
+
+struct PhaseSums {
+  std::uint64_t ticks = 0;
+  double seconds = 0, used_core_seconds = 0;
+  std::uint64_t energy_uj = 0, energy_ticks = 0, idle_uj = 0, unattributed_uj = 0, workloads_uj = 0;
+  std::array<std::uint64_t, 2> load_uj{};
+  std::array<std::uint64_t, 2> load_usage_us{};
+  // By source and kind of domain ("rapl package"): only ticks in which all domains of that kind were told whole.
+  std::map<std::string, std::pair<std::uint64_t, double>> by_source;  // uJ, seconds
+  double own_cpu_s = 0;
+
+  std::optional<double> power_w() const;
+};
+
+class AcceptTally {
+ public:
+  AcceptTally(std::vector<Finding> findings, std::string processor, std::string kernel)
+      : findings_(std::move(findings)), processor_(std::move(processor)), kernel_(std::move(kernel)) {}
+  // `phase` of kAcceptPhases; `all` of every source at this tick; `own_cpu_s` of this process since its start.
+  void take(std::size_t phase, const Sample& sample, const EveryReading& all, double own_cpu_s);
+  // A load could not be made a workload of its own, and why.
+  void without_workloads(std::string why) { no_workloads_ = std::move(why); }
+  void own_memory(std::uint64_t bytes) { own_memory_bytes_ = bytes; }
+
+  std::string json() const;
+  std::string text() const;
+  // Nothing that was looked at is wrong; what could not be looked at is not.
+  bool accepted() const;
+
+ private:
+  struct Verdict {
+    std::string what, found;
+    std::optional<bool> good;  // nothing: it could not be looked at
+  };
+  std::vector<Verdict> verdicts() const;
+  Verdict conserved() const;
+  std::vector<Verdict> counters() const;
+  Verdict additive() const;
+  std::vector<Verdict> attributed() const;
+  Verdict own_cost() const;
+  PhaseSums all_phases() const;
+
+  std::vector<Finding> findings_;
+  std::string processor_, kernel_, no_workloads_;
+  std::array<PhaseSums, kAcceptPhases.size()> phases_;
+  EnergySource source_ = EnergySource::none;
+  std::uint64_t looked_at_ = 0, not_conserved_ = 0, own_memory_bytes_ = 0;
+  double own_cpu_s_ = -1;
+};
+
+}  // namespace wattle::agent

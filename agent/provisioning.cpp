@@ -1,0 +1,69 @@
+#include "agent/provisioning.hpp"
+
+#include <algorithm>
+
+#include "common/seqpacket.hpp"
+
+namespace wattle::agent {
+
+actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& sample) {
+  actuation::Orders out;
+  const NodeValues& node = sample.record.node;
+  if (node.cpu_cores && node.cpu_used_cores) out.headroom_cores = std::max(0.0, *node.cpu_cores - *node.cpu_used_cores);
+  std::vector<actuation::Order> others;
+  const auto& workloads = sample.record.workloads;
+  for (std::size_t i = 0; i < std::min(workloads.size(), sample.paths.size()); ++i) {
+    const WorkloadValues& workload = workloads[i];
+    if (workload.ended || sample.paths[i].empty()) continue;
+    const bool named =
+        workload.kind != WorkloadKind::pod && std::ranges::find(config.limits, workload.name) != config.limits.end();
+    if (named)
+      out.orders.push_back({sample.paths[i], actuation::Level::limits});
+    else if (config.level != actuation::Level::off)
+      others.push_back({sample.paths[i], config.level});
+  }
+  const std::size_t room = actuation::kMaxWorkloads - std::min(actuation::kMaxWorkloads, out.orders.size());
+  others.resize(std::min(others.size(), room));
+  out.orders.insert(out.orders.end(), others.begin(), others.end());
+  return out;
+}
+
+void Provisioning::lost(const Error& error) {
+  if (!told_lost_) log_.warn("actuator.lost", {{"error", error}});
+  told_lost_ = true;
+  peer_ = Fd();
+  values_ = {.configured = true};
+}
+
+// What the tick before was answered.
+Status Provisioning::hear() {
+  WATTLE_TRY(const auto text, receive_packet(peer_, actuation::kMaxMessageBytes, std::chrono::milliseconds(0)));
+  if (!text) return {};
+  WATTLE_TRY(const auto report, actuation::parse_report(*text));
+  values_ = {.configured = true, .connected = true, .foreign = report.foreign};
+  for (const auto& grant : report.grants) {
+    const bool set = grant.state == actuation::State::set;
+    values_.set += set;
+    values_.refills += grant.refills;
+    values_.used_cores += grant.used_cores;
+    if (grant.granted_cores) (set ? values_.granted_cores : values_.suggested_cores) += *grant.granted_cores;
+    if (grant.freed_cores) values_.freed_cores += *grant.freed_cores;
+  }
+  return {};
+}
+
+void Provisioning::tell(const Sample& sample) {
+  values_.configured = true;
+  if (!peer_.valid()) {
+    auto peer = connect_seqpacket(config_.socket);
+    if (!peer) return lost(peer.error());
+    peer_ = std::move(*peer);
+  }
+  if (const auto heard = hear(); !heard) return lost(heard.error());
+  if (const auto sent = send_packet(peer_, actuation::to_text(orders_of(config_, sample))); !sent)
+    return lost(sent.error());
+  if (told_lost_) log_.info("actuator.back", {{"socket", config_.socket}});
+  told_lost_ = false;
+}
+
+}  // namespace wattle::agent

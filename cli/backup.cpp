@@ -1,0 +1,292 @@
+// `wattle backup FILE` and `wattle restore FILE`: what a controller must not lose, in one file. A controller that runs copies its store and
+// control file itself, since it alone may read them; the rest is files that are replaced as a whole. Restoring is for one that is stopped.
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+
+#include "cli/archive.hpp"
+#include "cli/controller_files.hpp"
+#include "cli/human.hpp"
+#include "cli/show.hpp"
+#include "cli/view.hpp"
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+#include "common/version.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kCheckpoints = "checkpoints/", kControlName = "control.db", kStoreName = "store.db",
+                           kOperatorName = "keys/operator.key";
+constexpr std::chrono::minutes kCopyPatience{30};
+constexpr const char* kControllerUser = "wattle-controller";
+
+struct Kept {
+  std::string name, path;
+  bool copied = false;  // by the controller: while it runs nobody else may read the file
+};
+
+// What is kept of this controller, whether it is there or not; all but checkpoints.
+std::vector<Kept> kept_files(const ControllerFiles& files) {
+  std::vector<Kept> out{{std::string(kStoreName), files.store, true},
+                        {std::string(kControlName), files.data_dir + "/" + std::string(kControlName), true},
+                        {"knowledge", files.data_dir + "/knowledge"},
+                        {"allow", files.allow_list},
+                        {"enrol-tokens", files.tokens},
+                        {"keys/controller.key", files.key},
+                        {"keys/controller.key.pub", files.key + ".pub"},
+                        {"keys/controller.pub", (fs::path(files.key).parent_path() / "controller.pub").string()},
+                        {"keys/enrol.pem", files.certificate},
+                        {"keys/enrol.key", files.certificate_key},
+                        {std::string(kOperatorName), operator_key_of(files)}};
+  std::erase_if(out, [](const Kept& one) { return one.path.empty(); });
+  return out;
+}
+
+Result<std::string> path_of(const ControllerFiles& files, const std::string& name, const std::string& archive) {
+  if (name.starts_with(kCheckpoints)) return files.data_dir + "/" + name;
+  for (const Kept& one : kept_files(files))
+    if (one.name == name) return one.path;
+  return fail(Errc::conflict, archive, "has " + name + ", for which the configuration names no file",
+              "name one there, as where the backup was made");
+}
+
+// A checkpoint may be taken away meanwhile, as newer ones come: it is not among them then.
+Result<std::vector<Source>> open_sources(const ControllerFiles& files, const std::string& copies) {
+  std::vector<Source> sources;
+  const auto add = [&](const std::string& name, const std::string& path) -> Status {
+    auto file = open_file(path);
+    if (file) sources.push_back({name, std::move(*file)});
+    if (!file && file.error().code != Errc::not_found) return tl::unexpected<Error>(file.error());
+    return {};
+  };
+  for (const Kept& one : kept_files(files))
+    WATTLE_CHECK(add(one.name, one.copied ? copies + "/" + one.name : one.path));
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(files.data_dir + "/checkpoints", error))
+    if (entry.is_regular_file(error)) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names)
+    if (is_member_name(std::string(kCheckpoints) + name))
+      WATTLE_CHECK(add(std::string(kCheckpoints) + name, files.data_dir + "/checkpoints/" + name));
+  return sources;
+}
+
+std::int64_t unix_now() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
+
+Result<int> back_up(const Invocation& invocation, Controller& controller) {
+  const std::string& to = invocation.arguments.words[0];
+  WATTLE_TRY(const ControllerFiles files, load_controller_files(invocation.arguments.controller_file));
+  if (files.data_dir.empty() || files.store.empty())
+    return fail(Errc::not_found, invocation.arguments.controller_file, "names no data_dir or no store.path",
+                "nothing outlives that controller: there is nothing to back up");
+  WATTLE_CHECK(refuse_taken(to));
+  // One that is away is told after the usual time, not after that of a copy.
+  WATTLE_CHECK(controller.ask("status", {}));
+  WATTLE_TRY(const Json made, controller.ask("backup", {}, kCopyPatience));
+  const std::string copies = View(made)["folder"].text_or("");
+  if (copies.empty()) return fail(Errc::malformed, "the controller", "names no folder", "is it of this version?");
+  const auto written = [&]() -> Result<Manifest> {
+    WATTLE_TRY(const auto sources, open_sources(files, copies));
+    return write_archive(to, std::string(kVersion), unix_now(), sources);
+  }();
+  std::error_code ignored;
+  for (const std::string_view name : {kStoreName, kControlName}) fs::remove(copies + "/" + std::string(name), ignored);
+  if (!written) return tl::unexpected<Error>(written.error());
+  std::uint64_t bytes = 0;
+  for (const Member& one : written->files) bytes += one.bytes;
+  invocation.around.out
+      << to << ": " << written->files.size() << " files, " << cli::bytes(static_cast<double>(bytes))
+      << ", mode 0600; the keys of controller and operator are among them: keep it where only root reads it\n";
+  return kOk;
+}
+
+// SQLite's own locks: the bytes from 1 GiB on, as its file format says of the lock-byte page.
+Result<bool> in_use(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd.valid() && errno == ENOENT) return false;
+  if (!fd.valid()) return fail_errno(errno, path);
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = 1 << 30;
+  lock.l_len = 512;
+  if (::fcntl(fd.get(), F_GETLK, &lock) != 0) return fail_errno(errno, path);
+  return lock.l_type != F_UNLCK;
+}
+
+Status refuse_newer(const Manifest& manifest, const std::string& archive) {
+  const auto numbers = [](const std::string& version) {
+    std::array<int, 3> out{};
+    std::size_t at = 0;
+    for (int& one : out) {
+      const std::size_t end = std::min(version.find('.', at), version.size());
+      one = parse::integer<int>(std::string_view(version).substr(at, end - at)).value_or(0);
+      at = std::min(end + 1, version.size());
+    }
+    return out;
+  };
+  if (numbers(manifest.version) <= numbers(std::string(kVersion))) return {};
+  return fail(Errc::unsupported, archive,
+              "was written by Wattle " + manifest.version + ", and this is " + std::string(kVersion),
+              "install that version here, then restore");
+}
+
+// Of the controller's user, where there is one: systemd gives it the folder, not what is in a folder that it has.
+Status give_away(const std::string& path) {
+  const passwd* const user = ::geteuid() == 0 ? ::getpwnam(kControllerUser) : nullptr;
+  if (user != nullptr && ::lchown(path.c_str(), user->pw_uid, user->pw_gid) != 0) return fail_errno(errno, path);
+  return {};
+}
+
+Status make_own_folder(const std::string& folder) {
+  std::error_code error;
+  if (fs::exists(folder, error)) return {};
+  WATTLE_CHECK(make_dirs(folder, 0700));
+  return give_away(folder);
+}
+
+// Files beside their places, which they take one after another once all are there.
+class Unpacked {
+ public:
+  // What was learned goes with the rest, though the archive may have none.
+  Unpacked(const ControllerFiles& files, std::string archive)
+      : files_(files),
+        archive_(std::move(archive)),
+        old_{files.data_dir + "/checkpoints", files.data_dir + "/knowledge"} {}
+  Unpacked(const Unpacked&) = delete;
+  Unpacked& operator=(const Unpacked&) = delete;
+  ~Unpacked() {
+    for (const Place& one : places_) ::unlink(one.part.c_str());
+  }
+
+  Status take(const Member& member, std::string_view bytes) {
+    if (bytes.empty()) return begin(member);
+    while (!bytes.empty()) {
+      const ssize_t wrote = ::write(to_.get(), bytes.data(), bytes.size());
+      if (wrote < 0 && errno != EINTR) return fail_errno(errno, places_.back().part);
+      if (wrote > 0) bytes.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    return {};
+  }
+  // What was there is kept under the name that `aside` ends; a log of a file that is replaced belongs to that file.
+  Status put(const std::string& aside) {
+    WATTLE_CHECK(settle());
+    for (const std::string& path : old_)
+      if (::rename(path.c_str(), (path + aside).c_str()) != 0 && errno != ENOENT) return fail_errno(errno, path);
+    for (const Place& one : places_) {
+      WATTLE_CHECK(make_own_folder(fs::path(one.path).parent_path().string()));
+      if (::rename(one.part.c_str(), one.path.c_str()) != 0) return fail_errno(errno, one.path);
+    }
+    return {};
+  }
+
+ private:
+  struct Place {
+    std::string part, path;
+  };
+
+  Status begin(const Member& member) {
+    WATTLE_CHECK(settle());
+    WATTLE_TRY(const std::string path, path_of(files_, member.name, archive_));
+    const bool checkpoint = member.name.starts_with(kCheckpoints);
+    // The folder of checkpoints is replaced as a whole: of files beside newer ones the newest would be taken.
+    const fs::path folder = checkpoint ? fs::path(files_.data_dir) : fs::path(path).parent_path();
+    WATTLE_CHECK(make_own_folder(folder.string()));
+    const std::string part = (folder / fs::path(path).filename()).string() + ".restored";
+    ::unlink(part.c_str());  // of a restore that was cut off
+    to_ = Fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode_of(member.name)));
+    if (!to_.valid()) return fail_errno(errno, part);
+    places_.push_back({part, path});
+    if (member.name != kOperatorName) WATTLE_CHECK(give_away(part));  // root's
+    if (!checkpoint) old_.insert({path, path + "-wal", path + "-open"});
+    return {};
+  }
+  static unsigned mode_of(const std::string& name) {
+    return name == "allow" || name == "enrol-tokens" || name.ends_with(".pub") || name.ends_with(".pem") ? 0644
+           : name.starts_with("keys/")                                                                   ? 0400
+                                                                                                         : 0600;
+  }
+  Status settle() {
+    if (to_.valid() && ::fsync(to_.get()) != 0) return fail_errno(errno, places_.back().part);
+    to_ = Fd();
+    return {};
+  }
+
+  const ControllerFiles& files_;
+  std::string archive_;
+  std::vector<Place> places_;
+  std::set<std::string> old_;
+  Fd to_;
+};
+
+Status restore(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  const std::string& archive = arguments.words[0];
+  WATTLE_TRY(const ControllerFiles files, load_controller_files(arguments.controller_file));
+  // All of it is looked at before anything is touched.
+  WATTLE_TRY(const Manifest manifest, read_archive(archive, [](const Member&, std::string_view) { return Status(); }));
+  WATTLE_CHECK(refuse_newer(manifest, archive));
+  std::string there;
+  for (const Kept& one : kept_files(files)) {
+    WATTLE_TRY(const bool used, in_use(one.copied ? one.path : std::string()));
+    if (used)
+      return fail(Errc::conflict, one.path, "is in use: the controller runs",
+                  "systemctl stop wattle-controller, then restore");
+    std::error_code error;
+    if (there.empty() && fs::exists(one.path, error)) there = one.path;
+  }
+  if (!there.empty() && !arguments.replace)
+    return fail(Errc::conflict, there, "is there, and would be replaced",
+                "wattle restore --replace " + archive + ", which keeps what is there under other names");
+  const std::string aside = ".replaced-" + std::to_string(unix_now());
+  Unpacked unpacked(files, archive);
+  WATTLE_TRY(const Manifest again, read_archive(archive, [&](const Member& member, std::string_view bytes) {
+               return unpacked.take(member, bytes);
+             }));
+  WATTLE_CHECK(unpacked.put(aside));
+  invocation.around.out << archive << ": " << again.files.size() << " files of Wattle " << again.version << ", "
+                        << utc(static_cast<double>(again.made_s) * 1e9) << ", are in their places\n";
+  if (!there.empty()) invocation.around.out << "what was there ends in " << aside << "\n";
+  invocation.around.out << "start it: systemctl start wattle-controller\n";
+  return {};
+}
+
+}  // namespace
+
+void declare_backup(CLI::App& command, Arguments& arguments) {
+  command.add_option("FILE", arguments.words, "A file that is not there yet; it is made with mode 0600")
+      ->required()
+      ->expected(1);
+  command.add_option("--config", arguments.controller_file, "The controller's configuration")->capture_default_str();
+}
+
+void declare_restore(CLI::App& command, Arguments& arguments) {
+  command.add_option("FILE", arguments.words, "What `wattle backup` wrote")->required()->expected(1);
+  command.add_flag("--replace", arguments.replace, "Though there is something: that is kept under other names");
+  command.add_option("--config", arguments.controller_file, "The controller's configuration")->capture_default_str();
+}
+
+int run_backup(const Invocation& invocation) {
+  return with_controller(invocation, [&](Controller& controller) { return back_up(invocation, controller); });
+}
+
+int run_restore(const Invocation& invocation) {
+  const Status done = restore(invocation);
+  return done ? kOk : complain(invocation, done.error(), kProblem);
+}
+
+}  // namespace wattle::cli

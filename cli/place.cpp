@@ -1,0 +1,145 @@
+// `wattle place NAME` and `wattle confirm POD NODE`: placement without Kubernetes. Who starts the workload asks where, starts it there and says so.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+#include "common/parse.hpp"
+#include "common/printable.hpp"
+
+namespace wattle::cli {
+
+namespace {
+// A version 4 UUID (RFC 9562).
+std::string new_uid() {
+  std::random_device device;
+  std::array<unsigned, 8> words{};
+  for (unsigned& word : words) word = device() & 0xffffU;
+  words[3] = (words[3] & 0x0fffU) | 0x4000U;
+  words[4] = (words[4] & 0x3fffU) | 0x8000U;
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i >= 2 && i <= 5) out += '-';
+    for (int shift = 12; shift >= 0; shift -= 4)
+      out += "0123456789abcdef"[words[i] >> static_cast<unsigned>(shift) & 15U];
+  }
+  return out;
+}
+
+Result<double> quantity_of(const char* option, const std::string& text) {
+  const auto value = parse::quantity(text);
+  if (!value) return fail(Errc::malformed, option, "'" + text + "' is no amount", "write 250m, 1.5, 64Mi or 2Gi");
+  return *value;
+}
+
+Result<std::optional<double>> limit_ms(const char* option, const std::string& text) {
+  if (text.empty()) return std::optional<double>();
+  const auto value = parse::duration_s(text);
+  if (!value || !(*value > 0)) return fail(Errc::malformed, option, "'" + text + "' is no time", "write 20ms or 1s");
+  return std::optional<double>(*value * 1e3);
+}
+
+Result<wire::Ask> ask_of(const PlaceArguments& said) {
+  wire::Ask ask;
+  ask.pod_uid = said.uid.empty() ? new_uid() : said.uid;
+  ask.pod_name = said.name;
+  ask.pod_namespace = said.name_space;
+  ask.app = said.app.empty() ? said.name : said.app;
+  WATTLE_TRY(ask.cpu_request_cores, quantity_of("--cpu", said.cpu));
+  WATTLE_TRY(ask.memory_request_bytes, quantity_of("--memory", said.memory));
+  WATTLE_TRY(ask.latency_soft_ms, limit_ms("--latency-soft", said.latency_soft));
+  WATTLE_TRY(ask.latency_hard_ms, limit_ms("--latency-hard", said.latency_hard));
+  ask.latency_target = said.latency_target;
+  ask.candidates = said.nodes;
+  return ask;
+}
+
+// Where no node is named: every one that is heard.
+Result<std::vector<std::string>> heard_nodes(Controller& controller) {
+  WATTLE_TRY(const Json document, controller.ask("nodes", {}));
+  std::vector<std::string> names;
+  for (const View& node : View(document)["nodes"].items())
+    if (node["connected"].flag() == true) names.push_back(node["name"].text_or());
+  if (names.empty())
+    return fail(Errc::not_found, "nodes", "no agent is connected", "`wattle nodes` and `wattle doctor` say more");
+  return names;
+}
+
+Json placed_document(const wire::Ask& ask, const wire::Suggestion& told) {
+  const auto top = std::find(told.scores.begin(), told.scores.end(), 10);
+  const auto at = static_cast<std::size_t>(top - told.scores.begin());
+  const bool advised = !told.neutral && top != told.scores.end() && at < ask.candidates.size();
+  Json scores = Json::object();
+  for (std::size_t i = 0; i < told.scores.size() && i < ask.candidates.size(); ++i)
+    scores[ask.candidates[i]] = told.scores[i];
+  return {{"node", advised ? Json(ask.candidates[at]) : Json(nullptr)},
+          {"uid", ask.pod_uid},
+          {"name", ask.pod_name},
+          {"namespace", ask.pod_namespace},
+          {"decision_id", told.decision_id == 0 ? Json(nullptr) : Json(told.decision_id)},
+          {"mode", told.mode},
+          {"policy", told.policy},
+          {"reason", told.reason},
+          {"scores", std::move(scores)}};
+}
+}  // namespace
+
+Result<std::string> render_placed(const Json& document, const Style& style) {
+  const View placed(document);
+  WATTLE_CHECK(placed.object("scores"));
+  const auto node = placed["node"].text();
+  const std::string name = placed["name"].text_or();
+  if (!node) return printable_lines("no node is advised for " + name + ": " + placed["reason"].text_or() + "\n");
+  const std::string uid = placed["uid"].text_or();
+  return toned(printable(*node), Tone::good, style.colour) +
+         printable_lines("\nwhy:           wattle explain " + uid + "\nwhen it runs:  wattle confirm " + uid + " " +
+                         *node + "\n");
+}
+
+void declare_place(CLI::App& command, Arguments& arguments) {
+  PlaceArguments& place = arguments.place;
+  command.add_option("NAME", place.name, "What people call it")->required();
+  command.add_option("--cpu", place.cpu, "Cores that it requests: 250m, 1.5")->required();
+  command.add_option("--memory", place.memory, "Memory that it requests: 64Mi, 2Gi")->capture_default_str();
+  command.add_option("--app", place.app, "What its use and life are learned by (default: NAME)");
+  command.add_option("--nodes", place.nodes, "Nodes that may take it (default: all that are heard)")->delimiter(',');
+  command.add_option("--latency-soft", place.latency_soft, "Wished round trip to the users: 20ms");
+  command.add_option("--latency-hard", place.latency_hard, "Beyond it a node does not get it");
+  command.add_option("--latency-target", place.latency_target, "Probe that measures it (default: the agents' own)");
+  command.add_option("--namespace", place.name_space, "For sums by namespace")->capture_default_str();
+  command.add_option("--uid", place.uid, "Its UID, where who starts it has one (default: a new one)");
+}
+
+int run_place(const Invocation& invocation) {
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    WATTLE_TRY(wire::Ask ask, ask_of(invocation.arguments.place));
+    if (ask.candidates.empty()) {
+      WATTLE_TRY(ask.candidates, heard_nodes(controller));
+    }
+    WATTLE_TRY(const wire::Suggestion told, controller.place(ask));
+    const Json document = placed_document(ask, told);
+    WATTLE_CHECK(print(invocation, document, render_placed));
+    return document["node"].is_null() ? kProblem : kOk;
+  });
+}
+
+void declare_confirm(CLI::App& command, Arguments& arguments) {
+  command.add_option("POD", arguments.pod, "UID, or name, of what was placed")->required();
+  command.add_option("NODE", arguments.node, "Where it runs")->required();
+}
+
+int run_confirm(const Invocation& invocation) {
+  const Arguments& said = invocation.arguments;
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    WATTLE_TRY(const Json document, controller.ask("confirm", {{"pod", said.pod}, {"node", said.node}}));
+    WATTLE_CHECK(print(invocation, document, [&](const Json&, const Style&) -> Result<std::string> {
+      return printable_lines(said.pod + " runs on " + said.node + "; its outcome will be learned from\n");
+    }));
+    return kOk;
+  });
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,116 @@
+#include "cli/process.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "common/dir.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+constexpr std::size_t kMostSaid = 64 << 10;
+constexpr int kNotStarted = 127;
+
+// As execvp wants them; made before the fork.
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  return arguments;
+}
+
+[[noreturn]] void become(char* const* arguments, int output) {
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
+  ::execvp(arguments[0], arguments);
+  ::_exit(kNotStarted);
+}
+
+// State and start of /proc/PID/stat, behind the name in parentheses, which may hold anything.
+std::optional<std::pair<char, std::uint64_t>> process_state(pid_t pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  if (!text) return std::nullopt;
+  const auto words = parse::fields(std::string_view(*text).substr(text->rfind(')') + 1));
+  constexpr std::size_t kStart = 19;  // the 22nd field of all
+  if (words.size() <= kStart || words[0].empty()) return std::nullopt;
+  const auto since = parse::integer<std::uint64_t>(words[kStart]);
+  if (!since) return std::nullopt;
+  return std::pair{words[0].front(), *since};
+}
+
+}  // namespace
+
+Result<Ran> run_program(const std::vector<std::string>& words) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, words[0]);
+  const Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  const std::vector<char*> arguments = pointers_to(words);
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno(errno, words[0]);
+  if (pid == 0) become(arguments.data(), writing.get());
+  writing = Fd();
+  Ran ran;
+  std::array<char, 4096> buffer{};
+  for (ssize_t got = 0; (got = ::read(reading.get(), buffer.data(), buffer.size())) != 0;) {
+    if (got < 0 && errno != EINTR) break;
+    if (got > 0 && ran.said.size() < kMostSaid) ran.said.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  ran.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (ran.code == kNotStarted && ran.said.empty())
+    return fail(Errc::not_found, words[0], "cannot be run", "is its package installed?");
+  return ran;
+}
+
+Result<Started> start_program(const std::vector<std::string>& words, const std::string& log_file) {
+  const Fd log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!log.valid()) return fail_errno(errno, log_file);
+  const std::vector<char*> arguments = pointers_to(words);
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno(errno, words[0]);
+  if (pid == 0) {
+    ::setsid();
+    become(arguments.data(), log.get());
+  }
+  const auto state = process_state(pid);
+  if (!state) return fail(Errc::io, words[0], "cannot be found in /proc once it was started");
+  return Started{pid, state->second};
+}
+
+bool runs(const Started& process) {
+  const auto state = process_state(process.pid);
+  return state && state->second == process.since && state->first != 'Z';
+}
+
+void end_process(const Started& process, int patience_s) {
+  if (!runs(process)) return;
+  ::kill(process.pid, SIGTERM);
+  for (int tenth = 0; tenth < 10 * patience_s && runs(process); ++tenth)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  if (runs(process)) ::kill(process.pid, SIGKILL);
+  ::waitpid(process.pid, nullptr, WNOHANG);
+}
+
+std::string program_of_ours(const std::string& name) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto beside = self.parent_path() / name;
+  return !error && ::access(beside.c_str(), X_OK) == 0 ? beside.string() : name;
+}
+
+}  // namespace wattle::cli

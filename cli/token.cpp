@@ -1,0 +1,100 @@
+// `wattle token`: on the controller's machine, a token with which one machine joins by `wattle join`.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <ostream>
+
+#include "cli/commands.hpp"
+#include "cli/controller_files.hpp"
+#include "cli/keys.hpp"
+#include "common/dir.hpp"
+#include "common/http/certificate.hpp"
+#include "common/join_token.hpp"
+#include "common/transport/keys.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+// The address from which this machine would speak to others; nothing is sent. Empty: it has no way to any.
+std::string own_address() {
+  const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in far{};
+  far.sin_family = AF_INET;
+  far.sin_port = htons(9);
+  ::inet_pton(AF_INET, "192.0.2.1", &far.sin_addr);  // an address for documentation
+  sockaddr_in own{};
+  socklen_t size = sizeof own;
+  std::array<char, INET_ADDRSTRLEN> text{};
+  if (!fd.valid() || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&far), sizeof far) != 0 ||
+      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0 ||
+      ::inet_ntop(AF_INET, &own.sin_addr, text.data(), text.size()) == nullptr)
+    return {};
+  return text.data();
+}
+
+// Where others find the controller: as told, the address to which enrolment is bound, this machine's own, or its name.
+Result<std::string> address_of(const Arguments& arguments, const ControllerFiles& files) {
+  std::string host = arguments.address;
+  const bool any = files.enrol_address == "0.0.0.0" || files.enrol_address == "::";
+  if (host.empty()) host = any ? own_address() : files.enrol_address;
+  if (host.empty()) {
+    std::array<char, 256> name{};
+    if (::gethostname(name.data(), name.size() - 1) == 0) host = name.data();
+  }
+  if (!is_host(host))
+    return fail(Errc::malformed, "--address", "'" + host + "' is no host's name or address",
+                "as in controller.example");
+  return host;
+}
+
+Status print_token(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  WATTLE_TRY(const ControllerFiles files, load_controller_files(arguments.controller_file));
+  if (files.tokens.empty() || files.certificate.empty())
+    return fail(
+        Errc::not_found, arguments.controller_file, "lets nobody enrol by a token over TLS",
+        "set enrol.tokens and enrol.tls there, then: wattle keys controller; systemctl restart wattle-controller");
+  JoinToken join;
+  WATTLE_TRY(join.host, address_of(arguments, files));
+  join.enrol_port = files.enrol_port;
+  join.telemetry_port = files.telemetry_port;
+  WATTLE_TRY(const auto keys, transport::load_server_keys(files.key + ".pub"));
+  join.server_key = keys.current;
+  WATTLE_TRY(join.fingerprint, http::certificate_file_fingerprint(files.certificate));
+  const std::string node = arguments.words.empty() ? std::string(kAnyNode) : arguments.words[0];
+  WATTLE_TRY(MadeToken made, make_token(node, arguments.join_valid, arguments.replace));
+  if (made.line.replace && node == kAnyNode)
+    return fail(Errc::malformed, "--replace", "is for one node", "name it: wattle token --replace NODE");
+  WATTLE_CHECK(add_token(files.tokens, made.line));
+  join.secret = made.secret;
+  invocation.around.err << "Good once within " << arguments.join_valid << ", for "
+                        << (node == kAnyNode ? "any machine that is no node yet" : "node " + node) << " that reaches "
+                        << join.host << ":" << join.enrol_port << " and " << join.telemetry_endpoint()
+                        << ". On that machine, as root: wattle join TOKEN\n";
+  invocation.around.out << to_text(join) << "\n";
+  return {};
+}
+
+}  // namespace
+
+void declare_token(CLI::App& command, Arguments& arguments) {
+  command.add_option("NODE", arguments.words, "For this node alone (default: any machine that is no node yet)")
+      ->expected(0, 1);
+  command.add_option("--address", arguments.address, "Where machines find the controller (default: its own address)");
+  command.add_option("--valid", arguments.join_valid, "How long, as in 15m, 36h or 7d")->capture_default_str();
+  command.add_flag("--replace", arguments.replace, "NODE may exchange the key that it has");
+  command.add_option("--config", arguments.controller_file, "The controller's configuration")->capture_default_str();
+}
+
+int run_token(const Invocation& invocation) {
+  const Status printed = print_token(invocation);
+  if (printed) return kOk;
+  return complain(invocation, printed.error(), printed.error().code == Errc::malformed ? kUsage : kProblem);
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,137 @@
+// `wattle watch nodes|pods|decisions`: pushed by the controller's feed. Nodes and pods are drawn anew when something changed, at most once a
+// second; decisions are told as they are made.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/screen.hpp"
+#include "cli/show.hpp"
+#include "common/clock.hpp"
+#include "common/wire/codec.hpp"
+
+namespace wattle::cli {
+
+namespace {
+constexpr std::chrono::milliseconds kLookForStop{100};
+constexpr Duration kDrawEvery = std::chrono::seconds(1);
+
+// The one key that a table of decisions needs of each; the rest is in `wattle explain`.
+Json decision_document(const wire::Decision& decision) {
+  Json marginal_w = nullptr;
+  for (const wire::Candidate& candidate : decision.candidates)
+    if (!decision.advice.empty() && candidate.node == decision.advice) marginal_w = candidate.marginal_w;
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+  return {{"id", decision.id},
+          {"wall_ns", decision.wall_ns},
+          {"pod_uid", decision.pod_uid},
+          {"pod_name", or_null(decision.pod_name)},
+          {"pod_namespace", or_null(decision.pod_namespace)},
+          {"decided_by", or_null(decision.decided_by)},
+          {"advice", or_null(decision.advice)},
+          {"marginal_w", std::move(marginal_w)},
+          {"mode", decision.mode},
+          {"policy", decision.policy},
+          {"reason", decision.reason}};
+}
+
+// A line each, so that a pipe reads them as they come.
+std::string decision_line(const Json& document) {
+  const View decision(document);
+  const auto added = decision["marginal_w"].number();
+  return printable(utc(decision["wall_ns"].number()) + "  " +
+                   pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]) + " -> " +
+                   decision["advice"].text_or("nobody") + (added ? ", adds " + number(*added, 1) + " W est" : "") +
+                   " (" + decision["decided_by"].text_or("-") + ")") +
+         "\n";
+}
+
+class Watch {
+ public:
+  Watch(const Invocation& invocation, Controller& controller, transport::Subscriber feed, StopKeys stop)
+      : invocation_(invocation), controller_(controller), feed_(std::move(feed)), stop_(std::move(stop)) {}
+
+  Result<int> decisions() {
+    for (;;) {
+      WATTLE_TRY(const auto message, next());
+      if (!message) return kOk;
+      const auto* decision = std::get_if<wire::Decision>(&*message);
+      if (decision == nullptr) continue;
+      const Json document = decision_document(*decision);
+      std::ostream& out = invocation_.around.out;
+      if (invocation_.arguments.output == Output::json)
+        out << document.dump(-1, ' ', true, Json::error_handler_t::replace) << "\n" << std::flush;
+      else
+        WATTLE_CHECK(print(invocation_, document,
+                           [](const Json& told, const Style&) -> Result<std::string> { return decision_line(told); }));
+    }
+  }
+
+  Result<int> table(const char* what, const Render& render) {
+    for (std::optional<MonoTime> drawn;;) {
+      const MonoTime now = clock_.mono();
+      if (!drawn || (changed_ && now - *drawn >= kDrawEvery)) {
+        WATTLE_TRY(const Json document, controller_.ask(what, {}));
+        if (invocation_.around.terminal) invocation_.around.out << kHome;
+        WATTLE_CHECK(print(invocation_, document, render));
+        drawn = now;
+        changed_ = false;
+      }
+      if (stop_.pressed()) return kOk;
+      if (feed_.receive(kLookForStop)) changed_ = true;
+      WATTLE_CHECK(heard());
+    }
+  }
+
+ private:
+  // Nothing: a stop was asked for.
+  Result<std::optional<wire::Message>> next() {
+    for (;;) {
+      if (stop_.pressed()) return std::optional<wire::Message>();
+      const auto published = feed_.receive(kLookForStop);
+      WATTLE_CHECK(heard());
+      if (!published) continue;
+      if (auto message = wire::decode(published->bytes)) return std::optional<wire::Message>(std::move(*message));
+    }
+  }
+  Status heard() {
+    if (feed_.link() != transport::Link::refused) return {};
+    return fail(Errc::denied, "feed", feed_.link_problem(),
+                "is our key on the allow list, and --server-key the controller's?");
+  }
+
+  const Invocation& invocation_;
+  Controller& controller_;
+  transport::Subscriber feed_;
+  StopKeys stop_;
+  SystemClock clock_;
+  bool changed_ = false;
+};
+}  // namespace
+
+void declare_watch(CLI::App& command, Arguments& arguments) {
+  command.add_option("WHAT", arguments.watched, "nodes, pods or decisions")
+      ->check(CLI::IsMember({"nodes", "pods", "decisions"}))
+      ->capture_default_str();
+}
+
+int run_watch(const Invocation& invocation) {
+  auto stop = StopKeys::open_();
+  if (!stop) return complain(invocation, stop.error(), kProblem);
+  const std::string& what = invocation.arguments.watched;
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    const std::array<std::string, 1> topics{
+        std::string(what == "decisions" ? transport::kTopicDecision : transport::kTopicState)};
+    WATTLE_TRY(auto feed, controller.listen(topics));
+    Watch watch(invocation, controller, std::move(feed), std::move(*stop));
+    if (what == "decisions") return watch.decisions();
+    if (what == "nodes") return watch.table("nodes", render_nodes);
+    WATTLE_TRY(const Json nodes, controller.ask("nodes", {}));
+    return watch.table("pods", [sources = energy_sources(nodes)](const Json& pods, const Style& style) {
+      return render_pods(pods, sources, style);
+    });
+  });
+}
+
+}  // namespace wattle::cli

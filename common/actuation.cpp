@@ -1,0 +1,157 @@
+#include "common/actuation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/parse.hpp"
+
+namespace wattle::actuation {
+
+namespace {
+constexpr double kMostCores = 1e6;
+
+std::string cores_text(const std::optional<double>& cores) {
+  if (!cores || !std::isfinite(*cores)) return "-";
+  return std::to_string(std::llround(std::clamp(*cores, 0.0, kMostCores) * 1000));
+}
+
+std::string bytes_text(const std::optional<std::int64_t>& bytes) { return bytes ? std::to_string(*bytes) : "-"; }
+
+bool fits(const std::string& path) {
+  return !path.empty() && path.size() <= kMaxPathBytes && path.find('\n') == std::string::npos;
+}
+
+template <class Item, class Line>
+void append_lines(std::string& text, const std::vector<Item>& items, const Line& line_of) {
+  std::size_t count = 0;
+  for (const auto& item : items) {
+    if (!fits(item.path)) continue;
+    const std::string line = line_of(item);
+    if (++count > kMaxWorkloads || text.size() + line.size() > kMaxMessageBytes) return;
+    text += line;
+  }
+}
+
+std::string_view take_word(std::string_view& text) {
+  const auto end = text.find(' ');
+  const auto word = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return word;
+}
+
+// False: the word is neither "-" nor a number in range.
+bool take_cores(std::string_view& line, std::optional<double>& out) {
+  const auto word = take_word(line);
+  if (word == "-") return true;
+  const auto thousandths = parse::u64(word);
+  if (!thousandths || static_cast<double>(*thousandths) > kMostCores * 1000) return false;
+  out = static_cast<double>(*thousandths) / 1000;
+  return true;
+}
+
+template <class Enum, std::size_t N>
+std::optional<Enum> named(const std::array<std::string_view, N>& names, std::string_view word) {
+  const auto found = std::ranges::find(names, word);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
+}
+
+bool take_line(std::string_view line, Order& out) {
+  const auto level = parse_level(take_word(line));
+  if (!level) return false;
+  out = {std::string(line), *level};
+  return fits(out.path);
+}
+
+bool take_line(std::string_view line, Grant& out) {
+  const auto level = parse_level(take_word(line));
+  const auto state = named<State>(kStateNames, take_word(line));
+  std::optional<double> used;
+  if (!level || !state || !take_cores(line, used) || !used) return false;
+  if (!take_cores(line, out.granted_cores) || !take_cores(line, out.freed_cores)) return false;
+  const auto high = take_word(line);
+  if (high != "-") {
+    out.high_bytes = parse::integer<std::int64_t>(high);
+    if (!out.high_bytes || *out.high_bytes < 0) return false;
+  }
+  const auto refills = parse::u64(take_word(line));
+  if (!refills) return false;
+  out.level = *level;
+  out.state = *state;
+  out.used_cores = *used;
+  out.refills = *refills;
+  out.path = line;
+  return fits(out.path);
+}
+
+tl::unexpected<Error> refuse(Errc code, std::string_view kind, std::string what) {
+  return fail(code, std::string(kind), std::move(what), "run wattle-agent and wattle-actuator of one version");
+}
+
+// The words behind "KIND 1 " of the first line; every other line into `items`.
+template <class Item>
+Result<std::string_view> take_message(std::string_view text, std::string_view kind, std::vector<Item>& items) {
+  if (text.size() > kMaxMessageBytes)
+    return refuse(Errc::out_of_range, kind, "more than " + std::to_string(kMaxMessageBytes) + " bytes");
+  const auto end = text.find('\n');
+  if (end == std::string_view::npos) return refuse(Errc::malformed, kind, "has no first line");
+  std::string_view head = text.substr(0, end);
+  if (take_word(head) != kind || take_word(head) != "1")
+    return refuse(Errc::malformed, kind, "is of another kind or version");
+  text.remove_prefix(end + 1);
+  while (!text.empty()) {
+    const auto stop = text.find('\n');
+    if (stop == std::string_view::npos) return refuse(Errc::malformed, kind, "its last line has no end");
+    if (items.size() == kMaxWorkloads)
+      return refuse(Errc::out_of_range, kind, "more than " + std::to_string(kMaxWorkloads) + " workloads");
+    Item item;
+    if (!take_line(text.substr(0, stop), item))
+      return refuse(Errc::malformed, kind, "line " + std::to_string(items.size() + 2) + " is none");
+    items.push_back(std::move(item));
+    text.remove_prefix(stop + 1);
+  }
+  return head;
+}
+}  // namespace
+
+std::optional<Level> parse_level(std::string_view word) { return named<Level>(kLevelNames, word); }
+
+std::string to_text(const Orders& orders) {
+  std::string text = "orders 1 " + cores_text(orders.headroom_cores) + "\n";
+  append_lines(text, orders.orders, [](const Order& order) {
+    return std::string(kLevelNames[static_cast<std::size_t>(order.level)]) + " " + order.path + "\n";
+  });
+  return text;
+}
+
+std::string to_text(const Report& report) {
+  std::string text = "report 1 " + cores_text(report.headroom_cores) + " " + std::to_string(report.foreign) + "\n";
+  append_lines(text, report.grants, [](const Grant& grant) {
+    return std::string(kLevelNames[static_cast<std::size_t>(grant.level)]) + " " +
+           std::string(kStateNames[static_cast<std::size_t>(grant.state)]) + " " +
+           cores_text(std::max(grant.used_cores, 0.0)) + " " + cores_text(grant.granted_cores) + " " +
+           cores_text(grant.freed_cores) + " " + bytes_text(grant.high_bytes) + " " + std::to_string(grant.refills) +
+           " " + grant.path + "\n";
+  });
+  return text;
+}
+
+Result<Orders> parse_orders(std::string_view text) {
+  Orders out;
+  WATTLE_TRY(std::string_view head, take_message(text, "orders", out.orders));
+  if (!take_cores(head, out.headroom_cores) || !head.empty())
+    return refuse(Errc::malformed, "orders", "its headroom is no number");
+  return out;
+}
+
+Result<Report> parse_report(std::string_view text) {
+  Report out;
+  WATTLE_TRY(std::string_view head, take_message(text, "report", out.grants));
+  const bool headroom = take_cores(head, out.headroom_cores);
+  const auto foreign = parse::u64(take_word(head));
+  if (!headroom || !foreign || !head.empty()) return refuse(Errc::malformed, "report", "its first line is none");
+  out.foreign = *foreign;
+  return out;
+}
+
+}  // namespace wattle::actuation

@@ -1,0 +1,79 @@
+// actuation: what wattle-agent and wattle-actuator say to each other over their socket: orders one way, a report the other.
+// Source   datagrams of AF_UNIX SOCK_SEQPACKET, text, one line a workload:
+//              orders 1 HEADROOM                                      report 1 HEADROOM FOREIGN
+//              LEVEL PATH                                             LEVEL STATE USED GRANTED FREED HIGH REFILLS PATH
+//          "status 1" asks for a report and orders nothing
+//          cores in thousandths, memory in bytes, "-" where a value is not known; a path is the rest of its line
+// Errors   malformed, out_of_range; a message is taken whole or not at all
+// Threads  pure
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace wattle::actuation {
+
+inline constexpr std::size_t kMaxMessageBytes = 64 << 10;
+inline constexpr std::size_t kMaxWorkloads = 256;
+inline constexpr std::size_t kMaxPathBytes = 4096;
+
+enum class Level : std::uint8_t { off, suggest, limits };
+inline constexpr std::array<std::string_view, 3> kLevelNames{"off", "suggest", "limits"};
+
+// unseen: there is no such cgroup; learning: too little was seen; hands_off: somebody else wrote its limits a moment ago
+enum class State : std::uint8_t { unseen, learning, suggested, set, hands_off, trouble };
+inline constexpr std::array<std::string_view, 6> kStateNames{"unseen", "learning",  "suggested",
+                                                             "set",    "hands_off", "trouble"};
+
+struct Order {
+  std::string path;  // of the cgroup below its mount
+  Level level = Level::suggest;
+
+  bool operator==(const Order&) const = default;
+};
+
+struct Orders {
+  std::optional<double> headroom_cores;  // that the node may give away at most
+  std::vector<Order> orders;
+
+  bool operator==(const Orders&) const = default;
+};
+
+struct Grant {
+  std::string path;
+  Level level = Level::suggest;
+  State state = State::unseen;
+  double used_cores = 0;
+  std::optional<double> granted_cores;  // absent: what was there before
+  std::optional<double> freed_cores;    // of a limit that was there before
+  std::optional<std::int64_t> high_bytes;
+  std::uint64_t refills = 0;  // quotas written, each of which gave a period's quota anew
+
+  bool operator==(const Grant&) const = default;
+};
+
+struct Report {
+  std::optional<double> headroom_cores;
+  std::uint64_t foreign = 0;  // writes by others that were found
+  std::vector<Grant> grants;
+
+  bool operator==(const Report&) const = default;
+};
+
+inline constexpr std::string_view kStatus = "status 1\n";
+
+std::optional<Level> parse_level(std::string_view word);
+
+// Workloads beyond kMaxWorkloads or kMaxMessageBytes, or with a path that is no line, are left out.
+std::string to_text(const Orders& orders);
+std::string to_text(const Report& report);
+Result<Orders> parse_orders(std::string_view text);
+Result<Report> parse_report(std::string_view text);
+
+}  // namespace wattle::actuation

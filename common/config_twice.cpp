@@ -1,0 +1,82 @@
+#include "common/config_twice.hpp"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <sstream>
+
+namespace wattle::config {
+namespace {
+
+// Read from the parser's events, in which an alias is a
+// word, however often it would be followed.
+class Twice final : public YAML::EventHandler {
+ public:
+  Twice(const std::string& name, std::vector<std::pair<int, std::string>>& into) : name_(name), into_(into) {}
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { value("~", mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { value("*", mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& text) override {
+    value(text, mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    begin(false, mark);
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    begin(true, mark);
+  }
+  void OnMapEnd() override { open_.pop_back(); }
+
+ private:
+  struct Level {
+    bool map = false;
+    std::string path;  // of what stands here
+    std::string key;   // that the next value is of; in a map, and only while key_said
+    bool key_said = false;
+    std::size_t index = 0;
+    std::map<std::string, int> line_of;
+  };
+
+  // Of what begins now; for a key the name of its map.
+  std::string here() const {
+    if (open_.empty()) return {};
+    const Level& level = open_.back();
+    if (!level.map) return level.path + "[" + std::to_string(level.index) + "]";
+    return level.path.empty() || level.key.empty() ? level.path + level.key : level.path + "." + level.key;
+  }
+  void begin(bool map, const YAML::Mark& mark) {
+    Level next{map, here(), {}, false, 0, {}};
+    value({}, mark);
+    open_.push_back(std::move(next));
+  }
+  void value(const std::string& text, const YAML::Mark& mark) {
+    if (open_.empty()) return;
+    Level& level = open_.back();
+    ++level.index;
+    if (!level.map) return;
+    level.key_said = !level.key_said;
+    level.key = level.key_said ? text : std::string();
+    if (!level.key_said || text.empty()) return;
+    const int line = mark.line + 1;
+    if (const auto [before, is_new] = level.line_of.emplace(text, line); !is_new)
+      into_.emplace_back(line, name_ + ":" + std::to_string(line) + ": " + here() + ": is in line " +
+                                   std::to_string(before->second) + " already (keep one of the two)");
+  }
+
+  const std::string& name_;
+  std::vector<std::pair<int, std::string>>& into_;
+  std::vector<Level> open_;
+};
+
+}  // namespace
+
+void find_twice(const std::string& text, const std::string& name, std::vector<std::pair<int, std::string>>& into) {
+  std::istringstream again(text);
+  Twice twice(name, into);
+  YAML::Parser(again).HandleNextDocument(twice);
+}
+
+}  // namespace wattle::config

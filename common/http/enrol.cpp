@@ -1,0 +1,41 @@
+#include "common/http/enrol.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace wattle::http {
+namespace {
+
+using nlohmann::json;
+constexpr std::chrono::milliseconds kEnrolPatience{10'000};
+constexpr std::size_t kPublicKeyDigits = 40;
+
+Error refused_enrolment(const std::string& url, const Answer& answer) {
+  const json body = json::parse(answer.body, nullptr, false);
+  const bool told = body.is_object() && body.contains("error") && body["error"].is_string();
+  return {answer.status == 409 ? Errc::conflict : Errc::denied, url,
+          told ? body["error"].get<std::string>() : "answers " + std::to_string(answer.status), ""};
+}
+
+}  // namespace
+
+Result<Enrolled> enrol(Client& client, const std::string& url, const std::string& path, const std::string& public_key,
+                       const std::string& node) {
+  json asked{{"public_key", public_key}};
+  if (!node.empty()) asked["node"] = node;
+  WATTLE_TRY(const auto answer, client.request("POST", path, asked.dump(), kEnrolPatience));
+  if (answer.status != 200) return tl::unexpected<Error>(refused_enrolment(url, answer));
+  const json body = json::parse(answer.body, nullptr, false);
+  Enrolled out;
+  if (body.is_object() && body.contains("server_keys") && body["server_keys"].is_array())
+    for (const json& key : body["server_keys"])
+      if (key.is_string()) out.server_keys.push_back(key.get<std::string>());
+  const auto is_key = [](const std::string& key) { return key.size() == kPublicKeyDigits; };
+  if (out.server_keys.empty() || out.server_keys.size() > 2 ||
+      !std::all_of(out.server_keys.begin(), out.server_keys.end(), is_key))
+    return fail(Errc::malformed, url, "does not answer as a controller does", "is it one?");
+  out.node = body.contains("node") && body["node"].is_string() ? body["node"].get<std::string>() : "";
+  return out;
+}
+
+}  // namespace wattle::http

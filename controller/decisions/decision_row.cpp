@@ -1,0 +1,133 @@
+#include "controller/decisions/decision_row.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "common/wire/codec.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostCounted = 1'000'000;
+
+tl::unexpected<Error> unreadable(const DecisionRow& row, const char* what) {
+  return fail(Errc::malformed, "decision " + std::to_string(row.id), what, "it is left out; nothing is to be done");
+}
+
+// The advised one, those of highest Q and where the pod went, in the order of the record.
+std::vector<wire::Candidate> best_of(const LoggedDecision& entry) {
+  const wire::Decision& decision = entry.decision;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < decision.candidates.size(); ++i)
+    if (decision.candidates[i].masked.empty()) order.push_back(i);
+  const auto named = [&](std::size_t i) {
+    const std::string& node = decision.candidates[i].node;
+    return node == decision.advice || node == decision.placed_on || node == entry.winner || node == entry.runner_up;
+  };
+  // What is no number is in no order.
+  const auto value = [&](std::size_t i) {
+    const double q = decision.candidates[i].q;
+    return std::isfinite(q) ? q : std::numeric_limits<double>::lowest();
+  };
+  const auto before = [&](std::size_t a, std::size_t b) {
+    if (named(a) != named(b)) return named(a);
+    return value(a) > value(b);
+  };
+  const std::size_t most = std::min(order.size(), kKeptCandidates);
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(), before);
+  order.resize(most);
+  std::sort(order.begin(), order.end());
+  std::vector<wire::Candidate> best;
+  best.reserve(most);
+  for (const std::size_t i : order) best.push_back(decision.candidates[i]);
+  return best;
+}
+
+json terms_row(const std::optional<Contributions>& terms) {
+  if (!terms) return nullptr;
+  return {terms->energy, terms->latency, terms->residual, terms->policy_value,
+          terms->uncertainty ? json(*terms->uncertainty) : json(nullptr)};
+}
+
+bool read_terms(const json& row, std::optional<Contributions>& terms) {
+  if (row.is_null()) return true;
+  if (!row.is_array() || row.size() != 5) return false;
+  // A number that was not finite is null.
+  const auto at = [&](std::size_t i) { return row[i].is_number() ? row[i].get<double>() : std::nan(""); };
+  terms = Contributions{at(0), at(1), at(2), at(3), std::nullopt};
+  if (row[4].is_number()) terms->uncertainty = row[4].get<double>();
+  return true;
+}
+
+}  // namespace
+
+DecisionRow decision_row(const LoggedDecision& entry) {
+  const wire::Decision& from = entry.decision;
+  wire::Decision decision;
+  decision.id = from.id;
+  decision.wall_ns = from.wall_ns;
+  decision.pod_uid = from.pod_uid;
+  decision.pod_name = from.pod_name;
+  decision.pod_namespace = from.pod_namespace;
+  decision.policy = from.policy;
+  decision.mode = from.mode;
+  decision.model_step = from.model_step;
+  decision.advice = from.advice;
+  decision.propensity = from.propensity;
+  decision.explored = from.explored;
+  decision.reason = from.reason;
+  decision.candidates = best_of(entry);
+  decision.problems = from.problems;
+  decision.placed_on = from.placed_on;
+  decision.outcome = from.outcome;
+  decision.decide_us = from.decide_us;
+  decision.decided_by = from.decided_by;
+  const json rest = {{"candidates", entry.candidates},
+                     {"masked", entry.masked},
+                     {"winner", entry.winner},
+                     {"runner_up", entry.runner_up},
+                     {"winner_terms", terms_row(entry.winner_terms)},
+                     {"runner_up_terms", terms_row(entry.runner_up_terms)},
+                     {"demand_cores", entry.demand_cores},
+                     {"network_sha256", entry.model.sha256},
+                     {"loaded_from", entry.model.loaded_from}};
+  return {from.id, from.wall_ns / 1'000'000'000, wire::encode(wire::Message(std::move(decision))),
+          rest.dump(-1, ' ', false, json::error_handler_t::replace)};
+}
+
+Result<LoggedDecision> parse_decision(const DecisionRow& row) {
+  auto message = wire::decode(row.body);
+  auto* decision = message ? std::get_if<wire::Decision>(&*message) : nullptr;
+  if (decision == nullptr || decision->id != row.id) return unreadable(row, "its record is no decision of that number");
+  const json rest = json::parse(row.rest, nullptr, false);
+  if (!rest.is_object()) return unreadable(row, "what is kept beside its record is no JSON object");
+  LoggedDecision entry;
+  bool sane = true;
+  const auto take = [&](const char* key, auto& out, bool (json::*is)() const noexcept) {
+    const auto found = rest.find(key);
+    sane = sane && found != rest.end() && ((*found).*is)();
+    if (sane) out = found->get<std::remove_reference_t<decltype(out)>>();
+  };
+  take("candidates", entry.candidates, &json::is_number_unsigned);
+  take("masked", entry.masked, &json::is_number_unsigned);
+  take("winner", entry.winner, &json::is_string);
+  take("runner_up", entry.runner_up, &json::is_string);
+  take("demand_cores", entry.demand_cores, &json::is_number);
+  take("network_sha256", entry.model.sha256, &json::is_string);
+  take("loaded_from", entry.model.loaded_from, &json::is_string);
+  sane = sane && rest.contains("winner_terms") && read_terms(rest["winner_terms"], entry.winner_terms);
+  sane = sane && rest.contains("runner_up_terms") && read_terms(rest["runner_up_terms"], entry.runner_up_terms);
+  if (!sane || entry.candidates > kMostCounted || entry.masked > entry.candidates ||
+      decision->candidates.size() > entry.candidates)
+    return unreadable(row, "what is kept beside its record lacks a field, or has one of another kind");
+  entry.decision = std::move(*decision);
+  return entry;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,83 @@
+#include "controller/decisions/ranking_comparison.hpp"
+
+#include <cassert>
+
+#include "placement/policies/registry.hpp"
+
+namespace wattle::controller {
+
+RankingComparison::RankingComparison(const Clock& clock) : clock_(clock) {
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    auto policy = placement::make_policy(placement::kReferencePolicies[i]);
+    assert(policy);
+    references_[i] = std::move(*policy);
+  }
+}
+
+void RankingComparison::plan_with(placement::PlanMaker& maker) {
+  for (const auto& reference : references_) reference->plan_with(&maker);
+}
+
+void RankingComparison::prepare(const placement::Fleet& fleet) {
+  for (const auto& reference : references_) reference->prepare(fleet);
+}
+
+void RankingComparison::offer(std::uint64_t id, const placement::PodSpec& spec,
+                              const std::vector<std::string>& candidates) {
+  if (!waiting_) waiting_ = Made{id, spec, candidates};
+}
+
+void RankingComparison::ranking_changed(bool anew) {
+  waiting_.reset();
+  if (anew) off_policy_.begin_anew();
+}
+
+void RankingComparison::gate_restored(std::string network) {
+  network_ = std::move(network);
+  gate_restored_ = true;
+}
+
+bool RankingComparison::run(placement::DecisionEngine& engine, ClusterState& state,
+                            const ServingModel::Serving& serving, const models::QNetwork* network, std::uint64_t turn) {
+  const MonoTime begun = clock_.mono();
+  const Made made = std::move(*waiting_);
+  waiting_.reset();
+  placement::DecideOptions greedy = engine.options();
+  greedy.epsilon = 0;
+  const placement::ClusterView& view = state.view(made.spec, begun);
+  const auto choice = [&](const placement::PolicyInputs& inputs) -> std::optional<placement::RankedChoice> {
+    const placement::PlacementDecision advice =
+        placement::decide(view, made.spec, made.candidates, inputs, greedy, turn, random_);
+    if (!advice.top) return std::nullopt;
+    return placement::RankedChoice{advice.record.advice, advice.predictions[advice.row_of[*advice.top]].value()};
+  };
+  placement::ComparedDecision sample;
+  sample.decision_id = made.id;
+  auto own = choice(engine.mind(network));
+  if (!own) return false;
+  sample.own = std::move(*own);
+  for (std::size_t i = 0; i < references_.size(); ++i) {
+    auto reference = choice({*references_[i], nullptr, &engine.knowledge(), &engine.index()});
+    if (!reference) return false;
+    sample.references[i] = std::move(*reference);
+  }
+  off_policy_.add(std::move(sample));
+  const bool changed = contend(engine, made, view, serving, network);
+  const MonoTime done = clock_.mono();
+  after_ = done + kPartOfTime * (done - begun);
+  return changed;
+}
+
+// Network and planner place the pod on a copy of the cluster each; who is behind by joules is told by the gate.
+bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& made, const placement::ClusterView& view,
+                                const ServingModel::Serving& serving, const models::QNetwork* network) {
+  if (network == nullptr || !engine.contested(made.spec)) return false;
+  const std::string& from = serving.version.loaded_from;
+  // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
+  const bool goes_on = std::exchange(gate_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
+  if (!from.empty() && from != network_ && !goes_on) engine.begin_gate_anew("network " + from + " was loaded");
+  network_ = from;
+  return engine.compare(view, made.spec, made.candidates, *network);
+}
+
+}  // namespace wattle::controller

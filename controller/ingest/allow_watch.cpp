@@ -1,0 +1,30 @@
+#include "controller/ingest/allow_watch.hpp"
+
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::seconds(1);
+
+}  // namespace
+
+std::vector<transport::Revoked> AllowWatch::look(MonoTime now) {
+  if (now - looked_ < kLookEvery) return {};
+  looked_ = now;
+  auto list = file_.look();
+  if (!list) {
+    const std::string why = list.error().message();
+    if (why != std::exchange(problem_, why))
+      log_.error("allow list not read, the old one stays: who was taken off is still heard", {{"error", list.error()}});
+    return {};
+  }
+  problem_.clear();
+  if (!*list) return {};
+  log_.info("allow list read again", {{"keys", static_cast<std::uint64_t>((*list)->size())}});
+  std::vector<transport::Revoked> revoked = context_.set_allow_list(std::move(**list));
+  revoked_ += revoked.size();
+  return revoked;
+}
+
+}  // namespace wattle::controller

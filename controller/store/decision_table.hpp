@@ -1,0 +1,60 @@
+// decision_table: decisions and what became of them, in the store's file.
+// Promise  put() is one transaction: all of its rows are in the file, synced, or none is; a row of an id that is there replaces it
+// Bounds   as old as `keep_s` by the wall clock and `max_bytes` of rows together; the oldest go
+// Format   a row's body and rest are decision_row.hpp's; docs/reference/store.md has the table
+// Units    times are Unix seconds of the decision
+// Errors   as common/sqlite/database.hpp; a row whose hash is wrong is left out
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/sqlite/database.hpp"
+
+namespace wattle::controller {
+
+struct DecisionRow {
+  std::uint64_t id = 0;
+  std::int64_t at_s = 0;
+  std::string body, rest;
+  bool operator==(const DecisionRow&) const = default;
+};
+
+struct DecisionBounds {
+  std::int64_t keep_s = 30 * 86'400;
+  std::uint64_t max_bytes = std::uint64_t{64} << 20;
+};
+
+struct DecisionPage {
+  std::vector<DecisionRow> rows;  // newest first
+  std::uint64_t kept = 0;         // that old or younger, `rows` or not
+};
+
+class DecisionTable {
+ public:
+  // `database` outlives it and has the table.
+  static Result<DecisionTable> open_(sqlite::Database& database, const DecisionBounds& bounds);
+  Status put(std::span<const DecisionRow> rows, std::int64_t now_s);
+  // Of at_s >= since_s, `most` at most.
+  Result<DecisionPage> newest(std::int64_t since_s, std::size_t most);
+  std::uint64_t last_id() const { return last_id_; }  // ever put; 0: none
+  std::uint64_t rows() const { return rows_; }
+  // What they take of the file, roughly.
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  DecisionTable(sqlite::Database& database, const DecisionBounds& bounds) : database_(&database), bounds_(bounds) {}
+  Status put_one(const DecisionRow& row);
+  Status trim(std::int64_t now_s);
+
+  sqlite::Database* database_;
+  DecisionBounds bounds_;
+  std::optional<sqlite::Statement> put_, size_of_, oldest_, drop_, newest_, count_;
+  std::uint64_t last_id_ = 0, rows_ = 0, bytes_ = 0;
+};
+
+}  // namespace wattle::controller

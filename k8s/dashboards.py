@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""dashboards: writes k8s/chart/dashboards, Wattle's Grafana dashboards, from the tables below.
+
+Usage    dashboards.py [--check]     --check: only tells what would change; exit 1 if something would
+Queries  of Prometheus. Names that agent and controller both have are told apart by who tells them (AGENT, CONTROLLER); what
+         agents tell carries the label `node`, which the chart's PodMonitor sets and who scrapes agents otherwise must set, too
+Exit     0 fine, 1 tables and files differ, or a metric is not in docs/reference/metrics.md
+"""
+import json
+import pathlib
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+OUT = HERE / "chart/dashboards"
+AGENT, CONTROLLER = " and on (instance, job) wattle_agent_info", " and on (instance, job) wattle_controller_info"
+RATE, NODE, OF = "[$__rate_interval]", 'node=~"$node"', 'node=~"$node", kind=~"$kind", name=~"$name"'
+WIDE, HALF, THIRD, SMALL = 24, 12, 8, 4
+
+
+def panel(kind, title, unit, *queries, width=HALF, height=8, about="", thresholds=()):
+    """queries: (legend, expression)."""
+    return {"kind": kind, "title": title, "unit": unit, "queries": queries, "width": width, "height": height, "about": about, "thresholds": thresholds}
+
+
+def graph(title, unit, *queries, **more):
+    return panel("timeseries", title, unit, *queries, **more)
+
+
+def figure(title, unit, query, **more):
+    return panel("stat", title, unit, ("", query), **({"width": SMALL, "height": 4} | more))
+
+
+def table(title, unit, query, **more):
+    return panel("table", title, unit, ("", query), **more)
+
+
+def rate(name, selector=""):
+    return f"rate({name}{{{selector}}}{RATE})" if selector else f"rate({name}{RATE})"
+
+
+def mean_seconds(name, selector, by):
+    return f"sum by ({by}) (rate({name}_sum{{{selector}}}{RATE})) / sum by ({by}) (rate({name}_count{{{selector}}}{RATE}))"
+
+
+FLEET = [
+    figure("Power now", "watt", "sum(wattle_node_power_watts)"),
+    figure("Of which estimated", "watt", 'sum(wattle_node_power_watts{source="estimated"}) or vector(0)', about="A model, not a measurement: nodes without RAPL, PCM or a meter."),
+    figure("Energy in this range", "kwatth", f"sum(increase(wattle_node_energy_joules_total[$__range]){CONTROLLER}) / 3.6e6"),
+    figure("Nodes heard", "short", "sum(wattle_node_up)"),
+    figure("Nodes silent", "short", "sum(wattle_node_up == bool 0)", thresholds=(("green", None), ("red", 1))),
+    figure("Mode", "short", "wattle_controller_info", about="Mode, policy and reward that are in force."),
+    graph("Power by source", "watt", ("{{source}}", "sum by (source) (wattle_node_power_watts)"), about="Estimated and measured watts are never added up silently."),
+    graph("Nodes that draw most", "watt", ("{{node}}", "topk(10, sum by (node) (wattle_node_power_watts))")),
+    graph("Where the joules go", "watt",
+          ("workloads", f"sum({rate('wattle_workload_energy_joules_total')})"),
+          ("workloads that ended or were folded", f"sum({rate('wattle_node_left_energy_joules_total')})"),
+          ("idle nodes' own", f"sum({rate('wattle_node_idle_energy_joules_total')})"),
+          ("nobody's", f"sum({rate('wattle_node_unattributed_energy_joules_total')})"), about="As agents attribute it: the four add up to what the nodes draw."),
+    graph("Workloads that draw most", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total')}))")),
+    graph("Cores in use", "short", ("{{node}}", f"wattle_node_cpu_used_cores{CONTROLLER}")),
+    graph("Pods", "short", ("{{node}}", f"wattle_node_pods{CONTROLLER}"), ("in flight: {{node}}", "wattle_node_in_flight_pods > 0 or wattle_node_in_flight_pods * 0")),
+    graph("Time that tasks waited for a CPU", "percentunit", ("{{node}}", f'rate(wattle_node_pressure_seconds_total{{resource="cpu", share="some"}}{RATE})'), about="PSI: share of time in which at least one task waited."),
+    graph("Saving that the canary measured", "percentunit", ("measured", "wattle_controller_saving_ratio"), ("from", "wattle_controller_saving_low_ratio"), ("to", "wattle_controller_saving_high_ratio"),
+          about="Energy per requested core-hour, treated against control blocks, with its 95% interval. Nothing in modes other than canary, or before enough blocks are over."),
+]
+NODES = [
+    figure("Power", "watt", f"sum(wattle_node_power_watts{{{NODE}}})"),
+    figure("Cores in use", "short", f"sum(wattle_node_cpu_used_cores{{{NODE}}}{AGENT})"),
+    figure("Cores", "short", f"sum(wattle_node_cpu_cores{{{NODE}}})"),
+    figure("Memory in use", "percentunit", f"sum(wattle_node_memory_used_bytes{{{NODE}}}) / sum(wattle_node_memory_total_bytes{{{NODE}}})"),
+    figure("Pods", "short", f"sum(wattle_node_pods{{{NODE}}}{CONTROLLER})"),
+    figure("Telemetry's age", "s", f"max(wattle_node_telemetry_age_seconds{{{NODE}}})", thresholds=(("green", None), ("red", 10))),
+    graph("Power", "watt", ("{{node}} ({{source}})", f"wattle_node_power_watts{{{NODE}}}")),
+    graph("Power by domain", "watt", ("{{node}} {{domain}}", rate("wattle_energy_domain_joules_total", NODE)), about="Domains contain one another: do not add them."),
+    graph("CPU", "short", ("{{node}} in use", f"wattle_node_cpu_used_cores{{{NODE}}}{AGENT}"), ("{{node}} there are", f"wattle_node_cpu_cores{{{NODE}}}")),
+    graph("Workloads that draw most", "watt", ("{{name}}", f"topk(10, sum by (name) ({rate('wattle_workload_energy_joules_total', NODE)}))")),
+    graph("Time that tasks waited", "percentunit", ("{{node}} {{resource}}", f'rate(wattle_node_pressure_seconds_total{{{NODE}, share="some"}}{RATE})'), about="PSI some: CPU, memory, I/O."),
+    graph("Wait for a CPU, each time", "s", ("{{node}}", mean_seconds("wattle_node_run_queue_seconds", NODE, "node")), about="BPF: mean time from runnable to running."),
+    graph("Memory", "bytes", ("{{node}} in use", f"wattle_node_memory_used_bytes{{{NODE}}}"), ("{{node}} there are", f"wattle_node_memory_total_bytes{{{NODE}}}")),
+    graph("Disk", "Bps", ("{{node}} {{disk}} read", rate("wattle_node_disk_read_bytes_total", NODE)), ("{{node}} {{disk}} written", rate("wattle_node_disk_written_bytes_total", NODE))),
+    graph("Network", "Bps", ("{{node}} {{interface}} received", rate("wattle_node_network_receive_bytes_total", NODE)),
+          ("{{node}} {{interface}} sent", rate("wattle_node_network_transmit_bytes_total", NODE))),
+    graph("Probes: round trip", "s", ("{{node}} to {{target}}, median", f"wattle_probe_round_trip_p50_seconds{{{NODE}}}"), ("{{node}} to {{target}}, 95%", f"wattle_probe_round_trip_p95_seconds{{{NODE}}}")),
+]
+WORKLOADS = [
+    graph("Power", "watt", ("{{name}} on {{node}}", rate("wattle_workload_energy_joules_total", OF)), about="Its share of what its node draws."),
+    graph("CPU", "short", ("{{name}} on {{node}}", rate("wattle_workload_cpu_seconds_total", OF))),
+    graph("Time that its tasks waited for a CPU", "percentunit", ("{{name}} on {{node}}", f'rate(wattle_workload_pressure_seconds_total{{{OF}, resource="cpu", share="some"}}{RATE})')),
+    graph("Time that its own limit kept it off the CPU", "percentunit", ("{{name}} on {{node}}", rate("wattle_workload_cpu_throttled_seconds_total", OF)), about="cpu.max: this is not waiting for neighbours."),
+    graph("Wait for a CPU, each time", "s", ("{{name}} on {{node}}", mean_seconds("wattle_workload_run_queue_seconds", OF, "name, node"))),
+    graph("Memory", "bytes", ("{{name}} on {{node}}", f"wattle_workload_memory_bytes{{{OF}}}")),
+    graph("Killed for lack of memory", "short", ("{{name}} on {{node}}", f"increase(wattle_workload_oom_kills_total{{{OF}}}[$__range])")),
+    graph("Tasks", "short", ("{{name}} on {{node}}", f"wattle_workload_pids{{{OF}}}")),
+    table("Energy in this range", "joule", f"sort_desc(sum by (kind, name, node, source) (increase(wattle_workload_energy_joules_total{{{OF}}}[$__range])))", width=WIDE),
+]
+DECISIONS = [
+    figure("In force", "short", "wattle_controller_info"),
+    figure("Scores are given", "bool_yes_no", "wattle_controller_acting"),
+    figure("Placements", "short", "wattle_controller_placements_total"),
+    figure("Outcomes", "short", "wattle_controller_outcomes_total"),
+    figure("The planner serves alone", "bool_yes_no", "wattle_controller_network_gated", about="1: the network is behind it, or not shown to be ahead."),
+    figure("Rollbacks", "short", "wattle_controller_rollbacks_total", thresholds=(("green", None), ("red", 1))),
+    graph("Asks, decisions, placements", "ops", ("asks", rate("wattle_controller_asks_total")), ("decisions", rate("wattle_controller_decisions_total")),
+          ("that advise nobody", rate("wattle_controller_decisions_neutral_total")), ("placements", rate("wattle_controller_placements_total")),
+          ("placements nobody asked for", rate("wattle_controller_placements_unasked_total"))),
+    graph("Time to decide", "s", ("p50", "wattle_controller_decide_p50_seconds"), ("p99", "wattle_controller_decide_p99_seconds")),
+    graph("Who answered kube-scheduler", "ops", ("{{source}}: {{reason}}", f"sum by (source, reason) ({rate('wattle_shim_answers_total')})")),
+    graph("Extender's time to answer", "s", ("{{verb}} p99", f"histogram_quantile(0.99, sum by (verb, le) ({rate('wattle_shim_request_duration_seconds_bucket')}))")),
+    graph("Reward of the last outcome", "none", ("reward", "wattle_controller_last_reward"), ("mean Q", "wattle_controller_mean_q")),
+    graph("Loss", "none", ("loss", "wattle_controller_loss")),
+    graph("Learning", "ops", ("gradient steps", "wattle_controller_gradient_steps_per_second")),
+    graph("Network against planner", "percentunit", ("predicted joules beyond the planner's", "wattle_controller_network_gate_difference_ratio")),
+    graph("Evidence, and where it changes who serves", "none", ("evidence", "wattle_controller_network_gate_evidence"), ("limit", "wattle_controller_network_gate_limit")),
+    graph("Saving that the canary measured", "percentunit", ("measured", "wattle_controller_saving_ratio"), ("from", "wattle_controller_saving_low_ratio"), ("to", "wattle_controller_saving_high_ratio")),
+    graph("Blocks of the canary", "short", ("treated", "wattle_controller_blocks_treated"), ("control", "wattle_controller_blocks_control")),
+    graph("Worse rewards while acting", "none", ("level", "wattle_controller_regression_level"), ("limit", "wattle_controller_regression_limit")),
+]
+HEALTH = [
+    figure("Agents connected", "short", "sum(wattle_node_up)"),
+    figure("Records dropped by agents", "short", "sum(increase(wattle_agent_dropped_records_total[$__range]))", thresholds=(("green", None), ("red", 1))),
+    figure("Records missing", "short", "sum(increase(wattle_controller_records_missing_total[$__range]))", thresholds=(("green", None), ("red", 1))),
+    figure("Store takes what is sent", "bool_yes_no", "min(wattle_controller_store_ok)", thresholds=(("red", None), ("green", 1))),
+    figure("Allow list in force", "bool_yes_no", "min(wattle_controller_allow_list_ok)", thresholds=(("red", None), ("green", 1))),
+    figure("Shims connected", "short", 'sum(wattle_controller_shims{state="connected"})', thresholds=(("red", None), ("green", 1))),
+    table("Sources that agents cannot read", "short", "sort(wattle_agent_source_ok)", about="0: `wattle-agent doctor` on that node says why."),
+    table("Agents", "short", "wattle_agent_info"),
+    graph("Age of what is known of a node", "s", ("{{node}}", "topk(10, wattle_node_telemetry_age_seconds)")),
+    graph("Nodes that catch up after an outage", "short", ("{{node}}", "wattle_node_catching_up")),
+    graph("Records", "ops", ("taken", rate("wattle_controller_records_total")), ("repeated", rate("wattle_controller_records_duplicate_total")), ("refused", rate("wattle_controller_records_refused_total"))),
+    graph("Records that wait with agents", "short", ("{{node}}", "wattle_agent_outbox_records")),
+    graph("Ticks that were late", "ops", ("{{node}}", rate("wattle_agent_late_ticks_total"))),
+    graph("Reads that failed", "ops", ("{{node}} {{source}}", rate("wattle_agent_collect_errors_total"))),
+    graph("Spool", "bytes", ("{{node}}", "wattle_agent_spool_bytes")),
+    graph("Store: records that wait", "short", ("records", "wattle_controller_store_queue_records")),
+    graph("Refused", "ops", ("{{endpoint}}: {{reason}} ({{role}})", f"sum by (endpoint, reason, role) ({rate('wattle_controller_refused_total')})")),
+    graph("Time of the controller's loop by role", "percentunit", ("{{role}}", rate("wattle_controller_peer_seconds_total"))),
+]
+BY_NODE = ("node", "label_values(wattle_node_up, node)")
+DASHBOARDS = {
+    "fleet": ("Wattle: fleet", "What the fleet draws, where the joules go, what is saved.", FLEET, []),
+    "node": ("Wattle: node", "One node or some: power, pressure, latency, what runs there.", NODES, [BY_NODE]),
+    "workload": ("Wattle: workload", "One workload or some: joules, CPU, waiting, memory.", WORKLOADS,
+                 [BY_NODE, ("kind", 'label_values(wattle_workload_pids{node=~"$node"}, kind)'), ("name", 'label_values(wattle_workload_pids{node=~"$node", kind=~"$kind"}, name)')]),
+    "decisions": ("Wattle: decisions and learning", "What is asked and answered, what serves, what it learns.", DECISIONS, []),
+    "health": ("Wattle: health", "Agents, records, store, peers.", HEALTH, []),
+}
+SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+
+
+def made_panel(number, at, one):
+    field = {"unit": one["unit"]}
+    if one["thresholds"]:
+        field["thresholds"] = {"mode": "absolute", "steps": [{"color": color, "value": value} for color, value in one["thresholds"]]}
+    options = {}
+    if one["kind"] == "stat":
+        info = one["queries"][0][1] == "wattle_controller_info"
+        options = {"colorMode": "value" if one["thresholds"] else "none", "textMode": "name" if info else "auto", "reduceOptions": {"calcs": ["lastNotNull"]}}
+    targets = []
+    for letter, (legend, expression) in zip("ABCDEF", one["queries"]):
+        target = {"datasource": SOURCE, "expr": expression, "legendFormat": legend, "refId": letter}
+        if one["kind"] != "timeseries":
+            target |= {"instant": True, "range": False}
+        if one["kind"] == "table":
+            target["format"] = "table"
+        if expression == "wattle_controller_info" and one["kind"] == "stat":
+            target["legendFormat"] = "{{mode}} {{policy}} {{reward}}"
+        targets.append(target)
+    return {"id": number, "type": one["kind"], "title": one["title"], "description": one["about"], "datasource": SOURCE, "gridPos": at,
+            "fieldConfig": {"defaults": field, "overrides": []}, "options": options, "targets": targets}
+
+
+def made(key):
+    title, about, panels, variables = DASHBOARDS[key]
+    x = y = tallest = 0
+    laid = []
+    for number, one in enumerate(panels, 1):
+        if x + one["width"] > 24:
+            x, y, tallest = 0, y + tallest, 0
+        laid.append(made_panel(number, {"x": x, "y": y, "w": one["width"], "h": one["height"]}, one))
+        x, tallest = x + one["width"], max(tallest, one["height"])
+    asked = [{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}]
+    asked += [{"name": name, "label": name.capitalize(), "type": "query", "datasource": SOURCE, "query": {"query": query, "refId": name}, "definition": query,
+               "includeAll": True, "multi": True, "allValue": ".*", "current": {"text": "All", "value": "$__all"}, "refresh": 2, "sort": 1} for name, query in variables]
+    links = [{"type": "dashboards", "tags": ["wattle"], "title": "Wattle", "asDropdown": True, "includeVars": True, "keepTime": True}]
+    return {"uid": f"wattle-{key}", "title": title, "description": about, "tags": ["wattle"], "schemaVersion": 39, "editable": True, "refresh": "15s",
+            "time": {"from": "now-1h", "to": "now"}, "links": links, "templating": {"list": asked}, "panels": laid}
+
+
+def undocumented():
+    known = (HERE.parent / "docs/reference/metrics.md").read_text(encoding="utf-8")
+    told = {name for _, _, panels, _ in DASHBOARDS.values() for one in panels for _, text in one["queries"] for name in re.findall(r"\bwattle_\w+", text)}
+    return sorted(name for name in told if not any(f"`{name.removesuffix(end)}`" in known for end in ("", "_sum", "_count", "_bucket")))
+
+
+def main():
+    unknown = undocumented()
+    if unknown:
+        print("\n".join(f"{name}: is not in docs/reference/metrics.md" for name in unknown))
+        return 1
+    wanted = {f"{key}.json": json.dumps(made(key), indent=1, ensure_ascii=False) + "\n" for key in DASHBOARDS}
+    there = {path.name: path.read_text(encoding="utf-8") for path in OUT.glob("*.json")}
+    changed = sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
+    if "--check" in sys.argv[1:]:
+        print("\n".join(f"k8s/chart/dashboards/{name}: is not what the tables say (run k8s/dashboards.py)" for name in changed) or "dashboards: as the tables say")
+        return 1 if changed else 0
+    for name in changed:
+        if name in wanted:
+            (OUT / name).write_text(wanted[name], encoding="utf-8")
+        else:
+            (OUT / name).unlink()
+        print(f"k8s/chart/dashboards/{name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+// objective: what placements are judged by, stated here alone: joules, subject to budgets. A budget bounds what was measured, such
+// as the share of time that pods wait for CPU; what a placement is expected to add to it costs watts at the budget's price.
+// Cost     of a node: its watts + price x cores' worth of tenants that wait (placement/waiting). At a price of 0 it is the watts
+// Price    rises while more is measured than the budget allows and falls, more slowly, while less is (dual ascent, as multiplicative
+//          steps of bounded size); moved by what was measured while the policy acted, and by nothing else. It begins at the
+//          fleet's watts per core, once waiting is known at all
+// Budget   as the operator set it; else what this cluster had while the default scheduler decided, and half a point, at least 1%
+// Units    watts, cores, watts per core that waits, shares 0..1, seconds
+// Errors   none; values that are not finite are not taken
+// Threads  values
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "placement/fleet.hpp"
+#include "placement/packed.hpp"
+#include "placement/reward.hpp"
+
+namespace wattle::placement {
+
+// What the operator allows; absent: what the default scheduler had, and a little.
+struct Limits {
+  std::optional<double> cpu_wait;
+  bool operator==(const Limits&) const = default;
+};
+
+// A node that is on, with that mean use and variance.
+double node_cost_w(const FleetNode& node, double used_cores, double variance, double cpu_wait_price_w);
+// What the pod adds in waiting, of its own and of those who are there, at the fleet's price.
+double added_wait_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
+// As added_w and amortised_w (placement/fleet), waiting included.
+double added_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
+double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
+// The prior of Q, waiting at its price included. One prediction for each of the rows, indices into the fleet's nodes.
+void price_waiting(const RewardConfig& config, const Fleet& fleet, std::span<const std::size_t> rows,
+                   const PodSpec& pod, const PodEstimate& ask, std::span<Prediction> predictions);
+
+// One budget, what was measured of it, and its price.
+class Budget {
+ public:
+  // Absent: by what the default scheduler had.
+  void set_limit(std::optional<double> ratio);
+  // All that is known of `dt_s` seconds: that share, whether a policy of ours decided, and the watts that a core costs here.
+  void measure(double ratio, double dt_s, bool acting, double core_w);
+
+  double limit() const;
+  bool limit_set() const { return set_.has_value(); }
+  double price_w() const { return price_w_; }   // 0: nothing was measured yet
+  std::optional<double> measured() const;       // of late, while a policy acted
+  std::optional<double> under_default() const;  // likewise, while none did
+  double acted_s() const { return acted_s_; }   // behind the first, as it fades
+
+  void pack(PackWriter& out) const;
+  void unpack(PackReader& in);
+
+ private:
+  std::optional<double> set_;
+  double price_w_ = 0;
+  double measured_ = 0, acted_s_ = 0;
+  double lately_ = 0, lately_s_ = 0;
+  double default_ = 0, default_s_ = 0;
+};
+
+}  // namespace wattle::placement

@@ -1,0 +1,39 @@
+// sane_view: what of a view may reach a plan: numbers that are none, or absurd, do not.
+// Units    in names
+// Errors   none
+// Threads  pure functions
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "placement/cluster_view.hpp"
+
+namespace wattle::placement {
+
+inline constexpr double kDay_s = 86'400, kHour_s = 3600;
+inline constexpr double kUnknownCores = 16;
+inline constexpr double kUnknownBytes = 1e18;
+inline constexpr double kMostCores = 1e6, kMostBytes = 1e18, kMostJoules = 1e12;  // of anything that a view says
+
+// What a view says in no number, or in an absurd one, must not reach a plan.
+inline double sane(double value, double most) { return std::isfinite(value) ? std::clamp(value, 0.0, most) : 0.0; }
+
+inline Resources sane(const Resources& value) {
+  return {sane(value.cpu_cores, kMostCores), sane(value.memory_bytes, kMostBytes)};
+}
+
+// Sizes that nobody told do not keep a node from being used.
+inline Resources size_of(const NodeView& node) {
+  Resources size = sane(node.allocatable);
+  if (!(size.cpu_cores > 0)) size.cpu_cores = sane(node.values.cpu_cores.value_or(kUnknownCores), kMostCores);
+  if (!(size.cpu_cores > 0)) size.cpu_cores = kUnknownCores;
+  if (!(size.memory_bytes > 0)) size.memory_bytes = kUnknownBytes;
+  return size;
+}
+
+inline bool usable(const NodeView& node, double stale_after_s) {
+  return node.ready && node.telemetry_age && seconds(*node.telemetry_age) <= stale_after_s;
+}
+
+}  // namespace wattle::placement

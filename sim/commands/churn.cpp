@@ -1,0 +1,98 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "common/clock.hpp"
+#include "common/printable.hpp"
+#include "common/stop_signal.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/live/churn.hpp"
+
+namespace wattle::sim::commands {
+
+using namespace live;
+namespace {
+
+constexpr std::chrono::seconds kTimeout{30};
+
+// Twelve digits of now: runs that begin in different microseconds have different names.
+std::string run_name(const Clock& clock) {
+  const auto us = static_cast<unsigned long long>(to_ns(clock.wall()) / 1000);
+  char text[16];
+  std::snprintf(text, sizeof text, "%012llx", us & 0xffff'ffff'ffffULL);
+  return text;
+}
+
+int create_and_delete(const ChurnOptions& options, const kube::ApiServer& server, bool sweep, bool as_json) {
+  auto stop = StopSignal::open_();
+  if (!stop) return failed("churn", stop.error());
+  const SystemClock clock;
+  kube::HttpApi api(server, kTimeout, kTimeout);
+  Churn churn(options, api, clock, [&](Duration time) { return !stop->wait(time); });
+  if (sweep) {
+    const auto left = churn.sweep();
+    return left ? 0 : failed("churn", left.error());
+  }
+  const Status ran = churn.run();
+  const auto left = churn.clear();
+  std::printf("%s", as_json ? (churn_json(options, churn.figures()) + "\n").c_str()
+                            : churn_text(options, churn.figures()).c_str());
+  if (!ran) return failed("churn", ran.error());
+  if (!left) return failed("churn", left.error());
+  if (*left > 0)
+    return failed("churn", {Errc::timeout, std::to_string(*left) + " pods", "were deleted and are still there",
+                            "look at them with kubectl; `wattle-sim churn --sweep` deletes them again"});
+  return 0;
+}
+
+}  // namespace
+
+int churn(int argc, char** argv) {
+  CLI::App app(
+      "Creates and deletes pods on a Kubernetes API server: test1 creates so many, waits for their nodes, deletes all, "
+      "again; "
+      "test2 keeps a window of so many, the oldest deleted, one created. All of them are deleted at the end",
+      "wattle-sim churn");
+  ChurnOptions options;
+  std::string api, token, ca, driver = "test1", output = "text";
+  double soft_ms = 0, hard_ms = 0;
+  bool sweep = false;
+  app.add_option("driver", driver, "test1 or test2")->check(CLI::IsMember({"test1", "test2"}));
+  app.add_option("--kube", api, "URL of the Kubernetes API server (default: that of the pod that this runs in)");
+  app.add_option("--kube-token", token, "file with the token to show there");
+  app.add_option("--kube-ca", ca, "PEM file with the authority of its certificate");
+  app.add_option("--namespace", options.pod_namespace, "of the pods")->capture_default_str();
+  app.add_option("--scheduler", options.scheduler, "schedulerName of the pods")->capture_default_str();
+  app.add_option("--pods", options.pods, "how many at a time")->check(CLI::Range(1, 10'000))->capture_default_str();
+  app.add_option("--turns", options.turns, "how often")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  app.add_option("--cpu", options.cpu, "request of a pod")->capture_default_str();
+  app.add_option("--memory", options.memory, "request of a pod")->capture_default_str();
+  app.add_option("--image", options.image, "of its container")->capture_default_str();
+  const auto* const soft = app.add_option("--latency-soft-ms", soft_ms, "users are to be within it");
+  const auto* const hard = app.add_option("--latency-hard-ms", hard_ms, "users must be within it");
+  app.add_option("--patience", options.patience_s, "seconds for pods to be bound, and to be gone")
+      ->check(CLI::Range(1.0, 86'400.0))
+      ->capture_default_str();
+  app.add_option("-o,--output", output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  app.add_flag("--sweep", sweep, "delete what killed runs left in the namespace, and end");
+  if (const auto code = parse(app, argc, argv)) return *code;
+  options.driver = driver == "test1" ? ChurnDriver::batch : ChurnDriver::window;
+  if (*soft) options.latency_soft_ms = soft_ms;
+  if (*hard) options.latency_hard_ms = hard_ms;
+  if (options.pod_namespace.empty() ||
+      options.pod_namespace.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos) {
+    std::fprintf(stderr, "wattle-sim churn: --namespace: '%s' is no name of a namespace\n",
+                 printable(options.pod_namespace).c_str());
+    return 2;
+  }
+  options.run = run_name(SystemClock());
+  if (api.empty()) {
+    const auto server = kube::in_cluster();
+    return server ? create_and_delete(options, *server, sweep, output == "json") : failed("churn", server.error());
+  }
+  auto origin = kube::parse_url(api);
+  if (!origin) return failed("churn", origin.error());
+  if (origin->tls) origin->tls->ca_file = ca;
+  return create_and_delete(options, {std::move(*origin), token}, sweep, output == "json");
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,76 @@
+#include "sim/commands/consolidation_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "sim/scenarios/former_names.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+constexpr std::string_view kFill = "consolidation_fill", kChurn = "consolidation_churn", kFormer = kFormerConsolidation;
+}
+
+bool is_consolidation(std::string_view name) {
+  return name == kConsolidation || name == kFill || name == kChurn || name == kFormer;
+}
+
+void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments) {
+  consolidation::Options& options = arguments.options;
+  app.add_option("scenario", arguments.scenario,
+                 "pods on measured or synthetic servers that stay (_fill), or come and go (_churn); " +
+                     std::string(kFormer) + ": the former name, with --churn")
+      ->required()
+      ->check(CLI::IsMember({std::string(kFill), std::string(kChurn), std::string(kFormer)}));
+  app.add_flag("--sleep", options.sleep, "idle nodes sleep");
+  app.add_flag("--churn", options.churn, "with the former name: pods come and go; default: they come and stay");
+  app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
+      ->capture_default_str();
+  app.add_option("--life", options.life_s, "seconds, mean; under churn")
+      ->check(CLI::Range(60.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--churn-fill", options.churn_fill, "requested share of all cores on average, under churn")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+  app.add_option("--knowledge", arguments.knowledge,
+                 "oracle: real curves and mean demand; production: what a controller learns in the run; for teaching, "
+                 "imitated: curves, demand and lives fitted from a past that is drawn; pods: of that demand and lives")
+      ->check(CLI::IsMember({"oracle", "production", "imitated", "pods", "true"}))  // true: the former name of oracle
+      ->capture_default_str();
+  app.add_option("--readings", options.past_readings, "of watts, of each server, that imitated begins with")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  app.add_option("--past-pods", options.past_pods, "of each application, that imitated and pods have seen")
+      ->check(CLI::Range(0, 10'000))
+      ->capture_default_str();
+  app.add_option("--trace", arguments.trace_dir,
+                 "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
+  app.add_option("--demand-scale", arguments.demand_scale, "cores of a pod per core of its machine")
+      ->check(CLI::Range(0.01, 100.0))
+      ->capture_default_str();
+}
+
+Status apply(ConsolidationArguments& arguments) {
+  consolidation::Options& options = arguments.options;
+  if (arguments.scenario == kFill && options.churn)
+    return fail(Errc::conflict, "--churn", "is not " + arguments.scenario, std::string(kChurn));
+  if (arguments.scenario == kChurn) options.churn = true;
+  double low = 0, high = 0;
+  int used = 0;
+  if (std::sscanf(arguments.fill.c_str(), "%lf-%lf%n", &low, &high, &used) != 2 ||
+      static_cast<std::size_t>(used) != arguments.fill.size() || !(low > 0 && low <= high && high <= 100))
+    return fail(Errc::malformed, "--fill " + arguments.fill, "is not LOW-HIGH in percent, e.g. 60-68");
+  options.fill_low = low / 100;
+  options.fill_high = high / 100;
+  for (const consolidation::ClusterModel each : consolidation::kClusterModels)
+    if (arguments.knowledge == consolidation::to_string(each)) options.knowledge = each;
+  if (arguments.knowledge == "true") options.knowledge = consolidation::ClusterModel::truth;
+  return {};
+}
+
+Result<consolidation::Dataset> load(const ConsolidationArguments& arguments) {
+  if (arguments.trace_dir.empty()) return consolidation::synthetic_dataset(arguments.demand_scale);
+  return consolidation::load_dataset(arguments.trace_dir, arguments.demand_scale);
+}
+
+}  // namespace wattle::sim::commands

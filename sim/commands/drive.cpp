@@ -1,0 +1,145 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <optional>
+
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/log.hpp"
+#include "common/stop_signal.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/live/drive.hpp"
+#include "sim/live/drive_report.hpp"
+
+namespace wattle::sim::commands {
+
+using namespace live;
+
+namespace {
+
+constexpr double kShowEvery_s = 1;
+constexpr double kLineEvery_s = 5;
+constexpr double kBeginWithin_s = 30;
+constexpr const char* kHomeAndClear = "\x1b[H\x1b[J";
+
+struct Show {
+  bool table = false;
+  bool json = false;
+};
+
+Result<CgroupPods> open_pods(std::string cgroup_root) {
+  if (cgroup_root.empty()) {
+    WATTLE_TRY(auto proc, Dir::open_("/proc/self"));
+    WATTLE_TRY(const std::string mounts, proc.read_file("mounts"));
+    WATTLE_TRY(cgroup_root, find_cgroup2_mount(mounts));
+  }
+  CgroupPodsOptions options;
+  options.cgroup_root = std::move(cgroup_root);
+  return CgroupPods::open_(options);
+}
+
+Status begin_patiently(Driver& driver, StopSignal& stop, const Clock& clock) {
+  const MonoTime until = clock.mono() + from_seconds(kBeginWithin_s);
+  while (true) {
+    Status begun = driver.begin();
+    if (begun || clock.mono() >= until) return begun;
+    if (stop.wait(std::chrono::milliseconds(250))) return fail(Errc::unavailable, "drive", "was ended before it began");
+  }
+}
+
+void show(const Driver& driver, const Show& how) {
+  if (how.table)
+    std::printf("%s%s", kHomeAndClear, live_table(driver).c_str());
+  else
+    std::fprintf(how.json ? stderr : stdout, "%s\n", live_line(driver).c_str());
+  std::fflush(stdout);
+}
+
+int run(Driver& driver, StopSignal& stop, const Clock& clock, const Show& how) {
+  if (const Status begun = begin_patiently(driver, stop, clock); !begun) return failed("drive", begun.error());
+  MonoTime next_show = clock.mono();
+  while (!driver.over() && !stop.pending()) {
+    MonoTime wake = driver.step();
+    if (clock.mono() >= next_show) {
+      show(driver, how);
+      next_show = clock.mono() + from_seconds(how.table ? kShowEvery_s : kLineEvery_s);
+    }
+    wake = std::min(wake, next_show);
+    if (stop.wait(wake - clock.mono())) break;
+  }
+  driver.finish();
+  if (how.table) std::printf("%s%s\n", kHomeAndClear, live_table(driver).c_str());
+  std::printf("%s\n", how.json ? summary_json(driver).c_str() : summary_text(driver).c_str());
+  std::fflush(stdout);
+  return 0;
+}
+
+}  // namespace
+
+int drive(int argc, char** argv) {
+  CLI::App app(
+      "Plays a kube-scheduler through the extender protocol: a window of pods, the oldest deleted, one created, again "
+      "and again",
+      "wattle-sim drive");
+  DriveOptions options;
+  std::string shim = "http://127.0.0.1:8888", swarm = "http://127.0.0.1:8060", controller = "http://127.0.0.1:8050";
+  std::string cgroup_root, output = "table", summary_file;
+  int deadline_ms = 200;
+  bool sweep = false;
+  app.add_option("--shim", shim, "the extender");
+  app.add_option("--swarm", swarm, "where `wattle-sim swarm` listens");
+  app.add_option("--controller", controller, "the controller's HTTP port, to show what it says");
+  app.add_option("--seconds", options.run_s, "how long")->check(CLI::Range(1.0, 1e7));
+  app.add_option("--pods", options.pods, "window of pods")->check(CLI::Range(1, 10'000));
+  app.add_option("--period", options.period_s, "seconds between two replacements")->check(CLI::Range(0.001, 3600.0));
+  app.add_option("--demand-scale", options.demand_scale, "multiplies what pods use, not what they request")
+      ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--seed", options.seed, "pods and ties");
+  app.add_option("--weight", options.weight, "the extender's weight in the scheduler's profile")
+      ->check(CLI::Range(0, 100));
+  app.add_option("--deadline-ms", deadline_ms, "the scheduler's httpTimeout")->check(CLI::Range(1, 30'000));
+  app.add_option("--real-node", options.real_node,
+                 "name of this machine's node: it takes pods as cgroups with real load");
+  app.add_option("--real-pods", options.real_pods, "pods at most on this machine, 40 % of one core together")
+      ->check(CLI::Range(1, 8));
+  app.add_option("--pin-every", options.pin_every,
+                 "every so many-th pod has a node selector for this machine, so that it gets load; 0: none");
+  app.add_option("--cgroup-root", cgroup_root, "mount point of cgroup2 (default: found)");
+  app.add_option("-o,--output", output, "table, line or json")->check(CLI::IsMember({"table", "line", "json"}));
+  app.add_option("--summary-file", summary_file, "also write the summary as JSON to this file");
+  app.add_flag("--sweep", sweep, "remove what killed drivers left on this machine, and end");
+  if (const auto code = parse(app, argc, argv)) return *code;
+  options.deadline = std::chrono::milliseconds(deadline_ms);
+  for (const auto& [text, address] :
+       {std::pair{&shim, &options.shim}, {&swarm, &options.swarm}, {&controller, &options.controller}}) {
+    auto parsed = parse_http_address(*text);
+    if (!parsed) {
+      std::fprintf(stderr, "wattle-sim drive: %s\n", parsed.error().message().c_str());
+      return 2;
+    }
+    *address = std::move(*parsed);
+  }
+  const Log log("wattle-sim drive", LogLevel::info, LogFormat::automatic);
+  std::optional<CgroupPods> real;
+  if (sweep || !options.real_node.empty()) {
+    auto opened = open_pods(cgroup_root);
+    if (!opened) return failed("drive", opened.error());
+    const std::size_t swept = opened->sweep();
+    if (swept > 0) log.warn("removed pods that a killed driver left behind", {{"pods", swept}});
+    if (sweep) return 0;
+    real.emplace(std::move(*opened));
+  }
+  auto stop = StopSignal::open_();
+  if (!stop) return failed("drive", stop.error());
+  const SystemClock clock;
+  Driver driver(options, std::move(real), clock, log);
+  const Show how{output == "table" && isatty(STDOUT_FILENO) == 1, output == "json"};
+  const int code = run(driver, *stop, clock, how);
+  if (code == 0 && !summary_file.empty())
+    if (const Status written = write_file_atomically(summary_file, summary_json(driver) + "\n"); !written)
+      return failed("drive", written.error());
+  return code;
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,164 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <deque>
+#include <nlohmann/json.hpp>
+
+#include "common/dir.hpp"
+#include "models/frozen/layout.hpp"
+#include "models/frozen/pretrained.hpp"
+#include "models/torch/torch_trainer.hpp"
+#include "placement/features.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/learning/imitate.hpp"
+#include "sim/learning/imitate_ablate.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct ImitateArguments {
+  std::string scenario, out_file, initial_file, curve_file, variant;
+  std::vector<std::string> label_files, held_out_files;
+  consolidation::ImitateOptions imitate;
+  models::TrainerOptions trainer;
+  std::size_t restarts = 3;
+};
+
+// Regret of the network's choices on held-out labels, pass after pass.
+struct Curve {
+  std::vector<double> judged, regret;
+  Status add(const models::PolicyTrainer& trainer, std::span<const consolidation::Label> labels,
+             std::span<const consolidation::Label> held_out) {
+    WATTLE_TRY(const auto network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+    judged.push_back(static_cast<double>(labels.size() * (judged.size() + 1)));
+    regret.push_back(consolidation::mean_regret(held_out, network.get()));
+    return {};
+  }
+  Status write(const std::string& file) const {
+    const nlohmann::json out = {{"name", "imitation on consolidation, held-out labels"},
+                                {"decisions", judged},
+                                {"reward", regret},
+                                {"x", "labels learned from"},
+                                {"y", "regret, W0 a placement"}};
+    return write_file_atomically(file, out.dump() + "\n");
+  }
+};
+
+Status run(ImitateArguments arguments) {
+  WATTLE_TRY(auto labels, read_labels(arguments.label_files));
+  WATTLE_TRY(auto held_out, read_labels(arguments.held_out_files));
+  for (const consolidation::Variant& each : consolidation::variants()) {
+    if (each.name != arguments.variant || each.silent.empty()) continue;
+    labels = consolidation::without(each, labels);
+    held_out = consolidation::without(each, held_out);
+  }
+  std::optional<models::Weights> initial;
+  if (!arguments.initial_file.empty()) {
+    WATTLE_TRY(auto file, read_model(arguments.initial_file));
+    WATTLE_TRY(arguments.imitate.anchor, read_network(arguments.initial_file));
+    initial = std::move(file.tensors);
+  }
+  std::printf("%zu labels, %zu held out; mean regret in W0: prior %.4f | %.4f", labels.size(), held_out.size(),
+              consolidation::mean_regret(labels, nullptr), consolidation::mean_regret(held_out, nullptr));
+  if (initial)
+    std::printf(", start %.4f | %.4f", consolidation::mean_regret(labels, arguments.imitate.anchor.get()),
+                consolidation::mean_regret(held_out, arguments.imitate.anchor.get()));
+  std::printf("\n");
+  std::vector<std::shared_ptr<const models::FrozenNetwork>> trained;
+  std::vector<const models::QNetwork*> candidates;
+  std::vector<models::Weights> weights;
+  std::deque<Curve> curves;
+  for (std::size_t k = 0; k < arguments.restarts; ++k) {
+    models::TrainerOptions options = arguments.trainer;
+    arguments.imitate.seed = options.seed += k;
+    const consolidation::Taught taught = consolidation::taught_by(labels);
+    const bool gated = !initial && (taught.plan || taught.life);
+    auto first = initial.value_or(models::initial_weights(options.seed));
+    if (gated) consolidation::reserve_gate(first);
+    WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(options, first));
+    Curve& curve = curves.emplace_back();
+    if (!arguments.curve_file.empty())
+      arguments.imitate.on_pass = [&] { return curve.add(*trainer, labels, held_out); };
+    WATTLE_TRY(const consolidation::ImitateFigures figures,
+               consolidation::imitate(labels, arguments.imitate, *trainer));
+    weights.push_back(figures.weights);
+    if (!initial) consolidation::silence_constant_inputs(weights.back(), labels);
+    if (gated) consolidation::close_untaught(weights.back(), taught);
+    if (gated && !consolidation::close_beyond_taught_size(weights.back(), labels))
+      std::printf("seed %llu: speaks in larger fleets than it was taught in, too\n",
+                  static_cast<unsigned long long>(options.seed));
+    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights.back(), trainer->steps()));
+    std::printf("seed %llu: %llu steps, loss %.4f, agreement %.3f, regret %.4f | %.4f\n",
+                static_cast<unsigned long long>(options.seed), static_cast<unsigned long long>(figures.steps),
+                figures.loss, figures.agreement, consolidation::mean_regret(labels, network.get()),
+                consolidation::mean_regret(held_out, network.get()));
+    candidates.push_back(network.get());
+    trained.push_back(std::move(network));
+  }
+  const consolidation::Promotion promotion =
+      consolidation::promote(held_out, arguments.imitate.anchor.get(), candidates);
+  const char* present = initial ? "the start" : "the planner";
+  std::printf("best on held-out labels less %s: %.4f [%.4f, %.4f] W0 a placement\n", present,
+              promotion.against_present.mean, promotion.against_present.low, promotion.against_present.high);
+  if (!promotion.candidate)
+    return fail(Errc::conflict, arguments.out_file,
+                std::string("not written: no better than ") + present + " for certain",
+                "more labels, or stay with what there is");
+  const std::uint64_t best_seed = arguments.trainer.seed + *promotion.candidate;
+  models::Safetensors model{std::move(weights[*promotion.candidate]), {}};
+  model.metadata["network_sha256"] = models::network_digest(model.tensors);
+  model.metadata["scenario"] = "consolidation";
+  model.metadata["reward"] = "weighted";
+  model.metadata["seed"] = std::to_string(best_seed);
+  model.metadata["labels"] = std::to_string(labels.size());
+  model.metadata["feature_schema"] = placement::feature_schema_hash();
+  WATTLE_CHECK(write_model(arguments.out_file, model));
+  if (!arguments.curve_file.empty()) WATTLE_CHECK(curves[*promotion.candidate].write(arguments.curve_file));
+  std::printf("%s: seed %llu\n", arguments.out_file.c_str(), static_cast<unsigned long long>(best_seed));
+  return {};
+}
+
+}  // namespace
+
+int train_imitate(int argc, char** argv) {
+  ImitateArguments arguments;
+  arguments.trainer.learning_rate = 1e-3;
+  CLI::App app{"Train a network by cross-entropy with judged choices (wattle-sim labels)",
+               "wattle-sim train consolidation"};
+  app.add_option("--labels", arguments.label_files, "files of labels")->delimiter(',')->required();
+  app.add_option("--held-out", arguments.held_out_files,
+                 "labels of other fleets; what does best on them is written, if it beats the start (or the planner)")
+      ->delimiter(',')
+      ->required();
+  app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  std::vector<std::string> names;
+  for (const consolidation::Variant& each : consolidation::variants())
+    if (!each.silent.empty()) names.emplace_back(each.name);
+  app.add_option("--variant", arguments.variant, "of wattle-sim ablate consolidation: its features are not heard")
+      ->check(CLI::IsMember(names));
+  app.add_option("--curve", arguments.curve_file,
+                 "writes regret on held-out labels by pass to this file, for bench --curve");
+  app.add_option("--initial", arguments.initial_file, "go on from these weights, anchored to them");
+  app.add_option("--anchor", arguments.imitate.anchor_share, "share of the start's own choice in every target")
+      ->check(CLI::Range(0.0, 0.99))
+      ->capture_default_str();
+  app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")->check(CLI::Range(1, 10'000));
+  app.add_option("--batch", arguments.imitate.batch, "labels of one step")->check(CLI::Range(1, 4096));
+  app.add_option("--temperature", arguments.imitate.temperature, "W0; of the targets, exp(-regret / temperature)")
+      ->check(CLI::Range(1e-3, 1e3))
+      ->capture_default_str();
+  app.add_option("--regret-weight", arguments.imitate.regret_weight,
+                 "of the regret that the network is expected to have, over the temperature, in the loss")
+      ->check(CLI::Range(0.0, 1e3))
+      ->capture_default_str();
+  app.add_flag("--average", arguments.imitate.average, "weights are the mean of those of the last half of the steps");
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+      ->check(CLI::Range(1e-7, 1.0))
+      ->capture_default_str();
+  app.add_option("--restarts", arguments.restarts, "starts from other seeds")->check(CLI::Range(1, 20));
+  app.add_option("--seed", arguments.trainer.seed, "of the first start");
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
+}
+
+}  // namespace wattle::sim::commands

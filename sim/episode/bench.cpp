@@ -1,0 +1,257 @@
+#include "sim/episode/bench.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
+#include "sim/episode/live_run.hpp"
+#include "sim/policies/kube_scheduler.hpp"
+
+namespace wattle::sim::consolidation {
+
+namespace {
+
+// A network that is wrong on purpose, or bolder.
+class Scaled final : public models::QNetwork {
+ public:
+  Scaled(std::shared_ptr<const models::QNetwork> network, double times)
+      : network_(std::move(network)), times_(static_cast<float>(times)) {}
+  void residual(const models::Observation& observation, std::span<float> out) const override {
+    network_->residual(observation, out);
+    for (float& value : out) value *= times_;
+  }
+  std::uint64_t step() const override { return network_->step(); }
+
+ private:
+  std::shared_ptr<const models::QNetwork> network_;
+  float times_;
+};
+
+RunFigures figures_of(Cluster& cluster, const Episode& episode, std::size_t placements) {
+  RunFigures figures;
+  figures.energy_j = cluster.energy_j();
+  figures.awake_nodes = cluster.awake_node_s() / (episode.end_s - episode.measure_from_s);
+  figures.wakes = static_cast<double>(cluster.wakes());
+  figures.refused = static_cast<double>(cluster.refused());
+  figures.wake_wait_s = cluster.wake_wait_s();
+  figures.waiting = cluster.wake_wait_s() / std::max(1.0, cluster.pod_s());
+  figures.placements = static_cast<double>(placements);
+  if (!episode.options.churn) figures.placement = cluster.node_of();
+  return figures;
+}
+
+// Plays the episode; `where` says the node of each pod.
+template <class Where>
+RunFigures play(const Episode& episode, Where&& where) {
+  Cluster cluster(episode);
+  bool measuring = false;
+  std::size_t placements = 0;
+  for (std::size_t p = 0; p < episode.pods.size(); ++p) {
+    const double at_s = episode.pods[p].arrives_s;
+    if (!measuring && at_s >= episode.measure_from_s) {
+      cluster.advance_to(episode.measure_from_s);
+      cluster.start_measuring();
+      measuring = true;
+    }
+    cluster.advance_to(at_s);
+    const std::optional<std::size_t> node = where(cluster, p);
+    if (node) {
+      cluster.place(p, *node);
+      ++placements;
+    } else {
+      cluster.refuse();
+    }
+  }
+  if (!measuring) {
+    cluster.advance_to(episode.measure_from_s);
+    cluster.start_measuring();
+  }
+  cluster.advance_to(episode.end_s);
+  return figures_of(cluster, episode, placements);
+}
+
+Episode with_truth(Episode episode) {
+  episode.options.knowledge = ClusterModel::truth;
+  return episode;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
+                                                             const BenchOptions& options) {
+  WATTLE_TRY(const Contestant contestant, contestant_named(name, options.network.get()));
+  if (contestant.binding == Binding::unadvised) return std::make_unique<KubeScheduler>(seed);
+  if (contestant.policy == "dqn") {
+    placement::NetworkOptions learned = options.learned;
+    if (contestant.gate) learned.gate.emplace();
+    learned.lives_known = options.episode.knowledge == ClusterModel::truth;
+    return std::make_unique<placement::NetworkPolicy>(std::make_shared<Scaled>(options.network, options.residual_times),
+                                                      learned);
+  }
+  if (contestant.binding == Binding::truth || contestant.network != nullptr ||
+      placement::parse_policy(contestant.policy)->telemetry)
+    return fail(Errc::not_found, "policy " + name, "goes by telemetry, of which an oracle's cluster has none",
+                "--knowledge production");
+  return placement::make_policy(contestant.policy);
+}
+
+RunFigures run(const Episode& episode, placement::Policy& policy) {
+  Random ties(mix(episode.seed, 0x74696573ULL));
+  constexpr placement::PodEstimate kNoneNeeded{};
+  return play(episode, [&](Cluster& cluster, std::size_t p) {
+    for (const Cluster::Ended& each : cluster.take_ended())
+      policy.ended({each.pod, kNoneNeeded, std::nullopt, {}, each.at_s});
+    const placement::PodEstimate ask = cluster.ask(p);
+    placement::PolicyContext context(cluster.fleet(), ask, p, p);
+    context.random = &ties;
+    const auto chosen = policy.choose(context);
+    if (chosen) policy.placed({p, ask, chosen, {}, cluster.fleet().now_s});
+    return chosen;
+  });
+}
+
+RunFigures hold(const Episode& episode, const Placement& placement) {
+  assert(!episode.options.churn && placement.size() == episode.pods.size());
+  return play(with_truth(episode), [&](Cluster&, std::size_t p) { return std::optional(placement[p]); });
+}
+
+Placement reference_placement(const Episode& episode, std::size_t moves) {
+  // Starts from what the rules would do if they knew the count; kept is what has the fewest watts.
+  const FillProblem problem = fill_problem(episode);
+  Episode told = with_truth(episode);
+  told.expected_cores.assign(3, static_cast<double>(episode.pods.size()));
+  told.expected_demand.clear();
+  for (const double demand : problem.demand_cores) told.expected_demand.push_back(demand);
+  std::sort(told.expected_demand.begin(), told.expected_demand.end());
+  std::optional<Placement> best;
+  double least_w = 0;
+  for (const char* name : {"planner", "amortised"}) {
+    const auto policy = placement::make_policy(name).value();
+    const Placement start = run(told, *policy).placement;
+    if (!feasible(problem, start)) continue;
+    Placement found = anneal(problem, start, moves, episode.seed);
+    const double here_w = placement_w(problem, found);
+    if (best && here_w >= least_w) continue;
+    least_w = here_w;
+    best = std::move(found);
+  }
+  assert(best);
+  return *best;
+}
+
+namespace {
+
+// The same servers and applications on another day.
+Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed) {
+  constexpr std::uint64_t kBefore = 500'000'000;
+  Options before = drawn;
+  before.cluster_seed = drawn.cluster_seed.value_or(seed);
+  return make_episode(data, before, seed + kBefore + 1);
+}
+
+class Bench {
+ public:
+  Bench(const Dataset& data, const BenchOptions& options) : data_(data), options_(options) {
+    if (options.network) network_ = std::make_shared<Scaled>(options.network, options.residual_times);
+  }
+
+  Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
+    if (episode.options.knowledge == ClusterModel::production) {
+      WATTLE_TRY(const Contestant contestant, contestant_named(name, network_.get()));
+      LiveRunOptions live;
+      live.network = options_.learned;
+      return run_live(episode, before ? &*before : nullptr, contestant, live);
+    }
+    WATTLE_TRY(const auto policy, make_fleet_policy(name, episode.seed, options_));
+    RunFigures figures = run(episode, *policy);
+    if (const auto* learned = dynamic_cast<const placement::NetworkPolicy*>(policy.get());
+        learned != nullptr && learned->choices() > 0)
+      figures.network_gated = static_cast<double>(learned->network_gated()) / static_cast<double>(learned->choices());
+    return figures;
+  }
+
+  Result<BenchTable> table(std::size_t nodes) {
+    BenchTable table;
+    table.nodes = nodes;
+    for (const std::string& name : options_.rules)
+      table.rules.push_back({std::string(placement::present_name(name)), {}, {}, {}, {}, {}});
+    Options drawn = options_.episode;
+    drawn.nodes = nodes;
+    const bool live = drawn.knowledge == ClusterModel::production;
+    for (std::size_t k = 0; k < options_.seeds; ++k) {
+      const std::uint64_t seed = options_.first_seed + k;
+      Options own = drawn;
+      if (live && !own.cluster_seed) own.cluster_seed = seed;
+      const Episode episode = make_episode(data_, own, seed);
+      std::optional<Episode> before;
+      if (live && !options_.cold) before = episode_before(data_, drawn, seed);
+      table.seeds.push_back(seed);
+      table.days.push_back(episode.day->name);
+      for (BenchRule& each : table.rules) {
+        WATTLE_TRY(RunFigures figures, run_one(episode, before, each.name));
+        each.runs.push_back(std::move(figures));
+      }
+      if (drawn.churn || options_.moves_per_pod == 0) continue;
+      const Placement best = reference_placement(episode, options_.moves_per_pod * episode.pods.size());
+      table.reference_j.push_back(hold(episode, best).energy_j);
+    }
+    compare(table);
+    return table;
+  }
+
+ private:
+  static void compare(BenchTable& table);
+
+  const Dataset& data_;
+  const BenchOptions& options_;
+  std::shared_ptr<const models::QNetwork> network_;
+};
+
+void Bench::compare(BenchTable& table) {
+  const auto energies = [](const BenchRule& rule) {
+    std::vector<double> values;
+    for (const RunFigures& each : rule.runs) values.push_back(each.energy_j);
+    return values;
+  };
+  const auto over = [&](const BenchRule& rule, const std::vector<double>& base) {
+    std::map<std::string, std::vector<double>> by_day;  // strata; a day of one seed says nothing of how seeds differ
+    const std::vector<double> mine = energies(rule);
+    if (mine.size() < 2) return Interval{mine.front() / base.front() - 1, std::nan(""), std::nan("")};
+    for (std::size_t k = 0; k < mine.size(); ++k) by_day[table.days[k]].push_back(mine[k] / base[k] - 1);
+    std::vector<std::vector<double>> strata;
+    const bool alone = std::any_of(by_day.begin(), by_day.end(), [](const auto& day) { return day.second.size() < 2; });
+    if (alone) strata.emplace_back();
+    for (auto& [day, values] : by_day) {
+      if (!alone) strata.emplace_back();
+      strata.back().insert(strata.back().end(), values.begin(), values.end());
+    }
+    return iqm_interval(strata);
+  };
+  const auto find = [&](const char* name) {
+    return std::find_if(table.rules.begin(), table.rules.end(), [&](const BenchRule& r) { return r.name == name; });
+  };
+  const auto base = find("kube-default"), amortised = find("amortised"), planner = find("planner");
+  for (BenchRule& each : table.rules) {
+    if (!table.reference_j.empty()) each.gap = over(each, table.reference_j);
+    if (base != table.rules.end()) each.over_default = over(each, energies(*base));
+    if (amortised != table.rules.end()) each.over_amortised = over(each, energies(*amortised));
+    if (planner != table.rules.end()) each.over_planner = over(each, energies(*planner));
+  }
+}
+
+}  // namespace
+
+Result<BenchResult> bench(const Dataset& data, const BenchOptions& options) {
+  BenchResult result{options, data.origin, {}};
+  Bench playing(data, options);
+  for (const std::size_t nodes : options.nodes) {
+    WATTLE_TRY(BenchTable table, playing.table(nodes));
+    result.tables.push_back(std::move(table));
+  }
+  return result;
+}
+
+}  // namespace wattle::sim::consolidation

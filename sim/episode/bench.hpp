@@ -1,0 +1,80 @@
+// bench: policies against each other on consolidation, on the same fleets and pods.
+// Plays    with oracle knowledge in a Cluster (sim/episode/told_cluster), with production knowledge in a World by the controller's decision engine
+//          (sim/episode/live_run); the reference is of oracle knowledge
+// Pairing  every policy sees the same servers, pods, readings and past; only its own choices differ
+// Errors   not_found: policies that do not exist, or that need telemetry where there is none
+// Threads  single owner; the same options give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "models/frozen/q_network.hpp"
+#include "placement/policies/policy.hpp"
+#include "sim/episode/told_cluster.hpp"
+#include "sim/reference/annealed.hpp"
+#include "sim/scenarios/consolidation.hpp"
+#include "sim/statistics.hpp"
+
+namespace wattle::sim::consolidation {
+
+struct RunFigures {
+  double energy_j = 0, awake_nodes = 0, wakes = 0, refused = 0, wake_wait_s = 0, placements = 0;
+  double waiting = 0;        // share of pod time spent waiting, for CPU or for a node that wakes
+  double network_gated = 0;  // share of choices that a guarded network was left out of
+  Placement placement;       // of a fill
+};
+RunFigures run(const Episode& episode, placement::Policy& policy);
+// A placement held for a day, pods in their places from the start.
+RunFigures hold(const Episode& episode, const Placement& placement);
+// The best known placement of a fill.
+Placement reference_placement(const Episode& episode, std::size_t moves);
+
+struct BenchOptions {
+  Options episode;
+  std::vector<std::size_t> nodes{10};
+  std::uint64_t first_seed = 0;
+  std::size_t seeds = 10;
+  std::vector<std::string> rules;
+  std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
+  std::shared_ptr<const models::QNetwork> network;  // of the policy dqn
+  placement::NetworkOptions learned;                // likewise
+  bool cold = false;                                // production: nothing is known at the start
+  double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
+};
+// A contestant's policy (sim/contestant) where there is a fleet alone, with oracle knowledge.
+Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
+                                                             const BenchOptions& options);
+
+// Of one seed there is no interval: the ends are no numbers.
+struct BenchRule {
+  std::string name;
+  std::vector<RunFigures> runs;          // one per seed
+  std::optional<Interval> gap;           // to the reference
+  std::optional<Interval> over_default;  // energy / that of kube-default - 1
+  std::optional<Interval> over_amortised;
+  std::optional<Interval> over_planner;
+};
+struct BenchTable {
+  std::size_t nodes = 0;
+  std::vector<std::uint64_t> seeds;
+  std::vector<std::string> days;
+  std::vector<double> reference_j;
+  std::vector<BenchRule> rules;
+};
+struct BenchResult {
+  BenchOptions options;
+  std::string origin;
+  std::vector<BenchTable> tables;  // one per node count
+};
+
+Result<BenchResult> bench(const Dataset& data, const BenchOptions& options);
+
+std::string to_table(const BenchResult& result);
+std::string to_json(const BenchResult& result);
+
+}  // namespace wattle::sim::consolidation

@@ -1,0 +1,131 @@
+// Benches as people (to_table) and programs (to_json) read them.
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "sim/episode/bench.hpp"
+
+namespace wattle::sim::consolidation {
+
+namespace {
+
+std::string percent(const std::optional<Interval>& interval) {
+  if (!interval) return "-";
+  std::array<char, 80> text{};
+  if (std::isnan(interval->low)) {
+    std::snprintf(text.data(), text.size(), "%.2f [one seed]", 100 * interval->mean);
+    return text.data();
+  }
+  std::snprintf(text.data(), text.size(), "%.2f [%.2f, %.2f]", 100 * interval->mean, 100 * interval->low,
+                100 * interval->high);
+  return text.data();
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
+}
+
+std::string number(double value, int decimals) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  return text.data();
+}
+
+double mean_of(const BenchRule& rule, double RunFigures::*what) {
+  std::vector<double> values;
+  for (const RunFigures& each : rule.runs) values.push_back(each.*what);
+  return mean(values);
+}
+
+std::string describe(const BenchResult& result) {
+  const Options& options = result.options.episode;
+  std::string text = std::string("consolidation_") + (options.churn ? "churn" : "fill") +
+                     (options.sleep ? ", idle nodes sleep" : ", always on") + ", " +
+                     std::string(to_string(options.knowledge)) + " knowledge" +
+                     (options.knowledge != ClusterModel::production ? ""
+                      : result.options.cold                         ? ", cold"
+                                                                    : ", warm");
+  if (!options.churn)
+    text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested" +
+            (options.fill_told ? ", told" : "");
+  return text + ", data: " + result.origin + " (" + (options.side == Side::report ? "reporting" : "training") +
+         " servers and days)";
+}
+
+nlohmann::json interval_json(const std::optional<Interval>& interval) {
+  if (!interval) return nullptr;
+  return {{"iqm", interval->mean}, {"low", interval->low}, {"high", interval->high}};
+}
+
+}  // namespace
+
+std::string to_table(const BenchResult& result) {
+  std::string out = describe(result) + "\n";
+  for (const BenchTable& table : result.tables) {
+    out += "\n" + std::to_string(table.nodes) + " nodes, " + std::to_string(table.seeds.size()) +
+           " paired seeds from " + std::to_string(table.seeds.front()) + "; inter-quartile means [95% intervals], %\n" +
+           std::string(15, ' ') + padded("kWh", 9) + padded("waiting %", 11) + padded("gap to full knowl.", 24) +
+           padded("energy / default - 1", 26) + padded("energy / amortised - 1", 26) +
+           padded("energy / planner - 1", 26) + padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) + "\n";
+    for (const BenchRule& rule : table.rules) {
+      out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
+             padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
+             padded(number(100 * mean_of(rule, &RunFigures::waiting), 3), 11) + padded(percent(rule.gap), 24) +
+             padded(percent(rule.over_default), 26) + padded(percent(rule.over_amortised), 26) +
+             padded(percent(rule.over_planner), 26) + padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
+             padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
+             padded(number(mean_of(rule, &RunFigures::refused), 1), 8);
+      if (rule.name == "dqn-gated")
+        out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+std::string to_json(const BenchResult& result) {
+  const Options& options = result.options.episode;
+  nlohmann::json out;
+  out["what"] = describe(result);
+  out["options"] = {{"sleep", options.sleep},
+                    {"churn", options.churn},
+                    {"knowledge", to_string(options.knowledge)},
+                    {"side", options.side == Side::report ? "report" : "train"},
+                    {"fill_low", options.fill_low},
+                    {"fill_high", options.fill_high},
+                    {"fill_told", options.fill_told},
+                    {"cold", result.options.cold},
+                    {"past_readings", options.past_readings},
+                    {"past_pods", options.past_pods},
+                    {"moves_per_pod", result.options.moves_per_pod}};
+  for (const BenchTable& table : result.tables) {
+    nlohmann::json rules = nlohmann::json::array();
+    for (const BenchRule& rule : table.rules) {
+      nlohmann::json runs = nlohmann::json::array();
+      for (const RunFigures& each : rule.runs)
+        runs.push_back({{"energy_j", each.energy_j},
+                        {"awake_nodes", each.awake_nodes},
+                        {"wakes", each.wakes},
+                        {"wake_wait_s", each.wake_wait_s},
+                        {"waiting", each.waiting},
+                        {"refused", each.refused},
+                        {"left_out", each.network_gated},
+                        {"placements", each.placements}});
+      rules.push_back({{"name", rule.name},
+                       {"gap", interval_json(rule.gap)},
+                       {"energy_over_default", interval_json(rule.over_default)},
+                       {"energy_over_amortised", interval_json(rule.over_amortised)},
+                       {"energy_over_planner", interval_json(rule.over_planner)},
+                       {"runs", std::move(runs)}});
+    }
+    out["tables"].push_back({{"nodes", table.nodes},
+                             {"seeds", table.seeds},
+                             {"days", table.days},
+                             {"reference_j", table.reference_j},
+                             {"rules", std::move(rules)}});
+  }
+  return out.dump(2) + "\n";
+}
+
+}  // namespace wattle::sim::consolidation

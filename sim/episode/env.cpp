@@ -1,0 +1,166 @@
+#include "sim/episode/env.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "placement/decide.hpp"
+
+namespace wattle::sim {
+
+Env::Env(EnvOptions options) : options_(std::move(options)) {}
+
+void Env::begin(std::uint64_t seed, WorldObserver* observer) {
+  const std::uint64_t cluster_seed = options_.cluster_seed.value_or(seed);
+  world_options_ = make_world(options_.scenario, options_.measured, cluster_seed);
+  WorldOptions& world = world_options_;
+  world.seed = seed;
+  world_ = std::make_unique<World>(world, observer);
+  arrivals_.emplace(options_.scenario, world, cluster_seed, seed);
+  names_.clear();
+  for (const NodeSpec& node : world.nodes) names_.push_back(node.server.name);
+  decision_id_ = 0;
+  pending_s_ = 0;
+  next_.reset();
+  lost_.clear();
+  pending_.clear();
+  pending_since_s_.reset();
+  world_->advance_to(2 * world.telemetry_period_s);
+  ends_s_ = world_->now_s() + options_.scenario.aftermath_s;
+  go_on();
+}
+
+placement::ClusterView Env::view() const {
+  placement::ClusterView view = world_->view(arrival_->pod.spec);
+  view.pending_pods = pending_.size();
+  return view;
+}
+
+void Env::come(Arrivals::Arrival arrival) {
+  arrival_ = std::move(arrival);
+  ++decision_id_;
+}
+
+namespace {
+constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
+}
+
+bool Env::retry() {
+  if (pending_.empty()) return false;
+  const double now_s = world_->now_s();
+  const std::vector<KubeNode> nodes = world_->kube_nodes();
+  for (auto each = pending_.begin(); each != pending_.end(); ++each) {
+    if (now_s < each->tried_s + kRetry_s - kTick_s) continue;
+    each->tried_s = now_s;
+    const KubePod pod = kube_pod(each->pod.spec.request);
+    if (std::none_of(nodes.begin(), nodes.end(), [&](const KubeNode& node) { return fits(node, pod); })) continue;
+    pending_since_s_ = each->since_s;
+    come({now_s, std::move(each->pod), 0});
+    pending_.erase(each);
+    return true;
+  }
+  return false;
+}
+
+bool Env::advance_to(double when_s) {
+  double until_s = when_s;
+  for (const Pending& each : pending_) until_s = std::min(until_s, each.tried_s + kRetry_s);
+  world_->advance_to(until_s);
+  return until_s == when_s;
+}
+
+void Env::go_on() {
+  arrival_.reset();
+  pending_since_s_.reset();
+  for (;;) {
+    if (!next_) next_ = arrivals_->next();
+    // The first telemetry is in before the first pod comes.
+    const double at_s = next_ ? next_->at_s + 2 * WorldOptions{}.telemetry_period_s : ends_s_;
+    // Pods that were lost with their machine are made anew before the next one comes.
+    bool there = false;
+    if (lost_.empty()) {
+      if (retry()) return;
+      there = advance_to(at_s);
+    }
+    for (SimPod& pod : world_->take_lost()) lost_.push_back(std::move(pod));
+    if (!next_) lost_.clear();
+    if (!lost_.empty()) {
+      come({world_->now_s(), std::move(lost_.front()), 0});
+      lost_.pop_front();
+      return;
+    }
+    if (there) break;
+  }
+  if (!next_) {
+    for (const Pending& each : pending_) pending_s_ += world_->now_s() - each.since_s;
+    return;
+  }
+  come(*std::exchange(next_, std::nullopt));
+  const std::vector<std::string> running = world_->running();
+  for (std::size_t i = 0; i < arrival_->remove_oldest && i < running.size(); ++i) {
+    const Status removed = world_->remove(running[i]);
+    assert(removed);
+    static_cast<void>(removed);
+  }
+}
+
+Status Env::bind(std::size_t node, const placement::ClusterView& view) {
+  assert(arrival_);
+  WATTLE_CHECK(world_->place(arrival_->pod, node, decision_id_,
+                             placement::begin_outcome(view, arrival_->pod.spec, node, options_.reward)));
+  if (pending_since_s_) pending_s_ += world_->now_s() - *pending_since_s_;
+  ends_s_ = world_->now_s() + options_.scenario.aftermath_s;
+  go_on();
+  return {};
+}
+
+void Env::turn_away() {
+  assert(arrival_);
+  const double now_s = world_->now_s(), since_s = pending_since_s_.value_or(now_s);
+  const auto after =
+      std::find_if(pending_.begin(), pending_.end(), [&](const Pending& each) { return each.since_s > since_s; });
+  pending_.insert(after, {std::move(arrival_->pod), since_s, now_s});
+  if (!pending_since_s_) ends_s_ = now_s + options_.scenario.aftermath_s;
+  go_on();
+}
+
+EnvStep Env::present() {
+  EnvStep step;
+  for (;;) {
+    for (const Settled& settled : take_settled()) {
+      step.reward += placement::evaluate(options_.reward, settled.outcome).value;
+      ++step.settled;
+    }
+    step.done = done();
+    if (step.done) {
+      step.observation = {};
+      return step;
+    }
+    expect(engine_->expected(waiting().spec));
+    step.observation = engine_->decide(view(), waiting().spec, nullptr, 0, unused_).observation;
+    const auto& valid = step.observation.valid;
+    const bool any = std::any_of(valid.begin(), valid.end(), [](auto each) { return each != 0; });
+    if (any) return step;
+    turn_away();
+  }
+}
+
+EnvStep Env::reset(std::uint64_t seed) {
+  engine_ = LiveEngine::make({"dqn", {{options_.reward, options_.mask}}}).value();
+  begin(seed, engine_.get());
+  return present();
+}
+
+Result<EnvStep> Env::step(std::size_t action) {
+  if (!world_ || done()) return fail(Errc::conflict, "step", "the episode is over", "call reset first");
+  if (action >= names_.size())
+    return fail(Errc::out_of_range, "action " + std::to_string(action),
+                "there are " + std::to_string(names_.size()) + " nodes");
+  const placement::ClusterView seen = view();
+  const std::string reason(placement::mask_reason(seen.nodes[action], arrival_->pod.spec, options_.mask));
+  if (!reason.empty()) return fail(Errc::out_of_range, "action " + std::to_string(action), "is masked: " + reason);
+  WATTLE_CHECK(bind(action, seen));
+  return present();
+}
+
+}  // namespace wattle::sim

@@ -1,0 +1,108 @@
+// env: an episode, one decision at a time; Gym-like.
+//
+//   reset(seed)  -> the first step: observation and mask, no reward yet
+//   step(action) -> places the pod on node `action` (row of the observation) and goes to the next pod; reward is the sum of
+//                   the rewards of the outcomes that were read in between, whichever placement they belong to: outcomes
+//                   come a settle window after their placement, as they do live. When done, all are in.
+//
+// Pending  a pod that fits nowhere waits, and comes again, oldest first, after kRetry_s at least, once a machine has what it requests.
+//          Who still waits aftermath_s after the last placement has found no place
+// Sees     observation is what the controller's network would see, plan and expectations of the episode so far included
+// Shapes   observation.nodes = number of nodes, in the order of the world; observation.valid is the mask
+// Units    rewards as in placement/reward.hpp
+// Errors   step: out_of_range for an action that is not a node or is masked (nothing happens then), conflict after
+//          the end
+// Threads  single owner; the same options, seed and actions give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "models/frozen/q_network.hpp"
+#include "placement/features.hpp"
+#include "placement/reward.hpp"
+#include "sim/live_engine.hpp"
+#include "sim/scenarios/scenario.hpp"
+#include "sim/world.hpp"
+
+namespace wattle::sim {
+
+// As long as kube-scheduler lets a pod wait at most that fitted nowhere, when room has come since.
+inline constexpr double kRetry_s = 10;
+
+struct EnvOptions {
+  Scenario scenario;
+  placement::RewardConfig reward;
+  placement::MaskOptions mask;
+  std::vector<ServerModel> measured;  // empty: synthetic servers
+  // The same cluster and applications in every episode, as a live controller has them; only the pods differ. Absent:
+  // another cluster each episode.
+  std::optional<std::uint64_t> cluster_seed;
+};
+
+struct EnvStep {
+  bool done = false;
+  double reward = 0;
+  std::uint64_t settled = 0;        // outcomes in `reward`
+  models::Observation observation;  // of the pod that now waits; empty when done
+};
+
+class Env {
+ public:
+  explicit Env(EnvOptions options);
+
+  EnvStep reset(std::uint64_t seed);
+  Result<EnvStep> step(std::size_t action);
+
+  // What drivers with a policy of their own use instead of step(). `observer` follows the world, and outlives the episode.
+  void begin(std::uint64_t seed, WorldObserver* observer = nullptr);
+  bool done() const { return !arrival_; }
+  const SimPod& waiting() const { return arrival_->pod; }  // not done
+  // What a driver expects of the pod that waits; views and what is placed say so too.
+  void expect(placement::PodSpec pod) { arrival_->pod.spec = std::move(pod); }
+  std::uint64_t decision_id() const { return decision_id_; }
+  placement::ClusterView view() const;
+  const std::vector<std::string>& node_names() const { return names_; }
+  // Binds the waiting pod, mask or no mask, as kube-scheduler would; goes to the next pod. It must fit.
+  Status bind(std::size_t node, const placement::ClusterView& view);
+  // The pod finds no place anywhere: it is pending from now, and the next one comes.
+  void turn_away();
+  std::vector<Settled> take_settled() { return world_->take_settled(); }
+  std::size_t pending() const { return pending_.size(); }  // the pod that is asked about not included
+  double pending_s() const { return pending_s_; }  // summed over those that have been placed since, or at the end
+  World& world() { return *world_; }
+  const WorldOptions& world_options() const { return world_options_; }  // of this episode
+  const EnvOptions& options() const { return options_; }
+
+ private:
+  struct Pending {
+    SimPod pod;
+    double since_s = 0, tried_s = 0;
+  };
+  EnvStep present();
+  void go_on();
+  void come(Arrivals::Arrival arrival);
+  bool retry();                    // one that is pending has come
+  bool advance_to(double when_s);  // or to where one that is pending may come: false
+
+  EnvOptions options_;
+  WorldOptions world_options_;
+  std::unique_ptr<LiveEngine> engine_;  // of step()
+  std::mt19937_64 unused_;              // it draws ties of an advice that nobody takes
+  std::unique_ptr<World> world_;
+  std::optional<Arrivals> arrivals_;
+  std::optional<Arrivals::Arrival> arrival_, next_;
+  std::deque<SimPod> lost_;
+  std::deque<Pending> pending_;            // the longest first
+  std::optional<double> pending_since_s_;  // of the pod that is asked about
+  std::vector<std::string> names_;
+  std::uint64_t decision_id_ = 0;
+  double ends_s_ = 0, pending_s_ = 0;
+};
+
+}  // namespace wattle::sim

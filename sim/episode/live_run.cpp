@@ -1,0 +1,129 @@
+#include "sim/episode/live_run.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace wattle::sim::consolidation {
+
+namespace {
+
+WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
+  WorldOptions world;
+  world.seed = episode.seed;
+  world.idle_nodes_sleep = episode.options.sleep;
+  world.sleep_after_s = kSleepAfter_s;
+  world.telemetry_period_s = live.telemetry_period_s;
+  world.power_noise_ratio = episode.options.power_noise_ratio;
+  world.demand_slot_s = kSample_s;
+  for (const ServerModel& server : episode.servers) {
+    NodeSpec node;
+    node.server = server;
+    node.crowded_ratio = 1;  // pods wait for each other only when more is wanted than there is
+    world.nodes.push_back(std::move(node));
+  }
+  return world;
+}
+
+SimPod sim_pod(const Episode& episode, std::size_t p) {
+  const Pod& pod = episode.pods[p];
+  const placement::AppKey app = app_key(pod.app);
+  SimPod made;
+  made.spec.uid = "pod-" + std::to_string(p);
+  made.spec.name = made.spec.uid;
+  made.spec.app = app.owner + " " + app.image;
+  made.spec.request = kPodRequest;
+  made.mean_demand_cores = episode.day->mean_cores[pod.machine];
+  made.memory_used_bytes = 0.7 * kPodRequest.memory_bytes;
+  made.life_s = pod.life_s;
+  made.cores_by_slot = episode.day->cores[pod.machine];
+  return made;
+}
+
+// Judged, not taught.
+class Judged final : public LivePlayer {
+ public:
+  explicit Judged(Chooser chooser) : chooser_(std::move(chooser)) {}
+  WorldObserver* observer() override { return chooser_.observer(); }
+  const placement::DecisionEngine& engine() const override { return chooser_.engine().engine(); }
+  Status settled(std::vector<Settled>) override { return {}; }
+  Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
+                                            std::uint64_t) override {
+    return chooser_.choose(world, view, pod);
+  }
+
+ private:
+  Chooser chooser_;
+};
+
+Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
+                         const LiveRunOptions& live) {
+  ChooserOptions options;
+  options.knowledge.idle_nodes_sleep = episode.options.sleep;
+  options.known = std::move(known);
+  options.network = live.network;
+  WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
+  Judged player(std::move(chooser));
+  return play_live(episode, player, options.reward, live);
+}
+
+}  // namespace
+
+Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
+                             const LiveRunOptions& live) {
+  World world(world_of(episode, live), player.observer());
+  LivePlayed played;
+  RunFigures& figures = played.figures;
+  WorldFigures begun;
+  bool measuring = false;
+  const double before_s = 2 * live.telemetry_period_s;  // the first telemetry is in before the first pod comes
+  const auto measure_from = [&](double at_s) {
+    if (measuring || at_s < episode.measure_from_s) return;
+    world.advance_to(before_s + episode.measure_from_s);
+    begun = world.figures();
+    measuring = true;
+  };
+  double gated = 0;
+  for (std::size_t p = 0; p < episode.pods.size(); ++p) {
+    measure_from(episode.pods[p].arrives_s);
+    world.advance_to(before_s + episode.pods[p].arrives_s);
+    WATTLE_CHECK(player.settled(world.take_settled()));
+    SimPod pod = sim_pod(episode, p);
+    pod.spec = player.engine().expected(pod.spec);
+    const placement::ClusterView view = world.view(pod.spec);
+    WATTLE_TRY(const auto node, player.choose(world, view, pod, p + 1));
+    if (player.engine().gated()) gated += 1;
+    if (!node) {
+      figures.refused += 1;
+      continue;
+    }
+    figures.placements += 1;
+    WATTLE_CHECK(world.place(pod, *node, p + 1, placement::begin_outcome(view, pod.spec, *node, reward)));
+  }
+  measure_from(episode.measure_from_s);
+  world.advance_to(before_s + episode.end_s);
+  WATTLE_CHECK(player.settled(world.take_settled()));
+  const WorldFigures end = world.figures();
+  figures.energy_j = end.energy_j - begun.energy_j;
+  figures.awake_nodes = (end.awake_node_s - begun.awake_node_s) / (episode.end_s - episode.measure_from_s);
+  figures.wakes = static_cast<double>(end.wakes - begun.wakes);
+  figures.wake_wait_s = end.waking_pod_s - begun.waking_pod_s;
+  figures.waiting =
+      (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
+  figures.network_gated = gated / std::max(1.0, static_cast<double>(episode.pods.size()));
+  played.known = player.engine().knowledge().save(world.view({}));
+  return played;
+}
+
+Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
+                            const LiveRunOptions& options) {
+  std::string known;
+  if (before != nullptr) {
+    WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, options));
+    known = std::move(taught.known);
+  }
+  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, std::move(known), options));
+  return played.figures;
+}
+
+}  // namespace wattle::sim::consolidation

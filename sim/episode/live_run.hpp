@@ -1,0 +1,45 @@
+// live_run: an episode of consolidation played in a World, by the controller's decision engine, which knows what agents and the API server told it.
+// Told     of the fleet's watts, of demand, lives and of how many pods come: nothing but what telemetry and bindings have shown so far.
+//          `cold` begins with nothing; warm begins with what an episode before it, of the same servers and applications, left behind
+// Binding  kube-scheduler's, through extender scores
+// Errors   unknown policies; a LivePlayer's
+// Threads  single owner; the same options give the same bytes
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/contestant.hpp"
+#include "sim/episode/bench.hpp"
+
+namespace wattle::sim::consolidation {
+
+struct LiveRunOptions {
+  double telemetry_period_s = 5;
+  placement::NetworkOptions network;
+};
+
+// Who decides in a world, pod after pod.
+class LivePlayer {
+ public:
+  virtual ~LivePlayer() = default;
+  virtual WorldObserver* observer() = 0;
+  virtual const placement::DecisionEngine& engine() const = 0;
+  // What placements came to, before the next decision and at the end.
+  virtual Status settled(std::vector<Settled> outcomes) = 0;
+  // Absent: the pod fits nowhere. `decision_id` is that of its placement.
+  virtual Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view,
+                                                    const SimPod& pod, std::uint64_t decision_id) = 0;
+};
+struct LivePlayed {
+  RunFigures figures;
+  std::string known;  // what the engine has learned of the cluster
+};
+Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
+                             const LiveRunOptions& options);
+
+// A contestant. `before`: the episode that teaches; null: cold.
+Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
+                            const LiveRunOptions& options);
+
+}  // namespace wattle::sim::consolidation

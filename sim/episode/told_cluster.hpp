@@ -1,0 +1,89 @@
+// told_cluster: an episode of consolidation on the kernel (sim/cluster/kernel), and what is told of it.
+// Truth    pods use the cores of their machine's day, watts follow the measured curve; what a Shift changes is true here and
+//          told to nobody
+// Told     fleet() and ask(): with true knowledge the real curves and the pod's mean over the whole day; imitated
+//          curves fitted from noisy watts, one reading of each awake node in 5 minutes, and demand learned per application; with
+//          knowledge of pods alone the real curves and demand learned per application
+// Units    in names; seconds from the start of the run
+// Errors   none; placing where it does not fit is our bug, and so is production knowledge, which is a World's alone
+// Threads  single owner; the same episode and calls give the same bytes; a copy lives on by itself
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "placement/demand.hpp"
+#include "placement/fleet.hpp"
+#include "sim/cluster/kernel.hpp"
+#include "sim/random.hpp"
+#include "sim/scenarios/consolidation.hpp"
+
+namespace wattle::sim::consolidation {
+
+inline constexpr double kSleepAfter_s = 60;
+
+class Cluster : private cluster::Observer {
+ public:
+  explicit Cluster(const Episode& episode);
+
+  void advance_to(double when_s);
+  const placement::Fleet& fleet() const { return fleet_; }
+  placement::PodEstimate ask(std::size_t pod) const;
+  void place(std::size_t pod, std::size_t node);
+  void refuse() { ++refused_; }
+  // Pods that have ended since the last call, in order.
+  struct Ended {
+    std::size_t pod = 0;
+    double at_s = 0;
+  };
+  std::vector<Ended> take_ended() { return std::exchange(ended_, {}); }
+  // Measures from here on.
+  void start_measuring();
+
+  double energy_j();  // since start_measuring, up to now
+  double awake_node_s();
+  std::uint64_t wakes() const { return kernel_.wakes(); }
+  std::uint64_t refused() const { return refused_; }
+  double wake_wait_s() const { return wake_wait_s_; }  // pod-seconds spent waiting for nodes to wake
+  double pod_s() const { return kernel_.pod_s(); }     // of all that ran
+  // By pod; kNowhere when it never ran or ended.
+  const std::vector<std::size_t>& node_of() const { return kernel_.nodes_of(); }
+  static constexpr std::size_t kNowhere = cluster::kNowhere;
+
+ private:
+  struct Running {
+    std::size_t pod = 0;
+    double predicted_cores = 0, predicted_life_s = 0;  // at admission
+    double seen_cores = 0;                             // sum over samples
+    std::uint32_t samples = 0, reported = 0;
+    double placed_s = 0;
+  };
+  struct Node {
+    std::vector<Running> pods;  // as the kernel's
+    placement::PowerCurve curve;
+  };
+  bool fits_curves() const { return episode_.options.knowledge == ClusterModel::imitated; }
+  bool predicts_pods() const { return episode_.options.knowledge != ClusterModel::truth; }
+  double cores_now(std::size_t pod) const;  // as its day has them
+  void tick(std::size_t sample);
+  void learn(std::size_t node, std::size_t sample);
+  void tell(std::size_t node);
+  void report(const Running& running);
+  void ended(cluster::PodId pod, std::size_t node, std::size_t position) override;
+  double expected_cores(const Running& running) const;
+  double empties_at_s(const Node& node) const;
+
+  const Episode& episode_;
+  cluster::Kernel<double> kernel_;
+  std::vector<Node> nodes_;
+  placement::Fleet fleet_;
+  placement::DemandModel demand_;
+  Random noise_;
+  std::vector<Ended> ended_;
+  std::size_t samples_ = 0;  // begun
+  std::uint64_t refused_ = 0;
+  double wake_wait_s_ = 0;
+};
+
+}  // namespace wattle::sim::consolidation

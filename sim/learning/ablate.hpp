@@ -1,0 +1,60 @@
+// ablate: what each setting of online learning (Double DQN in the simulated loop) is worth: one is changed at a time, trained from several
+// seeds and judged greedily on held-out seeds.
+// Pairing   the same training seeds and the same held-out seeds for all; a difference is of one training seed's mean reward to that of the
+//           whole from the same training seed, and the interval is over training seeds
+// Errors    the trainer's and the world's
+// Threads   single owner; the same options give the same figures
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/frozen/trainer.hpp"
+#include "sim/learning/train.hpp"
+#include "sim/statistics.hpp"
+
+namespace wattle::sim {
+
+struct LoopVariant {
+  std::string_view name, what;
+  double horizon_decisions = 4;
+  std::size_t n_step = 1;
+  std::size_t replay = 50'000;
+  std::vector<std::string_view> silent;  // node features that are never heard
+  bool pretrained = false;               // from AblateLoopOptions::initial
+};
+// The whole first.
+std::span<const LoopVariant> loop_variants();
+
+struct LoopRow {
+  std::string_view name, what;
+  double reward = 0;                  // mean over training and held-out seeds
+  double least = 0, most = 0;         // of the training seeds
+  Interval over_whole, over_initial;  // mean reward less that of the whole, and of untrained weights (the prior alone)
+};
+
+struct AblateLoopOptions {
+  EnvOptions env;
+  std::uint64_t first_seed = 1;
+  std::uint64_t decisions = 3000;
+  std::size_t seeds = 5, judged_on = 10;
+  std::optional<models::Weights> initial;  // absent: the variant that needs it is left out
+};
+
+// A trainer of these options that starts from `initial`, or from its seed's weights; by who has a framework.
+using MakeTrainer = std::function<Result<std::unique_ptr<models::QTrainer>>(
+    std::uint64_t seed, const std::optional<models::Weights>& initial)>;
+
+// Hears nothing of these node features: they are 0 in every batch, and so are their weights.
+Result<std::unique_ptr<models::QTrainer>> deaf_trainer(const MakeTrainer& make, std::uint64_t seed,
+                                                       std::span<const std::string_view> silent);
+
+Result<std::vector<LoopRow>> ablate(const AblateLoopOptions& options, const MakeTrainer& make,
+                                    const std::function<void(std::string_view)>& on_done = {});
+
+}  // namespace wattle::sim

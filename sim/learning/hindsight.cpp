@@ -1,0 +1,166 @@
+#include "sim/learning/hindsight.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "models/frozen/frozen_network.hpp"
+#include "placement/policies/cost.hpp"
+#include "placement/policies/network.hpp"
+#include "placement/policies/registry.hpp"
+#include "sim/episode/bench.hpp"
+#include "sim/episode/told_cluster.hpp"
+#include "sim/random.hpp"
+#include "sim/statistics.hpp"
+
+namespace wattle::sim::consolidation {
+
+namespace {
+
+// The planner and networks in turn, an hour each: curves are known of the nodes that any of them wakes.
+class InTurn final : public placement::Policy {
+ public:
+  InTurn(std::span<const std::shared_ptr<const models::QNetwork>> networks, double margin)
+      : Policy(placement::parse_policy("planner").value()), planner_(info()) {
+    placement::NetworkOptions options;
+    options.margin = margin;
+    for (const auto& network : networks) networks_.emplace_back(network, options);
+  }
+  void score(placement::PolicyContext& context, std::span<double> values) override {
+    in_turn(context).score(context, values);
+  }
+  std::optional<std::size_t> choose(placement::PolicyContext& context) override {
+    return in_turn(context).choose(context);
+  }
+
+ private:
+  placement::Policy& in_turn(placement::PolicyContext& context) {
+    const std::size_t hour = static_cast<std::size_t>(context.fleet().now_s / 3600) % (1 + networks_.size());
+    return hour == 0 ? static_cast<placement::Policy&>(planner_) : networks_[hour - 1];
+  }
+
+  placement::PlannerPolicy planner_;
+  std::vector<placement::NetworkPolicy> networks_;
+};
+
+// As the day left them.
+void take_fitted_curves(const Episode& lived, placement::Policy& policy, Episode& record) {
+  Cluster cluster(lived);
+  for (std::size_t p = 0; p < lived.pods.size(); ++p) {
+    cluster.advance_to(lived.pods[p].arrives_s);
+    if (const auto node = placement::choose(policy, cluster.fleet(), cluster.ask(p))) cluster.place(p, *node);
+  }
+  for (std::size_t i = 0; i < record.servers.size(); ++i) record.servers[i].watts = cluster.fleet().nodes[i].watts;
+}
+
+// Whole days on the model: each as it was, then in other orders.
+std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays) {
+  std::vector<Episode> days;
+  for (std::size_t k = 0; k < plays; ++k)
+    days.push_back(reordered(recorded_days[k % recorded_days.size()], k / recorded_days.size()));
+  return days;
+}
+
+// Joules of each day; without a network the planner's.
+std::vector<double> played_j(std::span<const Episode> days, const std::shared_ptr<const models::QNetwork>& network,
+                             double margin) {
+  std::vector<double> energy_j;
+  for (const Episode& day : days) {
+    placement::NetworkOptions options;
+    options.margin = margin;
+    placement::PlannerPolicy planner(placement::parse_policy("planner").value());
+    placement::NetworkPolicy by_network(network, options);
+    energy_j.push_back(run(day, network ? static_cast<placement::Policy&>(by_network) : planner).energy_j);
+  }
+  return energy_j;
+}
+
+// Learns, and leaves the best of the start and all passes in `out`.
+Status imitate_and_choose(std::span<const Episode> days, std::span<const Label> labels, double margin,
+                          const ImitateOptions& options, models::PolicyTrainer& trainer, Hindsight& out) {
+  double least_j = -1;
+  std::size_t passes = 0;
+  const auto consider = [&](const std::shared_ptr<const models::QNetwork>& network) {
+    const double all_j = mean(played_j(days, network, margin));
+    if (least_j >= 0 && all_j >= least_j) return;
+    least_j = all_j;
+    out.passes = passes;
+    out.weights = trainer.weights();
+  };
+  consider(options.anchor);
+  ImitateOptions watched = options;
+  watched.on_pass = [&]() -> Status {
+    ++passes;
+    WATTLE_TRY(std::shared_ptr<const models::QNetwork> network,
+               models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+    consider(network);
+    return {};
+  };
+  if (!labels.empty()) WATTLE_CHECK(imitate(labels, watched, trainer));
+  return {};
+}
+
+}  // namespace
+
+Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin) {
+  Episode record = lived;
+  record.options.shift = {};
+  if (lived.options.knowledge == ClusterModel::imitated) {
+    InTurn policy(beside, margin);
+    take_fitted_curves(lived, policy, record);
+    record.options.knowledge = ClusterModel::pods;  // the model's curves are known: they are not fitted again
+  }
+  return record;
+}
+
+Episode reordered(const Episode& day, std::uint64_t order) {
+  Episode other = day;
+  if (order == 0) return other;
+  other.seed = mix(day.seed, order);
+  Random random(mix(other.seed, 0x6f72646572ULL));
+  for (std::size_t k = other.pods.size(); k > 1; --k) {
+    Pod &a = other.pods[k - 1], &b = other.pods[pick(random, k)];
+    std::swap(a, b);
+    std::swap(a.arrives_s, b.arrives_s);
+  }
+  return other;
+}
+
+Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
+                                     const std::shared_ptr<const models::QNetwork>& start,
+                                     const HindsightOptions& options, models::PolicyTrainer& trainer) {
+  if (lived.size() < 2)
+    return fail(Errc::out_of_range, "hindsight", "has no day left to judge what was learned", "at least two days");
+  const std::size_t gate_days = std::max<std::size_t>(1, lived.size() / 4);
+  const auto taught = lived.first(lived.size() - gate_days), judged = lived.last(gate_days);
+  std::vector<Episode> model;
+  std::vector<Label> labels;
+  for (const Episode& day : taught) {
+    model.push_back(recorded(day, std::span(&start, 1), options.margin));
+    std::vector<Label> more = judge_episode(model.back(), options.labels, start);
+    std::move(more.begin(), more.end(), std::back_inserter(labels));
+  }
+  ImitateOptions imitation = options.imitate;
+  imitation.anchor = start;
+  Hindsight out;
+  out.labels = labels.size();
+  WATTLE_CHECK(imitate_and_choose(days_to_play(model, options.plays), labels, options.margin, imitation, trainer, out));
+  WATTLE_TRY(std::shared_ptr<const models::QNetwork> learned, models::FrozenNetwork::from_weights(out.weights, 0));
+  model.clear();
+  const std::array beside{start, learned};
+  for (const Episode& day : judged) model.push_back(recorded(day, beside, options.margin));
+  const std::vector<Episode> days = days_to_play(model, options.plays);
+  const auto planner_j = played_j(days, nullptr, options.margin), start_j = played_j(days, start, options.margin),
+             learned_j = played_j(days, learned, options.margin);
+  out.learned_over_start = paired_ratio(learned_j, start_j);
+  out.learned_over_planner = paired_ratio(learned_j, planner_j);
+  out.start_over_planner = paired_ratio(start_j, planner_j);
+  const bool start_may = out.start_over_planner.below_zero();
+  if (out.learned_over_planner.below_zero() && (out.learned_over_start.below_zero() || !start_may))
+    out.serves = Serves::learned;
+  else if (start_may)
+    out.serves = Serves::start;
+  return out;
+}
+
+}  // namespace wattle::sim::consolidation

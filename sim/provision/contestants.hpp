@@ -1,0 +1,43 @@
+// contestants: who is judged, by name; each with the settings from which the best in hindsight is chosen.
+// Source   docs/research/provisioning.md names the paper or program of each, and what was left out
+// Errors   none
+// Threads  pure but for the provisioners made, which have one owner each
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "sim/provision/world.hpp"
+
+namespace wattle::sim::provision {
+
+using Maker = std::function<std::unique_ptr<Provisioner>(std::uint64_t seed)>;
+
+struct Contestant {
+  std::string_view name, about, setting;
+  std::span<const double> settings;
+  // `world` is what it will be judged in, by any seed; what learns, learns here, on the same trace with seeds of its own.
+  Maker (*prepare)(const WorldOptions& world, double setting);
+};
+
+std::span<const Contestant> contestants();
+const Contestant* find_contestant(std::string_view name);
+
+// Of what is learned from; apart from all that are judged.
+inline std::uint64_t learning_seed(int hour) { return mix(0x6c6561726eULL, static_cast<std::uint64_t>(hour)); }
+
+inline constexpr std::string_view kClairvoyant = "clairvoyant";
+
+Maker prepare_vpa(const WorldOptions& world, double ratio);
+Maker prepare_hpa(const WorldOptions& world, double target);
+Maker prepare_k8s_cpu_fast(const WorldOptions& world, double target);
+Maker prepare_autopilot_window(const WorldOptions& world, double ratio);
+Maker prepare_captain(const WorldOptions& world, double target);
+Maker prepare_tower(const WorldOptions& world, double hours);
+Maker prepare_drpc(const WorldOptions& world, double target_share);
+Maker prepare_students(const WorldOptions& world, double aim_ratio);
+Maker prepare_idle(const WorldOptions& world, double);
+
+}  // namespace wattle::sim::provision

@@ -1,0 +1,214 @@
+#include "sim/provision/world.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/stats/quantile.hpp"
+
+namespace wattle::sim::provision {
+namespace {
+
+constexpr std::uint64_t kTicksPerMinute = 600;
+constexpr double kSlackS = 1e-6;  // that no request is cut off by rounding
+
+}  // namespace
+
+World::World(WorldOptions options)
+    : options_(std::move(options)),
+      random_(mix(options_.seed, 0x70726f76ULL)),
+      services_(options_.services, Service(options_.cores)),
+      readings_(options_.services),
+      before_(options_.services) {
+  end_s_ = options_.warm_s + static_cast<double>(options_.trace->rates_rps.size());
+  minutes_.resize(static_cast<std::size_t>(std::ceil(static_cast<double>(options_.trace->rates_rps.size()) / 60)));
+  phase_s_ = uniform(random_) * kPeriodS;
+  const double variance = std::log1p(options_.work_cv * options_.work_cv);
+  log_deviation_ = std::sqrt(variance);
+  log_mean_ = std::log(options_.work_s) - variance / 2;
+  if (!options_.clairvoyant)
+    for (Service& service : services_) (void)service.bandwidth.set(plain_limit(options_.first_cores));
+  draw_next_arrival();
+}
+
+double World::rate_rps(std::int64_t second) const {
+  const auto& rates = options_.trace->rates_rps;
+  const auto warm = static_cast<std::int64_t>(options_.warm_s);
+  const std::int64_t of_trace = second < warm ? warm - 1 - second : second - warm;
+  return rates[static_cast<std::size_t>(of_trace) % rates.size()];
+}
+
+void World::draw_next_arrival() {
+  // Within a second the rate stays; past its end the draw begins anew there, which memory-less arrivals allow.
+  for (;;) {
+    const auto second = static_cast<std::int64_t>(arrival_from_s_);
+    const double rate = rate_rps(second);
+    const double next_s =
+        rate > 0 ? arrival_from_s_ + exponential(random_, 1 / rate) : std::numeric_limits<double>::infinity();
+    const auto second_end_s = static_cast<double>(second + 1);
+    if (next_s < second_end_s) {
+      next_arrival_s_ = arrival_from_s_ = next_s;
+      return;
+    }
+    arrival_from_s_ = second_end_s;
+    if (arrival_from_s_ >= end_s_) {
+      next_arrival_s_ = std::numeric_limits<double>::infinity();
+      return;
+    }
+  }
+}
+
+World::MinuteCount* World::judged_minute(double arrived_s) {
+  if (arrived_s < options_.warm_s) return nullptr;
+  const auto minute = static_cast<std::size_t>((arrived_s - options_.warm_s) / 60);
+  return minute < minutes_.size() ? &minutes_[minute] : nullptr;
+}
+
+void World::arrive() {
+  std::uint64_t id = requests_.size();
+  if (free_.empty()) {
+    requests_.emplace_back();
+  } else {
+    id = free_.back();
+    free_.pop_back();
+  }
+  Request& request = requests_[id];
+  request.arrived_s = now_s_;
+  for (std::size_t i = 0; i < services_.size(); ++i)
+    request.work_s[i] = std::exp(log_mean_ + log_deviation_ * normal(random_));
+  services_[0].arrive(id, request.work_s[0]);
+  if (MinuteCount* minute = judged_minute(now_s_)) ++minute->count;
+  ++arrived_;
+  draw_next_arrival();
+}
+
+void World::finish(std::size_t service, std::uint64_t id) {
+  Request& request = requests_[id];
+  if (service + 1 < services_.size()) {
+    services_[service + 1].arrive(id, request.work_s[service + 1]);
+    return;
+  }
+  const double latency_s = now_s_ - request.arrived_s;
+  answered_s_.push_back(latency_s);
+  if (MinuteCount* minute = judged_minute(request.arrived_s); minute && latency_s > options_.target_s) ++minute->over;
+  request.arrived_s = -1;
+  free_.push_back(id);
+}
+
+void World::begin_period() {
+  ++periods_;
+  for (Service& service : services_) service.begin_period();
+  if (!options_.clairvoyant) return;
+  World ahead = *this;
+  ahead.options_.clairvoyant = false;
+  for (Service& service : ahead.services_) (void)service.bandwidth.set_quota(std::nullopt);
+  ahead.run_until(now_s_ + kPeriodS);
+  for (std::size_t i = 0; i < services_.size(); ++i) {
+    Bandwidth& mine = services_[i].bandwidth;
+    mine.grant_period(ahead.services_[i].bandwidth.used_s() - mine.used_s() + kSlackS);
+  }
+}
+
+void World::run_until(double to_s) {
+  for (;;) {
+    const double period_s = static_cast<double>(periods_ + 1) * kPeriodS;
+    double next_s = std::min({to_s, next_arrival_s_, period_s});
+    for (const Service& service : services_) next_s = std::min(next_s, service.next_event_s(now_s_));
+    for (Service& service : services_) service.advance(now_s_, next_s);
+    now_s_ = next_s;
+    for (std::size_t i = 0; i < services_.size(); ++i)
+      while (const auto request = services_[i].take_done()) finish(i, *request);
+    if (now_s_ >= period_s) begin_period();
+    if (now_s_ >= next_arrival_s_) arrive();
+    if (now_s_ >= to_s) return;
+  }
+}
+
+World::Sums World::sums() const {
+  Sums sums;
+  for (const Service& service : services_) {
+    sums.granted_s += service.bandwidth.granted_s();
+    sums.used_s += service.bandwidth.used_s();
+    sums.writes += service.bandwidth.writes();
+  }
+  return sums;
+}
+
+void World::close_minute() {
+  const Sums now = sums();
+  minute_ = {};
+  minute_.count = answered_s_.size();
+  for (const double latency_s : answered_s_) minute_.over += latency_s > options_.target_s ? 1 : 0;
+  minute_.rate_rps = static_cast<double>(arrived_) / 60;
+  minute_.used_cores = (now.used_s - minute_from_.used_s) / 60;
+  minute_.granted_cores = (now.granted_s - minute_from_.granted_s) / 60;
+  minute_.p99_s = stats::quantile(std::move(answered_s_), 0.99).value_or(0);
+  answered_s_.clear();
+  arrived_ = 0;
+  minute_from_ = now;
+}
+
+Reading World::advance() {
+  ++ticks_;
+  const double tick_s = std::min(static_cast<double>(ticks_) * kPeriodS + phase_s_, end_s_);
+  const bool judged_now = now_s_ < options_.warm_s && tick_s >= options_.warm_s;
+  run_until(tick_s);
+  if (judged_now) judged_from_ = sums();
+  for (std::size_t i = 0; i < services_.size(); ++i) {
+    const Counter now{services_[i].bandwidth.used_s(), services_[i].throttled_periods()};
+    readings_[i] = {now.used_s - before_[i].used_s, now.throttled_periods - before_[i].throttled_periods,
+                    services_[i].bandwidth.limit()};
+    before_[i] = now;
+  }
+  Reading reading{now_s_, now_s_ - read_s_, options_.cores, options_.target_s, readings_, nullptr};
+  read_s_ = now_s_;
+  if (ticks_ % kTicksPerMinute == 0) {
+    close_minute();
+    reading.minute = &minute_;
+  }
+  return reading;
+}
+
+Status World::write(std::size_t service, const actuator::CpuLimit& limit) {
+  return services_[service].bandwidth.set(limit);
+}
+
+Figures World::figures() const {
+  std::vector<MinuteCount> minutes = minutes_;
+  // What still waits and is late already.
+  for (const Request& request : requests_)
+    if (request.arrived_s >= options_.warm_s && now_s_ - request.arrived_s > options_.target_s)
+      ++minutes[std::min(static_cast<std::size_t>((request.arrived_s - options_.warm_s) / 60), minutes.size() - 1)]
+            .over;
+  Figures figures;
+  const Sums now = sums();
+  const double judged_s = std::max(now_s_ - options_.warm_s, kPeriodS);
+  figures.granted_cores = (now.granted_s - judged_from_.granted_s) / judged_s;
+  figures.used_cores = (now.used_s - judged_from_.used_s) / judged_s;
+  figures.writes_per_minute = static_cast<double>(now.writes - judged_from_.writes) * 60 / judged_s;
+  for (const MinuteCount& minute : minutes) {
+    if (minute.count == 0) continue;
+    ++figures.minutes;
+    figures.minutes_over += static_cast<double>(minute.over) > kShareOver * static_cast<double>(minute.count) ? 1 : 0;
+    figures.requests += minute.count;
+    figures.requests_over += minute.over;
+  }
+  return figures;
+}
+
+Result<Figures> play(World world, Provisioner& provisioner) {
+  std::vector<std::optional<actuator::CpuLimit>> next(world.options().services);
+  while (!world.done()) {
+    const Reading reading = world.advance();
+    std::fill(next.begin(), next.end(), std::nullopt);
+    provisioner.tick(reading, next);
+    if (world.options().clairvoyant) continue;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      if (!next[i]) continue;
+      WATTLE_CHECK(world.write(i, *next[i]));
+    }
+  }
+  return world.figures();
+}
+
+}  // namespace wattle::sim::provision

@@ -1,0 +1,105 @@
+// world: a service, or a chain of services that each request passes one after the other, under requests of a rate trace.
+// Source   arrivals are Poisson with the rate of each second; works are log-normal, drawn with the arrival, so that every
+//          contestant meets the same requests; services as in service.hpp, each with its own node and limit
+// Gives    readings of 100 ms for a provisioner; figures of what was granted and of minutes whose p99 was over the target
+// Units    seconds, cores, requests/s
+// Errors   write: what the kernel would refuse
+// Threads  single owner; copies go on from the same state, draws included
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/provision/provisioner.hpp"
+#include "sim/provision/rates.hpp"
+#include "sim/provision/service.hpp"
+#include "sim/random.hpp"
+
+namespace wattle::sim::provision {
+
+inline constexpr std::size_t kMostServices = 8;
+inline constexpr double kShareOver =
+    0.01;  // a minute whose share of requests over target is larger has its p99 over it
+
+struct WorldOptions {
+  std::shared_ptr<const RateTrace> trace;
+  double work_s = 0.004, work_cv = 1;  // of a request in each service; cv 0: all alike
+  std::size_t services = 1;            // 1 to kMostServices
+  double cores = 4;                    // that a service can use at once
+  double target_s = 0.1;
+  double warm_s = 600;       // before what is judged: the trace's beginning, backwards
+  double first_cores = 2;    // limit at the beginning
+  bool clairvoyant = false;  // each period grants what the requests of it will use, and nothing is ever throttled
+  std::uint64_t seed = 1;
+};
+
+struct Figures {
+  double granted_cores = 0, used_cores = 0;  // means over judged time, of all services
+  std::uint64_t minutes = 0, minutes_over = 0;
+  std::uint64_t requests = 0, requests_over = 0;
+  double writes_per_minute = 0;
+};
+
+class World {
+ public:
+  explicit World(WorldOptions options);
+
+  bool done() const { return now_s_ + 1e-9 >= end_s_; }
+  // To the next tick; what is read there lives until the next call. Not when done.
+  Reading advance();
+  Status write(std::size_t service, const actuator::CpuLimit& limit);
+  Figures figures() const;
+  const WorldOptions& options() const { return options_; }
+
+ private:
+  struct Request {
+    double arrived_s = 0;
+    std::array<double, kMostServices> work_s{};
+  };
+  struct MinuteCount {
+    std::uint64_t count = 0, over = 0;
+  };
+  struct Sums {
+    double granted_s = 0, used_s = 0;
+    std::uint64_t writes = 0;
+  };
+
+  double rate_rps(std::int64_t second) const;
+  void draw_next_arrival();
+  void arrive();
+  void finish(std::size_t service, std::uint64_t request);
+  void begin_period();
+  void run_until(double to_s);
+  void close_minute();
+  Sums sums() const;
+  MinuteCount* judged_minute(double arrived_s);
+
+  WorldOptions options_;
+  Random random_;
+  std::vector<Service> services_;
+  std::vector<Request> requests_;
+  std::vector<std::uint64_t> free_;
+  double now_s_ = 0, end_s_ = 0, next_arrival_s_ = 0, arrival_from_s_ = 0;
+  std::uint64_t periods_ = 0, ticks_ = 0;
+  double phase_s_ = 0;  // of ticks within periods
+  double log_mean_ = 0, log_deviation_ = 0;
+
+  std::vector<MinuteCount> minutes_;  // by arrival
+  std::vector<double> answered_s_;    // latencies of the minute that is under way
+  std::uint64_t arrived_ = 0;         // in it
+  MinuteReading minute_;
+  Sums minute_from_, judged_from_;
+  std::vector<ServiceReading> readings_;
+  struct Counter {
+    double used_s = 0;
+    std::uint64_t throttled_periods = 0;
+  };
+  std::vector<Counter> before_;
+  double read_s_ = 0;
+};
+
+// Plays a world to its end.
+Result<Figures> play(World world, Provisioner& provisioner);
+
+}  // namespace wattle::sim::provision

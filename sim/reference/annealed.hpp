@@ -1,0 +1,38 @@
+// annealed: where full knowledge would have put the pods of a fill; never available to a rule.
+// Problem  least sum of watts over servers, each pod at its true mean demand; an empty server sleeps or idles
+// Method   anneal: simulated annealing from a given placement (moves, swaps, and emptying a server); the best known
+//          placement, not a proven optimum. enumerate: exact, for a handful of pods and servers
+// Units    cores, watts
+// Errors   enumerate: out_of_range beyond 5e7 placements
+// Threads  pure functions; the same seed gives the same placement
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/result.hpp"
+#include "sim/power.hpp"
+#include "sim/scenarios/consolidation.hpp"
+
+namespace wattle::sim::consolidation {
+
+struct FillProblem {
+  std::vector<ServerModel> servers;
+  std::vector<std::size_t> slots;  // pods that each server takes
+  std::vector<double> demand_cores;
+  bool sleep = false;
+};
+FillProblem fill_problem(const Episode& episode);
+// Of a server with so many pods that use so much in all, for as long as they do.
+double server_w(const ServerModel& server, bool sleeps, std::size_t pods, double used_cores);
+
+using Placement = std::vector<std::size_t>;  // pod -> server
+
+double placement_w(const FillProblem& problem, const Placement& placement);
+bool feasible(const FillProblem& problem, const Placement& placement);
+
+Placement anneal(const FillProblem& problem, Placement start, std::size_t moves, std::uint64_t seed);
+Result<Placement> enumerate(const FillProblem& problem);
+
+}  // namespace wattle::sim::consolidation

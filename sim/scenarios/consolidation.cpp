@@ -1,0 +1,223 @@
+#include "sim/scenarios/consolidation.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "sim/random.hpp"
+
+namespace wattle::sim::consolidation {
+
+namespace {
+
+constexpr std::size_t kSyntheticServers = 200;
+constexpr std::size_t kSyntheticMachines = 1000;
+constexpr std::size_t kSyntheticDays = 4;
+constexpr std::size_t kEpisodeExpectations = 65;
+
+PodDay pod_day(const DemandDay& day, double scale) {
+  PodDay out;
+  out.name = day.name;
+  for (const auto& machine : day.machines) {
+    std::array<float, kDaySamples>& cores = out.cores.emplace_back();
+    double sum = 0;
+    for (std::size_t i = 0; i < kDaySamples; ++i) {
+      cores[i] = static_cast<float>(std::min(kPodRequest.cpu_cores, scale * static_cast<double>(machine[i]) / 100));
+      sum += static_cast<double>(cores[i]);
+    }
+    out.mean_cores.push_back(sum / static_cast<double>(kDaySamples));
+  }
+  out.by_mean.resize(out.cores.size());
+  std::iota(out.by_mean.begin(), out.by_mean.end(), std::size_t{0});
+  std::stable_sort(out.by_mean.begin(), out.by_mean.end(),
+                   [&](std::size_t a, std::size_t b) { return out.mean_cores[a] < out.mean_cores[b]; });
+  return out;
+}
+
+Dataset split(const std::vector<ServerModel>& servers, const std::vector<DemandDay>& days, double scale) {
+  Dataset data;
+  for (std::size_t i = 0; i < servers.size(); ++i)
+    (i % 2 == 0 ? data.train_servers : data.report_servers).push_back(servers[i]);
+  for (std::size_t i = 0; i < days.size(); ++i)
+    (i < days.size() / 2 ? data.train_days : data.report_days).push_back(pod_day(days[i], scale));
+  return data;
+}
+
+struct App {
+  double popularity = 1, rank = 0.5, life_s = 3600;
+};
+
+std::vector<App> make_apps(const Options& options, Random& random) {
+  std::vector<App> apps(options.apps);
+  double life_s = 0, popularity = 0;
+  for (std::size_t a = 0; a < apps.size(); ++a) {
+    apps[a].popularity = exponential(random, 1.0);
+    apps[a].rank = (static_cast<double>(a) + 0.5) / static_cast<double>(apps.size());
+    apps[a].life_s = std::exp(0.7 * normal(random));
+    life_s += apps[a].popularity * apps[a].life_s;
+    popularity += apps[a].popularity;
+  }
+  for (App& app : apps) app.life_s *= options.life_s * popularity / life_s;
+  return apps;
+}
+
+std::size_t draw_app(const std::vector<App>& apps, Random& random) {
+  double total = 0;
+  for (const App& app : apps) total += app.popularity;
+  double at = uniform(random) * total;
+  for (std::size_t a = 0; a + 1 < apps.size(); ++a) {
+    at -= apps[a].popularity;
+    if (at < 0) return a;
+  }
+  return apps.size() - 1;
+}
+
+std::size_t draw_machine(const App& app, const PodDay& day, double spread, Random& random) {
+  double rank = app.rank + spread * normal(random);
+  rank = std::abs(rank);
+  if (rank > 1) rank = 2 - rank;
+  const auto n = static_cast<double>(day.by_mean.size());
+  return day.by_mean[static_cast<std::size_t>(std::clamp(rank * n, 0.0, n - 1))];
+}
+
+// The steady state's number of requested cores: Poisson, here by its normal limit.
+std::vector<double> steady_state(double cores) {
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
+    const double p = (static_cast<double>(i) + 0.5) / static_cast<double>(kEpisodeExpectations);
+    // Inverse of the logistic that is closest to the normal.
+    expected.push_back(std::max(1.0, cores + std::sqrt(cores) * std::log(p / (1 - p)) / 1.702));
+  }
+  return expected;
+}
+
+}  // namespace
+
+std::string_view to_string(ClusterModel knowledge) {
+  switch (knowledge) {
+    case ClusterModel::truth:
+      return "oracle";
+    case ClusterModel::production:
+      return "production";
+    case ClusterModel::imitated:
+      return "imitated";
+    case ClusterModel::pods:
+      break;
+  }
+  return "pods";
+}
+
+double Episode::total_cores() const {
+  double cores = 0;
+  for (const ServerModel& server : servers) cores += server.cores;
+  return cores;
+}
+
+double Episode::slots(std::size_t node) const {
+  return std::floor(std::min({servers[node].cores / kPodRequest.cpu_cores,
+                              servers[node].memory_bytes / kPodRequest.memory_bytes, 110.0}) +
+                    1e-9);
+}
+
+placement::AppKey app_key(std::size_t app) {
+  return {"deployment/app-" + std::to_string(app), "image-" + std::to_string(app / 3), ""};
+}
+
+Result<Dataset> load_dataset(const std::string& trace_dir, double demand_scale) {
+  WATTLE_TRY(const auto servers, load_servers(trace_dir));
+  WATTLE_TRY(const auto days, load_days(trace_dir));
+  if (servers.size() < 4 || days.size() < 2)
+    return fail(Errc::out_of_range, trace_dir, "has too little to split into training and reporting",
+                "at least 4 servers and 2 days");
+  Dataset data = split(servers, days, demand_scale);
+  data.origin = trace_dir;
+  return data;
+}
+
+Dataset synthetic_dataset(double demand_scale) {
+  std::vector<DemandDay> days;
+  for (std::size_t i = 0; i < kSyntheticDays; ++i) days.push_back(synthetic_day(kSyntheticMachines, 100 + i));
+  Dataset data = split(synthetic_fleet(kSyntheticServers, 100), days, demand_scale);
+  data.origin = "synthetic";
+  return data;
+}
+
+Episode make_episode(const Dataset& data, const Options& options, std::uint64_t seed) {
+  const bool report = options.side == Side::report;
+  const auto& days = report ? data.report_days : data.train_days;
+  assert(!days.empty() && !data.train_days.empty() && options.nodes > 0 && options.apps > 0);
+  Episode episode;
+  episode.options = options;
+  episode.seed = seed;
+  Random random(mix(seed, 0x7838ULL));
+  episode.servers = draw_fleet(report ? data.report_servers : data.train_servers, options.nodes,
+                               mix(options.cluster_seed.value_or(seed), 1))
+                        .value();
+  episode.day = &days[seed % days.size()];
+  // Another day than the one that is played, where there is one.
+  const PodDay& past = data.train_days[report ? data.train_days.size() - 1 : (seed + 1) % data.train_days.size()];
+  Random apps_random(mix(options.cluster_seed.value_or(0), 0x61707073ULL));
+  const std::vector<App> apps = make_apps(options, options.cluster_seed ? apps_random : random);
+
+  const double cores = episode.total_cores();
+  double room = 0;
+  for (std::size_t i = 0; i < episode.servers.size(); ++i) room += episode.slots(i);
+  const double drawn = uniform(random, options.fill_low, options.fill_high);
+  const double fill = options.fill_longest ? options.fill_high : drawn;
+  const auto wanted = static_cast<std::size_t>(std::min(room, std::max(1.0, std::floor(fill * cores))));
+  if (!options.churn) {
+    for (std::size_t p = 0; p < wanted; ++p) {
+      const std::size_t app = draw_app(apps, random);
+      episode.pods.push_back({app, draw_machine(apps[app], *episode.day, options.app_spread, random),
+                              options.interval_s * static_cast<double>(p), std::numeric_limits<double>::infinity()});
+    }
+    episode.measure_from_s = options.interval_s * static_cast<double>(wanted);
+    episode.end_s = episode.measure_from_s + kSample_s * static_cast<double>(kDaySamples);
+    for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
+      const double part = static_cast<double>(i) / static_cast<double>(kEpisodeExpectations - 1);
+      const double told = options.fill_told ? static_cast<double>(wanted) / cores
+                                            : options.fill_low + part * (options.fill_high - options.fill_low);
+      episode.expected_cores.push_back(std::min(room, told * cores));
+    }
+  } else {
+    episode.measure_from_s = options.warm_s;
+    episode.end_s = options.warm_s + options.measure_s;
+    const double concurrent = options.churn_fill * cores;
+    for (double at_s = 0; at_s < episode.end_s;) {
+      at_s += exponential(random, options.life_s / concurrent);
+      const std::size_t app = draw_app(apps, random);
+      const std::size_t machine = draw_machine(apps[app], *episode.day, options.app_spread, random);
+      const double life_s = std::max(60.0, exponential(random, apps[app].life_s));
+      if (at_s < episode.end_s) episode.pods.push_back({app, machine, at_s, life_s});
+    }
+    episode.expected_cores = steady_state(concurrent);
+  }
+
+  // What was seen before today: an hour of each past pod.
+  std::vector<double> demand;
+  for (std::size_t a = 0; a < apps.size(); ++a) {
+    for (std::size_t k = 0; k < options.past_pods; ++k) {
+      const std::size_t machine = draw_machine(apps[a], past, options.app_spread, random);
+      const std::size_t from = pick(random, kDaySamples - 12);
+      double sum = 0;
+      for (std::size_t i = 0; i < 12; ++i) sum += static_cast<double>(past.cores[machine][from + i]);
+      episode.past_pods.push_back({a, sum / 12, std::max(60.0, exponential(random, apps[a].life_s))});
+    }
+  }
+  for (std::size_t i = 0; i < 1000; ++i)
+    demand.push_back(past.mean_cores[draw_machine(apps[draw_app(apps, random)], past, options.app_spread, random)]);
+  std::sort(demand.begin(), demand.end());
+  for (std::size_t i = 0; i < 50; ++i) episode.expected_demand.push_back(demand[20 * i + 10]);
+  for (std::size_t n = 0; n < episode.servers.size(); ++n) {
+    for (std::size_t k = 0; k < options.past_readings; ++k) {
+      const double u = uniform(random, 0.0, 0.7);
+      const double noise = 1 + options.power_noise_ratio * normal(random);
+      episode.past_readings.push_back({n, u, episode.servers[n].watts_at(u) * noise});
+    }
+  }
+  return episode;
+}
+
+}  // namespace wattle::sim::consolidation

@@ -1,0 +1,120 @@
+// consolidation: an episode drawn from data and a seed: a fleet, the pods that come, and what is known of both beforehand.
+// Split    servers and days are either for training or for reporting, never both: every second server of the table, and the
+//          later half of the days, are for reporting. What applications did before is drawn from a training day.
+// Pods     request one core; demand is min(1, demand_scale x the machine's share); applications (owner/image) draw their
+//          pods from a band of the machines ordered by mean
+// Units    in names; seconds from the start of the run
+// Errors   load_dataset: as its files; too few servers or days to split is out_of_range
+// Threads  values, pure functions
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "placement/cluster_view.hpp"
+#include "placement/demand.hpp"
+#include "sim/power.hpp"
+#include "sim/scenarios/demand_trace.hpp"
+
+namespace wattle::sim::consolidation {
+
+// One day in cores of a pod.
+struct PodDay {
+  std::string name;
+  std::vector<std::array<float, kDaySamples>> cores;
+  std::vector<double> mean_cores;
+  std::vector<std::size_t> by_mean;  // machines, lowest mean first
+};
+
+struct Dataset {
+  std::string origin;  // folder, or "synthetic"
+  std::vector<ServerModel> train_servers, report_servers;
+  std::vector<PodDay> train_days, report_days;
+};
+
+enum class Side { train, report };
+// truth: an oracle's: real curves, each pod's own mean and life. production: what the controller learns in the run, by its own engine in a
+// World (sim/episode/live_run), and nothing else. The others are for teaching on the kernel, where a cluster can be cloned: imitated, curves
+// fitted from noisy readings and pods by their application; pods, real curves and pods by their application: nothing is fitted or planned
+// anew, so that labels cost about as much as with truth.
+enum class ClusterModel { truth, production, imitated, pods };
+inline constexpr std::array kClusterModels{ClusterModel::truth, ClusterModel::production, ClusterModel::imitated,
+                                           ClusterModel::pods};
+std::string_view to_string(ClusterModel knowledge);
+
+// How the true world differs from what rules and networks are told; by default it does not.
+struct Shift {
+  double odd_watts =
+      1;  // servers told to be thriftier than the fleet's median draw that many times as much, the others as
+          // many times less
+  double interference = 0;  // a pod uses 1 + interference x (used share of its node) times its demand
+  bool told = false;        // the watts are told after all
+};
+
+struct Options {
+  std::size_t nodes = 10;
+  bool sleep = false;
+  bool churn = false;
+  ClusterModel knowledge = ClusterModel::truth;
+  Side side = Side::report;
+  bool fill_told = false;                    // the rule is told how many pods will come
+  bool fill_longest = false;                 // pods come up to fill_high, whatever the rule is told
+  double fill_low = 0.60, fill_high = 0.68;  // requested share of cores in the end, uniform; told as that range
+  double churn_fill = 0.64;                  // mean in the steady state
+  double life_s = 7200;                      // churn: mean over applications
+  double warm_s = 8 * 3600, measure_s = 24 * 3600;
+  double interval_s = 60;  // fill: between arrivals
+  std::size_t apps = 30;
+  double app_spread = 0.08;        // of the rank of an application's machines, standard deviation
+  std::size_t past_pods = 20;      // of each application, known to imitated and pods
+  std::size_t past_readings = 20;  // of each server's watts, known to imitated
+  double power_noise_ratio = 0.03;
+  Shift shift;
+  std::optional<std::uint64_t>
+      cluster_seed;  // servers and applications of this seed in every episode; absent: of each its own
+};
+
+inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};
+
+struct Pod {
+  std::size_t app = 0, machine = 0;
+  double arrives_s = 0;
+  double life_s = 0;  // infinity: it stays
+};
+
+struct PastPod {
+  std::size_t app = 0;
+  double mean_cores = 0, life_s = 0;
+};
+struct PastReading {
+  std::size_t node = 0;
+  double utilisation = 0, power_w = 0;
+};
+
+struct Episode {
+  Options options;
+  std::uint64_t seed = 0;
+  std::vector<ServerModel> servers;
+  const PodDay* day = nullptr;  // of the dataset
+  std::vector<Pod> pods;        // by arrival
+  double end_s = 0, measure_from_s = 0;
+  std::vector<double> expected_cores;   // what rules are told of the fill level
+  std::vector<double> expected_demand;  // of the training day, by rank; what true knowledge has
+  std::vector<PastPod> past_pods;
+  std::vector<PastReading> past_readings;
+  double total_cores() const;
+  double slots(std::size_t node) const;
+};
+
+placement::AppKey app_key(std::size_t app);
+
+Result<Dataset> load_dataset(const std::string& trace_dir, double demand_scale);
+Dataset synthetic_dataset(double demand_scale);
+
+Episode make_episode(const Dataset& data, const Options& options, std::uint64_t seed);
+
+}  // namespace wattle::sim::consolidation

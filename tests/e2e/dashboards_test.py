@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Every query of the Grafana dashboards returns data of a real Prometheus that scrapes real programs as docs/how-to/watch-with-grafana.md has it:
+controller in canary, agent, shim, simulated nodes, pods that come and go. Beside this machine an agent reads a captured one.
+
+Usage: dashboards_test.py FOLDER-OF-BINARIES
+Needs    prometheus, promtool (scripts/setup); skips (77) with the reason without them"""
+import json
+import pathlib
+import re
+import shutil
+import sys
+import urllib.parse
+
+from house import SKIPPED, House, HouseError, binaries_from, fetch, free_ports, wait_until
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path += [str(HERE / "docs"), str(HERE / "kube")]
+import assets  # noqa: E402
+from documented import Walk  # noqa: E402
+
+PAGE = "docs/how-to/watch-with-grafana.md"
+DASHBOARDS = HERE.parents[1] / "k8s/chart/dashboards"
+NODES = 6
+CAPTURED = HERE.parent / "fixtures/agent/two-socket-server"
+# What cgroup v2 tells where it has all its controllers; the kernel that this runs on may have them in v1.
+CGROUP = {"cpu.stat": "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5000\n",
+          "cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
+          "memory.current": "1048576\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n", "pids.current": "3\n"}
+# What Grafana puts in before it asks.
+PUT_IN = {"$__rate_interval": "10s", "$__range": "1m", "${datasource}": "prometheus"}
+
+
+def queries():
+    """(where, expression) of panels and variables; a variable's is what its values are read from."""
+    for file in sorted(DASHBOARDS.glob("*.json")):
+        board = json.loads(file.read_text(encoding="utf-8"))
+        named = {variable["name"]: ".+" for variable in board["templating"]["list"]}
+        asked = [(f"{file.name}: {panel['title']}", target["expr"]) for panel in board["panels"] for target in panel["targets"]]
+        for variable in board["templating"]["list"]:
+            if variable["type"] == "query":
+                series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["definition"]).groups()
+                asked.append((f"{file.name}: variable {variable['name']}", f'count by ({label}) ({series})'))
+        for where, text in asked:
+            for what, value in (PUT_IN | {f"${name}": value for name, value in named.items()}).items():
+                text = text.replace(what, value)
+            if "$" in text:
+                raise HouseError(f"{where}: nothing is put in for a variable: {text}")
+            yield where, text
+
+
+def walk_page(house, targets):
+    """Types the page's commands; its Prometheus configuration is written to the house with these targets in the place of the page's."""
+    def run(text):
+        done = house.run("sh", "-ec", text)
+        return done.returncode, done.stdout + done.stderr
+
+    def write(name, text):
+        for shown, real in targets.items():
+            if text.count(shown) > 1:
+                raise HouseError(f"{PAGE}: {shown} stands twice")
+            text = text.replace(shown, real)
+        house.write(name, text)
+
+    rules = {"without": {"helm upgrade": "no helm here"}}
+    try:
+        helm = assets.helm(may_build=False)
+        rules = {"instead": {"helm upgrade": (f"{helm} template wattle {HERE.parents[1]}/k8s/chart --kube-version {assets.VERSION} --set monitoring.enabled=true | grep -c grafana_dashboard",
+                                              "no release to upgrade: its objects are rendered")}}
+    except assets.Missing:
+        pass
+    walk = Walk(PAGE, run, write, files={"scrape_configs": "prometheus.yaml", "providers": "provider.yaml"}, **rules)
+    walk((HERE.parents[1] / PAGE).read_text(encoding="utf-8").splitlines()[0].removeprefix("# "))
+    walk.finish()
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    if shutil.which("prometheus") is None:
+        print("skipped: no prometheus (Debian package prometheus; scripts/setup installs it)")
+        return SKIPPED
+    asked = list(queries())
+    port, swarm_port = free_ports(2)
+    blocks = "canary: {block: 2s, dropped: 500ms}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16, batch: 16}"
+    with House(binaries, mode="canary:50%", controller_extra=blocks) as house:
+        config = house.dir / "controller.yaml"
+        config.write_text(config.read_text() + f"store: {{path: {house.dir}/controller/store.db}}\n")
+        (house.dir / "nodes").mkdir(mode=0o700)
+        house.write("swarm.yaml", f"""
+            nodes: {NODES}
+            endpoint: "tcp://127.0.0.1:{house.telemetry}"
+            keys: {house.dir}/nodes
+            server_key: {house.dir}/controller.key.pub
+            listen: 127.0.0.1:{swarm_port}
+            seed: 7
+            """)
+        captured = house.dir / "captured"
+        shutil.copytree(CAPTURED, captured)
+        for pod in captured.rglob("*pod1111*.slice"):
+            for name, text in CGROUP.items():
+                (pod / name).write_text(text)
+        captured_port, = free_ports(1)
+        house.write("captured.yaml", f"""
+            node: captured
+            tick: 500ms
+            state_dir: {house.dir}/captured-state
+            roots: {{proc: {captured}/proc, sys: {captured}/sys}}
+            http: {{port: {captured_port}}}
+            """)
+        walk_page(house, {"controller:8050": f"127.0.0.1:{house.http}", "scheduler:8888": f"127.0.0.1:{house.shim_port}",
+                          "worker-1:9460": f"127.0.0.1:{house.agent_http}", "worker-2:9460": f"127.0.0.1:{captured_port}",
+                          "scrape_configs:": "global: {scrape_interval: 1s}\nscrape_configs:"})
+        swarm = (house.binary("wattle-sim"), "swarm", "--config", str(house.dir / "swarm.yaml"))
+        made = house.run(*swarm, "--make-keys", str(house.dir / "allow"))
+        if made.returncode != 0:
+            raise HouseError(made.stderr)
+        house.start_controller()
+        house.start("swarm", *swarm)
+        house.start_agent()
+        house.start("captured", house.binary("wattle-agent"), "run", "--config", str(house.dir / "captured.yaml"))
+        house.start_shim()
+        house.start("prometheus", "prometheus", f"--config.file={house.dir}/prometheus.yaml", f"--storage.tsdb.path={house.dir}/prometheus",
+                    f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn")
+        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES + 1, 40)
+        mount = next((line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
+        real = ("--real-node", house.node, "--cgroup-root", mount) if mount else ()
+        house.start("drive", house.binary("wattle-sim"), "drive", "--shim", house.shim(), "--swarm", f"http://127.0.0.1:{swarm_port}",
+                    "--controller", house.api(), "--period", "0.5", "--seconds", "150", *real)
+
+        def answer(text):
+            status, body = fetch(f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": text}))
+            told = json.loads(body)
+            if status != 200 or told["status"] != "success":
+                raise SystemExit(f"FAIL Prometheus refuses {text}: {told.get('error', body)}")
+            return told["data"]["result"]
+
+        def all_there():
+            house.alive("prometheus")
+            for where, text in list(asked):
+                if answer(text):
+                    asked.remove((where, text))
+            return not asked
+
+        total = len(asked)
+        try:
+            wait_until("every query has data", all_there, 120)
+        except HouseError as error:
+            for where, text in asked:
+                print(f"FAIL {where}: no data for {text}")
+            if not asked:
+                raise error
+        print(f"{total - len(asked)} of {total} queries of {len(list(DASHBOARDS.glob('*.json')))} dashboards have data")
+        return 1 if asked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

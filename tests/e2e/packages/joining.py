@@ -1,0 +1,153 @@
+"""joining: docs/how-to/install-packages.md, join.md and try-on-one-machine.md as their reader types them, on one host that is controller and node, and what
+`wattle join` says to tokens that are no good.
+
+PID 1 of the host is no systemd: hand_systemctl.py stands in for systemctl, and what a package would have started is started by it.
+"""
+import base64
+import hashlib
+import os
+import shutil
+import socket
+
+import documented
+import keeping
+from debs import PROGRAMS, ROOT
+from house import wait_until
+from private_root import Root
+
+HOME = "/home/reader"
+PATIENCE = 240
+
+
+def sealed(words):
+    """A token of these words, as cli/token.cpp writes them."""
+    text = " ".join(words)
+    return "wattle-" + base64.b64encode(f"{text} {hashlib.sha256(text.encode()).hexdigest()[:8]}".encode()).decode()
+
+
+def opened(token):
+    return base64.b64decode(token.removeprefix("wattle-")).decode().split(" ")[:-1]
+
+
+class Host:
+    def __init__(self, folder, packages):
+        self.root = Root(folder / "pages", hosts=(socket.gethostname(),))
+        for path in (HOME, "/packages", "/usr/local/bin"):
+            self.root.inside(path).mkdir(parents=True, exist_ok=True)
+        for name in PROGRAMS:
+            shutil.copy(packages[name], self.root.inside("/packages"))
+        shutil.copy2(ROOT / "tests/e2e/docs/hand_systemctl.py", self.root.inside("/usr/local/bin/systemctl"))
+        self.root.inside("/usr/local/bin/systemctl").chmod(0o755)
+
+    def run(self, text):
+        env = {"HOME": HOME, "PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
+        return self.root.shell(text, "/packages", env, PATIENCE)
+
+    def tree(self):
+        """What was ever written on this machine, but for what the package's own controller and agent write meanwhile."""
+        upper = self.root.at.parent / "upper"
+        return {name for path in upper.rglob("*") if not (name := f"/{path.relative_to(upper)}").startswith(("/var/lib/wattle", "/var/log/"))}
+
+    def log(self):
+        return "\n".join(f"---- {path.name}\n{path.read_text(errors='replace')[-2000:]}" for path in sorted(self.root.inside("/var/log").glob("wattle-*.log")))
+
+
+def last_line(said):
+    return said.strip().splitlines()[-1]
+
+
+def refusals(claims, host):
+    """One reason each, and nothing changed."""
+    def token(*options):
+        return last_line(host.run("wattle token " + " ".join(options))[1])
+
+    good = opened(token())
+    expired = token("--valid 1s")
+    host.run("sleep 2")
+    used = token("fresh-1")
+    host.run("mv /etc/wattle/agent.key /etc/wattle/agent.key.mine")
+    claims.check("a token for one node lets that node in alone", host.run(f"wattle join --node fresh-2 {used}")[0] == 1)
+    host.run("rm -f /etc/wattle/agent.key")
+    closed = str(next(port for port in range(9000, 9100) if host.run(f"ss -Hltn 'sport = :{port}'")[1] == ""))
+    for what, text, reason in (
+        ("expired", expired, "has expired"),
+        ("used by another key", used, "has been used"),
+        ("truncated", sealed(good)[:-10], "is not whole"),
+        ("changed on its way", sealed(good)[:40] + "A" + sealed(good)[41:], "is not whole"),
+        ("nothing like one", "hello", "does not look like one"),
+        ("shell", "'$(touch /tmp/hit); `touch /tmp/hit`'", "does not look like one"),
+        ("very long", "wattle-" + "A" * 100_000, "does not look like one"),
+        ("of another version", sealed(["2", *good[1:]]), "another version"),
+        ("with a host that would be two lines of YAML", sealed([good[0], "evil\nhttp:", *good[2:]]), "does not say what a token says"),
+        ("with a host that is an option", sealed([good[0], "--help", *good[2:]]), "does not say what a token says"),
+        ("with a port that is none", sealed([*good[:2], "70000", *good[3:]]), "does not say what a token says"),
+        ("with another fingerprint", sealed([*good[:5], "0" * 64, good[6]]), "shows another certificate"),
+        ("with another controller's key", sealed([*good[:4], "x" * 40, *good[5:]]), "has another key than the token says"),
+        ("with a secret that nobody made", sealed([*good[:6], "wattle-enrol-" + "0" * 64]), "is none of this controller's"),
+        ("whose controller is away", sealed([*good[:2], closed, *good[3:]]), "is it running, and is the port right?"),
+    ):
+        code, said = host.run(f"wattle join --node fresh-3 -- {text}" if what == "shell" else f"wattle join --node fresh-3 - <<'END'\n{text}\nEND")
+        claims.check(f"a token {what}: {reason}", code in (1, 2) and reason in said and len(said.strip().splitlines()) <= 3, said[-600:])
+        claims.check("     and the secret is not repeated", good[6] not in said, said[-300:])
+    claims.check("no shell has seen it", not host.root.inside("/tmp/hit").exists())
+    host.run("mv /etc/wattle/agent.key.mine /etc/wattle/agent.key")
+    code, said = host.run(f"wattle join --node other {token()}")
+    claims.check("a key that is one node's does not become another's", code == 1 and "one key for each node" in said, said)
+
+
+def up_and_down(claims, host):
+    """As a user without root."""
+    walk = documented.Walk("docs/how-to/try-on-one-machine.md", lambda text: host.run(f"setpriv --reuid=nobody --regid=nogroup --clear-groups bash -euc '{text}'"), None)
+    # PID 1 here is the test, which waits for nobody: who ended stays as a zombie, and is no process that was left.
+    running = "ps -C wattle-agent,wattle-controller,wattle-shim -o pid=,stat= | awk '$2 !~ /^Z/ {print $1}'"
+    before = host.run(running)[1].split()
+    host.run(f"chown nobody: {HOME}")
+    tree = host.tree()
+    blocks = documented.blocks_below("docs/how-to/try-on-one-machine.md", "Try Wattle on one machine")
+    said = walk.take(blocks[0])
+    claims.check("`wattle up` says that the node is live", "is live" in said, said)
+    config = f"{HOME}/.local/state/wattle-up/cli.yaml"
+    claims.check("`wattle nodes` shows it", socket.gethostname() in host.run(f"WATTLE_CONFIG={config} wattle nodes")[1])
+    code, said = host.run(f"wattle up --folder {HOME}/.local/state/wattle-up")
+    claims.check("up twice is refused, with the mend", code == 1 and "wattle down" in said, said)
+    code, said = host.run("wattle up --folder /etc")
+    claims.check("a folder of others is left alone", code == 1 and "is not empty" in said and host.run("test -e /etc/passwd")[0] == 0, said)
+    said = walk.take(blocks[1])
+    claims.check("`wattle down` leaves no process", host.run(running)[1].split() == before, said)
+    claims.check(f"and no file or folder; {len(tree)} are as before", host.tree() == tree, str(sorted(host.tree() ^ tree)[:20]))
+    code, said = host.run("wattle down --folder /etc")
+    claims.check("down ends and removes nothing that up did not make", code == 1 and host.run("test -e /etc/passwd")[0] == 0, said)
+
+
+def follow(claims, packages, folder):
+    host = Host(folder, packages)
+    install = documented.Walk("docs/how-to/install-packages.md", host.run, None)
+    try:
+        install("The controller's machine")
+        code, said = host.run("systemctl restart wattle-controller")  # as the package does where systemd runs
+        claims.check("the controller's package is all that a controller needs", code == 0, said + host.log())
+        install("Each worker")
+        install("A shim beside kube-scheduler")
+        join = documented.Walk("docs/how-to/join.md", host.run, None, again={"wattle nodes": 30})
+        token = last_line(join("On the controller's machine")[0])
+        join.instead["wattle join TOKEN"] = (f"wattle join {token}", "TOKEN is what was printed")
+        said = join("On the new node")[0]
+        claims.check("`wattle join` ends with the first sample", "has this node's first sample" in last_line(said), said)
+        claims.check("`wattle nodes` shows the node", any(line.startswith(socket.gethostname()) for line in join("See it")[0].splitlines()))
+        join.finish()
+        claims.check("the key is the agent's alone", host.run("stat -c '%a %U' /etc/wattle/agent.key")[1].strip() == "400 wattle-agent")
+        refusals(claims, host)
+        claims.check("the node is still there", wait_until("it is shown", lambda: socket.gethostname() in host.run("wattle nodes")[1]))
+        up_and_down(claims, host)
+        keeping.keep(claims, host)
+        install("Upgrade")
+        install("Go back")
+        host.run("systemctl stop wattle-agent wattle-controller")
+        install("Remove")
+        there = host.run("find /etc/wattle /var/lib/wattle* /usr/bin/wattle 2>/dev/null || true")[1]
+        claims.check("purged as the page says, nothing of a joined node or a controller is left", there == "", there)
+        install.finish()
+    except (documented.Failed, documented.Undocumented) as error:
+        claims.check("the pages can be followed", False, f"{error}\n{host.log()}")
+    finally:
+        os.sync()

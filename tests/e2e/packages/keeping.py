@@ -1,0 +1,110 @@
+"""keeping: `wattle backup` of a controller that runs, and `wattle restore` into one that has nothing, on the host that joining.py set up.
+
+Source   SQLite's own view of what was copied (Python's sqlite3), and archives that are made to be refused
+"""
+import contextlib
+import hashlib
+import json
+import socket
+import sqlite3
+import tarfile
+
+from house import wait_until
+
+BACKUP, DATA = "/root/kept.backup", "/var/lib/wattle-controller"
+
+
+def block(name, size, made_s):
+    """The head of a member, as cli/archive.cpp writes it."""
+    head = bytearray(512)
+    for at, text in ((0, name), (100, "0000600"), (108, "0000000"), (116, "0000000"), (124, f"{size:011o}"), (136, f"{made_s:011o}"), (156, "0")):
+        head[at:at + len(text)] = text.encode()
+    head[257:265] = b"ustar\x0000"
+    head[148:156] = b" " * 8
+    head[148:155] = f"{sum(head):06o}".encode() + b"\0"
+    return bytes(head)
+
+
+def rewritten(path, change):
+    """The archive with another list, whose digest is right again."""
+    with tarfile.open(path) as archive:
+        members = {member.name: archive.extractfile(member).read() for member in archive}
+    listed = json.loads(members["manifest.json"])
+    change(listed)
+    text = json.dumps(listed).encode()
+    members |= {"manifest.json": text, "manifest.sha256": hashlib.sha256(text).hexdigest().encode()}
+    out = b"".join(block(name, len(content), listed["made_s"]) + content + bytes(-len(content) % 512) for name, content in members.items())
+    return out + bytes(1024)
+
+
+def told_by(path, what):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        return database.execute(what).fetchall()
+
+
+def refusals(claims, host, whole):
+    """Each before anything is touched, with one reason and its mend."""
+    files = host.run(f"find {DATA} /etc/wattle -type f | sort")[1]
+    host.root.inside("/root/damaged").write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
+    host.root.inside("/root/cut").write_bytes(whole[:-2048])
+    newer = rewritten(host.root.inside(BACKUP), lambda listed: listed.update(wattle="99.0.0"))
+    host.root.inside("/root/newer").write_bytes(newer)
+    for what, command, reason in (
+        ("a damaged file", "wattle restore --replace /root/damaged", "take another copy"),
+        ("one that was cut off", "wattle restore --replace /root/cut", "take another copy"),
+        ("one of a newer version", "wattle restore --replace /root/newer", "written by Wattle 99.0.0"),
+        ("no archive", "wattle restore --replace /etc/passwd", "no archive of `wattle backup`"),
+        ("places that are taken", f"wattle restore {BACKUP}", "--replace"),
+        ("a backup where one is", f"wattle backup {BACKUP}", "is there already"),
+        ("a backup of a controller that is away", "wattle backup /root/away", "is the controller running"),
+    ):
+        code, said = host.run(command)
+        claims.check(f"{what}: {reason}", code == 1 and reason in said, said)
+    claims.check("and no file came or went", host.run(f"find {DATA} /etc/wattle -type f | sort")[1] == files)
+
+
+def keep(claims, host):
+    node = socket.gethostname()
+    host.run("wattle policy set --mode canary:10% --why kept --force || wattle policy set --mode off --why kept")
+    code, said = host.run(f"wattle backup {BACKUP}")
+    claims.check("a controller that runs is backed up", code == 0 and "the keys of controller and operator" in said, said)
+    claims.check("nobody but root reads it", host.run(f"stat -c '%a %U' {BACKUP}")[1].strip() == "600 root")
+    claims.check("nothing of it stays in the controller's folder", host.run(f"find {DATA}/backup -type f")[1] == "")
+    with tarfile.open(host.root.inside(BACKUP)) as archive:
+        names = archive.getnames()
+        archive.extractall(host.root.at.parent / "looked-at", filter="data")
+    claims.check(f"tar lists it: {names}", {"store.db", "control.db", "allow", "enrol-tokens", "keys/controller.key", "keys/operator.key"} <= set(names))
+    looked = host.root.at.parent / "looked-at"
+    for name in ("store.db", "control.db"):
+        claims.check(f"SQLite finds {name} whole", told_by(looked / name, "PRAGMA integrity_check") == [("ok",)])
+    claims.check("the store knows the node", (node,) in told_by(looked / "store.db", "SELECT name FROM node"))
+    changes = told_by(looked / "control.db", "SELECT id, who, what, why FROM change ORDER BY id")
+    claims.check("the control file has the change", any(why == "kept" for *_, why in changes), str(changes))
+    allow = host.run(f"cat {DATA}/allow")[1]
+    host.run("systemctl stop wattle-controller")
+    whole = host.root.inside(BACKUP).read_bytes()
+    host.run("systemctl start wattle-controller")
+    wait_until("it answers", lambda: host.run("wattle status")[0] == 0, 60)
+    code, said = host.run(f"wattle restore --replace {BACKUP}")
+    claims.check("a controller that runs is not restored into", code == 1 and "systemctl stop wattle-controller" in said, said)
+    host.run("systemctl stop wattle-controller")
+    refusals(claims, host, whole)
+
+    host.run("apt-get purge -y wattle-controller && apt-get install -y --no-install-recommends ./wattle-controller_*.deb")
+    code, said = host.run(f"wattle restore --replace {BACKUP} && systemctl start wattle-controller")
+    claims.check("an empty controller takes it, and starts", code == 0, said + host.log())
+    claims.check("the allow list is as it was", host.run(f"cat {DATA}/allow")[1] == allow)
+    claims.check("the node comes back by itself", bool(wait_until("it is shown", lambda: host.run("wattle nodes")[0] == 0 and node in host.run("wattle nodes")[1], 60)))
+    claims.check("who changed what is known", "kept" in host.run("wattle policy get -o json")[1], host.run("wattle policy get")[1])
+
+    host.run("systemctl stop wattle-controller")
+    for name in ("store.db", "control.db"):
+        path = host.root.inside(f"{DATA}/{name}")
+        was = told_by(path, "PRAGMA user_version")[0][0]
+        told_by(path, "PRAGMA user_version=99")
+        code, said = host.run("systemctl start wattle-controller")
+        claims.check(f"a {name} of a newer version is refused, and named", code != 0 and "has schema version 99" in said and name in said, said)
+        told_by(path, f"PRAGMA user_version={was}")
+    told_by(host.root.inside(f"{DATA}/store.db"), "PRAGMA user_version=99")
+    code, said = host.run(f"wattle restore --replace {BACKUP} && systemctl start wattle-controller")
+    claims.check("the backup of before leads back", code == 0 and wait_until("it is shown", lambda: node in host.run("wattle nodes")[1], 60), said + host.log())

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""scripts/release but for its packages, which packages_test.py makes twice: the same bytes from another folder, sums that hold, a chart that is whole, and
+a bill of materials that knows every library that the programs load.
+
+Usage    release_test.py FOLDER-OF-THE-BUILD
+Exit     0 fine, 1 a claim failed, 77 skipped: this is no Debian
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.dont_write_bytecode = True
+from debs import PROGRAMS, output  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from house import SKIPPED  # noqa: E402
+
+EPOCH = "1700000000"
+
+
+def release(build, to, *parts):
+    env = os.environ | {"WATTLE_BUILD": str(build), "WATTLE_RELEASE": str(to), "SOURCE_DATE_EPOCH": EPOCH}
+    done = subprocess.run([ROOT / "scripts/release", "--no-build", *parts], capture_output=True, text=True, check=False, env=env)
+    return done.returncode, done.stdout + done.stderr
+
+
+def chart(claims, archive, version):
+    with tarfile.open(archive) as tar:
+        members = {member.name: member for member in tar}
+        here = {f"wattle/{path.relative_to(ROOT / 'k8s/chart')}" for path in (ROOT / "k8s/chart").rglob("*") if path.is_file()}
+        claims.check("the chart has its files and no others", {name for name, member in members.items() if member.isfile()} == here, str(sorted(members)))
+        claims.check("nobody's name, date or rights are in it", all((m.uid, m.gid, m.uname, m.mtime) == (0, 0, "", int(EPOCH)) and not m.mode & 0o022 for m in members.values()))
+        claims.check("it is of this version", f"version: {version}\n" in tar.extractfile("wattle/Chart.yaml").read().decode())
+
+
+def materials(claims, path, build):
+    told = json.loads(path.read_text(encoding="utf-8"))
+    ids = [package["SPDXID"] for package in told["packages"]]
+    claims.check(f"{len(ids)} materials, each once", len(ids) == len(set(ids)))
+    ends = {end for relation in told["relationships"] for end in (relation["spdxElementId"], relation["relatedSpdxElement"])}
+    claims.check("each has its relation, and no relation leads nowhere", ends == {*ids, "SPDXRef-DOCUMENT"}, str(ends ^ {*ids, "SPDXRef-DOCUMENT"}))
+    names = {package["name"] for package in told["packages"]}
+    claims.check("what is in the programs and not Debian's is named", {"libzmq", "uplot"} <= names)
+    needed = set()
+    for name in PROGRAMS:
+        for soname in re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "-d", build / "bin" / name)):
+            found = re.search(rf"(/\S*{re.escape(soname)}) \(0x", output("ldd", build / "bin" / name))
+            needed.add(os.path.realpath(found.group(1)) if found else f"none for {soname}")
+    missing = {path for path in needed if not any(owner.split(":")[0] in names for owner in
+               re.findall(r"^(\S+?): ", subprocess.run(["dpkg-query", "-S", path, path.removeprefix("/usr")], capture_output=True, text=True, check=False).stdout, re.M))}
+    claims.check(f"so is each of {len(needed)} libraries that the programs ask for", not missing, str(missing))
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    if shutil.which("dpkg-query") is None:
+        print("skipped: dpkg-query is missing: this is no Debian")
+        return SKIPPED
+    claims = Claims()
+    version = re.search(r"^project\(wattle VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.M).group(1)
+    with tempfile.TemporaryDirectory(prefix="wattle-release-") as folder:
+        first, second = pathlib.Path(folder) / "first", pathlib.Path(folder) / "second/deeper"
+        for to in (first, second):
+            code, said = release(build, to, "chart", "sbom", "notes")
+            claims.check("it is made", code == 0, said)
+        names = sorted(path.name for path in first.iterdir())
+        claims.check(f"{names}", names == ["SHA256SUMS", *sorted(f"wattle-{version}.{end}" for end in ("md", "spdx.json", "tgz"))])
+        claims.check("made again they have the same bytes", all((first / name).read_bytes() == (second / name).read_bytes() for name in names))
+        claims.check("the sums hold", subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=first, check=False).returncode == 0)
+        chart(claims, first / f"wattle-{version}.tgz", version)
+        materials(claims, first / f"wattle-{version}.spdx.json", build)
+        notes = (first / f"wattle-{version}.md").read_text(encoding="utf-8")
+        claims.check("the notes are the version's part of CHANGELOG.md",
+                     notes.startswith("## ") and version in notes.splitlines()[0] and notes in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8") and notes.count("\n## ") == 0)
+        code, said = release(build, first, "tarball")
+        claims.check("a part that is none is named", code == 1 and "tarball" in said, said)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

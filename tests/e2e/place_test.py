@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Placement without Kubernetes: `wattle place` names a node, `wattle confirm` says that it runs there, and the outcome is learned from; who may
+not, and what makes no sense, is told so."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent / "docs"))
+from documented import Walk  # noqa: E402
+from house import House, binaries_from, free_ports, wait_until
+
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def refused(house, claim, *words, key="operator", code=1, says=()):
+    done = house.cli(*words, key=key, check=False)
+    check(claim, done.returncode == code and all(word in done.stderr for word in says), f"exit {done.returncode}: {done.stdout}{done.stderr}")
+
+
+PAGE = "docs/how-to/place-without-kubernetes.md"
+
+
+def walk_page(house):
+    """Types the page, as an operator whose configuration names his key."""
+    config = house.write("cli.yaml", f"""
+            server: "tcp://127.0.0.1:{house.ask}"
+            key: {house.dir}/operator.key
+            server_key: {house.dir}/controller.key.pub
+            """)
+
+    def run(text):
+        done = subprocess.run(["sh", "-ec", text], capture_output=True, text=True, timeout=60, check=False,
+                              env=os.environ | {"WATTLE_CONFIG": str(config), "PATH": f"{house.binaries}:{os.environ['PATH']}"})
+        return done.returncode, done.stdout + done.stderr
+
+    walk = Walk(PAGE, run, None, instead={"ssh ": ('test -n "$NODE"', "the machines are simulated")})
+    said = walk("Place without Kubernetes")
+    check("every command of the page was run", walk.finish() == 2)
+    check("the page's workload is explained, and runs", "nightly-report: " in said[-1] and "It was placed on" in said[-1], said[-1])
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    swarm_port, = free_ports(1)
+    with House(binaries, controller_extra="decide: {settle_window: 1s}") as house:
+        (house.dir / "nodes").mkdir(mode=0o700)
+        house.write("swarm.yaml", f"""
+            nodes: 4
+            endpoint: "tcp://127.0.0.1:{house.telemetry}"
+            keys: {house.dir}/nodes
+            server_key: {house.dir}/controller.key.pub
+            listen: 127.0.0.1:{swarm_port}
+            seed: 3
+            """)
+        swarm = (house.binary("wattle-sim"), "swarm", "--config", str(house.dir / "swarm.yaml"))
+        assert house.run(*swarm, "--make-keys", str(house.dir / "allow")).returncode == 0
+        house.start_controller()
+        house.start("swarm", *swarm)
+        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == 4, 40)
+        nodes = sorted(node["name"] for node in house.query("nodes")["nodes"])
+
+        placed = json.loads(house.cli("place", "batch", "--cpu", "500m", "--memory", "64Mi", "-o", "json", key="operator").stdout)
+        check("a node is named, one of those that are heard", placed["node"] in nodes and sorted(placed["scores"]) == nodes, str(placed))
+        check("it is the one with the top score", placed["scores"][placed["node"]] == 10)
+        said = house.cli("place", "batch", "--cpu", "500m", "--nodes", ",".join(nodes[:2]), key="operator").stdout.splitlines()
+        check("for a script the first line is the node alone, of those it may be", said[0] in nodes[:2], str(said))
+
+        before = house.query("explain", placed["uid"])["decision"]
+        check("it is explained before it runs", before["placed_on"] is None and before["advice"] == placed["node"], str(before)[:300])
+        done = house.cli("confirm", placed["uid"], placed["node"], key="operator")
+        check("confirmed", "runs on " + placed["node"] in done.stdout, done.stdout)
+        after = wait_until("its outcome is measured", lambda: (d := house.query("explain", placed["uid"])["decision"])["outcome"] and d, 30)
+        check("it is known where it runs, and what came of it", after["placed_on"] == placed["node"] and after["outcome"]["reward"] is not None)
+        text = house.cli("explain", placed["uid"]).stdout
+        check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "It was placed on" in text, text[:300])
+
+        walk_page(house)
+        refused(house, "a reader may not place", "place", "x", "--cpu", "1", key="reader", says=("operator",))
+        refused(house, "a reader may not confirm", "confirm", placed["uid"], placed["node"], key="reader", says=("operator",))
+        refused(house, "an amount that is none", "place", "x", "--cpu", "lots", says=("--cpu", "lots", "250m"))
+        refused(house, "a limit that is no time", "place", "x", "--cpu", "1", "--latency-hard", "20", says=("--latency-hard", "20ms"))
+        refused(house, "confirm of what nobody asked for", "confirm", "nobody", nodes[0], says=("nobody", "ask first"))
+        refused(house, "confirm on a node that there is not", "confirm", placed["uid"], "nowhere", says=("nowhere",))
+        none = house.cli("place", "huge", "--cpu", "100000", key="operator", check=False)
+        check("what fits nowhere is told, with exit 1", none.returncode == 1 and "cpu does not fit" in none.stdout, none.stdout + none.stderr)
+        house.cli("policy", "set", "--mode", "shadow", "--why", "test", key="operator")
+        none = house.cli("place", "shy", "--cpu", "1", key="operator", check=False)
+        check("in shadow nothing is advised, and it says so", none.returncode == 1 and "shadow" in none.stdout, none.stdout + none.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""`wattle watch`: decisions come over the feed as they are made, nodes are drawn anew when they change; Ctrl-C ends it well, and who may not
+listen is told so."""
+import json
+import signal
+import sys
+import time
+
+from house import House, binaries_from, extender_args, fetch, wait_until
+
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def watching(house, name, *words, key="reader"):
+    house.start(name, house.binary("wattle"), "--server", f"tcp://127.0.0.1:{house.ask}", "--feed", f"tcp://127.0.0.1:{house.feed}",
+                "--key", str(house.dir / f"{key}.key"), "--server-key", str(house.dir / "controller.key.pub"), "watch", *words)
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    with House(binaries) as house:
+        house.start_controller()
+        house.start_agent()
+        house.start_shim()
+        wait_until("this machine is a node", house.connected)
+        watching(house, "decisions", "decisions")
+        watching(house, "json", "decisions", "-o", "json")
+        watching(house, "nodes")
+        watching(house, "stranger", "nodes", key="stranger")
+        asked = 0
+
+        def both_heard():  # what was decided before somebody listened is not told
+            nonlocal asked
+            asked += 1
+            fetch(f"{house.shim()}/prioritize", extender_args(f"uid-{asked}", [house.node], name=f"web-{asked}"))
+            time.sleep(0.2)
+            return house.log("decisions") and house.log("json")
+        wait_until("decisions are told", both_heard, 30)
+        line = house.log("decisions").splitlines()[0]
+        check("a line a decision: pod, node, what it adds, who chose", f"-> {house.node}, adds " in line and " W est (" in line and "default/web-" in line, line)
+        told = json.loads(house.log("json").splitlines()[0])
+        check("as JSON with its id, to explain it by", house.query("explain", str(told["id"]))["decision"]["pod_uid"] == told["pod_uid"])
+        wait_until("nodes are drawn again and again", lambda: house.log("nodes").count("NODE ") >= 3, 30)
+        check("with this machine", house.node in house.log("nodes"))
+        code = house.processes["stranger"].wait(timeout=30)
+        del house.processes["stranger"]
+        check("who is not on the allow list is told so, exit 1", code == 1 and "does not allow our key" in house.log("stranger"), house.log("stranger"))
+        for name in ("decisions", "json", "nodes"):
+            check(f"Ctrl-C ends `watch` ({name}) well", house.kill(name, signal.SIGINT) == 0, house.log(name)[-300:])
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

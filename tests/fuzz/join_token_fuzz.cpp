@@ -1,0 +1,23 @@
+// Any text is a token or a mistake that does not repeat it; a token that was read is written as the same token.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "common/join_token.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wattle;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  // As it stands, and with its sum: few inputs would find that.
+  for (const std::string& input : {text, sealed_join_text(text)}) {
+    const auto token = parse_join_token(input);
+    if (!token) {
+      if (token.error().mend.empty()) std::abort();
+      continue;
+    }
+    if (!is_host(token->host)) std::abort();
+    const auto again = parse_join_token(to_text(*token));
+    if (!again || *again != *token) std::abort();
+  }
+  return 0;
+}

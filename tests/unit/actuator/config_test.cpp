@@ -1,0 +1,40 @@
+#include "actuator/config.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace wattle;
+using namespace wattle::actuator;
+
+TEST_CASE("units and cgroups are named with a level, which is suggest where none is said") {
+  const auto config = parse_config(
+      "workloads:\n  - {unit: a.service, level: limits}\n  - {cgroup: /jobs/b c}\nrules: {window: 5s, burst: false}\n",
+      "f");
+  REQUIRE(config);
+  REQUIRE(config->workloads.size() == 2);
+  CHECK(config->workloads[0] == actuation::Order{"/system.slice/a.service", actuation::Level::limits});
+  CHECK(config->workloads[1] == actuation::Order{"/jobs/b c", actuation::Level::suggest});
+  CHECK(config->rules.student.window_s == 5);
+  CHECK(config->rules.student.burst_ratio == 0);
+  CHECK(parse_config("{}", "f"));
+}
+
+TEST_CASE("every mistake of a configuration is told with its key") {
+  for (const auto& mistake : std::initializer_list<std::pair<const char*, const char*>>{
+           {"workloads: [{level: limits}]", "unit"},
+           {"workloads: [{unit: a.service, cgroup: /a}]", "unit"},
+           {"workloads: [{unit: a/b}]", "unit"},
+           {"workloads: [{cgroup: a}]", "cgroup"},
+           {"workloads: [{cgroup: /}]", "cgroup"},
+           {"workloads: [{cgroup: /a/../b}]", "cgroup"},
+           {"workloads: [{cgroup: /a}, {cgroup: /a}]", "twice"},
+           {"workloads: [{cgroup: /a, level: requests}]", "level"},
+           {"rules: {margin: -1}", "margin"},
+           {"rules: {window: 5}", "window"},
+           {"state_dir: ''", "state_dir"},
+           {"sockets: x", "sockets"}}) {
+    INFO(mistake.first);
+    const auto config = parse_config(mistake.first, "f");
+    REQUIRE_FALSE(config);
+    CHECK(config.error().message().find(mistake.second) != std::string::npos);
+  }
+}

@@ -1,0 +1,209 @@
+#include "actuator/governor.hpp"
+
+#include <doctest/doctest.h>
+
+#include "kernel_tree.hpp"
+
+using namespace wattle;
+using namespace wattle::actuator;
+using namespace wattle::actuator::test;
+using actuation::Level;
+using actuation::Order;
+using actuation::Orders;
+using actuation::State;
+
+namespace {
+// A node of four cores on which time passes in ticks, and one service that uses what it is told to.
+struct Node {
+  explicit Node(const Rules& rules = {}) : limits(tree.mounts(), os) {
+    tree.add("/a", "200000", "0", "max");
+    stat();
+    proc();
+    auto journal = Journal::open_(tree.state(), "boot-1", os);
+    REQUIRE(journal);
+    ledger.emplace(std::move(*journal), limits);
+    auto load = NodeLoad::open_(tree.path() + "/proc", 4);
+    REQUIRE(load);
+    governor.emplace(limits, *ledger, std::move(*load), rules);
+  }
+  void stat() const {
+    overwrite(tree.root() + "/a/cpu.stat", "usage_usec " + std::to_string(used_us) + "\nnr_periods " +
+                                               std::to_string(periods) + "\nnr_throttled " + std::to_string(throttled) +
+                                               "\n");
+  }
+  void proc() const {
+    overwrite(tree.path() + "/proc/stat",
+              "cpu " + std::to_string(busy) + " 0 0 " + std::to_string(idle) + " 0 0 0 0 0 0\n");
+  }
+  // Ten ticks a second.
+  void pass(double for_s, double cores, bool is_throttled = false) {
+    for (int i = 0; i < static_cast<int>(for_s * 10 + 0.5); ++i) {
+      now += std::chrono::milliseconds(100);
+      used_us += static_cast<std::uint64_t>(cores * 100'000);
+      ++periods;
+      throttled += is_throttled;
+      busy += static_cast<std::uint64_t>(cores * 10);
+      idle += static_cast<std::uint64_t>((4 - cores) * 10);
+      stat();
+      proc();
+      governor->tick(now);
+    }
+  }
+  std::int64_t quota() const { return *parse_limit(tree.get("/a", Knob::quota_us)); }
+  actuation::Grant grant() const {
+    const auto report = governor->report();
+    REQUIRE(report.grants.size() == 1);
+    return report.grants[0];
+  }
+
+  KernelTree tree;
+  KernelOs os;
+  CgroupLimits limits;
+  std::optional<Ledger> ledger;
+  std::optional<Governor> governor;
+  MonoTime now{std::chrono::hours(1)};
+  std::uint64_t used_us = 0, periods = 0, throttled = 0, busy = 0, idle = 0;
+};
+}  // namespace
+
+TEST_CASE("suggest tells what would be set and freed, and writes nothing") {
+  Node node;
+  node.governor->own({{"/a", Level::suggest}});
+  node.pass(20, 0.5);
+  CHECK(node.ledger->writes() == 0);
+  CHECK(node.quota() == 200'000);
+  const auto grant = node.grant();
+  CHECK(grant.state == State::suggested);
+  REQUIRE(grant.granted_cores);
+  CHECK(*grant.granted_cores > 0.5);
+  CHECK(*grant.granted_cores < 0.8);
+  CHECK(*grant.freed_cores == doctest::Approx(2 - *grant.granted_cores));
+}
+
+TEST_CASE("limits sets a quota near what is used, boosts while it is throttled, and never goes above what was there") {
+  Node node;
+  node.governor->own({{"/a", Level::limits}});
+  node.pass(20, 0.5);
+  CHECK(node.grant().state == State::set);
+  const auto calm = node.quota();
+  CHECK(calm > 50'000);
+  CHECK(calm < 80'000);
+  CHECK(*parse_limit(node.tree.get("/a", Knob::burst_us)) <= calm);
+  node.pass(0.3, 0.6, true);
+  CHECK(node.quota() > calm * 5 / 4);
+  node.pass(20, 1.99, true);
+  CHECK(node.quota() <= 200'000);
+  node.pass(60, 0.5);
+  CHECK(node.quota() < 150'000);
+  node.governor->own({});
+  node.pass(0.1, 0.5);
+  CHECK(node.quota() == 200'000);
+  CHECK(node.ledger->held() == 0);
+}
+
+TEST_CASE("wherever the margin begins, calm minutes take it to a tenth below the usage, and throttled ones up again") {
+  for (const double first : {-0.1, 0.15, 0.5}) {
+    INFO("margin ", first);
+    Rules rules;
+    rules.margin_ratio = first;
+    Node node(rules);
+    node.governor->own({{"/a", Level::limits}});
+    node.pass(20, 0.5);
+    CHECK(static_cast<double>(node.quota()) == doctest::Approx(50'000 * (1 + first)).epsilon(0.01));
+    node.pass(400, 0.5);
+    const auto calm = node.quota();
+    CHECK(calm >= 45'000);
+    CHECK(calm <= 50'000);  // lowered when it is a tenth too high, and not before
+    node.pass(125, 0.5, true);
+    node.pass(5, 0.5);
+    CHECK(node.quota() > calm * 5 / 4);
+  }
+}
+
+TEST_CASE("in a calm second nothing is written") {
+  Node node;
+  node.governor->own({{"/a", Level::limits}});
+  node.pass(20, 0.5);
+  const auto writes = node.ledger->writes();
+  node.pass(30, 0.5);
+  CHECK(node.ledger->writes() == writes);
+}
+
+TEST_CASE("boosts are bounded by what the node, or the agent, can give") {
+  Node node;
+  node.governor->order(Orders{0.0, {{"/a", Level::limits}}}, node.now);
+  for (int i = 0; i < 20; ++i) {
+    node.pass(1, 0.5);
+    node.governor->order(Orders{0.0, {{"/a", Level::limits}}}, node.now);
+  }
+  const auto calm = node.quota();
+  node.pass(0.5, 0.5, true);
+  CHECK(node.quota() <= calm * 11 / 10);
+}
+
+TEST_CASE("who orders and is then silent for 10 s has its limits put back") {
+  Node node;
+  node.governor->order(Orders{std::nullopt, {{"/a", Level::limits}}}, node.now);
+  node.pass(5, 0.5);
+  CHECK(node.quota() < 200'000);
+  node.pass(5, 0.5);
+  CHECK(node.quota() < 200'000);
+  node.pass(0.2, 0.5);
+  CHECK(node.quota() == 200'000);
+  CHECK(node.governor->report().grants.empty());
+}
+
+TEST_CASE("the configuration goes before the agent, off is off, and of nested workloads the outer one counts") {
+  Node node;
+  node.governor->own({{"/a", Level::off}});
+  node.governor->order(Orders{std::nullopt, {{"/a", Level::limits}, {"/b", Level::suggest}, {"/b/c/", Level::limits}}},
+                       node.now);
+  node.pass(3, 0.5);
+  const auto report = node.governor->report();
+  REQUIRE(report.grants.size() == 1);
+  CHECK(report.grants[0].path == "/b");
+  CHECK(report.grants[0].state == State::unseen);
+  CHECK(node.ledger->writes() == 0);
+}
+
+TEST_CASE("a foreign hand is seen within a second or so, told, and left alone for a minute") {
+  Node node;
+  node.governor->own({{"/a", Level::limits}});
+  node.pass(10, 0.5);
+  REQUIRE(node.tree.put("/a", Knob::quota_us, "120000"));
+  node.pass(2, 0.5);
+  CHECK(node.grant().state == State::hands_off);
+  CHECK(node.governor->report().foreign == 1);
+  CHECK(node.quota() == 120'000);
+  node.pass(50, 0.5);
+  CHECK(node.quota() == 120'000);
+  node.pass(20, 0.5);
+  CHECK(node.quota() < 120'000);
+  node.governor->own({});
+  node.pass(0.1, 0.5);
+  CHECK(node.quota() == 120'000);
+}
+
+TEST_CASE("a workload that goes and comes again is watched again") {
+  Node node;
+  node.governor->own({{"/a", Level::limits}});
+  node.pass(10, 0.5);
+  node.tree.remove("/a");
+  node.governor->tick(node.now += std::chrono::seconds(1));
+  node.tree.add("/a", "90000", "0", "max");
+  node.used_us = 0;
+  node.pass(10, 0.5);
+  CHECK(node.quota() < 90'000);
+  CHECK(node.ledger->restore_all().failed.empty());
+  CHECK(node.quota() == 90'000);
+}
+
+TEST_CASE("another period than the rule's is told, and nothing is set") {
+  Node node;
+  REQUIRE(node.tree.put("/a", Knob::quota_us, "20000 50000"));
+  node.governor->own({{"/a", Level::limits}});
+  node.pass(5, 0.1);
+  CHECK(node.grant().state == State::trouble);
+  CHECK(node.ledger->writes() == 0);
+  CHECK_FALSE(node.governor->take_troubles().empty());
+}

@@ -1,0 +1,65 @@
+#include "actuator/memory_rule.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace wattle;
+using namespace wattle::actuator;
+
+namespace {
+constexpr std::uint64_t kMiB = 1 << 20;
+
+struct Hour {
+  std::optional<std::int64_t> pass(Duration span) {
+    std::optional<std::int64_t> high;
+    for (const MonoTime until = now + span; now < until;) {
+      now += std::chrono::seconds(5);
+      const auto before = last;
+      high = rule.observe(use, now);
+      if (high && before)
+        least_ratio = std::min(least_ratio, static_cast<double>(*high) / static_cast<double>(*before));
+      last = high;
+    }
+    return high;
+  }
+  MemoryRule rule;
+  MemoryUse use{1000 * kMiB, 400 * kMiB, 0, 0, std::uint64_t{0}};
+  MonoTime now;
+  std::optional<std::int64_t> last;
+  double least_ratio = 1;
+};
+}  // namespace
+
+TEST_CASE(
+    "memory.high begins after ten minutes at what is used, and goes down by at most 5% a minute to the working set and "
+    "15%") {
+  Hour hour;
+  CHECK_FALSE(hour.pass(std::chrono::minutes(9)));
+  REQUIRE(hour.pass(std::chrono::minutes(2)));
+  CHECK(*hour.last >= static_cast<std::int64_t>(900 * kMiB));
+  const auto end = hour.pass(std::chrono::minutes(40));
+  CHECK(*end == doctest::Approx(460.0 * kMiB));
+  CHECK(hour.least_ratio >= 0.95);
+}
+
+TEST_CASE("pressure, refaults and high events each let go at once, and for ten minutes") {
+  for (int kind = 0; kind < 3; ++kind) {
+    Hour hour;
+    hour.pass(std::chrono::minutes(30));
+    REQUIRE(hour.last);
+    if (kind == 0) *hour.use.stall_us += 60'000;
+    if (kind == 1) hour.use.refaults += 20'000;
+    if (kind == 2) hour.use.high_events += 1;
+    CHECK_FALSE(hour.pass(std::chrono::seconds(5)));
+    CHECK_FALSE(hour.pass(std::chrono::minutes(9)));
+    CHECK(hour.pass(std::chrono::minutes(2)));
+  }
+}
+
+TEST_CASE("a working set that grows takes its limit up within a minute") {
+  Hour hour;
+  hour.pass(std::chrono::minutes(40));
+  const auto before = *hour.last;
+  hour.use.working_set_bytes = 800 * kMiB;
+  hour.pass(std::chrono::minutes(10));
+  CHECK(*hour.last > before * 3 / 2);
+}

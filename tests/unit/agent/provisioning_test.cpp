@@ -1,0 +1,119 @@
+#include "agent/provisioning.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "common/seqpacket.hpp"
+#include "tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+using actuation::Level;
+
+namespace {
+Sample three_workloads() {
+  Sample sample;
+  for (const auto& [kind, name] :
+       {std::pair(WorkloadKind::service, "a.service"), std::pair(WorkloadKind::service, "b.service"),
+        std::pair(WorkloadKind::pod, "5eed")}) {
+    WorkloadValues workload;
+    workload.kind = kind;
+    workload.name = name;
+    sample.record.workloads.push_back(workload);
+    sample.paths.push_back(std::string("/") + name);
+  }
+  sample.record.node.cpu_cores = 4;
+  sample.record.node.cpu_used_cores = 1;
+  return sample;
+}
+
+// An actuator that says what the test wants.
+class Peer {
+ public:
+  explicit Peer(const std::string& path) : listener_(::socket(AF_UNIX, SOCK_SEQPACKET, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, path.size());
+    REQUIRE(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listener_.get(), 4) == 0);
+  }
+  void accept() {
+    peer_ = Fd(::accept(listener_.get(), nullptr, nullptr));
+    REQUIRE(peer_.valid());
+  }
+  actuation::Orders hear() {
+    const auto text = receive_packet(peer_, actuation::kMaxMessageBytes, std::chrono::seconds(10));
+    REQUIRE((text && *text));
+    const auto orders = actuation::parse_orders(**text);
+    REQUIRE(orders);
+    return *orders;
+  }
+  void say(std::string_view text) { REQUIRE(send_packet(peer_, text)); }
+
+ private:
+  Fd listener_, peer_;
+};
+}  // namespace
+
+TEST_CASE("services that are named are at level limits, the rest at the general one, and pods never at limits") {
+  Sample sample = three_workloads();
+  ProvisioningConfig config{"/s", Level::suggest, {"b.service", "5eed"}};
+  const auto orders = orders_of(config, sample);
+  CHECK(orders.headroom_cores == 3);
+  CHECK(orders.orders == std::vector<actuation::Order>{
+                             {"/b.service", Level::limits}, {"/a.service", Level::suggest}, {"/5eed", Level::suggest}});
+  config.level = Level::off;
+  sample.record.workloads[0].ended = true;
+  CHECK(orders_of(config, sample).orders == std::vector<actuation::Order>{{"/b.service", Level::limits}});
+}
+
+TEST_CASE("of very many workloads the named ones are told") {
+  Sample sample = three_workloads();
+  for (int i = 0; i < 400; ++i) {
+    sample.record.workloads.push_back(sample.record.workloads[0]);
+    sample.record.workloads.back().name = "s" + std::to_string(i);
+    sample.paths.push_back("/s" + std::to_string(i));
+  }
+  const auto orders = orders_of({"/s", Level::suggest, {"s399"}}, sample);
+  CHECK(orders.orders.size() == actuation::kMaxWorkloads);
+  CHECK(orders.orders[0] == actuation::Order{"/s399", Level::limits});
+}
+
+TEST_CASE("the actuator is told at each tick, what it answers is summed up, and one that goes is found again") {
+  const agent::test::Tree tree;
+  const std::string path = tree.path() + "/socket";
+  const Log log = Log::silent();
+  Provisioning provisioning({path, Level::suggest, {}}, log);
+  const Sample sample = three_workloads();
+  provisioning.tell(sample);
+  CHECK(provisioning.values().configured);
+  CHECK_FALSE(provisioning.values().connected);
+  {
+    Peer actuator(path);
+    provisioning.tell(sample);
+    actuator.accept();
+    CHECK(actuator.hear().orders.size() == 3);
+    actuator.say("report 1 - 2\nlimits set 250 500 1500 - 7 /a\nsuggest suggested 100 200 - - 0 /b\n");
+    provisioning.tell(sample);
+    CHECK(actuator.hear().orders.size() == 3);
+    const auto values = provisioning.values();
+    CHECK(values.connected);
+    CHECK(values.set == 1);
+    CHECK(values.granted_cores == 0.5);
+    CHECK(values.suggested_cores == 0.2);
+    CHECK(values.freed_cores == 1.5);
+    CHECK(values.used_cores == doctest::Approx(0.35));
+    CHECK(values.foreign == 2);
+    CHECK(values.refills == 7);
+    actuator.say("nonsense");
+    provisioning.tell(sample);
+    CHECK_FALSE(provisioning.values().connected);
+  }
+  tree.remove("socket");
+  provisioning.tell(sample);
+  Peer again(path);
+  provisioning.tell(sample);
+  again.accept();
+  CHECK(again.hear().orders.size() == 3);
+}

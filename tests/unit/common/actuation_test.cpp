@@ -1,0 +1,63 @@
+#include "common/actuation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+using namespace wattle;
+using namespace wattle::actuation;
+
+TEST_CASE("orders and reports come back as they were sent") {
+  const Orders orders{1.25, {{"/system.slice/a b.service", Level::limits}, {"/x", Level::off}}};
+  CHECK(to_text(orders) == "orders 1 1250\nlimits /system.slice/a b.service\noff /x\n");
+  CHECK(*parse_orders(to_text(orders)) == orders);
+  CHECK(*parse_orders(to_text(Orders{})) == Orders{});
+  Report report;
+  report.headroom_cores = 0.5;
+  report.foreign = 3;
+  report.grants.push_back({"/a", Level::limits, State::set, 0.25, 0.5, std::nullopt, std::int64_t{4096}, 7});
+  report.grants.push_back({"/b c", Level::suggest, State::hands_off, 0, std::nullopt, 1.5, std::nullopt, 0});
+  CHECK(*parse_report(to_text(report)) == report);
+}
+
+TEST_CASE("what is no message says what is wrong with it") {
+  for (const char* text : {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n",
+                           "orders 1 - -\n", "orders 1 -\nlimits /a", "orders 1 -\nmost /a\n", "orders 1 -\nlimits\n",
+                           "orders 1 -\n\n", "orders 1 99999999999\n", "orders 1 -1\n"}) {
+    INFO(text);
+    const auto parsed = parse_orders(text);
+    REQUIRE_FALSE(parsed);
+    CHECK_FALSE(parsed.error().mend.empty());
+  }
+  for (const char* line : {"limits set - - - - 0 /a", "limits set 1 - - -5 0 /a", "limits set 1 - - - x /a",
+                           "limits none 1 - - - 0 /a", "limits set 1 - - - 0"})
+    CHECK_FALSE(parse_report("report 1 - 0\n" + std::string(line) + "\n"));
+}
+
+TEST_CASE("messages are bounded in both directions") {
+  Orders many;
+  for (int i = 0; i < 300; ++i) many.orders.push_back({"/w" + std::to_string(i), Level::suggest});
+  CHECK(parse_orders(to_text(many))->orders.size() == kMaxWorkloads);
+  Orders large;
+  for (int i = 0; i < 100; ++i) large.orders.push_back({"/" + std::string(4'000, 'a'), Level::suggest});
+  CHECK(to_text(large).size() <= kMaxMessageBytes);
+  CHECK(parse_orders(to_text(large)));
+  std::string more = "orders 1 -\n";
+  for (int i = 0; i < 257; ++i) more += "off /a\n";
+  CHECK(parse_orders(more).error().code == Errc::out_of_range);
+  CHECK(parse_orders(std::string(kMaxMessageBytes + 1, 'x')).error().code == Errc::out_of_range);
+  CHECK(to_text(Orders{std::nullopt, {{"/a\nlimits /b", Level::limits}}}) == "orders 1 -\n");
+}
+
+TEST_CASE("any bytes are a message or none, and what is one is written as it was read") {
+  std::mt19937_64 random(5);
+  const std::string seed = "orders 1 1250\nlimits /system.slice/a b.service\noff /x\n";
+  const std::string told = "report 1 500 3\nlimits set 250 500 - 4096 7 /a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = i % 2 == 0 ? seed : told;
+    for (auto flips = random() % 4; flips > 0; --flips) text[random() % text.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) text.resize(random() % text.size());
+    if (const auto orders = parse_orders(text)) CHECK(*parse_orders(to_text(*orders)) == *orders);
+    if (const auto report = parse_report(text)) CHECK(*parse_report(to_text(*report)) == *report);
+  }
+}

@@ -1,0 +1,26 @@
+// live_rig: a decider with its nodes, and the documents that are made of it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "controller/web/documents.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
+
+namespace wattle::controller::test {
+
+struct LiveRig : DeciderRig {
+  NoSink sink;
+  Log log = Log::silent();
+  Telemetry telemetry{clock, log, sink};
+
+  explicit LiveRig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
+  Result<nlohmann::json> get(const std::string& what, const Arguments& arguments = {}) {
+    const Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
+    auto body = document(sources, what, arguments);
+    if (!body) return forward_error(body);
+    return nlohmann::json::parse(*body);
+  }
+};
+
+}  // namespace wattle::controller::test

@@ -1,0 +1,153 @@
+// The store's writer: what it tells and when, over clocks that are set, disks that fail and files that are damaged.
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/controller/store_rig.hpp"
+#include "tests/unit/sqlite/crash_disk.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+using sqlite::testing::CrashDisk;
+
+TEST_CASE("the writer commits what was added, tells of it, and a new one begins where it ended") {
+  wattle::test::TempDir dir;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("sub/store.db");
+  options.commit_every = 1ms;
+  {
+    auto store = Store::start(options, clock, log);
+    REQUIRE(store);
+    StoreItem first = item("a", 5);
+    first.gap = StoreGap{"a", 1, 1, 4, "never came", 0};
+    (*store)->add(first);
+    (*store)->add(item("a", 6));
+    (*store)->add(item("b", 1));
+    const auto news = wait_for(**store, 3);
+    CHECK(news.back().node == "b");
+    const StoreFigures figures = (*store)->figures();
+    CHECK(figures.records == 3);
+    CHECK(figures.queue_records == 0);
+    CHECK(figures.queue_bytes == 0);
+    CHECK(figures.gap_records == 4);
+    (*store)->add(item("b", 2));  // written by the destructor
+  }
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  CHECK((*store)->marks() == StoreMarks{{"a", {{1, 6}}}, {"b", {{1, 2}}}});
+  REQUIRE((*store)->recent_gaps().size() == 1);
+  CHECK((*store)->recent_gaps().front().last_seq == 4);
+  CHECK((*store)->figures().raw_records == 4);
+}
+
+TEST_CASE("a wall clock that is set, forward or back, makes no raw record older or younger") {
+  wattle::test::TempDir dir;
+  ManualClock clock(mono_from_ns(kSecondNs), wall_from_ns(1'700'000'000 * kSecondNs));
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  options.file.keep_s = 60;
+  options.commit_every = 1ms;
+  std::unique_ptr<Store> store;
+  const auto start = [&] {
+    store.reset();
+    auto started = Store::start(options, clock, log);
+    REQUIRE(started);
+    store = std::move(*started);
+  };
+  start();
+  std::uint64_t seq = 0;
+  // The writer looks at the clock only between add() and its news of that.
+  const auto raw_after = [&](Duration passes, Duration wall_jumps) {
+    clock.advance(passes);
+    clock.step_wall(wall_jumps);
+    store->add(item("a", ++seq));
+    wait_for(*store, 1);
+    return store->figures().raw_records;
+  };
+  CHECK(raw_after(0s, 0s) == 1);
+  CHECK(raw_after(10s, 2h) == 2);
+  CHECK(raw_after(10s, -50h) == 3);
+  CHECK(raw_after(10s, 100h) == 4);
+  start();  // the file remembers
+  CHECK(raw_after(29s, 0s) == 5);
+  CHECK(raw_after(2s, 10min) == 5);  // the first was 61 s old, and went
+  CHECK(raw_after(61s, -1h) == 1);
+  CHECK(raw_after(1s, 0s) == 2);
+}
+
+TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or doubled when there is room again") {
+  CrashDisk disk;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = "store.db";
+  options.file.database.vfs = CrashDisk::kName;
+  options.commit_every = options.retry_every = 1ms;
+  options.queue_bytes = 64 << 10;
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  SUBCASE("full") { disk.full = true; }
+  SUBCASE("failing") { disk.broken = true; }
+  std::uint64_t seq = 0;
+  while (!(*store)->full()) (*store)->add(item("a", ++seq));
+  const StoreFigures figures = until(**store, [](const StoreFigures& at) { return at.commits_failed > 3; });
+  CHECK(!figures.problem.empty());
+  CHECK(figures.queue_records == seq);
+  CHECK((*store)->committed().empty());
+  disk.full = disk.broken = false;
+  std::size_t told = 0;
+  for (const Committed& news : wait_for(**store, seq)) told += news.records;
+  CHECK(told == seq);
+  CHECK((*store)->figures().problem.empty());
+  store->reset();
+  StoreFile file = open(options.file);
+  CHECK(file.raw().value().size() == seq);
+  CHECK(file.nodes().value().front().records == static_cast<std::int64_t>(seq));
+}
+
+TEST_CASE("a damaged file is moved aside, told, and never deleted; a new one is begun") {
+  wattle::test::TempDir dir;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  std::ofstream(options.file.path) << std::string(20'000, 'x');
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  CHECK((*store)->marks().empty());
+  CHECK((*store)->figures().damaged_files == 1);
+  std::size_t aside = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path()))
+    if (entry.path().filename().string().starts_with("store.db.damaged-")) aside = entry.file_size();
+  CHECK(aside == 20'000);
+  (*store)->add(item("a", 1));
+  wait_for(**store, 1);
+}
+
+TEST_CASE("a file of another process or a later version is refused by name") {
+  wattle::test::TempDir dir;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  {
+    auto store = Store::start(options, clock, log);
+    REQUIRE(store);
+    CHECK(Store::start(options, clock, log).error().code == Errc::conflict);
+  }
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open(options.file.path.c_str(), &raw) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(raw, "PRAGMA user_version=99", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(raw);
+  const auto later = Store::start(options, clock, log);
+  REQUIRE(!later);
+  CHECK(later.error().code == Errc::unsupported);
+  CHECK(later.error().subject == options.file.path);
+}

@@ -1,0 +1,194 @@
+// objective: what placements cost, and how the price of a budget moves.
+#include "placement/objective.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <limits>
+
+#include "placement/cluster_model.hpp"
+#include "placement/planner.hpp"
+#include "placement/policies/registry.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+FleetNode node_of(double used_cores) {
+  FleetNode node;
+  node.allocatable = {16, 64e9};
+  node.pods = used_cores > 0 ? 4 : 0;
+  node.used_cores = used_cores;
+  node.used_cores2 = 1;
+  node.waiting = WaitingModel::typical();
+  for (std::size_t i = 0; i < kCurvePoints; ++i) node.watts[i] = 100 + 10 * static_cast<double>(i);
+  return node;
+}
+
+Fleet fleet_of_loads(std::initializer_list<double> loads) {
+  Fleet fleet;
+  fleet.pods_stay = false;
+  fleet.revision = 1;
+  fleet.expected_burst_cores2 = 0.2;
+  for (const double used : loads) fleet.nodes.push_back(node_of(used));
+  for (FleetNode& node : fleet.nodes) node.requested = {node.used_cores / 2, 1e9};
+  return fleet;
+}
+
+constexpr double kCore_w = 20;
+
+TEST_CASE("without a price a placement costs its watts, to the bit") {
+  CHECK(rc::check([] {
+    Fleet fleet = fleet_of_loads({*rc::gen::inRange(0, 200) / 10.0});
+    const PodEstimate ask{{1, 1e9}, *rc::gen::inRange(0, 40) / 10.0, 3600, 0.5};
+    RC_ASSERT(added_cost_w(fleet, 0, ask) == added_w(fleet, 0, ask));
+    RC_ASSERT(amortised_cost_w(fleet, 0, ask) == amortised_w(fleet.nodes[0], ask));
+    RC_ASSERT(node_cost_w(fleet.nodes[0], 5, 2, 0) == fleet.nodes[0].watts_at(5));
+    fleet.cpu_wait_price_w = kCore_w;
+    RC_ASSERT(added_cost_w(fleet, 0, ask) >= added_w(fleet, 0, ask));
+  }));
+}
+
+TEST_CASE("a placement pays for what it does to those who are there") {
+  Fleet fleet = fleet_of_loads({4, 13});
+  fleet.cpu_wait_price_w = kCore_w;
+  const PodEstimate ask{{1, 1e9}, 1, 3600, 0.1};
+  CHECK(added_wait_w(fleet, 0, ask) < 0.1);
+  const double crowded_w = added_wait_w(fleet, 1, ask);
+  const WaitingCurve& waiting = fleet.nodes[1].waiting;
+  // More than its own waiting alone.
+  CHECK(crowded_w > kCore_w * waiting.wait(14, 1.1, 16));
+  CHECK(crowded_w == doctest::Approx(kCore_w * (14 * waiting.wait(14, 1.1, 16) - 13 * waiting.wait(13, 1, 16))));
+}
+
+TEST_CASE("a price sends the planner's and the ranks' pods to where nobody waits, none leaves them where they went") {
+  for (const char* name : {"planner", "amortised", "greedy"}) {
+    Fleet fleet = fleet_of_loads({14.5, 4});
+    fleet.nodes[0].watts.fill(100);  // adds no watts, and is nearly full
+    const PodEstimate ask{{0.5, 1e9}, 1, 3600, 0.1};
+    CHECK_MESSAGE(choose(*make_policy(name).value(), fleet, ask) == std::optional<std::size_t>(0), name);
+    fleet.cpu_wait_price_w = 5 * kCore_w;
+    CHECK_MESSAGE(choose(*make_policy(name).value(), fleet, ask) == std::optional<std::size_t>(1), name);
+  }
+}
+
+TEST_CASE("expectations without trust leave the planner with the amortised rank") {
+  CHECK(rc::check([] {
+    Fleet fleet = fleet_of_loads({*rc::gen::inRange(0, 120) / 10.0, *rc::gen::inRange(0, 120) / 10.0, 3});
+    for (FleetNode& node : fleet.nodes) node.watts.back() += *rc::gen::inRange(0, 60);
+    fleet.cpu_wait_price_w = *rc::gen::inRange(0, 3) * kCore_w;
+    fleet.trust = 0;
+    const PodEstimate ask{{0.5, 1e9}, *rc::gen::inRange(1, 20) / 10.0, 3600, 0.1};
+    const auto planned = choose(*make_policy("planner").value(), fleet, ask);
+    const auto ranked = choose(*make_policy("amortised").value(), fleet, ask);
+    RC_ASSERT(planned.has_value() && ranked.has_value());
+    RC_ASSERT(std::abs(amortised_cost_w(fleet, *planned, ask) - amortised_cost_w(fleet, *ranked, ask)) < 1e-9);
+  }));
+}
+
+TEST_CASE("the price rises over the budget, falls under it, stays bounded, and begins at the watts of a core") {
+  Budget budget;
+  CHECK(budget.price_w() == 0);
+  budget.measure(0.01, 0, true, kCore_w);
+  CHECK(budget.price_w() == kCore_w);
+  for (int i = 0; i < 600; ++i) budget.measure(0.1, 1, true, kCore_w);
+  const double risen_w = budget.price_w();
+  CHECK(risen_w > 2 * kCore_w);
+  CHECK(budget.measured().value() == doctest::Approx(0.1).epsilon(0.01));
+  for (int i = 0; i < 7200; ++i) budget.measure(0, 1, true, kCore_w);
+  CHECK(budget.price_w() < risen_w);
+  for (int i = 0; i < 100'000; ++i) budget.measure(1, 1, true, kCore_w);
+  CHECK(budget.price_w() <= 100 * kCore_w * (1 + 1e-9));
+  for (int i = 0; i < 1'000'000; ++i) budget.measure(0, 1, true, kCore_w);
+  CHECK(budget.price_w() > 0);
+}
+
+TEST_CASE("what was not measured while a policy acted moves no price; it tells what the default scheduler has") {
+  Budget budget;
+  CHECK(budget.limit() == doctest::Approx(0.01));
+  for (int i = 0; i < 1200; ++i) budget.measure(0.03, 1, false, kCore_w);
+  CHECK(budget.price_w() == kCore_w);
+  CHECK_FALSE(budget.measured().has_value());
+  CHECK(budget.under_default().value() == doctest::Approx(0.03));
+  CHECK(budget.limit() == doctest::Approx(0.035));
+  budget.set_limit(0.2);
+  CHECK(budget.limit() == 0.2);
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const double odd : {kNan, std::numeric_limits<double>::infinity(), -1.0}) {
+    budget.measure(odd, 1, true, kCore_w);
+    budget.measure(0.5, odd, true, kCore_w);
+  }
+  CHECK(budget.price_w() == kCore_w);
+  budget.set_limit({});
+  CHECK(budget.limit() == doctest::Approx(0.035));
+}
+
+TEST_CASE("a budget's price outlives a restart, and damaged bytes do not become one") {
+  Budget budget;
+  for (int i = 0; i < 100; ++i) budget.measure(0.05, 1, i % 3 != 0, kCore_w);
+  PackWriter out;
+  budget.pack(out);
+  const std::string bytes = out.take();
+  Budget read;
+  PackReader in(bytes);
+  read.unpack(in);
+  CHECK(in.done());
+  CHECK(read.price_w() == budget.price_w());
+  CHECK(read.measured() == budget.measured());
+  Budget other;
+  PackReader cut(std::string_view(bytes).substr(0, bytes.size() - 8));
+  other.unpack(cut);
+  CHECK_FALSE(cut.ok());
+  CHECK(other.price_w() == 0);
+}
+
+ClusterView view_of(double used_cores, std::optional<double> waiting) {
+  ClusterView view;
+  view.now += std::chrono::hours(1);
+  view.nodes = {testing::healthy_node("a"), testing::healthy_node("b")};
+  for (NodeView& node : view.nodes) {
+    node.pods = 5;
+    node.values.cpu_used_cores = used_cores;
+    node.values.pressure.cpu_some_ratio = waiting;
+  }
+  return view;
+}
+
+TEST_CASE("a cluster whose waiting nobody tells has no price; one that tells has, and keeps it over a restart") {
+  ClusterModel silent, heard;
+  heard.set_acting(true);
+  ClusterView unknown = view_of(8, {}), known = view_of(8, 0.3);
+  for (int i = 0; i < 400; ++i) {
+    unknown.now += std::chrono::seconds(1);
+    known.now += std::chrono::seconds(1);
+    for (NodeView& node : known.nodes) node.values.cpu_used_cores = 8 + 0.01 * (i % 7);
+    silent.refresh(unknown);
+    heard.refresh(known);
+  }
+  CHECK(silent.cpu_wait().price_w() == 0);
+  CHECK(silent.fleet(unknown).cpu_wait_price_w == 0);
+  CHECK(heard.cpu_wait().measured().value() == doctest::Approx(0.3));
+  CHECK(heard.fleet(known).cpu_wait_price_w > 0);
+  const FleetNode& node = heard.fleet(known).nodes[0];
+  CHECK(node.waiting.wait(8, 0, node.allocatable.cpu_cores) == doctest::Approx(0.3).epsilon(0.1));
+
+  ClusterModel again;
+  REQUIRE(again.restore(heard.save(known)).has_value());
+  CHECK(again.cpu_wait().price_w() == heard.cpu_wait().price_w());
+  again.refresh(known);
+  // The last reading is told once more.
+  CHECK(again.fleet(known).nodes[0].waiting.wait(8, 0, 16) ==
+        doctest::Approx(node.waiting.wait(8, 0, 16)).epsilon(0.01));
+  // A price that was there stays while nobody tells.
+  const double price_w = again.cpu_wait().price_w();
+  again.set_acting(true);
+  for (int i = 0; i < 50; ++i) {
+    unknown.now += std::chrono::seconds(1);
+    again.refresh(unknown);
+  }
+  CHECK(again.cpu_wait().price_w() == price_w);
+}
+
+}  // namespace
+}  // namespace wattle::placement
