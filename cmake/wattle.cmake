@@ -42,6 +42,7 @@ endif()
 if(WATTLE_SANITIZE)
   add_compile_options(-fsanitize=${WATTLE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${WATTLE_SANITIZE})
+  add_compile_definitions(WATTLE_SANITIZED)
 endif()
 
 # wattle_library(name SOURCES a.cpp b.cpp USES target ... PRIVATE target ...)

@@ -310,8 +310,8 @@ def main():
             if rig.running and rig.running.poll() is None:
                 rig.running.kill()
                 rig.running.wait()
-        if FAILED:
-            print((rig.folder / "log").read_text(encoding="utf-8")[-3000:])
+            if FAILED:
+                print((rig.folder / "log").read_text(encoding="utf-8")[-3000:])
     finally:
         if burner:
             burner.kill()
