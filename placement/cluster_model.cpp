@@ -251,7 +251,6 @@ void ClusterModel::revise(const ClusterView& view, bool must) {
              std::abs(mean_of(a) - mean_of(b)) > options_.change_ratio * std::max(mean_of(a), mean_of(b));
     };
     moved = moved || apart_by(fleet_.cpu_wait_price_w, planned_price_w_, options_.price_ratio);
-    moved = moved || fleet_.trust != (forecast_.known() ? 1 : 0);
     moved = moved || fleet_.pods_stay != forecast_.pods_stay() || apart(cores, fleet_.expected_cores) ||
             apart(demand, fleet_.expected_demand);
   }
@@ -261,7 +260,7 @@ void ClusterModel::revise(const ClusterView& view, bool must) {
   fleet_.expected_cores = std::move(cores);
   fleet_.expected_demand = std::move(demand);
   fleet_.expected_burst_cores2 = spread() * demand_.expected_burst_cores2();
-  fleet_.trust = forecast_.known() ? 1 : 0;
+  fleet_.trust = trust();
   planned_price_w_ = fleet_.cpu_wait_price_w;
   fleet_.pods_stay = forecast_.pods_stay();
   fleet_.hold_s = fleet_.pods_stay ? kDay_s : demand_.predict({}, {1, 0}).life_s;
@@ -274,6 +273,16 @@ void ClusterModel::revise(const ClusterView& view, bool must) {
   }
   fill(view);
   ++fleet_.revision;
+}
+
+double ClusterModel::trust() const {
+  if (!forecast_.known()) return 0;
+  return forecast_.pods_stay() ? 1 : plan_trust_;
+}
+
+void ClusterModel::set_plan_trust(double trust) {
+  plan_trust_ = std::clamp(trust, 0.0, 1.0);
+  fleet_.trust = this->trust();
 }
 
 DemandPrediction ClusterModel::predict(const PodSpec& pod) const {

@@ -72,6 +72,10 @@ class ClusterModel {
   // else it tells what the default scheduler has.
   void set_limits(const Limits& limits) { cpu_wait_.set_limit(limits.cpu_wait); }
   void set_acting(bool acting) { acting_ = acting; }
+  // In the plan of pods that come and go, as it has turned out (placement/plan_record). 0..1.
+  void set_plan_trust(double trust);
+  // Of the fleet: 0 before the forecast knows anything, 1 where pods stay.
+  double trust() const;
   const Budget& cpu_wait() const { return cpu_wait_; }
   const WaitingModel& fleet_waiting() const { return fleet_waiting_; }
   const DemandModel& demand() const { return demand_; }
@@ -149,6 +153,7 @@ class ClusterModel {
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;
   bool acting_ = false;
+  double plan_trust_ = 0;
   double strayed_cores2_ = 0, foreseen_cores2_ = 0;  // of a node, means that fade
   double planned_price_w_ = 0;                       // of the present revision
 };

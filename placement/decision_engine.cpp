@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "placement/paired_choices.hpp"
 #include "placement/policies/registry.hpp"
 
 namespace wattle::placement {
@@ -91,15 +92,19 @@ void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size
   knowledge_.placed(pod, node, now);
   const PodEstimate ask = knowledge_.ask(pod);
   policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
-  if (!pod.daemonset) twins_.placed(pod_key(pod.uid), row, ask, on_the_clock(now));
+  if (pod.daemonset) return;
+  twins_.placed(pod_key(pod.uid), row, ask, on_the_clock(now));
+  plan_trial_.placed(pod_key(pod.uid), row, ask, on_the_clock(now));
 }
 
 void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {
   const bool compared = twins_.ended(pod_key(uid), on_the_clock(now));
+  const bool tried = plan_trial_.ended(pod_key(uid), on_the_clock(now));
   if (pod != nullptr) {
     const PodEstimate ask = knowledge_.ask(*pod);
     policy_->ended({pod_key(uid), ask, row, {}, on_the_clock(now)});
     if (!compared && !pod->daemonset && row) twins_.ended_there(*row, ask, on_the_clock(now));
+    if (!tried && !pod->daemonset && row) plan_trial_.ended_there(*row, ask, on_the_clock(now));
   }
   knowledge_.gone(uid, now);
 }
@@ -121,17 +126,35 @@ bool DecisionEngine::contested(const PodSpec& pod) const {
   return contested() && !pod.latency_soft_ms && !pod.latency_hard_ms && !pod.daemonset;
 }
 
-bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
-                             const models::QNetwork& network) {
+std::vector<std::size_t> DecisionEngine::rows_of(const ClusterView& view, std::span<const std::string> candidates) {
   std::vector<std::size_t> rows;
   for (const std::size_t row : index_.find(view, candidates))
     if (row != RowIndex::kNoRow) rows.push_back(row);
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates) {
+  if (pod.daemonset || knowledge_.forecast().pods_stay() || !knowledge_.forecast().known()) return;
+  const std::vector<std::size_t> rows = rows_of(view, candidates);
+  const PodEstimate ask = knowledge_.ask(pod);
+  const PairedQuestion question{view, knowledge_.fleet(view), rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
+  const auto figure =
+      plan_trial_.play(question, by_plan(question, contest_planner_, 1), by_plan(question, contest_planner_, 0));
+  if (figure && plan_record_.add(*figure)) knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
+}
+
+bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
+                             const models::QNetwork& network) {
+  const std::vector<std::size_t> rows = rows_of(view, candidates);
   const Shortlisted heard(network, options_.network.shortlist);
-  const auto figure = twins_.play({view, knowledge_.fleet(view), rows, pod, knowledge_.ask(pod), options_.decide.reward,
-                                   options_.decide.mask, heard, options_.network.margin, pod_key(pod.uid), false},
-                                  contest_planner_);
+  const PodEstimate ask = knowledge_.ask(pod);
+  const PairedQuestion question{view, knowledge_.fleet(view), rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
+  const RewardConfig& reward = options_.decide.reward;
+  const auto figure =
+      twins_.play(question, by_network(question, contest_planner_, reward, &heard, options_.network.margin),
+                  by_network(question, contest_planner_, reward, nullptr, options_.network.margin));
   const double behind = contest_.mean();
   if (!figure || !contest_.add(*figure)) return false;
   const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +

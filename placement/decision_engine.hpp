@@ -2,6 +2,8 @@
 // Input    what runs where, what it used and that it went (came, used, left), and the view about once a second (refresh)
 // Gate     the network's choices and the planner's fill a copy of the cluster each (placement/paired_simulation); while the network's cost more
 //          (placement/sequential_test) its policy goes by the prior alone, which is the plan's choice. Only of "dqn", where joules count
+// Plan     likewise the plan against each pod's own cost, on copies of their own, where pods come and go: it is followed once and as long as
+//          it is ahead (placement/plan_record)
 // Record   decide() makes all of it but id, wall_ns, mode, model_step and decide_us
 // Errors   take: not_found, and nothing changes
 // Threads  single owner
@@ -21,6 +23,7 @@
 #include "placement/cluster_model.hpp"
 #include "placement/decide.hpp"
 #include "placement/paired_simulation.hpp"
+#include "placement/plan_record.hpp"
 #include "placement/planner.hpp"
 #include "placement/policies/network.hpp"
 #include "placement/policies/policy.hpp"
@@ -73,6 +76,9 @@ class DecisionEngine {
   // The network's choice for it and the planner's. True: the verdict has changed.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                const models::QNetwork& network);
+  // Whether the plan is worth following: its choice for the pod and that of the amortised rank, on copies of their own.
+  void try_plan(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates);
+  const PlanRecord& plan_record() const { return plan_record_; }
   void begin_gate_anew(const std::string& why);
   bool restore_gate(const SequentialTestState& state, std::string why);
   bool gated() const { return contest_.network_gated() && contested(); }
@@ -89,6 +95,8 @@ class DecisionEngine {
 
  private:
   bool contested() const;
+  // Of the candidates, ascending, each once.
+  std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);
 
   EngineOptions options_;
   ClusterModel knowledge_;
@@ -97,6 +105,8 @@ class DecisionEngine {
   std::unique_ptr<Policy> policy_;
   Planner contest_planner_{PlannerOptions{}};
   PairedSimulation twins_;
+  PairedSimulation plan_trial_;
+  PlanRecord plan_record_;
   SequentialTest contest_;
   std::string gated_why_;
   const std::string none_;

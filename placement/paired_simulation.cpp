@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "placement/objective.hpp"
-#include "placement/policies/network.hpp"
 
 namespace wattle::placement {
 
@@ -58,8 +57,8 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   pods_.clear();
   lives_known_ = question.lives_known;
   now_s_ = swept_s_ = question.fleet.now_s;
-  network_.joules = 0;
-  network_.loads.clear();
+  challenger_.joules = 0;
+  challenger_.loads.clear();
   for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
     const FleetNode& node = question.fleet.nodes[i];
     const NodeView& seen = question.view.nodes[i];  // without pods in flight, which will be told when they run
@@ -68,16 +67,16 @@ void PairedSimulation::begin(const PairedQuestion& question) {
     const double one_s = last_ends_in_s(1, load.pods);
     const double left_s = node.empties_at_s - now_s_;
     if (one_s > 0 && std::isfinite(left_s) && left_s > 0) load.life_s = left_s / one_s * static_cast<double>(load.pods);
-    network_.loads.push_back(load);
+    challenger_.loads.push_back(load);
   }
-  planner_.loads = network_.loads;
-  planner_.joules = 0;
+  incumbent_.loads = challenger_.loads;
+  incumbent_.joules = 0;
 }
 
 void PairedSimulation::advance(double now_s) {
   if (!(now_s > now_s_)) return;
-  network_.joules += network_.power_w * (now_s - now_s_);
-  planner_.joules += planner_.power_w * (now_s - now_s_);
+  challenger_.joules += challenger_.power_w * (now_s - now_s_);
+  incumbent_.joules += incumbent_.power_w * (now_s - now_s_);
   now_s_ = now_s;
 }
 
@@ -102,14 +101,14 @@ void PairedSimulation::change(Side& side, std::size_t i, const PodEstimate& ask,
 }
 
 void PairedSimulation::placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s) {
-  if (!begun_ || node >= network_.loads.size()) return;
+  if (!begun_ || node >= challenger_.loads.size()) return;
   if (const auto known = pods_.find(key); known != pods_.end()) {
     known->second.seen = true;
     return;
   }
   advance(now_s);
-  change(network_, node, ask, true);
-  change(planner_, node, ask, true);
+  change(challenger_, node, ask, true);
+  change(incumbent_, node, ask, true);
   pods_[key] = {node, node, ask, now_s, true};
 }
 
@@ -117,17 +116,17 @@ bool PairedSimulation::ended(std::uint64_t key, double now_s) {
   const auto known = pods_.find(key);
   if (!begun_ || known == pods_.end()) return false;
   advance(now_s);
-  change(network_, known->second.by_network, known->second.ask, false);
-  change(planner_, known->second.by_planner, known->second.ask, false);
+  change(challenger_, known->second.by_challenger, known->second.ask, false);
+  change(incumbent_, known->second.by_incumbent, known->second.ask, false);
   pods_.erase(known);
   return true;
 }
 
 void PairedSimulation::ended_there(std::size_t node, const PodEstimate& ask, double now_s) {
-  if (!begun_ || node >= network_.loads.size()) return;
+  if (!begun_ || node >= challenger_.loads.size()) return;
   advance(now_s);
-  change(network_, node, ask, false);
-  change(planner_, node, ask, false);
+  change(challenger_, node, ask, false);
+  change(incumbent_, node, ask, false);
 }
 
 void PairedSimulation::forget_unseen(double now_s) {
@@ -139,29 +138,20 @@ void PairedSimulation::forget_unseen(double now_s) {
   for (const std::uint64_t key : unseen) ended(key, now_s);
 }
 
-std::optional<std::size_t> PairedSimulation::choose(Side& side, const PairedQuestion& question, Planner& planner,
-                                                    bool by_network) {
-  masked_.clear();
+std::optional<std::size_t> PairedSimulation::choose(Side& side, const PairedQuestion& question,
+                                                    const PairedRule& rule) {
+  side.masked.clear();
   for (FleetNode& node : side.fleet.nodes) node.open = false;
   for (const std::size_t i : question.rows) {
-    masked_.push_back(mask_reason(side.view.nodes[i], question.pod, question.mask));
-    side.fleet.nodes[i].open = masked_.back().empty();
+    side.masked.push_back(mask_reason(side.view.nodes[i], question.pod, question.mask));
+    side.fleet.nodes[i].open = side.masked.back().empty();
   }
-  const PlanView plan = planner.view(side.fleet, question.ask, question.rows);
-  if (plan.nodes.empty() || !plan.pick) return std::nullopt;
-  auto predictions = predict(question.reward, side.view, question.rows, question.pod, plan.demand_cores);
-  price_waiting(question.reward, side.fleet, question.rows, question.pod, question.ask, predictions);
-  const models::Observation seen =
-      observe(side.view, question.rows, question.pod, masked_, predictions, question.reward, &plan);
-  residual_.assign(seen.nodes, 0.0F);
-  if (by_network) question.network.residual(seen, residual_);
-  const auto kept = std::find(question.rows.begin(), question.rows.end(), *plan.pick);
-  const auto row = best_node(seen, residual_, static_cast<std::size_t>(kept - question.rows.begin()), question.margin);
-  return row ? std::optional(question.rows[*row]) : std::nullopt;
+  return rule(side);
 }
 
-std::optional<double> PairedSimulation::play(const PairedQuestion& question, Planner& planner) {
-  const bool others = begun_ && network_.loads.size() != question.fleet.nodes.size();
+std::optional<double> PairedSimulation::play(const PairedQuestion& question, const PairedRule& challenger,
+                                             const PairedRule& incumbent) {
+  const bool others = begun_ && challenger_.loads.size() != question.fleet.nodes.size();
   if (!begun_ || others || pods_.size() >= options_.max_pods) begin(question);
   advance(question.fleet.now_s);
   // It may be asked for again, or run by now: the copies choose as if it were nowhere.
@@ -169,19 +159,19 @@ std::optional<double> PairedSimulation::play(const PairedQuestion& question, Pla
   if (const auto known = pods_.find(question.key); known != pods_.end()) before = known->second;
   ended(question.key, now_s_);
   forget_unseen(now_s_);
-  show(network_, question);
-  show(planner_, question);
-  const auto theirs = choose(planner_, question, planner, false);
-  const auto own = theirs ? choose(network_, question, planner, true) : std::nullopt;
+  show(challenger_, question);
+  show(incumbent_, question);
+  const auto theirs = choose(incumbent_, question, incumbent);
+  const auto own = theirs ? choose(challenger_, question, challenger) : std::nullopt;
   if (!own && !before) return std::nullopt;
   const Pod now = own ? Pod{*own, *theirs, question.ask, now_s_, before && before->seen} : *before;
-  change(network_, now.by_network, now.ask, true);
-  change(planner_, now.by_planner, now.ask, true);
+  change(challenger_, now.by_challenger, now.ask, true);
+  change(incumbent_, now.by_incumbent, now.ask, true);
   pods_[question.key] = now;
-  if (!own || ++asked_ < options_.block || !(planner_.joules > 0)) return std::nullopt;
-  const double difference = (network_.joules - planner_.joules) / planner_.joules;
+  if (!own || ++asked_ < options_.block || !(incumbent_.joules > 0)) return std::nullopt;
+  const double difference = (challenger_.joules - incumbent_.joules) / incumbent_.joules;
   asked_ = 0;
-  network_.joules = planner_.joules = 0;
+  challenger_.joules = incumbent_.joules = 0;
   return std::isfinite(difference) ? std::optional(std::clamp(difference, -1.0, 1.0)) : std::nullopt;
 }
 

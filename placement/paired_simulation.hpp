@@ -1,31 +1,30 @@
-// paired_simulation: two copies of the cluster that live on, one filled as the network would, the other as it would be without what was learned, with
-// the same pods and the same ends of pods. What is compared is what the copies draw, so that harm is seen that lies in how a cluster
-// was filled. Without what was learned the prior decides, which is the planner where nobody's latency counts
+// paired_simulation: two copies of the cluster that live on, each filled as one of two rules would, with the same pods and the same ends of
+// pods. What is compared is what the copies draw, so that harm is seen that lies in how a cluster was filled. The rules are the
+// caller's (placement/paired_choices)
 // Begin    as the cluster is. From then on a pod that is compared goes where each of them would put it, one that is not compared
 //          goes on both where it really went, and a pod that ends leaves both
 // Joules   predicted, on the curves, demand and lives that planner and features go by: watts of each copy over time, waiting at its
 //          price (placement/objective) among them, and wakes.
 //          Nothing is measured, so that nothing of it is noise of measuring
-// Gives    of a block of decisions (network's joules - planner's) / planner's, within -1..1; a block in which no time passes goes on
+// Gives    of a block of decisions (challenger's joules - incumbent's) / incumbent's, within -1..1; a block in which no time passes goes on
 // Not seen what no model predicts; pods with latency limits, which the planner does
 //          not look at, are for the caller to keep out
 // Bounds   max_pods compared or placed since the beginning, then both begin anew; a pod that was compared and not seen to run within
 //          unseen_s is taken away
-// Errors   none: a pod that finds no place in one of them, or no plan, is placed in neither
+// Errors   none: a pod that finds no place in one of them is placed in neither
 // Threads  single owner
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "models/frozen/q_network.hpp"
 #include "placement/features.hpp"
 #include "placement/fleet.hpp"
-#include "placement/planner.hpp"
 
 namespace wattle::placement {
 
@@ -36,13 +35,19 @@ struct PairedQuestion {
   std::span<const std::size_t> rows;  // nodes that are asked about
   const PodSpec& pod;
   const PodEstimate& ask;
-  const RewardConfig& reward;
   const MaskOptions& mask;
-  const models::QNetwork& network;
-  double margin = 0;         // in Q, that another node must beat the planner's by
   std::uint64_t key = 0;     // the pod's, by which its end is told
   bool lives_known = false;  // an Ask's life is when it will end, and no mean of its like
 };
+
+// A copy as a rule sees it. Of its fleet those of the question's rows are open that may be chosen; `masked` has why another may not.
+struct PairedCopy {
+  ClusterView view;
+  Fleet fleet;
+  std::vector<std::string_view> masked;  // one of each row; empty: it may
+};
+// The node it would choose; absent: none.
+using PairedRule = std::function<std::optional<std::size_t>(PairedCopy&)>;
 
 struct PairedSimulationOptions {
   std::size_t block = 10;  // decisions
@@ -54,7 +59,7 @@ class PairedSimulation {
  public:
   explicit PairedSimulation(PairedSimulationOptions options = {}) : options_(options) {}
   // Both place the pod; the figure when a block is over.
-  std::optional<double> play(const PairedQuestion& question, Planner& planner);
+  std::optional<double> play(const PairedQuestion& question, const PairedRule& challenger, const PairedRule& incumbent);
   // It runs on that node; `now_s` on the fleet's clock.
   void placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s);
   // False: it is none of those that came since the beginning.
@@ -71,14 +76,12 @@ class PairedSimulation {
     double used_cores = 0, used_cores2 = 0, life_s = 0;  // sums over pods; of their variances, too
     double empties_at_s = 0;
   };
-  struct Side {
-    ClusterView view;
-    Fleet fleet;
+  struct Side : PairedCopy {
     std::vector<Load> loads;
     double power_w = 0, joules = 0;
   };
   struct Pod {
-    std::size_t by_network = 0, by_planner = 0;  // nodes
+    std::size_t by_challenger = 0, by_incumbent = 0;  // nodes
     PodEstimate ask;
     double since_s = 0;
     bool seen = false;  // to run
@@ -89,16 +92,14 @@ class PairedSimulation {
   static double node_w(const Side& side, std::size_t node);
   static void show(Side& side, const PairedQuestion& question);
   void forget_unseen(double now_s);
-  std::optional<std::size_t> choose(Side& side, const PairedQuestion& question, Planner& planner, bool by_network);
+  static std::optional<std::size_t> choose(Side& side, const PairedQuestion& question, const PairedRule& rule);
 
   PairedSimulationOptions options_;
   bool begun_ = false, lives_known_ = false;
   std::size_t asked_ = 0;  // of the present block
   double now_s_ = 0, swept_s_ = 0;
-  Side network_, planner_;
+  Side challenger_, incumbent_;
   std::unordered_map<std::uint64_t, Pod> pods_;
-  std::vector<std::string_view> masked_;
-  std::vector<float> residual_;
 };
 
 }  // namespace wattle::placement

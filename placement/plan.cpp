@@ -28,6 +28,13 @@ double mean_between(const std::vector<double>& ascending, double low, double hig
   return sum / (to - from);
 }
 
+constexpr double kPriceAlike = 2;  // times the other; beyond it an order was made for other ends
+
+bool alike(double a, double b) {
+  constexpr double kAlike = 0.1;
+  return std::abs(a - b) <= kAlike * std::max(a, b);
+}
+
 // P(the requested cores come to more than `cores`).
 double exceeds(const std::vector<double>& expected, double cores) {
   if (cores < expected.front()) return 1;
@@ -228,6 +235,33 @@ void Plan::find_order(const PlannerOptions& options) {
   improve(options.moves);
 }
 
+bool Plan::follows(const Plan& former) const {
+  return !pods_stay_ && !former.pods_stay_ && former.nodes() == pods_then_.size() &&
+         std::max(price_w_, former.price_w_) <= kPriceAlike * std::min(price_w_, former.price_w_) + 1e-9;
+}
+
+// The order with the places that there are now: what a server has no longer is left out, what it has besides comes last.
+std::vector<PlannedBlock> Plan::fitted(const std::vector<PlannedBlock>& order) const {
+  std::vector<std::size_t> planned(cost_.size(), 0);
+  std::vector<PlannedBlock> fitted;
+  for (PlannedBlock block : order) {
+    block.to = std::min(block.to, cost_[block.node].size() - 1);
+    if (block.from >= block.to) continue;
+    planned[block.node] = block.to;
+    fitted.push_back(block);
+  }
+  for (std::size_t i = 0; i < cost_.size(); ++i)
+    if (planned[i] + 1 < cost_[i].size()) fitted.push_back({i, planned[i], cost_[i].size() - 1});
+  return fitted;
+}
+
+// Another order means that pods end on servers that were to be filled and come to others: twice as many are in use for as long as
+// pods live.
+void Plan::keep(const PlannerOptions& options, const Plan& former) {
+  std::vector<PlannedBlock> order = fitted(former.order_);
+  if (order_cost(order) <= order_cost(order_) * (1 + options.keep_ratio)) order_ = std::move(order);
+}
+
 void Plan::index() {
   first_of_.assign(pods_then_.size() + 1, 0);
   for (const PlannedBlock& block : order_) ++first_of_[block.node + 1];
@@ -241,15 +275,22 @@ void Plan::index() {
   }
 }
 
-Plan::Plan(const PlannerOptions& options, const Fleet& fleet)
+Plan::Plan(const PlannerOptions& options, const Fleet& fleet, const Plan* former)
     : settled_ratio_(options.settled_ratio),
       settled_ratio_open_(options.settled_ratio_open),
       unit_cores_(std::max(1e-3, fleet.mean_request.cpu_cores)),
       unit_memory_(fleet.mean_request.memory_bytes),
+      price_w_(fleet.cpu_wait_price_w),
       pods_stay_(fleet.pods_stay),
       revision_(fleet.revision) {
   const std::size_t n = fleet.nodes.size();
   pods_then_.resize(n);
+  if (former != nullptr && !follows(*former)) former = nullptr;
+  // Places are counted alike as long as pods are.
+  if (former != nullptr && alike(unit_cores_, former->unit_cores_) && alike(unit_memory_, former->unit_memory_)) {
+    unit_cores_ = former->unit_cores_;
+    unit_memory_ = former->unit_memory_;
+  }
   slope_.assign(n, 0);
   for (std::size_t i = 0; i < n; ++i) pods_then_[i] = pods_there(fleet, i);
   total_then_ = std::accumulate(pods_then_.begin(), pods_then_.end(), 0.0);
@@ -263,6 +304,7 @@ Plan::Plan(const PlannerOptions& options, const Fleet& fleet)
     }
     find_order(options);
   }
+  if (former != nullptr) keep(options, *former);
   expected_w_ = order_cost(order_);
   // Demand and slopes as of the final order; its costs stay those it was chosen by.
   match(fleet);

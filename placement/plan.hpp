@@ -6,8 +6,10 @@
 //          of them is improved by moving blocks. A certain count makes this the allotment for that count, an open one the
 //          amortised rank
 // Cost     a hundredth of a second for 50 nodes, a tenth for 5,000: see PlanMaker for who must not wait for it
+// Former   where pods come and go the order that was followed goes on until another is cheaper by keep_ratio: under another order
+//          pods end where there were to be some and come elsewhere, so that for as long as they live more servers are in use
 // Errors   none: no room gives an empty order
-// Threads  immutable once made: any. The same fleet gives the same plan
+// Threads  immutable once made: any. The same fleet and former plan give the same plan
 #pragma once
 
 #include <cstddef>
@@ -30,6 +32,7 @@ struct PlannerOptions {
   std::size_t allot_cells = 2'000'000;  // work of one allotment
   std::size_t moves = 60'000;           // tried to improve the order, for each plan
   double replan_ratio = 0.03;           // of the expected pods placed since: plan anew
+  double keep_ratio = 0.2;              // by which a new order must be cheaper than the one that is followed
 };
 
 struct PlannedBlock {
@@ -40,7 +43,8 @@ class Plan {
  public:
   static constexpr double kTail = 1e-3;  // beyond every expectation pods still come, ever less likely
 
-  Plan(const PlannerOptions& options, const Fleet& fleet);
+  // `former`: the plan that was followed so far; null: none.
+  Plan(const PlannerOptions& options, const Fleet& fleet, const Plan* former = nullptr);
 
   const std::vector<PlannedBlock>& order() const { return order_; }
   // One block of a node, and how many pods the plan has before it.
@@ -75,6 +79,9 @@ class Plan {
   void match(const Fleet& fleet);
   void find_order(const PlannerOptions& options);
   void improve(std::size_t moves);
+  void keep(const PlannerOptions& options, const Plan& former);
+  bool follows(const Plan& former) const;
+  std::vector<PlannedBlock> fitted(const std::vector<PlannedBlock>& order) const;
   double order_cost(const std::vector<PlannedBlock>& order) const;
   void index();
   std::vector<PlannedBlock> order_for(const std::vector<std::size_t>& counts) const;
@@ -91,6 +98,7 @@ class Plan {
   double settled_ = 1;
   double settled_ratio_, settled_ratio_open_;
   double unit_cores_ = 1, unit_memory_ = 0;
+  double price_w_ = 0;  // of waiting
   bool pods_stay_ = true;
   std::uint64_t revision_ = 0;
 };

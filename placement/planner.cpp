@@ -186,7 +186,9 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     if (!fits(fleet.nodes[nodes[k]], ask)) continue;
     double& preference = view.nodes[k].preference;
-    if (trust < 1) preference = trust * preference - (1 - trust) * (amortised[k] - least_w) / mean_w;
+    // Of nodes that the plan has not open the one that costs least by itself: the plan has nothing to say between them.
+    const double share = view.nodes[k].left > 0 ? 1 - trust : 1;
+    preference = trust * preference - share * (amortised[k] - least_w) / mean_w;
     preference -= added_wait_w(fleet, nodes[k], ask) / mean_w;
     // Of equals the first of the fleet, whatever the order they are asked about in.
     if (preference < best || (preference == best && *view.pick < nodes[k])) continue;

@@ -6,7 +6,7 @@
 //             As far as expectations have earned no trust, the amortised cost decides in place of the plan.
 //          Pods that stay are planned for from the present state; pods that come and go from the empty fleet, so that
 //          holes are refilled in the order of the plan and the servers at its end run empty.
-// Plans    without a PlanMaker they are made when they are needed, by whoever asks: the same fleets give the same choices.
+// Plans    without a PlanMaker they are made when they are needed, by whoever asks: the same fleets, one after the other, give the same choices.
 //          With one (the live controller) nobody waits: the plan that there is goes on, and where none is for as many
 //          nodes, the least amortised watts decide
 // State    only the plan: what was really placed is read from the fleet, so that another placement than the chosen one,
@@ -40,7 +40,7 @@ class Planner {
   PlanView view(const Fleet& fleet, const PodEstimate& ask,
                 std::optional<std::span<const std::size_t>> rows = std::nullopt);
 
-  void replan(const Fleet& fleet) { plan_ = std::make_shared<const Plan>(options_, fleet); }
+  void replan(const Fleet& fleet) { plan_ = std::make_shared<const Plan>(options_, fleet, plan_.get()); }
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
   // Of the plan; a planner without one has neither.
   const std::vector<PlannedBlock>& order() const { return plan_->order(); }

@@ -20,7 +20,7 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
   }
   placement::PlacementDecision advice = engine_.decide(view, pod, names_, network, epsilon, decisions_++, random);
   network_ = network;
-  if (options_.gate && !to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
+  if (!to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
   return advice;
 }
 
@@ -35,7 +35,10 @@ void LiveEngine::ended(const placement::PodSpec& pod, std::size_t row, MonoTime 
 void LiveEngine::refresh(const ViewFor& view_for) {
   engine_.refresh(view_for({}));
   const auto pod = std::exchange(to_compare_, std::nullopt);
-  if (pod && network_ != nullptr && engine_.contested(*pod)) engine_.compare(view_for(*pod), *pod, names_, *network_);
+  if (!pod) return;
+  const placement::ClusterView view = view_for(*pod);
+  engine_.try_plan(view, *pod, names_);
+  if (options_.gate && network_ != nullptr && engine_.contested(*pod)) engine_.compare(view, *pod, names_, *network_);
 }
 
 void LiveEngine::told(const World& world) {

@@ -112,6 +112,7 @@ class Decider {
   // Hears of what its monitors find: the network gate and drift.
   void on_event(std::function<void(const MonitorEvent&)> told) { told_ = std::move(told); }
   const placement::SequentialTest& contest() const { return engine_.contest(); }
+  const placement::PlanRecord& plan_record() const { return engine_.plan_record(); }
   // Whether the network is not heard for the contest's sake, and why; empty: it is.
   bool network_gated() const { return engine_.gated(); }
   const std::string& network_gated_why() const { return engine_.gated_why(); }

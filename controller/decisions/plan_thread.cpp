@@ -47,8 +47,9 @@ void PlanThread::run() {
     if (stop_) return;
     const placement::Fleet fleet = std::move(*wanted_);
     wanted_.reset();
+    const auto former = newest_;
     lock.unlock();
-    auto made = std::make_shared<const placement::Plan>(options_, fleet);
+    auto made = std::make_shared<const placement::Plan>(options_, fleet, former.get());
     lock.lock();
     newest_.swap(made);
     busy_ = false;

@@ -62,6 +62,7 @@ bool RankingComparison::run(placement::DecisionEngine& engine, ClusterState& sta
     sample.references[i] = std::move(*reference);
   }
   off_policy_.add(std::move(sample));
+  engine.try_plan(view, made.spec, made.candidates);
   const bool changed = contend(engine, made, view, serving, network);
   const MonoTime done = clock_.mono();
   after_ = done + kPartOfTime * (done - begun);

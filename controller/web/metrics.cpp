@@ -266,6 +266,14 @@ void add_contest(Families& families, const Sources& from) {
   families.gauge("wattle_controller_network_gate_evidence",
                  "Log of the odds that the network is behind; while it is gated: that it is ahead.",
                  contest.evidence());
+  const placement::PlanRecord& plan = from.decider.plan_record();
+  families.gauge(
+      "wattle_controller_plan_trust_ratio",
+      "1: the plan of pods to come decides; 0: each pod's own cost, as the plan has not shown that it costs less.",
+      from.decider.knowledge().trust());
+  families.gauge("wattle_controller_plan_difference_ratio",
+                 "Predicted joules of the plan's choices beyond those by each pod's own cost, of late.",
+                 plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
   families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
                    from.decider.drifts());
   families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "placement/features.hpp"
+#include "placement/paired_choices.hpp"
 #include "placement/policies/makers.hpp"
 #include "placement/policies/registry.hpp"
 
@@ -138,18 +139,9 @@ void NetworkPolicy::compare(const models::QNetwork& network, PolicyContext& cont
   pod.request = context.ask().request;
   RewardConfig reward;
   reward.horizon_s = fleet.hold_s;
-  const auto figure = twins_.play({view_,
-                                   fleet,
-                                   rows_,
-                                   pod,
-                                   context.ask(),
-                                   reward,
-                                   {},
-                                   network,
-                                   options_.margin,
-                                   context.key,
-                                   options_.lives_known},
-                                  planner_);
+  const PairedQuestion question{view_, fleet, rows_, pod, context.ask(), {}, context.key, options_.lives_known};
+  const auto figure = twins_.play(question, by_network(question, planner_, reward, &network, options_.margin),
+                                  by_network(question, planner_, reward, nullptr, options_.margin));
   if (figure) contest_.add(*figure);
 }
 

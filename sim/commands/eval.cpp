@@ -15,6 +15,7 @@ struct EvalArguments {
   WorldArguments world;
   std::string model_file;
   std::size_t seeds = 10;
+  std::vector<std::string> policies{"planner", "kube-default", "model-greedy", "amortised", "most-allocated", "random"};
   std::string output = "table";
 };
 
@@ -29,7 +30,7 @@ Status run(const EvalArguments& arguments) {
     contestants.push_back({"trained", Binding::advised, "dqn", trained.get()});
   }
   contestants.push_back({"initial", Binding::advised, "dqn", initial.get()});
-  for (const char* name : {"kube-default", "model-greedy", "amortised", "most-allocated", "random"}) {
+  for (const std::string& name : arguments.policies) {
     WATTLE_TRY(Contestant contestant, contestant_named(name));
     contestants.push_back(std::move(contestant));
   }
@@ -49,6 +50,9 @@ int eval(int argc, char** argv) {
   add_world_options(app, arguments.world);
   app.add_option("--seeds", arguments.seeds, "how many episodes each")
       ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--policies", arguments.policies, "those beside the network (docs/reference/policies.md)")
+      ->delimiter(',')
       ->capture_default_str();
   app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));
   return run_command(app, argc, argv, [&] { return run(arguments); });

@@ -12,6 +12,9 @@
 #include <optional>
 #include <random>
 
+#include "placement/objective.hpp"
+#include "placement/policies/registry.hpp"
+
 namespace wattle::placement {
 namespace {
 
@@ -279,6 +282,67 @@ TEST_CASE("an old plan goes on while a newer one is made, but not for other node
   grown.nodes.push_back(fleet.nodes.front());
   CHECK(planner.view(grown, ask).nodes.empty());
   CHECK(planner.choose(grown, ask).has_value());
+}
+
+TEST_CASE("where pods come and go the order that is followed goes on while none is much cheaper") {
+  for (const unsigned seed : {1U, 2U, 3U, 4U, 5U}) {
+    CAPTURE(seed);
+    Fleet fleet = draw_fleet(seed, 8, true);
+    fleet.pods_stay = false;
+    const Plan former({}, fleet);
+    // A reading more or less: the order that is best may be another one, and is not taken.
+    std::mt19937_64 random(seed);
+    Fleet told = fleet;
+    for (FleetNode& node : told.nodes)
+      for (double& watts : node.watts) watts *= std::uniform_real_distribution<double>(0.99, 1.01)(random);
+    const Plan kept({}, told, &former);
+    REQUIRE(kept.order().size() == former.order().size());
+    for (std::size_t k = 0; k < former.order().size(); ++k) {
+      CHECK(kept.order()[k].node == former.order()[k].node);
+      CHECK(kept.order()[k].to == former.order()[k].to);
+    }
+    CHECK(kept.cost() <= 1.2 * Plan({}, told).cost() * (1 + 1e-9));
+    // The best server is the worst one now: whatever is cheaper by more than a fifth is taken.
+    Fleet other = fleet;
+    for (double& watts : other.nodes[former.order().front().node].watts) watts *= 20;
+    const Plan fresh({}, other), changed({}, other, &former);
+    CHECK(changed.cost() <= 1.2 * fresh.cost() * (1 + 1e-9));
+    CHECK(changed.order().front().node != former.order().front().node);
+    // Of other nodes, or of pods that stay, a former plan says nothing.
+    Fleet grown = fleet;
+    grown.nodes.push_back(fleet.nodes.front());
+    CHECK(Plan({}, grown, &former).cost() == Plan({}, grown).cost());
+    Fleet stays = fleet;
+    stays.pods_stay = true;
+    CHECK(Plan({}, stays, &former).cost() == Plan({}, stays).cost());
+    // Nor has it places that are there no longer.
+    Fleet smaller = fleet;
+    smaller.nodes[former.order().front().node].allocatable.cpu_cores /= 2;
+    std::vector<std::size_t> places(smaller.nodes.size(), 0), fit(places);
+    const Plan with({}, smaller, &former), without({}, smaller);
+    for (const PlannedBlock& block : with.order()) places[block.node] += block.to - block.from;
+    for (const PlannedBlock& block : without.order()) fit[block.node] += block.to - block.from;
+    CHECK(places == fit);
+  }
+}
+
+TEST_CASE("a planner that trusts nothing chooses as the amortised rank does") {
+  CHECK(rc::check([](unsigned seed) {
+    Fleet fleet = draw_fleet(seed, 6, seed % 2 == 0);
+    fleet.pods_stay = seed % 3 == 0;
+    fleet.cpu_wait_price_w = seed % 5;
+    fleet.trust = 0;
+    Planner planner({});
+    const PodEstimate ask{{1, 0}, 0.1 + 0.1 * (seed % 7), 600, 0.01};
+    const auto amortised = make_policy("amortised");
+    for (int pods = 0; pods < 12; ++pods) {
+      const auto chosen = planner.choose(fleet, ask);
+      RC_ASSERT(chosen.has_value());
+      RC_ASSERT(amortised_cost_w(fleet, *chosen, ask) <=
+                amortised_cost_w(fleet, *choose(**amortised, fleet, ask), ask) + 1e-9);
+      put(fleet, *chosen, ask);
+    }
+  }));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "placement/paired_choices.hpp"
 #include "placement/paired_simulation.hpp"
 #include "placement/policies/network.hpp"
 
@@ -203,7 +204,10 @@ TEST_CASE(
           fill_view(now, view);
           if (seed % 2 == 0)
             for (const std::size_t i : rows) view.nodes[i].latency_ms["default"] = 20 * static_cast<double>(i);
-          const auto figure = twins.play({view, now, rows, pod, ask, {}, {}, *same, 0, key, seed % 3 == 0}, planner);
+          const RewardConfig reward;
+          const PairedQuestion question{view, now, rows, pod, ask, {}, key, seed % 3 == 0};
+          const auto figure = twins.play(question, by_network(question, planner, reward, same.get(), 0),
+                                         by_network(question, planner, reward, nullptr, 0));
           if (figure) {
             RC_ASSERT(*figure == 0);
             ++figures;
@@ -244,7 +248,10 @@ TEST_CASE("twins keep no pod that ended, that never ran, or beyond their bound, 
   const auto play = [&](std::uint64_t key) {
     fleet.now_s += 1;
     fill_view(fleet, view);
-    return twins.play({view, fleet, rows, pod, ask, {}, {}, *same, 0, key, false}, planner);
+    const RewardConfig reward;
+    const PairedQuestion question{view, fleet, rows, pod, ask, {}, key, false};
+    return twins.play(question, by_network(question, planner, reward, same.get(), 0),
+                      by_network(question, planner, reward, nullptr, 0));
   };
   play(1);
   CHECK(twins.pods() == 1);
