@@ -9,6 +9,7 @@
 #include "actuator/config.hpp"
 #include "actuator/doctor.hpp"
 #include "actuator/run.hpp"
+#include "common/cmdline/man_page.hpp"
 #include "common/printable.hpp"
 #include "common/seqpacket.hpp"
 #include "common/version.hpp"
@@ -72,7 +73,8 @@ int doctor(const ActuatorConfig& config) {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app{"Wattle's actuator: sets limits of workloads on one node, and puts back what was there"};
+  CLI::App app{"Wattle's actuator: sets limits of workloads on one node, and puts back what was there",
+               "wattle-actuator"};
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   std::string file = "/etc/wattle/actuator.yaml";
@@ -84,7 +86,11 @@ int run_app(int argc, char** argv) {
   auto* examining = app.add_subcommand("doctor", "Tell what this node lets it do; exit 1 if it can set nothing");
   auto* telling = app.add_subcommand("status", "Show what the one that runs has set, or would set");
   for (auto* command : {running, restoring, examining, telling})
-    command->add_option("--config", file, "Configuration (YAML); default /etc/wattle/actuator.yaml");
+    command->add_option("--config", file, "Configuration (YAML); default /etc/wattle/actuator.yaml")->type_name("FILE");
+  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
+    std::fputs(page->c_str(), stdout);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

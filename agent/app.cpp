@@ -1,6 +1,7 @@
 #include "agent/app.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <iostream>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "agent/recorder.hpp"
 #include "agent/render.hpp"
 #include "agent/run.hpp"
+#include "common/cmdline/man_page.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
@@ -48,7 +50,7 @@ int doctor(const AgentConfig& config, bool json) {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app{"Wattle's agent: measures energy, use, pressure and latency on one node"};
+  CLI::App app{"Wattle's agent: measures energy, use, pressure and latency on one node", "wattle-agent"};
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   std::string config_file, node, root, output = "json", doctor_output = "text", accept_output = "text", interval;
@@ -56,7 +58,7 @@ int run_app(int argc, char** argv) {
   bool check = false;
 
   auto* run = app.add_subcommand("run", "Sample at every tick and send the samples to the controller");
-  run->add_option("--config", config_file, "Configuration (YAML)")->required();
+  run->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE")->required();
   run->add_option("--node", node,
                   "This node's name, whatever the configuration says: a pod knows it from its environment alone");
   run->add_flag("--check-config", check, "Only tell whether the configuration is right");
@@ -66,17 +68,18 @@ int run_app(int argc, char** argv) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}));
   sampling->add_option("--interval", interval,
                        "Time between samples, 100ms to 60s; default 1s or the configuration's tick");
-  sampling->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's");
-  sampling->add_option("--config", config_file, "Configuration (YAML)");
-  sampling->add_option("--output-file", recorder.file, "Write to this file instead of stdout; what was in it is lost");
+  sampling->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's")->type_name("DIR");
+  sampling->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE");
+  sampling->add_option("--output-file", recorder.file, "Write to this file instead of stdout; what was in it is lost")
+      ->type_name("FILE");
   auto* pod = sampling->add_option("--pod", recorder.filter.pod, "Of the workloads only the pod with this UID");
   sampling->add_option("--workload", recorder.filter.name, "Of the workloads only those of this name")->excludes(pod);
   sampling->add_option("-o,--output", output, "json (one object a line) or csv")->check(CLI::IsMember({"json", "csv"}));
 
   auto* examining =
       app.add_subcommand("doctor", "Tell which sources this node gives, which not, and why; exit 1 if it cannot do");
-  examining->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's");
-  examining->add_option("--config", config_file, "Configuration (YAML)");
+  examining->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's")->type_name("DIR");
+  examining->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE");
   examining->add_option("-o,--output", doctor_output, "text or json")->check(CLI::IsMember({"text", "json"}));
 
   AcceptOptions accept;
@@ -84,11 +87,17 @@ int run_app(int argc, char** argv) {
   auto* accepting = app.add_subcommand(
       "accept", "Judge this machine's counters with known loads, in ten minutes; exit 1 where one is wrong");
   accepting->add_option("--phase", phase, "How long each of the five phases takes, 2s to 60m; default 2m");
-  accepting->add_option("--report", accept.report, "Write the report as JSON to this file as well, to post it");
-  accepting->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's, without loads");
-  accepting->add_option("--config", config_file, "Configuration (YAML)");
+  accepting->add_option("--report", accept.report, "Write the report as JSON to this file as well, to post it")
+      ->type_name("FILE");
+  accepting->add_option("--root", root, "Read DIR/proc and DIR/sys instead of this machine's, without loads")
+      ->type_name("DIR");
+  accepting->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE");
   accepting->add_option("-o,--output", accept_output, "text or json")->check(CLI::IsMember({"text", "json"}));
 
+  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
+    std::fputs(page->c_str(), stdout);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -269,15 +269,20 @@ Status restore(const Invocation& invocation) {
 
 void declare_backup(CLI::App& command, Arguments& arguments) {
   command.add_option("FILE", arguments.words, "A file that is not there yet; it is made with mode 0600")
+      ->type_name("FILE")
       ->required()
       ->expected(1);
-  command.add_option("--config", arguments.controller_file, "The controller's configuration")->capture_default_str();
+  command.add_option("--config", arguments.controller_file, "The controller's configuration")
+      ->type_name("FILE")
+      ->capture_default_str();
 }
 
 void declare_restore(CLI::App& command, Arguments& arguments) {
-  command.add_option("FILE", arguments.words, "What `wattle backup` wrote")->required()->expected(1);
+  command.add_option("FILE", arguments.words, "What `wattle backup` wrote")->type_name("FILE")->required()->expected(1);
   command.add_flag("--replace", arguments.replace, "Though there is something: that is kept under other names");
-  command.add_option("--config", arguments.controller_file, "The controller's configuration")->capture_default_str();
+  command.add_option("--config", arguments.controller_file, "The controller's configuration")
+      ->type_name("FILE")
+      ->capture_default_str();
 }
 
 int run_backup(const Invocation& invocation) {

@@ -27,6 +27,7 @@ struct Surroundings {
   std::ostream& err;
   bool terminal = false;                                            // is `out` one?
   std::function<std::optional<std::string>(const char*)> variable;  // of the environment
+  std::string name = "wattle";                                      // what was typed to run it
 };
 
 // Of `place`.

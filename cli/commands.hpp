@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/command.hpp"
+#include "common/cmdline/outline.hpp"
 
 namespace wattle::cli {
 
@@ -86,6 +87,10 @@ Result<std::string> render_top(const Json& document, const Style& style);
 
 // Whether anything must be mended: a finding has failed, or a node is not connected.
 bool doctor_is_well(const Json& document);
-std::string bash_completion();
+
+// Scripts for shells, made from what the program declares.
+std::string bash_completion(const cmdline::Outline& program);
+std::string zsh_completion(const cmdline::Outline& program);
+std::string fish_completion(const cmdline::Outline& program);
 
 }  // namespace wattle::cli

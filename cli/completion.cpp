@@ -1,54 +1,31 @@
-// `wattle completion bash`: a script made from the table of commands.
+// `wattle completion SHELL`: a script made from what the program declares of itself.
 #include <CLI/CLI.hpp>
+#include <array>
 #include <ostream>
 
+#include "cli/app.hpp"
 #include "cli/commands.hpp"
 
 namespace wattle::cli {
 
-std::string bash_completion() {
-  std::string names;
-  for (const Command& command : commands()) names += (names.empty() ? "" : " ") + std::string(command.name);
-  return "# bash completion for wattle: source <(wattle completion bash)\n"
-         "_wattle() {\n"
-         "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command='' i\n"
-         "  case $before in\n"
-         "    -o|--output) COMPREPLY=($(compgen -W 'table wide json yaml' -- \"$word\")); return ;;\n"
-         "    --key|--server-key|--allow-list|--kubeconfig|--scheduler|--values) COMPREPLY=($(compgen -f -- "
-         "\"$word\")); return ;;\n"
-         "  esac\n"
-         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    case \" " +
-         names +
-         " \" in *\" ${COMP_WORDS[i]} \"*) command=${COMP_WORDS[i]}; break ;; esac\n"
-         "  done\n"
-         "  if [[ $word == -* ]]; then\n"
-         "    COMPREPLY=($(compgen -W '-o --output --server --key --server-key --timeout --help' -- \"$word\"))\n"
-         "  elif [[ -z $command ]]; then\n"
-         "    COMPREPLY=($(compgen -W '" +
-         names +
-         "' -- \"$word\"))\n"
-         "  elif [[ $before == keys ]]; then\n"
-         "    COMPREPLY=($(compgen -W 'new list allow revoke rotate token controller bootstrap unpack' -- \"$word\"))\n"
-         "  elif [[ $before == policy ]]; then\n"
-         "    COMPREPLY=($(compgen -W 'get set promote rollback' -- \"$word\"))\n"
-         "  elif [[ $before == model ]]; then\n"
-         "    COMPREPLY=($(compgen -W 'list save load eval' -- \"$word\"))\n"
-         "  elif [[ $command == keys ]]; then\n"
-         "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
-         "  elif [[ $before == completion ]]; then\n"
-         "    COMPREPLY=($(compgen -W 'bash' -- \"$word\"))\n"
-         "  fi\n"
-         "}\n"
-         "complete -F _wattle wattle\n";
-}
+namespace {
+struct Shell {
+  const char* name;
+  std::string (*script)(const cmdline::Outline& program);
+};
+constexpr std::array kShells{Shell{"bash", bash_completion}, Shell{"zsh", zsh_completion},
+                             Shell{"fish", fish_completion}};
+}  // namespace
 
 void declare_completion(CLI::App& command, Arguments& arguments) {
-  command.add_option("SHELL", arguments.shell, "bash")->required()->check(CLI::IsMember({"bash"}));
+  std::vector<std::string> names;
+  for (const Shell& each : kShells) names.emplace_back(each.name);
+  command.add_option("SHELL", arguments.shell, "Whose: bash, zsh or fish")->required()->check(CLI::IsMember(names));
 }
 
 int run_completion(const Invocation& invocation) {
-  invocation.around.out << bash_completion();
+  for (const Shell& each : kShells)
+    if (invocation.arguments.shell == each.name) invocation.around.out << each.script(outline());
   return invocation.around.out.flush() ? kOk : kProblem;
 }
 

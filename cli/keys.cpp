@@ -236,18 +236,20 @@ void declare_keys(CLI::App& command, Arguments& arguments) {
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
     if (action.name == "new") {
-      sub->add_option("FILE", arguments.words, "Where to write")->required();
+      sub->add_option("FILE", arguments.words, "Where to write")->type_name("FILE")->required();
       continue;
     }
     if (action.name == "rotate") {
-      sub->add_option("FILE", arguments.words, "The controller's key file")->required()->expected(1);
+      sub->add_option("FILE", arguments.words, "The controller's key file")->type_name("FILE")->required()->expected(1);
       sub->add_flag("--switch", arguments.switch_over, "Put the next pair in place");
       continue;
     }
-    sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list (default: as configured)");
+    sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list (default: as configured)")
+        ->type_name("FILE");
     if (action.name == "allow")
-      sub->add_option("KEY ROLE NAME", arguments.words, "Who may do what")->required()->expected(3);
-    if (action.name == "revoke") sub->add_option("KEY|FILE|NAME", arguments.words, "Whose")->required()->expected(1);
+      sub->add_option("KEY ROLE NAME", arguments.words, "Who may do what")->type_name("FILE")->required()->expected(3);
+    if (action.name == "revoke")
+      sub->add_option("KEY|FILE|NAME", arguments.words, "Whose")->type_name("FILE")->required()->expected(1);
   }
   declare_tokens(command, arguments);
   declare_controller_keys(command, arguments);

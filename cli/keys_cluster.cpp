@@ -224,14 +224,16 @@ void declare_cluster_keys(CLI::App& keys, Arguments& arguments) {
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
     if (action.name == "unpack") {
       sub->add_option("FROM TO", arguments.words, "The Secret's folder, and where its files go")
+          ->type_name("DIR")
           ->required()
           ->expected(2);
-      sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list");
+      sub->add_option("--allow-list", arguments.allow_list, "The controller's allow list")->type_name("FILE");
       continue;
     }
     sub->add_option("--namespace", arguments.name_space, "Of the controller (default wattle)");
     sub->add_option("--agents-namespace", arguments.agents_namespace, "Of the agents (default wattle-agent)");
-    sub->add_option("--kubeconfig", arguments.kubeconfig, "How to reach the API server (default: as a pod does)");
+    sub->add_option("--kubeconfig", arguments.kubeconfig, "How to reach the API server (default: as a pod does)")
+        ->type_name("FILE");
     sub->add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
   }
 }

@@ -89,7 +89,9 @@ void declare_controller_keys(CLI::App& keys, Arguments& arguments) {
   auto* sub = keys.add_subcommand(std::string(kControllerAction.name), std::string(kControllerAction.help));
   sub->fallthrough();
   sub->callback([&arguments] { arguments.action = kControllerAction.name; });
-  sub->add_option("--config", arguments.controller_file, "The controller's configuration")->capture_default_str();
+  sub->add_option("--config", arguments.controller_file, "The controller's configuration")
+      ->type_name("FILE")
+      ->capture_default_str();
 }
 
 const KeysAction* controller_action(std::string_view name) {

@@ -135,10 +135,13 @@ void declare_tokens(CLI::App& keys, Arguments& arguments) {
     auto* sub = token->add_subcommand(name, std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
-    sub->add_option("--tokens", arguments.tokens, "The controller's file of tokens")->required();
+    sub->add_option("--tokens", arguments.tokens, "The controller's file of tokens")->type_name("FILE")->required();
     if (name == "revoke") sub->add_option("TOKEN|NODE", arguments.words, "Which")->required()->expected(1);
     if (name != "new") continue;
-    sub->add_option("NODE FILE", arguments.words, "Whose, and where to write it")->required()->expected(2);
+    sub->add_option("NODE FILE", arguments.words, "Whose, and where to write it")
+        ->type_name("FILE")
+        ->required()
+        ->expected(2);
     sub->add_option("--valid", arguments.valid, "How long, as in 36h or 7d")->capture_default_str();
     sub->add_flag("--replace", arguments.replace, "The node may exchange the key that it has");
   }

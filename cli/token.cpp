@@ -88,7 +88,9 @@ void declare_token(CLI::App& command, Arguments& arguments) {
   command.add_option("--address", arguments.address, "Where machines find the controller (default: its own address)");
   command.add_option("--valid", arguments.join_valid, "How long, as in 15m, 36h or 7d")->capture_default_str();
   command.add_flag("--replace", arguments.replace, "NODE may exchange the key that it has");
-  command.add_option("--config", arguments.controller_file, "The controller's configuration")->capture_default_str();
+  command.add_option("--config", arguments.controller_file, "The controller's configuration")
+      ->type_name("FILE")
+      ->capture_default_str();
 }
 
 int run_token(const Invocation& invocation) {

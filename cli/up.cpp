@@ -254,8 +254,10 @@ int tell_end(const Invocation& invocation, const Status& done) {
 }  // namespace
 
 void declare_up(CLI::App& command, Arguments& arguments) {
-  command.add_option("--folder", arguments.folder,
-                     "Keys, configuration, state and logs (default: ~/.local/state/wattle-up)");
+  command
+      .add_option("--folder", arguments.folder,
+                  "Keys, configuration, state and logs (default: ~/.local/state/wattle-up)")
+      ->type_name("DIR");
 }
 
 int run_up(const Invocation& invocation) { return tell_end(invocation, bring_up(invocation)); }

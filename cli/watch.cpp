@@ -9,6 +9,7 @@
 #include "cli/screen.hpp"
 #include "cli/show.hpp"
 #include "common/clock.hpp"
+#include "common/printable.hpp"
 #include "common/wire/codec.hpp"
 
 namespace wattle::cli {

@@ -87,6 +87,12 @@ wattle_package(sim wattle-sim
 scheduler to real parts of Wattle."
   DEPENDS "libopenblas0-pthread")
 
+# kubectl runs it as `kubectl wattle`
+foreach(link IN ITEMS wattle:bin/kubectl-wattle wattle.1.gz:share/man/man1/kubectl-wattle.1.gz)
+  string(REGEX MATCH "^(.*):(.*)/(.*)$" _ "${link}")
+  file(CREATE_LINK "${CMAKE_MATCH_1}" "${made}/${CMAKE_MATCH_3}" SYMBOLIC)
+  install(FILES "${made}/${CMAKE_MATCH_3}" DESTINATION "${CMAKE_MATCH_2}" COMPONENT cli)
+endforeach()
 install(FILES systemd/wattle.sysusers DESTINATION lib/sysusers.d RENAME wattle.conf COMPONENT cli)
 install(FILES systemd/wattle.tmpfiles DESTINATION lib/tmpfiles.d RENAME wattle.conf COMPONENT cli)
 install(DIRECTORY docs/ DESTINATION share/doc/wattle COMPONENT cli FILES_MATCHING PATTERN "*.md")

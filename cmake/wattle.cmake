@@ -52,14 +52,33 @@ function(wattle_library name)
   target_link_libraries(${name} PUBLIC wattle_options ${arg_USES} PRIVATE ${arg_PRIVATE})
 endfunction()
 
-# wattle_program(name SOURCES main.cpp USES target ...): its package is cmake/packages.cmake's component of that name; `cli` is wattle's.
+# wattle_program(name MANUAL section [COMPLETED] SOURCES main.cpp USES target ...): its package is cmake/packages.cmake's component of that name;
+# `cli` is wattle's. The program itself tells its manual page, and COMPLETED what shells complete; whoever links it anew has them anew.
 function(wattle_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPLETED" "MANUAL" "SOURCES;USES")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE wattle_options ${arg_USES})
   string(REPLACE "wattle-" "" component ${name})
   string(REGEX REPLACE "^wattle$" "cli" component ${component})
   install(TARGETS ${name} RUNTIME COMPONENT ${component})
+  set(shown "${CMAKE_BINARY_DIR}/shown")
+  file(MAKE_DIRECTORY "${shown}")
+  set(page "${shown}/${name}.${arg_MANUAL}")
+  add_custom_command(TARGET ${name} POST_BUILD
+    COMMAND $<TARGET_FILE:${name}> --man-page ${arg_MANUAL} > "${page}"
+    COMMAND gzip -9nkf "${page}"
+    BYPRODUCTS "${page}" "${page}.gz" VERBATIM)
+  install(FILES "${page}.gz" DESTINATION "share/man/man${arg_MANUAL}" COMPONENT ${component})
+  if(arg_COMPLETED)
+    foreach(shell IN ITEMS bash zsh fish)
+      add_custom_command(TARGET ${name} POST_BUILD COMMAND $<TARGET_FILE:${name}> completion ${shell} > "${shown}/${name}.${shell}"
+        BYPRODUCTS "${shown}/${name}.${shell}" VERBATIM)
+    endforeach()
+    # Where Debian's shells look.
+    install(FILES "${shown}/${name}.bash" DESTINATION share/bash-completion/completions RENAME ${name} COMPONENT ${component})
+    install(FILES "${shown}/${name}.zsh" DESTINATION share/zsh/vendor-completions RENAME _${name} COMPONENT ${component})
+    install(FILES "${shown}/${name}.fish" DESTINATION share/fish/vendor_completions.d COMPONENT ${component})
+  endif()
 endfunction()
 
 # What every test program has: doctest's main, and where fixtures and programs are. Tests themselves are compiled without optimisation

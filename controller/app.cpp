@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 
+#include "common/cmdline/man_page.hpp"
 #include "common/dir.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
@@ -61,12 +63,16 @@ std::string models_beside_program() {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app("wattle-controller: learns where to place pods and says so");
+  CLI::App app("Wattle's controller: decides where workloads cost the fewest joules, and learns", "wattle-controller");
   std::string path = "/etc/wattle/controller.yaml";
   bool check = false;
-  app.add_option("--config", path, "configuration file")->capture_default_str();
-  app.add_flag("--check-config", check, "tell every mistake in the configuration and exit");
+  app.add_option("--config", path, "Configuration (YAML)")->type_name("FILE")->capture_default_str();
+  app.add_flag("--check-config", check, "Only tell whether the configuration is right");
   app.set_version_flag("--version", std::string(kVersion));
+  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
+    std::fputs(page->c_str(), stdout);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

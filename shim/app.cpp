@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "common/cmdline/man_page.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
@@ -23,12 +24,16 @@ int complain(const Error& error) {
 }  // namespace
 
 int run_app(int argc, char** argv) {
-  CLI::App app{"Wattle's shim: answers kube-scheduler as an extender with the controller's scores"};
+  CLI::App app{"Wattle's shim: answers kube-scheduler as an extender with the controller's scores", "wattle-shim"};
   app.set_version_flag("--version", std::string(kVersion));
   std::string file;
   bool check = false;
-  app.add_option("--config", file, "Configuration (YAML)")->required();
+  app.add_option("--config", file, "Configuration (YAML)")->type_name("FILE")->required();
   app.add_flag("--check-config", check, "Only tell whether the configuration is right");
+  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
+    std::fputs(page->c_str(), stdout);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

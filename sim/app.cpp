@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "common/cmdline/man_page.hpp"
 #include "common/version.hpp"
 #include "sim/commands/commands.hpp"
 
@@ -19,7 +20,7 @@ constexpr std::array kSubcommands {
       Subcommand{"bench",
                  "judge rules and a network on every scenario; bench consolidation_fill or _churn: one, by its gap to "
                  "full knowledge",
-                 commands::bench},
+                 commands::bench, "consolidation_fill"},
       Subcommand{"speed", "placements a second of processor time, rule by rule", commands::speed},
       Subcommand{"sweep", "throughput, response and watts of each server at each load", commands::sweep},
       Subcommand{"provision", "judge rules that set CPU limits, on rate traces", commands::provision},
@@ -28,10 +29,10 @@ constexpr std::array kSubcommands {
                  commands::labels},
 #if WATTLE_HAS_TORCH
       Subcommand{"train", "train a network online in the simulated loop; train consolidation: from labels",
-                 commands::train},
+                 commands::train, "consolidation"},
       Subcommand{"ablate",
                  "what each part of learning is worth, one left out at a time; ablate consolidation: of imitation",
-                 commands::ablate},
+                 commands::ablate, "consolidation"},
       Subcommand{"adapt",
                  "what learning online on consolidation gains, cluster by cluster, over the network it starts from",
                  commands::adapt},
@@ -49,6 +50,31 @@ void usage(std::FILE* to) {
     std::fprintf(to, "  %-12s %s\n", std::string(each.name).c_str(), std::string(each.help).c_str());
 }
 
+// Each command tells its own part; nothing of it is known here but its name.
+int man_page(const char* section) {
+  cmdline::Outline program{
+      "wattle-sim",
+      "simulates clusters, and judges on them who places workloads",
+      "",
+      {{.names = {"-h", "--help"}, .text = "Print the list of commands; of a command: its options"},
+       {.names = {"--version"}, .text = "Print the version"}},
+      {},
+      {}};
+  for (const Subcommand& each : kSubcommands)
+    program.commands.push_back({std::string(each.name), std::string(each.help), "", {}, {}, {}});
+  std::fputs(cmdline::man_head(program, section, kVersion).c_str(), stdout);
+  for (const Subcommand& each : kSubcommands) {
+    std::string name(each.name), variant(each.variant), part = "--man-part";
+    std::array<char*, 3> words{name.data(), part.data(), nullptr};
+    if (const int code = each.run(2, words.data()); code != 0) return code;
+    if (variant.empty()) continue;
+    words = {name.data(), variant.data(), part.data()};
+    if (const int code = each.run(3, words.data()); code != 0) return code;
+  }
+  std::fputs(cmdline::man_tail(program).c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
 int run_app(int argc, char** argv) {
@@ -59,6 +85,7 @@ int run_app(int argc, char** argv) {
     usage(stdout);
     return 0;
   }
+  if (name == "--man-page" && argc == 3) return man_page(argv[2]);
   if (name == "--version") {
     std::printf("wattle-sim %s\n", std::string(kVersion).c_str());
     return 0;

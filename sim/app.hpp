@@ -11,6 +11,7 @@ struct Subcommand {
   std::string_view name;
   std::string_view help;              // one line
   int (*run)(int argc, char** argv);  // argv[0] is the subcommand
+  std::string_view variant = {};      // a word behind it that makes it another command, with other options
 };
 
 int run_app(int argc, char** argv);

@@ -112,11 +112,14 @@ void declare_doctor(CLI::App& command, Arguments& arguments) {
   auto* pre = command.add_flag("--pre", arguments.before,
                                "Look before an installation: at what the next four name, or at this machine");
   command.add_option("--scheduler", arguments.scheduler_files, "A kube-scheduler's configuration or manifest")
+      ->type_name("FILE")
       ->needs(pre);
-  command.add_option("--values", arguments.values_file, "Values for the chart")->needs(pre);
+  command.add_option("--values", arguments.values_file, "Values for the chart")->type_name("FILE")->needs(pre);
   command.add_flag("--node", arguments.this_node, "Also this machine, by wattle-agent doctor")->needs(pre);
-  command.add_option("--kubeconfig", arguments.kubeconfig,
-                     "The cluster; without --pre: its nodes, for those that have no agent");
+  command
+      .add_option("--kubeconfig", arguments.kubeconfig,
+                  "The cluster; without --pre: its nodes, for those that have no agent")
+      ->type_name("FILE");
   command.add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
   command.add_option("--namespace", arguments.name_space, "Of the controller (default wattle)")->needs(pre);
   command.add_option("--agents-namespace", arguments.agents_namespace, "Of the agents (default wattle-agent)")

@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdio>
 
+#include "common/cmdline/man_page.hpp"
 #include "common/parse.hpp"
 #include "sim/commands/commands.hpp"
 
@@ -39,6 +40,10 @@ Status set_weight(placement::RewardWeights& weights, const std::string& text) {
 }
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  if (const auto part = cmdline::asked_man_part(app, {argv + 1, argv + argc})) {
+    std::fputs(part->c_str(), stdout);
+    return 0;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -85,11 +90,9 @@ Result<EnvOptions> env_options(const WorldArguments& arguments) {
   return options;
 }
 
-int scenarios(int argc, char**) {
-  if (argc > 1) {
-    std::fputs("usage: wattle-sim scenarios\n", stderr);
-    return 2;
-  }
+int scenarios(int argc, char** argv) {
+  CLI::App app{"Lists what can be simulated", "wattle-sim scenarios"};
+  if (const auto code = parse(app, argc, argv)) return *code;
   for (const Scenario& scenario : kScenarios)
     std::printf("%-19s %3zu nodes  %s\n", std::string(scenario.name).c_str(), scenario.nodes,
                 std::string(scenario.help).c_str());

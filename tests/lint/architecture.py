@@ -15,6 +15,7 @@ MAY_INCLUDE = {
     "common/transport": {"common"},
     "common/http": {"common"},
     "common/sqlite": {"common"},
+    "common/cmdline": {"common"},
     "common/kube": {"common"},
     "common/stats": set(),
     "common": set(),
@@ -48,6 +49,7 @@ MAY_INCLUDE_IN_SIM = {
 MAY_INCLUDE_IN_COMMON = {
     "common": {"common"},
     "common/wire": {"common", "common/wire"},
+    "common/cmdline": {"common", "common/cmdline"},
     "common/transport": {"common", "common/wire", "common/transport"},
     "common/http": {"common", "common/http"},
     "common/sqlite": {"common", "common/wire", "common/sqlite"},
@@ -74,7 +76,7 @@ HOMES = {
     r"spdlog/|fmt/": ["common/log.cpp"],
     r"zlib\.h": ["sim/scenarios/gzip.cpp"],
     r"muParser": ["placement/expression.cpp"],
-    r"CLI/": ["agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands"],
+    r"CLI/": ["common/cmdline", "agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands"],
 }
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -28,6 +28,7 @@ from private_root import Impossible, Root, enter  # noqa: E402
 MIB = 1 << 20
 LARGEST = {"wattle": 4 * MIB, "wattle-agent": 5 * MIB, "wattle-shim": 4 * MIB}
 CONFFILES = {"wattle-controller": ["/etc/wattle/controller.yaml"], "wattle-shim": ["/etc/wattle/shim.yaml"]}
+MANUALS = {name: 1 if name in ("wattle", "wattle-sim") else 8 for name in PROGRAMS}
 UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-actuator": ["wattle-actuator"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"]}
 # What a machine has of dpkg's and of systemd's own once a package was there
 OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabled|masked)|ucf|apt)|log|cache)(/.*)?|etc/(passwd|group|shadow|gshadow|sub[ug]id)-?"
@@ -53,7 +54,7 @@ def read_back(claims, packages):
         size = files[f"/usr/bin/{name}"][2]
         claims.check(f"{name}: the program has {size} bytes without symbols", size <= LARGEST.get(name, 8 * MIB), str(LARGEST.get(name)))
         claims.check(f"{name}: everything is root's, and nobody else writes it",
-                     all(owner == "root/root" and mode[5] != "w" and mode[8] != "w" and "s" not in mode for mode, owner, _ in files.values()), str(files))
+                     all(owner == "root/root" and (mode[0] == "l" or (mode[5] != "w" and mode[8] != "w" and "s" not in mode)) for mode, owner, _ in files.values()), str(files))
         programs = [path for path, (mode, _, _) in files.items() if mode[0] == "-" and "x" in mode]
         claims.check(f"{name}: the program alone may be run", programs == [f"/usr/bin/{name}"], str(programs))
         control = output("dpkg-deb", "--ctrl-tarfile", package, errors="replace")
@@ -68,15 +69,23 @@ def read_back(claims, packages):
         depends = field(package, "Depends")
         claims.check(f"{name}: depends on its libraries by version: {depends}", "libc6 (>=" in depends and "libzmq" not in depends)
         claims.check(f"{name}: the parts of one version belong together", name in ("wattle", "wattle-sim") or f"wattle (= {field(package, 'Version')})" in depends)
+        page = f"/usr/share/man/man{MANUALS[name]}/{name}.{MANUALS[name]}.gz"
+        claims.check(f"{name}: its manual page is there", page in files, str([path for path in files if "/man/" in path]))
         symbols = contents(packages[f"{name}-dbgsym"])
         with tempfile.TemporaryDirectory() as tree:
             output("dpkg-deb", "-x", package, tree)
             build_id = re.search(r"Build ID: (\w+)", output("readelf", "-n", f"{tree}/usr/bin/{name}")).group(1)
         claims.check(f"{name}: its symbols are found by its build's id", f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug" in symbols)
+    claims.check("shells find what they complete", {"/usr/share/bash-completion/completions/wattle", "/usr/share/zsh/vendor-completions/_wattle",
+                                                    "/usr/share/fish/vendor_completions.d/wattle.fish"} <= set(docs))
+    links = re.findall(r"(\S+) -> (\S+)$", output("dpkg-deb", "-c", packages["wattle"]), re.M)
+    claims.check("kubectl finds its plugin", ("./usr/bin/kubectl-wattle", "wattle") in links, str(links))
     said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", *(str(packages[name]) for name in (*PROGRAMS, "wattle-shim-dbgsym"))], capture_output=True, text=True, check=False)
     errors = [line for line in said.stdout.splitlines() if line.startswith("E:")]
     claims.check("lintian finds no error", said.returncode in (0, 1) and not errors, "\n".join(errors) + said.stderr[-500:])
-    print("\n".join(f"     {line}" for line in said.stdout.splitlines() if line.startswith("W:") and "no-manual-page" not in line))
+    manuals = [line for line in said.stdout.splitlines() if re.search(r"manual-page|groff|man-page|whatis", line)]
+    claims.check("lintian finds nothing wrong with manual pages", not manuals, "\n".join(manuals))
+    print("\n".join(f"     {line}" for line in said.stdout.splitlines() if line.startswith("W:")))
 
 
 def digests(packages):
@@ -124,6 +133,7 @@ def install(claims, packages, folder):
     claims.check("the units are enabled, but for PCM's", all(f"wattle-{name}.service" in enabled for name in ("agent", "controller", "shim")) and "pcm" not in enabled, enabled)
     for name in PROGRAMS:
         claims.check(f"{name} runs", field(packages[name], "Version") in run(f"{name} --version"))
+    claims.check("kubectl-wattle is wattle, by the name that is typed", "Usage: kubectl wattle " in run("kubectl-wattle --help"))
     run("echo '# mine' >>/etc/wattle/shim.yaml; echo x >/etc/wattle/shim.key; mkdir -p /var/lib/wattle /var/lib/wattle-controller; echo x >/var/lib/wattle-controller/kept")
     run("dpkg -i --force-confold /packages/next/*.deb")
     claims.check("the next version is an upgrade", state("wattle-agent").endswith(" 0.9.0"), state("wattle-agent"))

@@ -70,7 +70,4 @@ TEST_CASE("usage mistakes exit 2") {
     CHECK_FALSE(outside.err.str().empty());
   }
   CHECK(outside.run({"--help"}) == 0);
-  CHECK(outside.run({"completion", "bash"}) == 0);
-  CHECK(outside.out.str().find("nodes node pods top watch decisions explain place confirm doctor gaps status policy "
-                               "model keys token join up down backup restore completion") != std::string::npos);
 }

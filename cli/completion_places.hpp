@@ -1,0 +1,58 @@
+// completion_places: the commands of a program as the words that lead there, for shells that want tables.
+// Errors   none
+// Threads  any
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/cmdline/outline.hpp"
+
+namespace wattle::cli {
+
+struct Place {
+  std::string path;  // " keys new"; of the program itself empty
+  const cmdline::Outline* at;
+};
+
+inline void add_places(std::vector<Place>& out, const cmdline::Outline& at, const std::string& path) {
+  out.push_back({path, &at});
+  for (const cmdline::Outline& each : at.commands) add_places(out, each, path + " " + each.name);
+}
+
+inline std::vector<Place> places_of(const cmdline::Outline& program) {
+  std::vector<Place> out;
+  add_places(out, program, "");
+  return out;
+}
+
+// The operand that is the nth word (from 0) behind the command; null: there is none.
+inline const cmdline::Parameter* operand_at(const cmdline::Outline& command, std::size_t nth) {
+  for (const cmdline::Parameter& each : command.operands) {
+    if (each.endless || nth < each.most) return &each;
+    nth -= each.most;
+  }
+  return nullptr;
+}
+
+// Words until the last operand is full; of one without end the first that it takes.
+inline std::size_t operand_words(const cmdline::Outline& command) {
+  std::size_t out = 0;
+  for (const cmdline::Parameter& each : command.operands) out += each.endless ? 1 : each.most;
+  return out;
+}
+
+inline std::string spaced(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+// As one word of a shell.
+inline std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""`kubectl wattle`: kubectl finds kubectl-wattle, a link to wattle, on the path, lists it, and runs it with its own words; it asks the controller as
+wattle does, and its help says what is typed.
+
+Without kubectl the link itself is run, and the test ends as skipped (77)."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from house import SKIPPED, House, binaries_from
+
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def main():
+    binaries = pathlib.Path(binaries_from(sys.argv)).resolve()
+    kubectl = shutil.which("kubectl")
+    with House(binaries) as house:
+        folder = house.dir / "path"
+        folder.mkdir()
+        (folder / "wattle").symlink_to(binaries / "wattle")
+        (folder / "kubectl-wattle").symlink_to("wattle")  # as the package has it
+        config = house.write("cli.yaml", f"""
+            server: "tcp://127.0.0.1:{house.ask}"
+            key: {house.dir}/reader.key
+            server_key: {house.dir}/controller.key.pub
+            """)
+
+        def run(*words):
+            return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False,
+                                  env=os.environ | {"WATTLE_CONFIG": str(config), "PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(house.dir)})
+
+        plugin = ("kubectl", "wattle") if kubectl else ("kubectl-wattle",)
+        house.start_controller()
+        helped = run(*plugin, "--help")
+        check("its help says what is typed", helped.returncode == 0 and "Usage: kubectl wattle [OPTIONS] SUBCOMMAND" in helped.stdout, helped.stdout + helped.stderr)
+        check("and so does a command's", "Usage: kubectl wattle keys new " in run(*plugin, "keys", "new", "--help").stdout)
+        check("by its own name it stays wattle", "Usage: wattle [OPTIONS] SUBCOMMAND" in run("wattle", "--help").stdout)
+        told = run(*plugin, "status", "-o", "json")
+        check("it asks the controller", told.returncode == 0 and json.loads(told.stdout)["mode"] == "live", told.stdout + told.stderr)
+        check("exit codes are wattle's", run(*plugin, "node", "nowhere").returncode == 1 and run(*plugin, "nonsense").returncode == 2)
+        if kubectl:
+            listed = run("kubectl", "plugin", "list", "--name-only")
+            check("kubectl lists it", "kubectl-wattle" in listed.stdout.split(), listed.stdout + listed.stderr)
+    if not kubectl:
+        print("skipped: no kubectl (Debian package kubernetes-client; scripts/setup installs it)")
+    return 1 if failures else 0 if kubectl else SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

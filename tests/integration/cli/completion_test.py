@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""What bash, zsh and fish complete, asked of the shells themselves: at each command of `wattle` what its --help lists, and nothing else.
+
+Usage    completion_test.py FOLDER-OF-BINARIES FOLDER-OF-WHAT-IS-SHOWN     the latter has wattle.bash, wattle.zsh, wattle.fish of the build
+Exit     0 fine, 1 a claim failed, 77 skipped: none of zsh and fish is installed. bash always is
+"""
+import os
+import pathlib
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/e2e")]
+sys.dont_write_bytecode = True
+from demo_run import Claims  # noqa: E402
+
+PATIENCE_S = 60
+
+
+def run(*words, **options):
+    return subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, timeout=PATIENCE_S, **options)
+
+
+class Help:
+    """One command as its --help tells it: subcommands, options by name with what they take, operands."""
+
+    def __init__(self, program, path):
+        self.path = path
+        text = run(program, *path, "--help").stdout
+        part = re.search(r"^Subcommands:\n((?:^ .*\n?)+)", text, re.M)
+        self.commands = re.findall(r"^  ([a-z]+)(?: |$)", part.group(1), re.M) if part else []
+        part = re.search(r"^Options:\n((?:^ .*\n?)+)", text, re.M)
+        self.options = {}
+        for names, takes in re.findall(r"^  (-[-a-z,]+)(.*)$", part.group(1), re.M):
+            self.options |= {name: takes.split("  ")[0].strip() for name in names.split(",")}
+        part = re.search(r"^Positionals:\n((?:^ .*\n?)+)", text, re.M)
+        self.operands = re.findall(r"^  (\S.*)$", part.group(1), re.M) if part else []
+
+    def choices(self, takes):
+        found = re.search(r"\{([^}]*)\}", takes)
+        return found.group(1).split(",") if found else []
+
+
+def commands_of(program, path=()):
+    told = Help(program, path)
+    yield told
+    for name in told.commands:
+        yield from commands_of(program, (*path, name))
+
+
+class Bash:
+    def __init__(self, shown, folder):
+        self.script, self.folder = shown / "wattle.bash", folder
+
+    def offers(self, line):
+        ask = f'source "{self.script}"; COMP_LINE=$1 COMP_POINT=${{#1}}; _wattle; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        ran = run("bash", "--norc", "--noprofile", "-uc", ask, "bash", line, cwd=self.folder)
+        if ran.stderr:
+            raise RuntimeError(f"bash: {line}: {ran.stderr}")
+        return set(ran.stdout.split("\n")) - {""}
+
+
+class Fish:
+    def __init__(self, shown, folder):
+        self.script, self.folder = shown / "wattle.fish", folder
+
+    def offers(self, line):
+        ran = run("fish", "--no-config", "-c", f'source "{self.script}"; complete -C "$argv[1]"', line, cwd=self.folder, env=os.environ | {"HOME": str(self.folder)})
+        if ran.stderr:
+            raise RuntimeError(f"fish: {line}: {ran.stderr}")
+        return {offer.split("\t")[0] for offer in ran.stdout.splitlines()}
+
+
+class Zsh:
+    """An interactive zsh, as only its line editor completes: what it adds is written to a file as well."""
+    SETUP = """
+unset zle_bracketed_paste
+fpath=({vendor} $fpath)
+autoload -Uz compinit && compinit -u -D
+compadd() {{
+  if [[ ${{@[1,(i)(-|--)]}} == *-(O|A|D)* ]]; then builtin compadd "$@"; return; fi
+  local -a hits
+  builtin compadd -A hits "$@"
+  print -rl -- $hits >>{out}
+  builtin compadd "$@"
+}}
+ended() {{ print -r -- .END. >>{out}; comppostfuncs=(ended) }}
+comppostfuncs=(ended)
+zstyle ':completion:*' menu no
+bindkey '^I' complete-word
+print -r -- .READY. >>{out}
+"""
+
+    def __init__(self, shown, folder):
+        vendor = folder / "zsh-vendor"
+        vendor.mkdir()
+        shutil.copy(shown / "wattle.zsh", vendor / "_wattle")
+        self.out = folder / "zsh-offers"
+        self.out.touch()
+        setup = folder / "zsh-setup"
+        setup.write_text(self.SETUP.format(vendor=vendor, out=self.out))
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execvpe("zsh", ["zsh", "-f", "-i"], os.environ | {"TERM": "dumb", "HOME": str(folder), "COLUMNS": "400"})
+        self.type(f"source {setup}\n")
+        self.until(".READY.")
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def until(self, mark):
+        """What stands in the file before the mark; the terminal is read meanwhile, so that it never is full."""
+        os.set_blocking(self.terminal, False)
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            try:
+                os.read(self.terminal, 65536)
+            except BlockingIOError:
+                time.sleep(0.01)
+            text = self.out.read_text()
+            if mark in text:
+                self.out.write_text("")
+                return text.split(mark)[0]
+        raise RuntimeError(f"zsh does not say {mark}")
+
+    def offers(self, line):
+        self.type(f"\x15{line}\t")
+        return set(self.until(".END.").split("\n")) - {""}
+
+    def close(self):
+        os.close(self.terminal)
+        os.waitpid(self.pid, 0)
+
+
+def judge(claims, name, shell, told, root):
+    """At one command."""
+    line = " ".join(("wattle", *told.path)) + " "
+    everywhere = root.options if told.path else {}
+
+    def offers(claim, typed, wanted):
+        offered = {each.rstrip("/") for each in shell.offers(line + typed)}
+        claims.check(f"{name}: `{line}{typed}` {claim}", offered == set(wanted), f"too many: {offered - set(wanted)}, too few: {set(wanted) - offered}")
+
+    def takes_what(typed, takes):
+        choices = told.choices(takes)
+        if choices:
+            offers(f"takes one of {choices}", typed, choices)
+        elif re.search(r"(^| )FILE\b", takes):
+            offers("takes a file", typed + "some-f", {"some-file", "some-folder"})
+        elif re.search(r"(^| )DIR\b", takes):
+            offers("takes a folder", typed + "some-f", {"some-folder"})
+
+    if told.commands:
+        offers(f"has its {len(told.commands)} commands", "", told.commands)
+        beginning = told.commands[-1][:-1]
+        offers("goes on", beginning, {each for each in told.commands if each.startswith(beginning)})
+    # fish offers short options behind one '-' alone
+    options = {each for each in {**told.options, **everywhere} if each.startswith("--")}
+    offers(f"has its {len(options)} options", "--", options)
+    for option, takes in {**everywhere, **told.options}.items():
+        takes_what(f"{option} ", takes)
+    if told.operands:
+        takes_what("", told.operands[0])
+
+
+def main():
+    program, shown = pathlib.Path(sys.argv[1]).resolve() / "wattle", pathlib.Path(sys.argv[2]).resolve()
+    kinds = {name: kind for name, kind in {"bash": Bash, "zsh": Zsh, "fish": Fish}.items() if shutil.which(name)}
+    claims = Claims()
+    told = list(commands_of(program))
+    claims.check(f"{len(told)} commands are told by --help", len(told) > 20)
+    for name in ("bash", "zsh", "fish"):
+        claims.check(f"the build's script for {name} is what `wattle completion {name}` prints", (shown / f"wattle.{name}").read_text() == run(program, "completion", name).stdout)
+    with tempfile.TemporaryDirectory(prefix="wattle-completion-") as folder:
+        folder = pathlib.Path(folder)
+        (folder / "some-file").touch()
+        (folder / "some-folder").mkdir()
+        for name, kind in kinds.items():
+            shell = kind(shown, folder)
+            for each in told:
+                judge(claims, name, shell, each, told[0])
+            # What stands before is understood: values with ':' and of other options are no commands.
+            for line in ("wattle --server tcp://127.0.0.1:7462 ", "wattle --key=keys -o json "):
+                claims.check(f"{name}: behind `{line}` a command", shell.offers(line) == set(told[0].commands), str(shell.offers(line)))
+            # zsh shows options where there is nothing else
+            behind = {each for each in shell.offers("wattle node keys ") if not each.startswith("-")}
+            claims.check(f"{name}: behind a node's name there is nothing", behind == set(), str(behind))
+            if name == "zsh":
+                shell.close()
+    missing = {"zsh", "fish"} - set(kinds)
+    if missing:
+        print(f"skipped: {', '.join(sorted(missing))} not installed (scripts/setup installs them)")
+    return 1 if claims.failed else 77 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

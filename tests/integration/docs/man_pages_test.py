@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""The manual pages of the build: `man --warnings` and groff find nothing wrong, apropos can list them, and each has every command and option that
+--help has.
+
+Usage    man_pages_test.py FOLDER-OF-BINARIES FOLDER-OF-WHAT-IS-SHOWN
+Exit     0 fine, 1 a claim failed, 77 skipped: man is not installed
+"""
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/e2e")]
+sys.dont_write_bytecode = True
+from demo_run import Claims  # noqa: E402
+
+LOADER = importlib.machinery.SourceFileLoader("docs_reference", str(ROOT / "scripts/docs-reference"))
+REFERENCE = importlib.util.module_from_spec(importlib.util.spec_from_loader("docs_reference", LOADER))
+LOADER.exec_module(REFERENCE)
+
+
+def man(page, *options):
+    return subprocess.run(["man", *options, "-l", str(page)], capture_output=True, text=True, check=False, timeout=60,
+                          env=os.environ | {"LC_ALL": "C.UTF-8", "MANROFFOPT": "", "MANWIDTH": "80"})
+
+
+def told_by_help(binaries, program, path=()):
+    """(words of the command, its options)"""
+    text = REFERENCE.said(binaries, program, *path, "--help")
+    yield path, {name for names in re.findall(r"^  (-[-a-zA-Z0-9,]+)", text, re.M) for name in names.split(",")}
+    if not (path and program == "wattle-sim"):
+        for name in REFERENCE.commands(text):
+            yield from told_by_help(binaries, program, (*path, name))
+
+
+def main():
+    binaries, shown = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+    if shutil.which("man") is None:
+        print("skipped: man is not installed (scripts/setup installs man-db)")
+        return 77
+    claims = Claims()
+    pages = {page.stem: page for page in sorted(shown.glob("*.[18]"))}
+    claims.check("each program has a page", set(pages) == set(REFERENCE.PROGRAMS), str(sorted(pages)))
+    for program, page in pages.items():
+        judged = man(page, "--warnings", "-E", "UTF-8", "-Tutf8", "-Z")
+        claims.check(f"{page.name}: man finds nothing wrong", judged.returncode == 0 and not judged.stderr, judged.stderr[:1000])
+        name = subprocess.run(["lexgrog", str(page)], capture_output=True, text=True, check=False).stdout
+        claims.check(f"{page.name}: apropos reads its name", f'"{program} - ' in name, name)
+        text = page.read_text(encoding="utf-8").replace("\\-", "-")
+        read = man(page, "-Tutf8").stdout
+        for path, options in told_by_help(binaries, program):
+            where = " ".join((program, *path))
+            claims.check(f"{where} is in the page, with its {len(options)} options",
+                         (not path or f"\n.SS \\fB{where}\\fR" in text) and all(f"\\fB{option}\\fR" in text for option in options),
+                         str([option for option in options if f"\\fB{option}\\fR" not in text]))
+        claims.check(f"{page.name}: {len(read.splitlines())} lines are read", program in read and len(read.splitlines()) > 15)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
