@@ -91,7 +91,8 @@ int run_app(int argc, char** argv) {
                         const char* value = std::getenv(name);
                         return value == nullptr ? std::nullopt : std::optional<std::string>(value);
                       },
-                      called_as(argc > 0 ? argv[0] : "")};
+                      called_as(argc > 0 ? argv[0] : ""),
+                      ::isatty(STDIN_FILENO) == 1};
   return run_app(std::vector<std::string>(argv + 1, argv + argc), around);
 }
 

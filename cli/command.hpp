@@ -28,6 +28,7 @@ struct Surroundings {
   bool terminal = false;                                            // is `out` one?
   std::function<std::optional<std::string>(const char*)> variable;  // of the environment
   std::string name = "wattle";                                      // what was typed to run it
+  bool keyboard = false;                                            // is standard input a terminal?
 };
 
 // Of `place`.
@@ -44,7 +45,7 @@ struct Arguments {
   std::string pod;
   int limit = 20;
   std::string since;
-  bool watch = false;
+  bool watch = false, once = false;
   std::string watched = "nodes";   // of `watch`
   std::string action;              // of `keys` and `policy`
   std::vector<std::string> words;  // its operands

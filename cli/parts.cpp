@@ -79,6 +79,24 @@ std::string pod_label(const View& name, const View& name_space, const View& uid)
   return space ? *space + "/" + *known : *known;
 }
 
+std::string error_text(const Error& error) {
+  // What the transport tells about a link names its endpoint already.
+  const bool named =
+      error.subject.find("://") != std::string::npos && error.what.find(error.subject) != std::string::npos;
+  const std::string text = named ? error.what : error.subject + ": " + error.what;
+  return error.mend.empty() ? text : text + " (" + error.mend + ")";
+}
+
+std::string status_line(const View& status) {
+  return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " +
+         count(status["nodes_connected"].number()) + "/" + count(status["nodes"].number()) + " | " +
+         watts(status["power_w"].number()) + " | workloads " + count(status["workloads"].number()) + " | decisions " +
+         count(status["decisions"].number()) + ", " + number(status["decisions_per_s"].number(), 1) + "/s, p50 " +
+         microseconds(status["decide_p50_us"].number()) + ", p99 " + microseconds(status["decide_p99_us"].number()) +
+         " | step " + count(status["model_step"].number()) + ", loss " + number(status["loss"].number(), 4) +
+         ", reward " + number(status["mean_reward"].number(), 3);
+}
+
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour) {
   std::size_t width = 0;
   for (const auto& [name, value] : pairs) width = std::max(width, display_width(name));

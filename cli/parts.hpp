@@ -39,6 +39,10 @@ class FindingsText {
 };
 // "default/web-1"; the UID when nobody told a name.
 std::string pod_label(const View& name, const View& name_space, const View& uid);
+// "subject: what (mend)"; not yet printable.
+std::string error_text(const Error& error);
+// Mode, watts and what is decided, of the document `status`, in a line.
+std::string status_line(const View& status);
 // Name and value in two columns; a value may have several words.
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour);
 std::string joined(const std::vector<std::string>& words, std::string_view between);

@@ -3,18 +3,14 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "cli/parts.hpp"
 #include "cli/yaml.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
 
 int complain(const Invocation& invocation, const Error& error, int exit_code) {
-  // What the transport tells about a link names its endpoint already.
-  const bool named =
-      error.subject.find("://") != std::string::npos && error.what.find(error.subject) != std::string::npos;
-  std::string text = named ? error.what : error.subject + ": " + error.what;
-  if (!error.mend.empty()) text += " (" + error.mend + ")";
-  invocation.around.err << "wattle: " << printable_lines(text) << "\n";
+  invocation.around.err << "wattle: " << printable_lines(error_text(error)) << "\n";
   return exit_code;
 }
 

@@ -31,22 +31,26 @@ std::string toned(const std::string& text, Tone tone, bool colour) {
   return !colour || code.empty() ? text : "\x1b[" + std::string(code) + "m" + text + "\x1b[0m";
 }
 
-std::string to_text(const Table& table, bool colour) {
+Layout layout_of(const Table& table) {
   const std::size_t count = table.columns.size();
-  std::vector<std::vector<Cell>> lines;
+  Layout out{{}, std::vector<std::size_t>(count, 0)};
   std::vector<Cell> titles;
   for (const Column& column : table.columns) titles.emplace_back(printable(column.title));
-  lines.push_back(std::move(titles));
+  out.lines.push_back(std::move(titles));
   for (const auto& row : table.rows) {
     std::vector<Cell> line;
     for (std::size_t i = 0; i < count; ++i)
       line.push_back(i < row.size() ? Cell(printable(row[i].text), row[i].tone) : Cell(""));
-    lines.push_back(std::move(line));
+    out.lines.push_back(std::move(line));
   }
-  std::vector<std::size_t> widths(count, 0);
-  for (const auto& line : lines)
-    for (std::size_t i = 0; i < count; ++i) widths[i] = std::max(widths[i], display_width(line[i].text));
+  for (const auto& line : out.lines)
+    for (std::size_t i = 0; i < count; ++i) out.widths[i] = std::max(out.widths[i], display_width(line[i].text));
+  return out;
+}
 
+std::string to_text(const Table& table, bool colour) {
+  const std::size_t count = table.columns.size();
+  const auto [lines, widths] = layout_of(table);
   std::string out;
   for (const auto& line : lines) {
     std::string gap;  // put only before what follows, so that no line ends in spaces

@@ -29,6 +29,12 @@ struct Table {
   std::vector<std::vector<Cell>> rows;
 };
 
+// Every cell made printable, the titles first, each line with as many cells as there are columns; and how wide each column is.
+struct Layout {
+  std::vector<std::vector<Cell>> lines;
+  std::vector<std::size_t> widths;
+};
+Layout layout_of(const Table& table);
 // A title line, then one line a row; two spaces between columns, none at the end of a line.
 std::string to_text(const Table& table, bool colour);
 // Lines of at most kWrap columns where words allow it, each behind so many spaces; whatever the text has in it is printable there.

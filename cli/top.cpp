@@ -1,4 +1,4 @@
-// `wattle top [--watch]`: a status line, the nodes and the busiest pods.
+// `wattle top [--watch | --once]`: a status line, the nodes and the busiest pods; before a terminal a picture that answers keys (cli/top/).
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -7,6 +7,7 @@
 #include "cli/parts.hpp"
 #include "cli/screen.hpp"
 #include "cli/show.hpp"
+#include "cli/top/interactive.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -14,16 +15,6 @@ namespace wattle::cli {
 namespace {
 constexpr std::size_t kBusiest = 10;
 constexpr std::chrono::milliseconds kEvery{1000};
-
-std::string status_line(const View& status) {
-  return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " +
-         count(status["nodes_connected"].number()) + "/" + count(status["nodes"].number()) + " | " +
-         watts(status["power_w"].number()) + " | workloads " + count(status["workloads"].number()) + " | decisions " +
-         count(status["decisions"].number()) + ", " + number(status["decisions_per_s"].number(), 1) + "/s, p50 " +
-         microseconds(status["decide_p50_us"].number()) + ", p99 " + microseconds(status["decide_p99_us"].number()) +
-         " | step " + count(status["model_step"].number()) + ", loss " + number(status["loss"].number(), 4) +
-         ", reward " + number(status["mean_reward"].number(), 3);
-}
 
 Result<Json> ask_all(Controller& controller) {
   WATTLE_TRY(Json status, controller.ask("status", {}));
@@ -63,17 +54,20 @@ Result<std::string> render_top(const Json& document, const Style& style) {
 }
 
 void declare_top(CLI::App& command, Arguments& arguments) {
-  command.add_flag("--watch", arguments.watch, "Show it anew each second until Ctrl-C");
+  auto* watch = command.add_flag("--watch", arguments.watch, "Show it anew each second until Ctrl-C, without keys");
+  command.add_flag("--once", arguments.once, "Print it once, as where there is no terminal")->excludes(watch);
 }
 
 int run_top(const Invocation& invocation) {
   std::optional<StopKeys> stop;
-  if (invocation.arguments.watch) {
+  const bool interactive = top::is_interactive(invocation);
+  if (invocation.arguments.watch || interactive) {
     auto keys = StopKeys::open_();
     if (!keys) return complain(invocation, keys.error(), kProblem);
     stop = std::move(*keys);
   }
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    if (interactive) return top::interact(invocation, controller, *stop);
     if (invocation.arguments.watch) return watch(invocation, controller, *stop);
     WATTLE_TRY(const Json document, ask_all(controller));
     WATTLE_CHECK(print(invocation, document, render_top));

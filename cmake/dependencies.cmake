@@ -45,6 +45,7 @@ pkg_check_modules(MuParser REQUIRED IMPORTED_TARGET muparser)         # placemen
 find_package(ZLIB REQUIRED)                                           # sim/scenarios/gzip
 find_package(prometheus-cpp REQUIRED CONFIG)                          # agent and controller metrics; core only
 pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges, actuator/sandbox
+pkg_check_modules(Ncurses REQUIRED IMPORTED_TARGET ncursesw)          # cli/top/terminal
 pkg_check_modules(Seccomp REQUIRED IMPORTED_TARGET libseccomp)        # actuator/sandbox
 
 # msgpack-cxx without its optional Boost parts.

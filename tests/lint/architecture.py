@@ -76,6 +76,7 @@ HOMES = {
     r"spdlog/|fmt/": ["common/log.cpp"],
     r"zlib\.h": ["sim/scenarios/gzip.cpp"],
     r"muParser": ["placement/expression.cpp"],
+    r"n?curses\.h|ncursesw?/|term\.h": ["cli/top/terminal.cpp"],
     r"CLI/": ["common/cmdline", "agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands"],
 }
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}

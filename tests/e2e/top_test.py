@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""`wattle top` in a pseudo-terminal, against a controller with simulated nodes: what is shown, every key, the size of the window, names that are made
+to do harm, a controller that goes and comes, and how it ends. Where there is no terminal it stays as it was."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import termios
+
+from house import House, binaries_from, extender_args, fetch, free_ports, wait_until
+from screen import Screen
+
+NODES = 12
+HARMFUL = "evil\x1b[2J\x1b]0;owned\x07\u202e" + "\u202dend"
+HARMLESS = "evil?[2J?]0;owned???end"
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def table(rows):
+    """Names and watts of the rows below the titles, as they stand on the screen."""
+    start = next((i for i, row in enumerate(rows) if row.startswith(("NODE", "POD"))), None)
+    if start is None:
+        return []
+    return [(row.split()[0], float(found.group(1)) if (found := re.search(r" (\d+\.\d) W ", row)) else None) for row in rows[start + 1:-1] if row]
+
+
+def names(rows):
+    return [name for name, _ in table(rows)]
+
+
+def words_of(house, key="reader"):
+    return (house.binary("wattle"), "--server", f"tcp://127.0.0.1:{house.ask}", "--feed", f"tcp://127.0.0.1:{house.feed}", "--key", str(house.dir / f"{key}.key"),
+            "--server-key", str(house.dir / "controller.key.pub"), "top")
+
+
+def start_swarm(house):
+    port, = free_ports(1)
+    (house.dir / "nodes").mkdir(mode=0o700)
+    house.write("swarm.yaml", f"""
+            nodes: {NODES}
+            endpoint: "tcp://127.0.0.1:{house.telemetry}"
+            keys: {house.dir}/nodes
+            server_key: {house.dir}/controller.key.pub
+            listen: 127.0.0.1:{port}
+            seed: 3
+            """)
+    swarm = (house.binary("wattle-sim"), "swarm", "--config", str(house.dir / "swarm.yaml"))
+    assert house.run(*swarm, "--make-keys", str(house.dir / "allow")).returncode == 0
+    house.start_controller()
+    house.start_shim()
+    house.start("swarm", *swarm)
+    wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES and all(n["power_w"] for n in house.query("nodes")["nodes"]), 40)
+    return port
+
+
+def start_pod(house, port, node, uid, name, cores):
+    """A pod that a scheduler asked for by that name, and that now runs on the node."""
+    fetch(f"{house.shim()}/prioritize", extender_args(uid, [node], name=name))
+    status, said = fetch(f"http://127.0.0.1:{port}/pods", json.dumps({"uid": uid, "node": node, "demand_cores": cores}).encode())
+    assert status in (200, 201, 204), said
+    wait_until("the pod is measured", lambda: any(pod["uid"] == uid and pod["power_w"] and pod["name"] for pod in house.query("pods")["pods"]))
+
+
+def look(house, screen, all_names, node):
+    rows = screen.until("all nodes, with watts", lambda rows: len(table(rows)) == NODES and all(watts for _, watts in table(rows)) and rows)
+    check("the controller's state stands first", rows[0].startswith("live ") and f"nodes {NODES}/{NODES}" in rows[0], rows[0])
+    titles = next(row for row in rows if row.startswith("NODE"))
+    check("use, pressure, watts, pods and latency have columns", all(title in titles for title in ("CPU", "MEM", "PSI-CPU", "POWERv", "PODS", "LATENCY")), titles)
+    watts = [each for _, each in table(rows)]
+    check("who draws most stands first", watts == sorted(watts, reverse=True), str(watts))
+
+    screen.type("N")
+    check("N sorts by name", bool(screen.until("names in order", lambda rows: names(rows) == sorted(all_names))))
+    screen.type("N")
+    check("again turns round", bool(screen.until("names from the end", lambda rows: names(rows) == sorted(all_names, reverse=True))))
+    screen.type("r")
+    screen.until("turned back", lambda rows: names(rows) == sorted(all_names))
+    screen.type(">")
+    check("> sorts by the next column", bool(screen.until("CPU", lambda rows: "by CPU, highest first" in rows[1])))
+    screen.type("?")
+    check("? tells the keys", bool(screen.until("help", lambda rows: any(row.startswith("Enter ") and "look into" in row for row in rows))))
+    screen.type("x")
+
+    screen.type(f"/{node.upper()}")
+    check("/ filters as one types, upper and lower case alike", bool(screen.until("the node alone", lambda rows: names(rows) == [node])))
+    check("and says how many there are", f"nodes 1 of {NODES}" in screen.rows()[1], screen.rows()[1])
+    screen.type("zz")
+    screen.until("nobody", lambda rows: names(rows) == [] and f"nodes 0 of {NODES}" in rows[1])
+    screen.type("\x7f\x7f\r")
+    screen.until("the node again", lambda rows: names(rows) == [node] and f"filter: {node.upper()}" in rows[1])
+
+
+def drill(house, screen, node):
+    screen.type("\r")
+    rows = screen.until("the node's pods", lambda rows: any(HARMLESS in row for row in rows) and rows)
+    told = house.query("node", node)["node"]
+    check("Enter looks into the node", rows[1].startswith(f"{node}: up, ") and "since first seen" in rows[1], rows[1])
+    check("a name that would do harm is shown harmless", any(row.startswith("default/" + HARMLESS) for row in rows))
+    check("and nothing of it reached the terminal", b"\x1b]0;" not in screen.raw and "\u202e".encode() not in screen.raw and screen.raw.count(b"\x07") == 0)
+    row = next(row for row in rows if HARMLESS in row)
+    check("with watts and joules", re.search(r" \d+\.\d W \S+ .* \d[\d.]* k?J ", row) is not None, row)
+    titles = next(row for row in rows if row.startswith("POD"))
+    check("whose node is not told again", "NODE" not in titles and all(title in titles for title in ("POWERv", "ENERGY", "PSI-CPU", "CPU")), titles)
+    pods = [name for name in names(rows) if name.startswith("default/")]
+    check("all of its pods, who draws most first", len(pods) == 2 and pods[0] == "default/busy", str(pods))
+    check("as `wattle node` has them", {pod["name"] for pod in told["workloads"] if pod["kind"] == "pod"} == {HARMFUL, "busy"}, str(told["workloads"])[:500])
+    screen.type("\x1b")
+    screen.until("the filtered fleet again", lambda rows: names(rows) == [node] and rows[1].startswith("nodes 1 of "))
+    check("Esc goes back, to where one was", True)
+    screen.type("\x1b")
+    check("Esc again ends the filter", bool(screen.until("all nodes", lambda rows: len(names(rows)) == NODES)))
+
+
+def follow_size(screen, all_names):
+    screen.resize(9, 50)
+    rows = screen.until("a small window's last line", lambda rows: len(rows) == 9 and rows[8].startswith("q quit") and len(names(rows)) == 5 and rows)
+    check("the window's size is followed", all(len(row) <= 50 for row in rows))
+    shown = names(rows)
+    for _ in range(NODES):
+        screen.type("j")
+    check("and rows are scrolled to the chosen one", bool(screen.until("other rows", lambda rows: len(names(rows)) == 5 and not set(names(rows)) & set(shown))))
+    for lines, columns in ((1, 1), (3, 4), (2, 200), (40, 160)):
+        screen.resize(lines, columns)
+        screen.read(0.3)
+    check("no size is too small", bool(screen.until("all nodes", lambda rows: sorted(names(rows)) == all_names)))
+
+
+def lose_controller(house, screen):
+    house.kill("controller")
+    said = screen.until("that nobody answers", lambda rows: rows[-1].startswith("nobody answers at tcp://") and rows[-1])
+    check("a controller that is away is told, and what was known stays", len(names(screen.rows())) == NODES, said)
+    screen.type("N")
+    check("keys are answered meanwhile", bool(screen.until("in order", lambda rows: " by NODE, A to Z" in rows[1] and rows[-1] == said)))
+    house.start_controller()
+    check("it comes back by itself", bool(screen.until("the keys again", lambda rows: rows[-1].startswith("q quit"), 60)))
+
+
+def ends(house):
+    for how, act in (("q", lambda screen: screen.type("q")), ("Ctrl-C", lambda screen: screen.type("\x03")), ("SIGTERM", lambda screen: os.kill(screen.pid, signal.SIGTERM))):
+        with Screen(words_of(house)) as screen:
+            screen.until("nodes", lambda rows: len(names(rows)) == NODES)
+            act(screen)
+            code = screen.ended()
+            check(f"{how} ends it well, and the terminal is as it was", code == 0 and termios.tcgetattr(screen.terminal) == screen.modes, str(code))
+
+
+def without_terminal(house):
+    printed = house.run(*words_of(house))
+    check("into a pipe it prints once, as ever", printed.returncode == 0 and "\x1b" not in printed.stdout and printed.stdout.count("\nNODE ") == 1, printed.stdout[:300])
+    told = house.run(*words_of(house), "-o", "json")
+    check("as JSON too", set(json.loads(told.stdout)) == {"status", "nodes", "pods"})
+    for what, more, environment, has in (("a terminal that cannot move its cursor", (), {"TERM": "dumb"}, b"NODE "), ("--once", ("--once",), {}, b"NODE "),
+                                         ("-o json", ("-o", "json"), {}, b'"power_w"')):
+        with Screen((*words_of(house), *more), lines=100, columns=200, **environment) as screen:
+            check(f"{what}: prints once and ends", screen.ended() == 0 and b"\x1b[H" not in screen.raw and has in screen.raw)
+    with Screen(words_of(house), TERM="no-such-terminal") as screen:
+        check("a terminal that nobody knows is told, with the mend", screen.ended() == 1 and "no-such-terminal" in screen.text() and "--once" in screen.text(), screen.text())
+    with Screen(words_of(house, key="stranger")) as screen:
+        check("who is not on the allow list is told so, and the screen is left alone", screen.ended() == 1 and "does not allow our key" in screen.text(), screen.text())
+    silent = subprocess.run(words_of(house), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    check("without a keyboard it prints once", silent.returncode == 0 and "NODE " in silent.stdout)
+
+
+def main():
+    binaries = pathlib.Path(binaries_from(sys.argv))
+    with House(binaries, controller_extra="decide: {settle_window: 1s}") as house:
+        port = start_swarm(house)
+        all_names = sorted(node["name"] for node in house.query("nodes")["nodes"])
+        node = all_names[4]
+        start_pod(house, port, node, "uid-busy", "busy", 1.5)
+        start_pod(house, port, node, "uid-evil", HARMFUL, 0.2)
+        with Screen(words_of(house)) as screen:
+            look(house, screen, all_names, node)
+            drill(house, screen, node)
+            follow_size(screen, all_names)
+            lose_controller(house, screen)
+            screen.type("q")
+            check("q ends it well", screen.ended() == 0)
+        ends(house)
+        without_terminal(house)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
