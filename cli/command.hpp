@@ -45,6 +45,7 @@ struct Arguments {
   std::string pod;
   int limit = 20;
   std::string since;
+  std::string by, label;  // of `report`
   bool watch = false, once = false;
   std::string watched = "nodes";   // of `watch`
   std::string action;              // of `keys` and `policy`

@@ -129,6 +129,9 @@ void read_store(config::Section store, StoreConfig& out) {
   config::Section decisions = store.section("decisions");
   read_time(decisions, "keep", out.decisions_keep, 60, 10 * 366 * 86'400.0);
   decisions.read("max_bytes", out.decisions_max_bytes, {.min = 0, .max = 1e12});
+  config::Section usage = store.section("usage");
+  read_time(usage, "keep", out.usage_keep, 3600, 10 * 366 * 86'400.0);
+  usage.read("max_bytes", out.usage_max_bytes, {.min = 0, .max = 1e12});
 }
 
 void read_canary(config::Section canary, SwitchbackSchedule& out) {

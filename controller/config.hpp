@@ -55,6 +55,8 @@ struct StoreConfig {
   std::int64_t max_workloads = 100'000;                       // rows of the ledger
   Duration decisions_keep = std::chrono::hours(24 * 30);      // of decisions and their outcomes
   std::int64_t decisions_max_bytes = std::int64_t{64} << 20;  // 0: none is kept
+  Duration usage_keep = std::chrono::hours(24 * 30);          // of what was used by the hour, for `wattle report`
+  std::int64_t usage_max_bytes = std::int64_t{64} << 20;      // 0: none is kept
 };
 
 // Where agents put their own keys on the allow list.

@@ -11,10 +11,10 @@
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/make_network.hpp"
-#include "controller/web/decision_history.hpp"
 #include "controller/web/metrics.hpp"
 #include "controller/web/page.hpp"
 #include "controller/web/readiness.hpp"
+#include "controller/web/store_documents.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -163,6 +163,8 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
   options.file.max_ledger_rows = config.max_workloads;
   options.file.decisions = {std::chrono::duration_cast<std::chrono::seconds>(config.decisions_keep).count(),
                             static_cast<std::uint64_t>(config.decisions_max_bytes)};
+  options.file.usage.keep_s = std::chrono::duration_cast<std::chrono::seconds>(config.usage_keep).count();
+  options.file.usage.max_bytes = static_cast<std::uint64_t>(config.usage_max_bytes);
   options.decisions_found = static_cast<std::size_t>(config_.decision_ring);
   options.commit_every = config.commit_every;
   WATTLE_TRY(store_, Store::start(options, clock, log));
@@ -221,11 +223,12 @@ Status Controller::start_watch(const Log& log) {
 }
 
 // The store's thread makes it, and this worker waits; the loop has no part in it.
-http::Response Controller::history(const std::map<std::string, std::string>& arguments, WallTime now) {
-  auto asked = ask_history(store_.get(), arguments, now);
+http::Response Controller::of_store(const std::string& what, const std::map<std::string, std::string>& arguments,
+                                    WallTime now) {
+  auto asked = ask_store(store_.get(), what, arguments, now);
   if (!asked) return failed(asked.error());
   if (asked->wait_for(kHttpPatience) != std::future_status::ready)
-    return failed({Errc::timeout, "decisions since", "the store has not answered in time", "see wattle doctor"});
+    return failed({Errc::timeout, what, "the store has not answered in time", "see wattle doctor"});
   return found(asked->get());
 }
 
@@ -260,7 +263,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   };
   routes["GET " + std::string(kApi)] = [this, ask_loop, &clock](const http::Request& request) -> http::Response {
     const std::string what = request.path.substr(kApi.size());
-    if (is_history(what, request.query)) return history(request.query, clock.wall());
+    if (is_of_store(what, request.query)) return of_store(what, request.query, clock.wall());
     const auto body =
         ask_loop([this, what, arguments = request.query] { return document(loop_->sources(), what, arguments); });
     return found(body);

@@ -44,7 +44,7 @@ class Controller {
   Status start_watch(const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
   Status start_http(const Clock& clock, const Log& log);
-  http::Response history(const std::map<std::string, std::string>& arguments, WallTime now);
+  http::Response of_store(const std::string& what, const std::map<std::string, std::string>& arguments, WallTime now);
   Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);
 
   ControllerConfig config_;

@@ -71,6 +71,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       models_(parts_.trainer, parts_.rollout),
       backups_(parts_.config.data_dir, parts_.store, parts_.rollout),
       keeper_(parts_.store, parts_.log),
+      owners_(parts_.store, parts_.clock),
       allow_(parts_.allow, parts_.context, parts_.log),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       live_(parts_.live),
@@ -92,6 +93,8 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     parts_.rollout.take(event);
     keep_monitors();
   });
+  decider_.on_placed([this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
+  join_.on_bound([this](const kube::Pod& pod) { owners_.described(pod); });
   restore_monitors();
   keeper_.recall(decider_);
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });

@@ -24,6 +24,7 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/decisions/decision_keeper.hpp"
+#include "controller/decisions/owner_keeper.hpp"
 #include "controller/decisions/plan_thread.hpp"
 #include "controller/ingest/allow_watch.hpp"
 #include "controller/ingest/peer_queues.hpp"
@@ -158,6 +159,7 @@ class Loop final : private TelemetrySink {
   StoreQueries store_queries_;
   BackupService backups_;
   DecisionKeeper keeper_;
+  OwnerKeeper owners_;
   AllowWatch allow_;
   Feed feed_;
   Series series_;

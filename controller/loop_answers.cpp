@@ -3,7 +3,7 @@
 
 #include "controller/limits.hpp"
 #include "controller/loop.hpp"
-#include "controller/web/decision_history.hpp"
+#include "controller/web/store_documents.hpp"
 
 namespace wattle::controller {
 
@@ -47,9 +47,9 @@ std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming, D
     models_.take(*query, who.user_id(), incoming.route);
     return std::nullopt;
   }
-  if (is_history(query->what, query->arguments)) {
+  if (is_of_store(query->what, query->arguments)) {
     keeper_.flush(decider_.log(), parts_.clock.mono(), breathe_);
-    auto asked = ask_history(parts_.store, query->arguments, parts_.clock.wall());
+    auto asked = ask_store(parts_.store, query->what, query->arguments, parts_.clock.wall());
     if (!asked) return wire::Reply{query->request_id, false, {}, asked.error().message()};
     store_queries_.take(incoming.route, who.role, query->request_id, std::move(*asked));
     return std::nullopt;

@@ -11,7 +11,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxAppBytes = 512;   // the wire takes 4096 in one text
+constexpr std::size_t kMaxAppBytes = 512;  // the wire takes 4096 in one text
+constexpr std::size_t kMaxLabelsBytes = 4096;
 constexpr std::size_t kMaxShownBytes = 64;  // of a value in a problem
 constexpr double kMaxQuantity = 1e18;       // an exabyte; far beyond it sums are no longer finite
 
@@ -174,6 +175,30 @@ std::string app_of(const json& owner, const json& spec) {
   return shortened(app, kMaxAppBytes);
 }
 
+// What is no label to an API server either is left out: it would be taken for two.
+std::string labels_of(const json& metadata) {
+  const json& labels = member(metadata, "labels");
+  std::string text;
+  if (!labels.is_object()) return text;
+  for (const auto& [key, value] : labels.items()) {
+    if (!value.is_string() || key.find_first_of(",=") != std::string::npos) continue;
+    const auto& said = value.get_ref<const std::string&>();
+    if (said.find(',') != std::string::npos || text.size() + key.size() + said.size() + 2 > kMaxLabelsBytes) continue;
+    text.append(text.empty() ? "" : ",").append(key).append("=").append(said);
+  }
+  return text;
+}
+
+// A ReplicaSet that a Deployment made is named by it and by the hash of its template, which its pods have as a label.
+std::string owner_name(const json& metadata, const json& owner) {
+  if (!owner.is_object()) return "Pod/" + text_of(metadata, "name");
+  const std::string kind = text_of(owner, "kind"), name = text_of(owner, "name");
+  const std::string hash = "-" + text_of(member(metadata, "labels"), "pod-template-hash");
+  if (kind == "ReplicaSet" && hash.size() > 1 && name.size() > hash.size() && name.ends_with(hash))
+    return "Deployment/" + name.substr(0, name.size() - hash.size());
+  return kind + "/" + name;
+}
+
 }  // namespace
 
 std::string_view to_string(PodFailure failure) {
@@ -205,6 +230,8 @@ Pod read_pod(const json& object) {
   pod.node_name = shortened(text_of(spec, "nodeName"), kMaxNameBytes);
   pod.scheduler = shortened(text_of(spec, "schedulerName"), kMaxNameBytes);
   pod.app = app_of(owner, spec);
+  pod.owner = shortened(owner_name(metadata, owner), kMaxNameBytes);
+  pod.labels = labels_of(metadata);
   const Request request = pod_request(spec, pod);
   pod.cpu_request_cores = request.cpu_cores;
   pod.memory_request_bytes = request.memory_bytes;

@@ -1,5 +1,5 @@
 // pod: what Wattle needs of a v1.Pod, wherever it came from: a scheduler's request or the API server.
-// Source   metadata.{uid,name,namespace,annotations,ownerReferences,deletionTimestamp}, spec.{nodeName,schedulerName,containers,
+// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences,deletionTimestamp}, spec.{nodeName,schedulerName,containers,
 //          initContainers,resources,overhead}, status.{phase,reason,conditions,containerStatuses,initContainerStatuses}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in `problems` and left at its default
@@ -29,6 +29,8 @@ struct Pod {
   std::string uid;  // of a static pod the one that its node gave it, as in its cgroup's name
   std::string name, pod_namespace;
   std::string app;        // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
+  std::string owner;      // who is asked for what it costs: "Deployment/web", "Job/copy"; "Pod/a" if nobody owns it
+  std::string labels;     // "key=value", sorted, between commas; what is beyond 4 KiB is left out
   std::string node_name;  // where it is bound; empty: nowhere yet
   std::string scheduler;  // spec.schedulerName
   double cpu_request_cores = 0;

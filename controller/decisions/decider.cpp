@@ -206,6 +206,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   if (asked) begun = placement::begin_outcome(state_.raw_view(), spec, row, engine_.options().reward);
   state_.bind(pod_uid, node, by_operator, now);
   if (starts) state_.started(pod_uid, node, now);
+  if (starts && placed_) placed_(state_.pod(pod_uid)->spec, node);
   engine_.came(spec, node, row, now);
   ++figures_.placements;
   figures_.placements_unasked += unasked ? 1 : 0;

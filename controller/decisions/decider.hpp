@@ -111,6 +111,10 @@ class Decider {
   }
   // Hears of what its monitors find: the network gate and drift.
   void on_event(std::function<void(const MonitorEvent&)> told) { told_ = std::move(told); }
+  // Hears of each placement that begins now: not of what a list, or a node's first record, shows to run.
+  void on_placed(std::function<void(const placement::PodSpec& pod, const std::string& node)> placed) {
+    placed_ = std::move(placed);
+  }
   const placement::SequentialTest& contest() const { return engine_.contest(); }
   const placement::PlanRecord& plan_record() const { return engine_.plan_record(); }
   // Whether the network is not heard for the contest's sake, and why; empty: it is.
@@ -164,6 +168,7 @@ class Decider {
   MonoTime refreshed_{}, state_expired_{};
   RankingComparison comparison_;
   std::function<void(const MonitorEvent&)> told_;
+  std::function<void(const placement::PodSpec&, const std::string&)> placed_;
   DriftMonitor drift_;
   PredictionError q_error_;
   RolloutSpec spec_;

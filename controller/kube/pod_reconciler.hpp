@@ -6,6 +6,7 @@
 // Threads  the loop's
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,8 @@ class PodReconciler {
       : state_(state), decider_(decider), shims_(shims), clock_(clock) {}
   // True: something of a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
+  // Hears of each pod that is bound to a node of ours, again when it changes.
+  void on_bound(std::function<void(const kube::Pod&)> told) { told_ = std::move(told); }
   // The node's agent said Hello.
   void greeted(const std::string& node);
 
@@ -38,6 +41,7 @@ class PodReconciler {
   Decider& decider_;
   Shims& shims_;
   const Clock& clock_;
+  std::function<void(const kube::Pod&)> told_;
   std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
   std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod
   std::unordered_map<std::string, std::string> waits_at_;             // UID -> that node

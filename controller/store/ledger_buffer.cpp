@@ -1,6 +1,7 @@
 #include "controller/store/ledger_buffer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace wattle::controller {
@@ -17,6 +18,19 @@ void LedgerSums::add(const LedgerSums& more) {
   add_up(energy_uj, more.energy_uj);
   add_up(estimated_uj, more.estimated_uj);
   add_up(cpu_us, more.cpu_us);
+  add_up(wait_us, more.wait_us);
+  add_up(pressure_us, more.pressure_us);
+}
+
+void Energy::add(const Energy& more) {
+  add_up(energy_uj, more.energy_uj);
+  add_up(estimated_uj, more.estimated_uj);
+}
+
+void NodeUse::add(const NodeUse& more) {
+  drawn.add(more.drawn);
+  idle.add(more.idle);
+  unattributed.add(more.unattributed);
 }
 
 bool counts(const Record& record) { return record.interval_ns > 0; }
@@ -24,29 +38,35 @@ bool counts(const Record& record) { return record.interval_ns > 0; }
 void LedgerBuffer::add(std::int64_t node, std::int64_t raw_id, const Record& record, std::int64_t now_s) {
   if (!counts(record)) return;
   const bool estimated = record.node.energy_source == EnergySource::estimated;
-  WaitingLedger* waiting = nullptr;
+  const auto energy = [&](const std::optional<std::uint64_t>& uj) {
+    const auto value = static_cast<std::int64_t>(uj.value_or(0));
+    return estimated ? Energy{0, value} : Energy{value, 0};
+  };
+  const auto [found, fresh] = waiting_.try_emplace(node);
+  WaitingLedger& waiting = found->second;
+  if (fresh) {
+    waiting.first_raw = raw_id;
+    waiting.since_s = now_s;
+    node_by_raw_id_.emplace(raw_id, node);
+  }
+  waiting.last_raw = raw_id;
+  waiting.last_s = now_s;
+  waiting.use.add(
+      {energy(record.node.energy_uj), energy(record.node.idle_energy_uj), energy(record.node.unattributed_energy_uj)});
+  const std::int64_t interval_us = record.interval_ns / 1000;
   for (const WorkloadValues& workload : record.workloads) {
-    const auto energy_uj = static_cast<std::int64_t>(workload.energy_uj.value_or(0));
+    const auto [energy_uj, estimated_uj] = energy(workload.energy_uj);
     const auto cpu_us = static_cast<std::int64_t>(workload.cpu_usage_us.value_or(0));
-    if (energy_uj == 0 && cpu_us == 0) continue;
-    if (waiting == nullptr) {
-      const auto [found, fresh] = waiting_.try_emplace(node);
-      waiting = &found->second;
-      if (fresh) {
-        waiting->first_raw = raw_id;
-        waiting->since_s = now_s;
-        node_by_raw_id_.emplace(raw_id, node);
-      }
-      waiting->last_raw = raw_id;
-      waiting->last_s = now_s;
-    }
+    const auto& waits_ratio = workload.pressure.cpu_some_ratio;
+    const auto wait_us = std::llround(waits_ratio.value_or(0) * static_cast<double>(interval_us));
+    if (energy_uj == 0 && estimated_uj == 0 && cpu_us == 0 && wait_us == 0) continue;
     const LedgerOrder::Key key{static_cast<std::int64_t>(workload.kind), workload.name};
-    auto row = waiting->rows.find(key);
-    if (row == waiting->rows.end()) {
-      row = waiting->rows.emplace(key, LedgerSums{}).first;
+    auto row = waiting.rows.find(key);
+    if (row == waiting.rows.end()) {
+      row = waiting.rows.emplace(key, LedgerSums{}).first;
       ++rows_;
     }
-    row->second.add({1, estimated ? 0 : energy_uj, estimated ? energy_uj : 0, cpu_us});
+    row->second.add({1, energy_uj, estimated_uj, cpu_us, wait_us, waits_ratio ? interval_us : 0});
   }
 }
 

@@ -1,4 +1,4 @@
-// ledger_buffer: sums per workload that wait to be written to the ledger, so that a row is written every ten seconds and not
+// ledger_buffer: sums per workload, and what their node drew, that wait to be written to the ledger, so that a row is written every ten seconds and not
 // with every record. Nothing is lost with it: what waits is in raw records, which are added up again when the file is opened.
 // Units    as the ledger (store_file.hpp); raw ids rise
 // Threads  single owner
@@ -19,7 +19,10 @@ namespace wattle::controller {
 
 struct LedgerSums {
   std::int64_t records = 0, energy_uj = 0, estimated_uj = 0, cpu_us = 0;
+  std::int64_t wait_us = 0;      // in which a task of it waited for a CPU
+  std::int64_t pressure_us = 0;  // in which that was told
   void add(const LedgerSums& more);
+  bool operator==(const LedgerSums&) const = default;
 };
 // By kind and name; looked up without making a text of it.
 struct LedgerOrder {
@@ -29,10 +32,23 @@ struct LedgerOrder {
 };
 using LedgerRows = std::map<std::pair<std::int64_t, std::string>, LedgerSums, LedgerOrder>;
 
+// Measured and estimated apart.
+struct Energy {
+  std::int64_t energy_uj = 0, estimated_uj = 0;
+  void add(const Energy& more);
+  bool operator==(const Energy&) const = default;
+};
+// What a node drew, and what of it is no workload's.
+struct NodeUse {
+  Energy drawn, idle, unattributed;
+  void add(const NodeUse& more);
+};
+
 struct WaitingLedger {
   std::int64_t first_raw = 0, last_raw = 0;  // the node's raw records that are in it lie within
   std::int64_t since_s = 0, last_s = 0;
   LedgerRows rows;
+  NodeUse use;
 };
 
 // A record's number as the store adds it up: absent is nothing, and a record without an interval has nothing to add.

@@ -22,8 +22,6 @@ constexpr std::size_t kDecodedTimes = 4;
 
 constexpr std::size_t kMaxReads = 64;  // that wait
 
-std::size_t cost(const DecisionRow& row) { return row.body.size() + row.rest.size() + kItemOverhead / 4; }
-
 std::size_t cost(const StoreItem& item) { return item.bytes.size() * (1 + kDecodedTimes) + kItemOverhead; }
 
 }  // namespace
@@ -150,32 +148,6 @@ bool Store::stopping() const {
   return stop_;
 }
 
-void Store::keep(DecisionRow row) {
-  if (options_.file.decisions.max_bytes == 0) return;
-  bool news = false;
-  {
-    const std::lock_guard lock(mutex_);
-    rows_bytes_ += cost(row);
-    auto& there = rows_[row.id];
-    if (there.id != 0) rows_bytes_ -= cost(there);
-    there = std::move(row);
-    if (lose_beyond_bound()) news = !std::exchange(loss_told_, true);
-  }
-  if (news) log_.warn("the oldest decisions that wait for the disk are lost: it takes none");
-  wake_.notify_one();
-}
-
-// Called with the lock.
-bool Store::lose_beyond_bound() {
-  const std::uint64_t before = figures_.decisions_lost;
-  while (rows_bytes_ > options_.decisions_queue_bytes && !rows_.empty()) {
-    rows_bytes_ -= cost(rows_.begin()->second);
-    rows_.erase(rows_.begin());
-    ++figures_.decisions_lost;
-  }
-  return figures_.decisions_lost != before;
-}
-
 std::future<Result<std::string>> Store::read(Read make) {
   Reading reading{std::move(make), {}};
   auto answer = reading.answer.get_future();
@@ -197,7 +169,7 @@ std::future<Result<std::string>> Store::read(Read make) {
 
 std::optional<Store::Work> Store::wait() {
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [&] { return stop_ || copy_order_ || !queue_.empty() || !rows_.empty() || !reads_.empty(); });
+  wake_.wait(lock, [&] { return stop_ || copy_order_ || !queue_.empty() || rows_wait() || !reads_.empty(); });
   const auto hurry = [&] {
     return stop_ || copy_order_ || !reads_.empty() || figures_.queue_bytes > options_.queue_bytes / 2;
   };
@@ -206,17 +178,18 @@ std::optional<Store::Work> Store::wait() {
   if (!queue_.empty() && since < options_.commit_every) wake_.wait_for(lock, options_.commit_every - since, hurry);
   const Duration rows_since = clock_.mono() - rows_at_;
   bool due = stop_ || !reads_.empty() || rows_since >= options_.decisions_every;
-  if (queue_.empty() && !rows_.empty() && !due) {
+  if (queue_.empty() && rows_wait() && !due) {
     wake_.wait_for(lock, options_.decisions_every - rows_since, [&] { return hurry() || !queue_.empty(); });
     due = stop_ || !reads_.empty() || clock_.mono() - rows_at_ >= options_.decisions_every;
   }
-  if (stop_ && queue_.empty() && rows_.empty()) return std::nullopt;
+  if (stop_ && queue_.empty() && !rows_wait()) return std::nullopt;
   Work work;
   work.batch.swap(queue_);
   work.reads.swap(reads_);
   if (!due) return work;
   work.rows.swap(rows_);
   rows_bytes_ = 0;
+  work.pods = take_pods(stop_ || !work.reads.empty());
   return work;
 }
 
@@ -227,52 +200,19 @@ void Store::run() {
       keep_batch(work->batch);
     }
     if (!work->rows.empty()) keep_rows(std::move(work->rows));
+    if (!work->pods.empty()) keep_pods(std::move(work->pods));
     answer(std::move(work->reads));
     copy_some();
     if (!stopping()) continue;
     const std::lock_guard lock(mutex_);
     // What is left of decisions the disk does not take.
-    if (queue_.empty() && (rows_.empty() || !figures_.decisions_problem.empty())) break;
+    if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_)) break;
   }
   copy_.reset();
   refuse_reads({Errc::unavailable, options_.file.path, "the store stops", "ask again"});
   // For who reads the file; a controller that is killed adds up at its next start.
   if (file_)
     if (const Status written = file_->write_ledger(); !written) trouble(written.error());
-}
-
-// What the disk does not take waits for the next time, unless something newer is known of it.
-void Store::keep_rows(Rows rows) {
-  rows_at_ = clock_.mono();
-  std::vector<DecisionRow> list;
-  list.reserve(rows.size());
-  for (auto& [id, row] : rows) list.push_back(std::move(row));
-  Status done = file_ ? Status() : open_file();
-  if (done) done = file_->decisions().put(list, now_s());
-  bool news = false;
-  std::uint64_t lost = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    news = std::exchange(figures_.decisions_problem, done ? std::string() : done.error().message()).empty() != !!done;
-    if (done) {
-      figures_.decisions = file_->decisions().rows();
-      figures_.decisions_bytes = file_->decisions().bytes();
-      figures_.file_bytes = file_->file_bytes();
-      loss_told_ = false;
-    } else {
-      for (DecisionRow& row : list) {
-        const std::size_t bytes = cost(row);
-        if (rows_.try_emplace(row.id, std::move(row)).second) rows_bytes_ += bytes;
-      }
-      lose_beyond_bound();
-    }
-    lost = figures_.decisions_lost;
-  }
-  if (done && news) log_.info("decisions are kept again", {{"lost", lost}});
-  if (done) return;
-  if (news)
-    log_.warn("decisions are not kept at present; the oldest are lost when too many wait", {{"error", done.error()}});
-  if (done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
 }
 
 void Store::answer(std::vector<Reading> reads) {
@@ -319,7 +259,8 @@ void Store::keep_batch(std::vector<StoreItem>& batch) {
               {{"records", static_cast<std::uint64_t>(batch.size())}});
     queue_.clear();
     rows_.clear();
-    rows_bytes_ = 0;
+    pods_.clear();
+    rows_bytes_ = pods_bytes_ = 0;
     return;
   }
 }

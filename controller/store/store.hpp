@@ -3,13 +3,14 @@
 // Bound    what waits: `queue_bytes` and what was added last; then it is full(). Decisions have a bound of their own, beyond which the
 //          oldest are lost: nobody waits for them
 // Decisions a second's go into one transaction; a row that changes before is written once. What the disk does not take is tried again
-//          every second, is lost when too much waits, and is told by figures() and the log
+//          every second, is lost when too much waits, and is told by figures() and the log. So do pods, in transactions of their own;
+//          beyond their bound those that are new are lost, and the log tells it
 // Reads    of the file are done by its thread, between two transactions
 // Trouble  the disk is full or fails: nothing is told as committed, the same transaction is tried again every second
 //          until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new one begun
 //          with the marks that are known. Both are logged, and told by figures()
 // Errors   start: denied, not_found, conflict (another process has the file), unsupported (a newer schema)
-// Threads  full(), half_full(), add(), committed(), marks() of one thread; keep(), read(), figures(), recent_gaps() of any
+// Threads  full(), half_full(), add(), committed(), marks() of one thread; keep(), note(), read(), figures(), recent_gaps() of any
 #pragma once
 
 #include <condition_variable>
@@ -40,6 +41,7 @@ struct StoreOptions {
   Duration decisions_every = std::chrono::seconds(1);
   std::size_t decisions_queue_bytes = 8 << 20;
   std::size_t decisions_found = 0;  // that are read back at the start
+  std::size_t pods_queue_bytes = 32 << 20;
 };
 
 struct StoreFigures {
@@ -75,6 +77,8 @@ class Store final : public RecordStore {
   void add(StoreItem item) override;
   // A decision, or what is known of it now; never waits.
   void keep(DecisionRow row);
+  // Whose a workload is, or where it was placed; never waits.
+  void note(PodFacts pod);
   // What is made of the file by its thread, when that comes to it; fd() becomes readable then.
   using Read = std::function<Result<std::string>(StoreFile&)>;
   std::future<Result<std::string>> read(Read make);
@@ -100,14 +104,19 @@ class Store final : public RecordStore {
     std::promise<Result<std::string>> answer;
   };
   using Rows = std::map<std::uint64_t, DecisionRow>;
+  using Pods = std::map<std::string, PodFacts>;
   struct Work {
     std::vector<StoreItem> batch;
     Rows rows;
+    Pods pods;
     std::vector<Reading> reads;
   };
   // Nothing: it is the end.
   std::optional<Work> wait();
+  bool rows_wait() const { return !rows_.empty() || !pods_.empty(); }
+  Pods take_pods(bool all);
   void keep_rows(Rows rows);
+  void keep_pods(Pods pods);
   bool lose_beyond_bound();
   void answer(std::vector<Reading> reads);
   void refuse_reads(const Error& why);
@@ -146,6 +155,9 @@ class Store final : public RecordStore {
   Rows rows_;
   std::size_t rows_bytes_ = 0;  // of rows_
   bool loss_told_ = false;      // and none was kept since
+  Pods pods_;
+  std::size_t pods_bytes_ = 0;  // of pods_
+  bool pod_loss_told_ = false, pods_fail_ = false;
   std::vector<Reading> reads_;
   std::vector<Committed> committed_;
   std::deque<StoreGap> recent_gaps_;

@@ -10,7 +10,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 3> kStoreSteps{
+constexpr std::array<const char*, 4> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
     " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
     " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
@@ -33,7 +33,25 @@ constexpr std::array<const char*, 3> kStoreSteps{
     "INSERT INTO progress SELECT 1, coalesce(max(id), 0) + 1 FROM raw",
     // 3: decisions and what became of them.
     "CREATE TABLE decision(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, hash INTEGER NOT NULL, body BLOB NOT NULL,"
-    " rest TEXT NOT NULL); CREATE INDEX decision_at ON decision(at_s)"};
+    " rest TEXT NOT NULL); CREATE INDEX decision_at ON decision(at_s)",
+    // 4: what was used by the hour, and whose it was. Of the hour that goes on workloads' sums are in the ledger.
+    "ALTER TABLE ledger ADD COLUMN slot_s INTEGER NOT NULL DEFAULT -1;"
+    "ALTER TABLE ledger ADD COLUMN slot_energy_uj INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE ledger ADD COLUMN slot_estimated_uj INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE ledger ADD COLUMN slot_cpu_us INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE ledger ADD COLUMN slot_wait_us INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE ledger ADD COLUMN slot_pressure_us INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE progress ADD COLUMN usage_from_s INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TABLE usage(slot_s INTEGER NOT NULL, node INTEGER NOT NULL, kind INTEGER NOT NULL, name TEXT NOT NULL,"
+    " energy_uj INTEGER NOT NULL, estimated_uj INTEGER NOT NULL, cpu_us INTEGER NOT NULL, wait_us INTEGER NOT NULL,"
+    " pressure_us INTEGER NOT NULL, PRIMARY KEY(slot_s, node, kind, name)) WITHOUT ROWID;"
+    "CREATE TABLE usage_node(slot_s INTEGER NOT NULL, node INTEGER NOT NULL, energy_uj INTEGER NOT NULL,"
+    " estimated_uj INTEGER NOT NULL, idle_uj INTEGER NOT NULL, idle_estimated_uj INTEGER NOT NULL,"
+    " unattributed_uj INTEGER NOT NULL, unattributed_estimated_uj INTEGER NOT NULL, PRIMARY KEY(slot_s, node))"
+    " WITHOUT ROWID;"
+    "CREATE TABLE pod(uid TEXT PRIMARY KEY, namespace TEXT NOT NULL, owner TEXT NOT NULL, labels TEXT NOT NULL,"
+    " described INTEGER NOT NULL, node TEXT NOT NULL, placed_s INTEGER NOT NULL, last_s INTEGER NOT NULL)"
+    " WITHOUT ROWID"};
 
 constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
 constexpr std::uint64_t kLogBytes = 8 << 20;
@@ -52,6 +70,7 @@ Result<StoreFile> StoreFile::open_(const StoreFileOptions& options) {
   WATTLE_CHECK(file.load());
   WATTLE_CHECK(file.prepare());
   WATTLE_TRY(file.decisions_, DecisionTable::open_(*file.database_, options.decisions));
+  WATTLE_TRY(file.usage_, UsageTable::open_(*file.database_, options.usage));
   return file;
 }
 
@@ -134,8 +153,10 @@ Status StoreFile::prepare() {
                            .c_str()));
   WATTLE_CHECK(ready(add_raw_, "INSERT INTO raw VALUES(?,?,?,?,?,?,?,?)"));
   WATTLE_CHECK(ready(
-      add_ledger_, ("INSERT INTO ledger VALUES(?1,?2,?3,?8,?4,?5,?6,?7) ON CONFLICT(node, kind, name) DO UPDATE SET " +
-                    ledger_added() + ", last_s=excluded.last_s")
+      add_ledger_, ("INSERT INTO ledger VALUES(?1,?2,?3,?8,?4,?5,?6,?7,?9,?10,?11,?12,?13,?14) ON CONFLICT(node, kind, "
+                    "name) DO UPDATE SET " +
+                    ledger_added() + ", last_s=excluded.last_s, slot_s=excluded.slot_s, " +
+                    added({"slot_energy_uj", "slot_estimated_uj", "slot_cpu_us", "slot_wait_us", "slot_pressure_us"}))
                        .c_str()));
   WATTLE_CHECK(
       ready(add_gap_, "INSERT INTO gap(node, incarnation, first_seq, last_seq, why, noticed_s) VALUES(?,?,?,?,?,?)"));
@@ -197,10 +218,11 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
       drop_raw_->bind(1, first_raw_id);
       WATTLE_CHECK(drop_raw_->run());
     }
-    if (++applied_ % kTrimTablesEvery == 1) WATTLE_CHECK(trim_tables());
+    if (++applied_ % kTrimTablesEvery == 1) WATTLE_CHECK(trim_tables(now_s));
     return transaction.commit();
   };
   const Status done = all();
+  usage_->settle(done.has_value());
   if (!done) {
     for (const std::string& name : new_nodes_) node_ids_.erase(name);
     next_node_id_ -= stored(new_nodes_.size());
@@ -218,9 +240,14 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
 
 Status StoreFile::write_ledger() {
   const std::vector<std::int64_t> nodes = ledger_.all();
-  WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
-  WATTLE_CHECK(write_ledger(nodes, next_raw_id_));
-  WATTLE_CHECK(transaction.commit());
+  const auto all = [&]() -> Status {
+    WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+    WATTLE_CHECK(write_ledger(nodes, next_raw_id_));
+    return transaction.commit();
+  };
+  const Status done = all();
+  usage_->settle(done.has_value());
+  if (!done) return done;
   for (const std::int64_t node : nodes) ledger_.forget(node);
   return {};
 }
@@ -228,6 +255,9 @@ Status StoreFile::write_ledger() {
 Status StoreFile::write_ledger(const std::vector<std::int64_t>& nodes, std::int64_t next_raw_id) {
   for (const std::int64_t node : nodes) {
     const WaitingLedger& waiting = ledger_.of(node);
+    const std::int64_t slot_s = usage_->slot_for(waiting.since_s);
+    WATTLE_CHECK(usage_->begin_slot(node, slot_s));
+    WATTLE_CHECK(usage_->add_node(node, slot_s, waiting.use, waiting.since_s));
     for (const auto& [key, sums] : waiting.rows) {
       add_ledger_->bind(1, node);
       add_ledger_->bind(2, key.first);
@@ -237,6 +267,10 @@ Status StoreFile::write_ledger(const std::vector<std::int64_t>& nodes, std::int6
       add_ledger_->bind(6, sums.cpu_us);
       add_ledger_->bind(7, waiting.last_s);
       add_ledger_->bind(8, sums.records);
+      add_ledger_->bind(9, usage_->kept() ? slot_s : -1);
+      int at = 9;
+      for (const std::int64_t sum : {sums.energy_uj, sums.estimated_uj, sums.cpu_us, sums.wait_us, sums.pressure_us})
+        add_ledger_->bind(++at, usage_->kept() ? sum : 0);
       WATTLE_CHECK(add_ledger_->run());
     }
     set_written_->bind(1, node);

@@ -4,8 +4,9 @@
 // Ledger   its rows are written up to `ledger_every_s` after the raw records that they add up (ledger_buffer.hpp), of which none
 //          goes before; a file that is opened adds up what was not written, ledger() what waits
 // Format   docs/reference/store.md; `kStoreSteps` leads from each schema version to the next
-// Bounds   raw records: as old as `keep` and the whole file but decisions as large as `max_bytes`, the oldest go; ledger rows, gaps and
-//          events each by number; decisions by bounds of their own (decision_table.hpp). What goes from the ledger or the gaps stays in sums of its node
+// Bounds   raw records: as old as `keep` and the whole file but decisions and usage as large as `max_bytes`, the oldest go; ledger rows,
+//          gaps and events each by number; decisions and usage by bounds of their own (decision_table.hpp, usage_table.hpp). What goes
+//          from the ledger or the gaps stays in sums of its node
 // Units    energy in integer microjoules, measured and estimated apart; times are Unix seconds of the controller
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
@@ -25,6 +26,8 @@
 #include "controller/store/decision_table.hpp"
 #include "controller/store/ledger_buffer.hpp"
 #include "controller/store/record_store.hpp"
+#include "controller/store/usage_report.hpp"
+#include "controller/store/usage_table.hpp"
 
 namespace wattle::controller {
 
@@ -36,6 +39,7 @@ struct StoreFileOptions {
   std::int64_t max_gap_rows = 10'000;
   std::int64_t ledger_every_s = 10;
   DecisionBounds decisions;
+  UsageBounds usage;
   sqlite::DatabaseOptions database{.cache_kib = 16 << 10, .quick_check = true};
 };
 
@@ -85,10 +89,13 @@ class StoreFile {
   std::uint64_t file_bytes() { return database_->page_count() * database_->page_bytes(); }
   std::uint64_t raw_records() const { return static_cast<std::uint64_t>(next_raw_id_ - first_raw_id_); }
   DecisionTable& decisions() { return *decisions_; }
+  UsageTable& usage() { return *usage_; }
   Result<std::vector<NodeSums>> nodes();
   Result<std::vector<LedgerRow>> ledger();
   Result<std::vector<RawRecord>> raw();
   Result<std::vector<StoreGap>> gaps(std::int64_t newest);  // oldest first
+  // With what waits to be written.
+  Result<UsageReport> report(const UsageQuery& query);
 
  private:
   explicit StoreFile(StoreFileOptions options) : options_(std::move(options)) {}
@@ -109,7 +116,7 @@ class StoreFile {
   Status set_marks(const StoreMarks& changed, StoreMarks& after);
   // Below which the raw records are to go.
   Result<std::int64_t> surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added);
-  Status trim_tables();
+  Status trim_tables(std::int64_t now_s);
   std::int64_t age_s(std::int64_t raw_id, std::int64_t received_s, std::int64_t now_s) const;
 
   StoreFileOptions options_;
@@ -117,6 +124,7 @@ class StoreFile {
   std::optional<sqlite::Statement> add_node_, add_sums_, add_raw_, add_ledger_, add_gap_, count_gap_, set_mark_,
       drop_mark_, oldest_raw_, drop_raw_, set_written_, set_progress_;
   std::optional<DecisionTable> decisions_;
+  std::optional<UsageTable> usage_;
   std::unordered_map<std::string, std::int64_t> node_ids_;
   std::vector<std::string> new_nodes_;  // of the transaction that is open
   StoreMarks marks_;

@@ -18,7 +18,7 @@ constexpr std::uint64_t kSlackShare = 64;  // of the bound, kept free beneath it
 Result<std::int64_t> StoreFile::surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added) {
   const std::uint64_t page = database_->page_bytes();
   const std::uint64_t in_use = database_->pages_in_use() * page;
-  const std::uint64_t used = in_use - std::min(in_use, decisions_->bytes());
+  const std::uint64_t used = in_use - std::min(in_use, decisions_->bytes() + usage_->bytes());
   const bool full = used > options_.max_bytes;
   const std::uint64_t goal = options_.max_bytes - options_.max_bytes / kSlackShare;
   std::uint64_t surplus = full ? used - goal : 0;
@@ -43,13 +43,14 @@ std::int64_t StoreFile::age_s(std::int64_t raw_id, std::int64_t received_s, std:
   return age_s;
 }
 
-Status StoreFile::trim_tables() {
+Status StoreFile::trim_tables(std::int64_t now_s) {
   const auto drop_oldest = [&](const char* table, std::int64_t most) {
     return database_->run(std::string("DELETE FROM ") + table + " WHERE id <= (SELECT max(id) FROM " + table + ") - " +
                           std::to_string(most));
   };
   WATTLE_CHECK(drop_oldest("gap", options_.max_gap_rows));
   WATTLE_CHECK(drop_oldest("event", kMaxEvents));
+  WATTLE_CHECK(usage_->trim(now_s));
   WATTLE_TRY(const auto rows, database_->integer("SELECT count(*) FROM ledger WHERE name <> ''"));
   if (rows <= options_.max_ledger_rows) return {};
   // Those that used nothing for longest, a sixteenth of the bound more than must go.
@@ -58,9 +59,10 @@ Status StoreFile::trim_tables() {
       database_->run("CREATE TEMP TABLE leaving AS SELECT node, kind, name FROM ledger WHERE name <> ''"
                      " ORDER BY last_s, node, kind, name LIMIT " +
                      std::to_string(surplus)));
+  WATTLE_CHECK(usage_->close_rows("(node, kind, name) IN (SELECT node, kind, name FROM leaving)"));
   WATTLE_CHECK(database_->run(
-      "INSERT INTO ledger SELECT node, kind, '', " + summed("records") + ", " + summed("energy_uj") + ", " +
-      summed("estimated_uj") + ", " + summed("cpu_us") +
+      "INSERT INTO ledger(node, kind, name, records, energy_uj, estimated_uj, cpu_us, last_s) SELECT node, kind, '', " +
+      summed("records") + ", " + summed("energy_uj") + ", " + summed("estimated_uj") + ", " + summed("cpu_us") +
       ", max(last_s) FROM ledger WHERE (node, kind, name) IN (SELECT node, kind, name FROM leaving) GROUP BY node, kind"
       " ON CONFLICT(node, kind, name) DO UPDATE SET " +
       ledger_added() + ", last_s=max(last_s, excluded.last_s)"));

@@ -10,11 +10,13 @@ std::string summed(const std::string& column) {
                  " & 4294967295)");
 }
 
-std::string ledger_added() {
+std::string added(std::initializer_list<const char*> columns) {
   std::string out;
-  for (const char* column : {"records", "energy_uj", "estimated_uj", "cpu_us"})
+  for (const char* column : columns)
     out += (out.empty() ? "" : ", ") + std::string(column) + "=" + at_most(std::string(column) + "+excluded." + column);
   return out;
 }
+
+std::string ledger_added() { return added({"records", "energy_uj", "estimated_uj", "cpu_us"}); }
 
 }  // namespace wattle::controller

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 namespace wattle::controller {
@@ -21,7 +22,9 @@ constexpr void add_up(std::int64_t& sum, std::int64_t more) {
 std::string at_most(const std::string& sum);
 // SQL: of a column of a group, exactly.
 std::string summed(const std::string& column);
-// SQL: of what an INSERT INTO ledger finds there and brings.
+// SQL: of what an INSERT finds in those columns and brings.
+std::string added(std::initializer_list<const char*> columns);
+// Those of the ledger.
 std::string ledger_added();
 
 }  // namespace wattle::controller

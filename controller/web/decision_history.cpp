@@ -24,16 +24,21 @@ Result<std::size_t> parse_limit(const std::map<std::string, std::string>& argume
   return *value;
 }
 
+Result<std::int64_t> parse_since(const std::map<std::string, std::string>& arguments, const std::string& otherwise,
+                                 WallTime now) {
+  const auto since = arguments.find("since");
+  const std::string& text = since != arguments.end() ? since->second : otherwise;
+  const auto span_s = parse::duration_s(text);
+  constexpr double kMost_s = 100.0 * 366 * 86'400;
+  if (!span_s || !(*span_s > 0) || *span_s > kMost_s)
+    return fail(Errc::malformed, "argument since", "is '" + text + "'", "a span of time, as in 90m, 24h, 7d");
+  return to_ns(now) / 1'000'000'000 - static_cast<std::int64_t>(*span_s);
+}
+
 Result<HistoryQuery> parse_history(const std::map<std::string, std::string>& arguments, WallTime now) {
   HistoryQuery query;
   WATTLE_TRY(query.limit, parse_limit(arguments, query.limit));
-  const auto since = arguments.find("since");
-  const auto span_s = since != arguments.end() ? parse::duration_s(since->second) : std::nullopt;
-  constexpr double kMost_s = 100.0 * 366 * 86'400;
-  if (!span_s || !(*span_s > 0) || *span_s > kMost_s)
-    return fail(Errc::malformed, "argument since", "is '" + (since != arguments.end() ? since->second : "") + "'",
-                "a span of time, as in 90m, 24h, 7d");
-  query.since_s = to_ns(now) / 1'000'000'000 - static_cast<std::int64_t>(*span_s);
+  WATTLE_TRY(query.since_s, parse_since(arguments, "", now));
   return query;
 }
 

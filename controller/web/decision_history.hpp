@@ -25,7 +25,10 @@ struct HistoryQuery {
 bool is_history(const std::string& what, const std::map<std::string, std::string>& arguments);
 // `since`: a span of time before now, as in 90m, 7d; `limit`.
 Result<HistoryQuery> parse_history(const std::map<std::string, std::string>& arguments, WallTime now);
-// How many decisions, 1 to kMostHistory; `otherwise` if nothing is said.
+// The time that is so long before `now`, Unix seconds; `otherwise` if nothing is said.
+Result<std::int64_t> parse_since(const std::map<std::string, std::string>& arguments, const std::string& otherwise,
+                                 WallTime now);
+// How many decisions or rows, 1 to kMostHistory; `otherwise` if nothing is said.
 Result<std::size_t> parse_limit(const std::map<std::string, std::string>& arguments, std::size_t otherwise);
 Result<std::string> history_text(StoreFile& file, const HistoryQuery& query);
 // Has the store's thread make it; who asks waits for as long as he likes. `store` null: there is none.

@@ -37,6 +37,7 @@ HERE_PAGES = {
         "without": {"scripts/demo": "demo_test.py runs it"},
         "instead": {"wattle explain POD": (":", "no pod is placed without a scheduler; kube_install_test.py explains one")}},
     "docs/how-to/adopt.md": {"instead": {"wattle policy promote": ("! wattle policy promote", "the gate is closed on a host that has decided nothing, and says so")}},
+    "docs/how-to/see-what-it-costs.md": {},
     "docs/how-to/measure-latency.md": {"files": {"probes:": AGENT}},
     "docs/how-to/join-nodes.md": {"files": {"tokens:": CONTROLLER, "token_file: /etc/wattle/enrol.token": AGENT, "audience:": CONTROLLER}},
     "docs/how-to/rotate-keys.md": {"again": {"wattle nodes": PATIENCE}},

@@ -65,6 +65,7 @@ std::vector<Page> pages() {
            }},
           {"top", top_example(), render_top},
           {"decisions", example("decisions"), render_decisions},
+          {"report", example("report"), render_report},
           {"explain", explain_example(), render_explain},
           {"place",
            {{"node", "worker-1"}, {"uid", "u-1"}, {"name", "batch"}, {"reason", "q"}, {"scores", Json::object()}},

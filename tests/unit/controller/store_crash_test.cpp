@@ -73,6 +73,7 @@ class World {
     options_.database.vfs = CrashDisk::kName;
     options_.database.page_bytes = 1024;
     options_.keep_s = 1'000'000;
+    options_.usage.slot_s = 7;
     agents_.resize(kNodes);
     for (std::size_t i = 0; i < kNodes; ++i) {
       agents_[i].name = "n" + std::to_string(i);
@@ -207,6 +208,31 @@ class World {
     RC_ASSERT(ledger.has_value());
     RC_ASSERT(ledger->size() == rows.size());
     for (const LedgerRow& row : *ledger) RC_ASSERT((rows.at({row.node, row.kind, row.name}) == row));
+    look_at_report(sums, rows);
+  }
+  // What is told by the hour is those sums, however they were spread over hours and files that were left.
+  void look_at_report(const std::map<std::string, NodeSums>& sums,
+                      const std::map<std::tuple<std::string, std::int64_t, std::string>, LedgerRow>& rows) {
+    UsageQuery query;
+    query.by = ReportBy::node;
+    const auto report = file_->report(query);
+    RC_ASSERT(report.has_value());
+    RC_ASSERT(report->missing() == Energy{});
+    std::map<std::string, LedgerSums> used;
+    for (const auto& [key, row] : rows)
+      used[row.node].add({row.records, row.energy_uj, row.estimated_uj, row.cpu_us, 0, 0});
+    NodeUse all;
+    for (const auto& [name, node] : sums) {
+      all.add({{node.energy_uj, node.estimated_uj}, {node.idle_uj, 0}, {node.unattributed_uj, 0}});
+      if (node.records == 0) continue;
+      const LedgerSums& told = report->rows.at(name).used;
+      RC_ASSERT((Energy{told.energy_uj, told.estimated_uj} == Energy{used[name].energy_uj, used[name].estimated_uj}));
+      RC_ASSERT(told.cpu_us == used[name].cpu_us);
+    }
+    RC_ASSERT(report->nodes.drawn == all.drawn);
+    RC_ASSERT(report->nodes.idle.energy_uj + report->nodes.idle.estimated_uj == all.idle.energy_uj);
+    RC_ASSERT(report->nodes.unattributed.energy_uj + report->nodes.unattributed.estimated_uj ==
+              all.unattributed.energy_uj);
   }
   // Everybody sends what is left; then all that was not dropped is there, and every drop is in a gap.
   void settle() {

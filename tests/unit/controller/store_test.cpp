@@ -201,6 +201,7 @@ TEST_CASE("files of every schema are read") {
   SUBCASE("1") { schema = "1"; }
   SUBCASE("2") { schema = "2"; }
   SUBCASE("3") { schema = "3"; }
+  SUBCASE("4") { schema = "4"; }
   CAPTURE(schema);
   wattle::test::TempDir dir;
   StoreFileOptions options;
@@ -232,4 +233,21 @@ TEST_CASE("files of every schema are read") {
   REQUIRE(file.decisions().put(std::vector<DecisionRow>{{42, 1700000106, "another", "{}"}}, 1700000106));
   CHECK(file.decisions().rows() == kept.size() + 1);
   CHECK(file.decisions().last_id() == 42);
+  // Recording begins with the first sample; what an hour had before it was left goes on.
+  StoreItem more = item("worker-1", 4, {pod_values("pod-a", 1)}, 1700000100);
+  more.record.node.unattributed_energy_uj = 95'000'000;
+  REQUIRE(file.apply(std::vector<StoreItem>{more}, 1700000200));
+  const UsageReport report = file.report({0, ReportBy::name_space, {}}).value();
+  CHECK(report.cut);
+  if (schema < "4") {
+    CHECK(report.from_s == 5);  // the record above
+    CHECK(report.rows.at("(unknown)").used.energy_uj == 5'000'000);
+    CHECK(report.nodes.drawn.energy_uj == 200'000'000);
+  } else {
+    CHECK(report.from_s == 1699999800);
+    CHECK(report.rows.at("shop").used == LedgerSums{1, 5'000'230, 40, 88, 25, 50});
+    CHECK(report.rows.at("shop").placements == 1);
+    CHECK(report.rows.at("(service)").used == LedgerSums{0, 7, 0, 8, 0, 0});
+    CHECK(report.nodes.idle == Energy{40, 0});
+  }
 }

@@ -31,6 +31,24 @@ json some_node() {
       "nodeInfo": {"kernelVersion": "6.1.0", "kubeletVersion": "v1.35.4"}}})");
 }
 
+TEST_CASE("whose a pod is: its Deployment where its labels tell of one, and labels in an order") {
+  json object = some_pod();
+  CHECK(read_pod(object).owner == "ReplicaSet/web-5d9");
+  CHECK(read_pod(object).labels.empty());
+  object["metadata"]["labels"] = {{"team", "shop"}, {"pod-template-hash", "5d9"}, {"app", ""}, {"odd", 3}};
+  CHECK(read_pod(object).owner == "Deployment/web");
+  CHECK(read_pod(object).labels == "app=,pod-template-hash=5d9,team=shop");
+  object["metadata"]["labels"] = {{"pod-template-hash", "other"}, {"a,b", "c"}, {"d", "e,f=g"}, {"x=y", "z"}};
+  CHECK(read_pod(object).owner == "ReplicaSet/web-5d9");
+  CHECK(read_pod(object).labels == "pod-template-hash=other");
+  object["metadata"]["labels"] = {{"long", std::string(5000, 'x')}, {"short", "y"}};
+  CHECK(read_pod(object).labels == "short=y");
+  object["metadata"].erase("ownerReferences");
+  CHECK(read_pod(object).owner == "Pod/" + read_pod(object).name);
+  object["metadata"]["labels"] = "none";
+  CHECK(read_pod(object).labels.empty());
+}
+
 TEST_CASE("a pod as the API server tells it") {
   const Pod pod = read_pod(some_pod());
   CHECK(pod.uid == "u-1");

@@ -1,0 +1,114 @@
+// `wattle report [--since 7d] [--by namespace|owner|node|label] [--label KEY]`: what they used, from the controller's store.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+
+namespace {
+constexpr double kNsPerS = 1e9;
+constexpr double kMsPerS = 1e3;
+
+std::optional<double> times(std::optional<double> value, double factor) {
+  return value ? std::optional(*value * factor) : std::nullopt;
+}
+
+double sum_of(const View& energy) {
+  return energy["measured_j"].number().value_or(0) + energy["estimated_j"].number().value_or(0);
+}
+
+// Both where there are both; what a model says is told as such.
+std::string energy_text(const View& energy) {
+  const auto measured = energy["measured_j"].number(), estimated = energy["estimated_j"].number();
+  if (!estimated || *estimated == 0) return joules(measured);
+  const std::string text = joules(estimated) + " est";
+  return !measured || *measured == 0 ? text : joules(measured) + " + " + text;
+}
+
+struct Lines {
+  Table table;
+  double all_j = 0;
+  bool wide = false, by_node = false;
+
+  void add(const std::string& key, const View& row, Tone tone = Tone::plain) {
+    std::vector<Cell> cells{{key, tone},
+                            joules(row["measured_j"].number()),
+                            joules(row["estimated_j"].number()),
+                            all_j > 0 ? percent(sum_of(row) / all_j) : std::string(kAbsent),
+                            number(row["core_h"].number(), 2),
+                            age(times(row["waited_s"].number(), kMsPerS)),
+                            percent(row["waiting_ratio"].number()),
+                            count(row["placements"].number()),
+                            count(row["workloads"].number())};
+    if (by_node)
+      for (const char* part : {"idle", "unattributed", "drawn"}) cells.emplace_back(energy_text(row[part]));
+    table.rows.push_back(std::move(cells));
+  }
+};
+
+std::string title_of(const View& report) {
+  std::string title = report["label"].text() ? report["label"].text_or() : report["by"].text_or();
+  std::transform(title.begin(), title.end(), title.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return title;
+}
+
+std::string span_text(const View& report) {
+  const std::string from = utc(times(report["from_wall_s"].number(), kNsPerS));
+  if (report["cut"].flag().value_or(false)) return "from " + from + " on; before that nothing was recorded\n";
+  return "from " + from + " to " + utc(times(report["to_wall_s"].number(), kNsPerS)) + "\n";
+}
+}  // namespace
+
+Result<std::string> render_report(const Json& document, const Style& style) {
+  const View report(document);
+  WATTLE_TRY(const std::vector<View> rows, report.list("rows"));
+  if (!report["from_wall_s"].present())
+    return std::string("nothing is recorded yet: no sample has come since the store keeps what is used\n");
+  const auto right = Align::right;
+  Lines lines;
+  lines.table.columns = {{title_of(report)}, {"MEASURED", right},   {"ESTIMATED", right},
+                         {"SHARE", right},   {"CORE-HOURS", right}, {"WAITED", right},
+                         {"WAITING", right}, {"PLACEMENTS", right}, {"WORKLOADS", right}};
+  lines.all_j = sum_of(report["nodes"]);
+  lines.by_node = report["by"].text_or() == "node";
+  if (lines.by_node)
+    for (const char* title : {"IDLE", "UNATTRIBUTED", "DRAWN"}) lines.table.columns.push_back({title, right});
+  for (const View& row : rows) lines.add(row["key"].text_or(), row);
+  if (report["rest"].present()) lines.add("(" + count(report["rest"]["rows"].number()) + " more)", report["rest"]);
+  for (const char* part : {"idle", "unattributed", "missing"})
+    if (part != std::string_view("missing") || std::abs(sum_of(report[part])) >= 1)
+      lines.add("(" + std::string(part) + ")", report[part], Tone::faint);
+  lines.add("(all nodes)", report["nodes"]);
+  std::string text = span_text(report) + to_text(lines.table, style.colour);
+  if (report["rest"].present()) text += "--limit shows more\n";
+  return text;
+}
+
+void declare_report(CLI::App& command, Arguments& arguments) {
+  command.add_option("--since", arguments.since, "Of that time, as in 90m, 24h, 7d (default 7d); whole hours");
+  command.add_option("--by", arguments.by, "Whose rows")
+      ->check(CLI::IsMember({"namespace", "owner", "node", "label"}))
+      ->default_str("namespace");
+  command.add_option("--label", arguments.label, "The label's key, of rows by label");
+  command.add_option("--limit", arguments.limit, "How many rows, 1 to 1000; the others are summed up")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+}
+
+int run_report(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  std::map<std::string, std::string> query{{"limit", std::to_string(arguments.limit)}};
+  for (const auto& [name, value] :
+       {std::pair{"since", &arguments.since}, std::pair{"by", &arguments.by}, std::pair{"label", &arguments.label}})
+    if (!value->empty()) query[name] = *value;
+  return show(invocation, "report", query, render_report);
+}
+
+}  // namespace wattle::cli

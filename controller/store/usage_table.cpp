@@ -1,0 +1,252 @@
+#include "controller/store/usage_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::uint64_t kRowOverhead = 48;  // of a row beside its texts
+const std::string kSums = "energy_uj, estimated_uj, cpu_us, wait_us, pressure_us";
+const std::string kSlotSums = "slot_energy_uj, slot_estimated_uj, slot_cpu_us, slot_wait_us, slot_pressure_us";
+const std::string kPodLengths = "length(uid) + length(namespace) + length(owner) + length(labels) + length(node)";
+
+// What an API server has said stands against what anybody else says.
+constexpr const char* kPutPod =
+    "INSERT INTO pod VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(uid) DO UPDATE SET"
+    " namespace=CASE WHEN excluded.described >= described AND excluded.namespace <> '' THEN excluded.namespace"
+    " ELSE namespace END,"
+    " owner=CASE WHEN excluded.described >= described AND excluded.owner <> '' THEN excluded.owner ELSE owner END,"
+    " labels=CASE WHEN excluded.described >= described THEN excluded.labels ELSE labels END,"
+    " described=max(described, excluded.described),"
+    " placed_s=CASE WHEN excluded.placed_s > 0 AND (placed_s = 0 OR node <> excluded.node) THEN excluded.placed_s"
+    " ELSE placed_s END,"
+    " node=CASE WHEN excluded.placed_s > 0 THEN excluded.node ELSE node END,"
+    " last_s=max(last_s, excluded.last_s)";
+
+std::string empty_slots(const std::string& which) {
+  return "UPDATE ledger SET slot_s = -1, slot_energy_uj = 0, slot_estimated_uj = 0, slot_cpu_us = 0, slot_wait_us = 0,"
+         " slot_pressure_us = 0 WHERE " +
+         which + " AND slot_s >= 0";
+}
+
+LedgerSums sums_at(const sqlite::Statement& row, int column) {
+  return {0,
+          row.integer(column),
+          row.integer(column + 1),
+          row.integer(column + 2),
+          row.integer(column + 3),
+          row.integer(column + 4)};
+}
+
+}  // namespace
+
+void PodFacts::merge(PodFacts later) {
+  if (later.described >= described) {
+    if (!later.name_space.empty()) name_space = std::move(later.name_space);
+    if (!later.owner.empty()) owner = std::move(later.owner);
+    labels = std::move(later.labels);
+    described = later.described;
+  }
+  if (later.placed_s == 0) return;
+  if (placed_s == 0 || node != later.node) placed_s = later.placed_s;
+  node = std::move(later.node);
+}
+
+Result<UsageTable> UsageTable::open_(sqlite::Database& database, const UsageBounds& bounds) {
+  UsageTable table(database, bounds);
+  WATTLE_CHECK(table.prepare());
+  WATTLE_CHECK(table.load());
+  return table;
+}
+
+Status UsageTable::prepare() {
+  const auto ready = [&](std::optional<sqlite::Statement>& out, const std::string& sql) -> Status {
+    WATTLE_TRY(out, database_->prepare(sql));
+    return {};
+  };
+  WATTLE_CHECK(ready(add_node_,
+                     "INSERT INTO usage_node VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(slot_s, node) DO UPDATE SET " +
+                         added({"energy_uj", "estimated_uj", "idle_uj", "idle_estimated_uj", "unattributed_uj",
+                                "unattributed_estimated_uj"})));
+  WATTLE_CHECK(ready(set_from_, "UPDATE progress SET usage_from_s = ?"));
+  WATTLE_CHECK(ready(size_of_, "SELECT " + kPodLengths + " FROM pod WHERE uid = ?"));
+  return ready(put_, kPutPod);
+}
+
+Status UsageTable::load() {
+  // What was kept before says nothing of the time in which nothing is.
+  if (!kept())
+    return database_->run(
+        "DELETE FROM usage; DELETE FROM usage_node; DELETE FROM pod;"
+        " UPDATE progress SET usage_from_s = 0; " +
+        empty_slots("1"));
+  WATTLE_TRY(auto statement,
+             database_->prepare("SELECT node, max(slot_s) FROM ledger WHERE slot_s >= 0 GROUP BY node"));
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) break;
+    slots_[statement.integer(0)] = statement.integer(1);
+  }
+  WATTLE_TRY(const auto usage, bytes_of("usage", "length(name)", "1"));
+  WATTLE_TRY(const auto nodes, bytes_of("usage_node", "0", "1"));
+  WATTLE_TRY(const auto pods, bytes_of("pod", kPodLengths, "1"));
+  bytes_ = bytes_before_ = usage + nodes + pods;
+  WATTLE_TRY(from_s_, database_->integer("SELECT usage_from_s FROM progress"));
+  from_before_s_ = from_s_;
+  return {};
+}
+
+Result<std::uint64_t> UsageTable::bytes_of(const std::string& table, const std::string& lengths,
+                                           const std::string& which) {
+  WATTLE_TRY(const auto bytes, database_->integer("SELECT coalesce(sum(" + lengths + "), 0) + count(*) * " +
+                                                  std::to_string(kRowOverhead) + " FROM " + table + " WHERE " + which));
+  return static_cast<std::uint64_t>(bytes);
+}
+
+Status UsageTable::begin_slot(std::int64_t node, std::int64_t slot_s) {
+  const auto begun = begun_.find(node);
+  const auto before = slots_.find(node);
+  const std::int64_t open = begun != begun_.end() ? begun->second : before != slots_.end() ? before->second : -1;
+  if (open == slot_s || !kept()) return {};
+  begun_[node] = slot_s;
+  return close_rows("node = " + std::to_string(node));
+}
+
+Status UsageTable::close_rows(const std::string& which) {
+  if (!kept()) return {};
+  WATTLE_TRY(const auto bytes, bytes_of("ledger", "length(name)", which + " AND slot_s >= 0"));
+  bytes_ += bytes;
+  WATTLE_CHECK(database_->run("INSERT INTO usage(slot_s, node, kind, name, " + kSums +
+                              ") SELECT slot_s, node, kind, name, " + kSlotSums + " FROM ledger WHERE " + which +
+                              " AND slot_s >= 0 ON CONFLICT(slot_s, node, kind, name) DO UPDATE SET " +
+                              added({"energy_uj", "estimated_uj", "cpu_us", "wait_us", "pressure_us"})));
+  // What is used is known for as long.
+  WATTLE_CHECK(
+      database_->run("UPDATE pod SET last_s = max(last_s, used.slot_s) FROM (SELECT name, slot_s FROM ledger"
+                     " WHERE " +
+                     which + " AND slot_s >= 0) AS used WHERE pod.uid = used.name"));
+  return database_->run(empty_slots(which));
+}
+
+Status UsageTable::add_node(std::int64_t node, std::int64_t slot_s, const NodeUse& use, std::int64_t since_s) {
+  if (!kept()) return {};
+  if (from_s_ == 0) WATTLE_CHECK(keep_from(since_s));
+  int at = 0;
+  for (const std::int64_t value : {slot_s, node, use.drawn.energy_uj, use.drawn.estimated_uj, use.idle.energy_uj,
+                                   use.idle.estimated_uj, use.unattributed.energy_uj, use.unattributed.estimated_uj})
+    add_node_->bind(++at, value);
+  WATTLE_CHECK(add_node_->run());
+  if (begun_.contains(node)) bytes_ += kRowOverhead;
+  return {};
+}
+
+void UsageTable::settle(bool committed) {
+  if (committed) {
+    for (const auto& [node, slot_s] : begun_) slots_[node] = slot_s;
+    bytes_before_ = bytes_;
+    from_before_s_ = from_s_;
+  } else {
+    bytes_ = bytes_before_;
+    from_s_ = from_before_s_;
+  }
+  begun_.clear();
+}
+
+Status UsageTable::trim(std::int64_t now_s) {
+  WATTLE_TRY(const auto oldest, database_->integer("SELECT coalesce(min(slot_s), -1) FROM usage_node"));
+  const std::int64_t end_s = oldest + bounds_.slot_s;
+  if (oldest < 0 || end_s > slot_of(now_s)) return {};
+  if (bytes_ <= bounds_.max_bytes && end_s >= now_s - bounds_.keep_s) return {};
+  return drop_before(end_s);
+}
+
+Status UsageTable::drop_before(std::int64_t slot_s) {
+  const std::string older = " < " + std::to_string(slot_s);
+  const auto drop = [&](const std::string& table, const std::string& lengths, const std::string& which) -> Status {
+    WATTLE_TRY(const auto bytes, bytes_of(table, lengths, which));
+    bytes_ -= std::min(bytes_, bytes);
+    return database_->run("DELETE FROM " + table + " WHERE " + which);
+  };
+  WATTLE_CHECK(drop("usage", "length(name)", "slot_s" + older));
+  WATTLE_CHECK(drop("usage_node", "0", "slot_s" + older));
+  WATTLE_CHECK(drop("pod", kPodLengths, "last_s" + older));
+  return keep_from(std::max(from_s_, slot_s));
+}
+
+Status UsageTable::keep_from(std::int64_t at_s) {
+  from_s_ = at_s;
+  set_from_->bind(1, at_s);
+  return set_from_->run();
+}
+
+Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
+  if (!kept()) return {};
+  const auto all = [&]() -> Status {
+    WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+    for (const PodFacts& pod : pods) {
+      size_of_->bind_text(1, pod.uid);
+      WATTLE_TRY(const bool there, size_of_->step());
+      const std::uint64_t before = there ? static_cast<std::uint64_t>(size_of_->integer(0)) + kRowOverhead : 0;
+      size_of_->reset();
+      if (!there && bytes_ > bounds_.max_bytes + bounds_.max_bytes / 2) continue;
+      bytes_ += pod.bytes() + kRowOverhead - std::min<std::uint64_t>(before, pod.bytes() + kRowOverhead);
+      int at = 0;
+      for (const std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels}) put_->bind_text(++at, *text);
+      put_->bind(5, pod.described ? 1 : 0);
+      put_->bind_text(6, pod.node);
+      put_->bind(7, pod.placed_s);
+      put_->bind(8, now_s);
+      WATTLE_CHECK(put_->run());
+    }
+    return transaction.commit();
+  };
+  const Status done = all();
+  settle(done.has_value());
+  return done;
+}
+
+Status UsageTable::each_pod(const std::function<void(const PodFacts&)>& take) {
+  WATTLE_TRY(auto statement,
+             database_->prepare("SELECT uid, namespace, owner, labels, described, node, placed_s FROM pod"));
+  PodFacts pod;
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return {};
+    int at = 0;
+    for (std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels}) *text = statement.blob(at++);
+    pod.described = statement.integer(4) != 0;
+    pod.node = statement.blob(5);
+    pod.placed_s = statement.integer(6);
+    take(pod);
+  }
+}
+
+Status UsageTable::each_workload(std::int64_t slot_s, const TakeSums& take) {
+  const std::string since = " WHERE slot_s >= " + std::to_string(std::max<std::int64_t>(slot_s, 0));
+  for (const std::string& sql : {"SELECT node, kind, name, " + kSums + " FROM usage" + since,
+                                 "SELECT node, kind, name, " + kSlotSums + " FROM ledger" + since}) {
+    WATTLE_TRY(auto statement, database_->prepare(sql));
+    for (;;) {
+      WATTLE_TRY(const bool row, statement.step());
+      if (!row) break;
+      take(statement.integer(0), statement.integer(1), statement.blob(2), sums_at(statement, 3));
+    }
+  }
+  return {};
+}
+
+Status UsageTable::each_node(std::int64_t slot_s, const std::function<void(std::int64_t, const NodeUse&)>& take) {
+  WATTLE_TRY(auto statement, database_->prepare("SELECT node, energy_uj, estimated_uj, idle_uj, idle_estimated_uj,"
+                                                " unattributed_uj, unattributed_estimated_uj FROM usage_node"
+                                                " WHERE slot_s >= " +
+                                                std::to_string(slot_s)));
+  for (;;) {
+    WATTLE_TRY(const bool row, statement.step());
+    if (!row) return {};
+    const auto at = [&](int column) { return Energy{statement.integer(column), statement.integer(column + 1)}; };
+    take(statement.integer(0), {at(1), at(3), at(5)});
+  }
+}
+
+}  // namespace wattle::controller

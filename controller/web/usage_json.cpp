@@ -1,0 +1,131 @@
+#include "controller/web/usage_json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "controller/web/decision_history.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::pair<std::string_view, ReportBy>, 4> kBy{{{"namespace", ReportBy::name_space},
+                                                                    {"owner", ReportBy::owner},
+                                                                    {"node", ReportBy::node},
+                                                                    {"label", ReportBy::label}}};
+constexpr const char* kByMend = "namespace, owner, node or label";
+constexpr std::size_t kMaxKeyBytes = 317;  // of a label: a DNS name, "/" and a name
+
+double joules(std::int64_t energy_uj) { return static_cast<double>(energy_uj) * 1e-6; }
+double seconds_of(std::int64_t time_us) { return static_cast<double>(time_us) * 1e-6; }
+std::int64_t drew_uj(const UsageRow& row) { return row.used.energy_uj + row.used.estimated_uj; }
+
+json energy_json(const Energy& energy) {
+  return {{"measured_j", joules(energy.energy_uj)}, {"estimated_j", joules(energy.estimated_uj)}};
+}
+
+json row_json(const UsageRow& row) {
+  json object = energy_json({row.used.energy_uj, row.used.estimated_uj});
+  const bool told = row.used.pressure_us > 0;
+  object["core_h"] = seconds_of(row.used.cpu_us) / 3600;
+  object["waited_s"] = told ? json(seconds_of(row.used.wait_us)) : json(nullptr);
+  object["waiting_ratio"] =
+      told ? json(static_cast<double>(row.used.wait_us) / static_cast<double>(row.used.pressure_us)) : json(nullptr);
+  object["placements"] = row.placements;
+  object["workloads"] = row.workloads;
+  return object;
+}
+
+json node_json(json object, const NodeUse& use) {
+  object["idle"] = energy_json(use.idle);
+  object["unattributed"] = energy_json(use.unattributed);
+  object["drawn"] = energy_json(use.drawn);
+  return object;
+}
+
+}  // namespace
+
+Result<ReportQuery> parse_report(const std::map<std::string, std::string>& arguments, WallTime now) {
+  ReportQuery query;
+  query.until_s = to_ns(now) / 1'000'000'000;
+  WATTLE_TRY(query.usage.since_s, parse_since(arguments, "7d", now));
+  WATTLE_TRY(query.limit, parse_limit(arguments, kMostHistory));
+  const auto by = arguments.find("by"), label = arguments.find("label");
+  if (by != arguments.end()) {
+    const auto* known = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.first == by->second; });
+    if (known == kBy.end()) return fail(Errc::malformed, "argument by", "is '" + by->second + "'", kByMend);
+    query.usage.by = known->second;
+  } else if (label != arguments.end()) {
+    query.usage.by = ReportBy::label;
+  }
+  if (query.usage.by != ReportBy::label) {
+    if (label == arguments.end()) return query;
+    return fail(Errc::malformed, "argument label", "is for rows by label", "by=label, or leave it out");
+  }
+  if (label == arguments.end() || label->second.empty())
+    return fail(Errc::malformed, "argument label", "is missing", "name the label's key, as in label=team");
+  if (label->second.size() > kMaxKeyBytes || label->second.find_first_of(",= ") != std::string::npos)
+    return fail(Errc::malformed, "argument label", "is no label's key", "one key without a value, as in label=team");
+  query.usage.label = label->second;
+  return query;
+}
+
+Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
+  if (!file.usage().kept())
+    return fail(Errc::not_found, "report", "what is used is not kept", "set store.usage.max_bytes above 0");
+  WATTLE_TRY(const UsageReport report, file.report(query.usage));
+  using Row = std::map<std::string, UsageRow>::const_iterator;
+  std::vector<Row> order;
+  for (Row row = report.rows.begin(); row != report.rows.end(); ++row) order.push_back(row);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Row& a, const Row& b) { return drew_uj(a->second) > drew_uj(b->second); });
+  json rows = json::array();
+  UsageRow rest;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto& [key, row] = *order[i];
+    if (i < query.limit) {
+      json object = row_json(row);
+      if (const auto node = report.by_node.find(key); node != report.by_node.end())
+        object = node_json(std::move(object), node->second);
+      object["key"] = key;
+      rows.push_back(std::move(object));
+      continue;
+    }
+    rest.used.add(row.used);
+    rest.workloads += row.workloads;
+    rest.placements += row.placements;
+  }
+  json others = nullptr;
+  if (order.size() > query.limit) {
+    others = row_json(rest);
+    others["rows"] = order.size() - query.limit;
+  }
+  const auto by = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.second == query.usage.by; });
+  const json document = {{"by", by->first},
+                         {"label", query.usage.label.empty() ? json(nullptr) : json(query.usage.label)},
+                         {"since_wall_s", query.usage.since_s},
+                         {"from_wall_s", report.from_s > 0 ? json(report.from_s) : json(nullptr)},
+                         {"to_wall_s", query.until_s},
+                         {"cut", report.cut},
+                         {"rows", std::move(rows)},
+                         {"rest", std::move(others)},
+                         {"idle", energy_json(report.nodes.idle)},
+                         {"unattributed", energy_json(report.nodes.unattributed)},
+                         {"missing", energy_json(report.missing())},
+                         {"nodes", energy_json(report.nodes.drawn)}};
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<std::future<Result<std::string>>> ask_report(Store* store, const std::map<std::string, std::string>& arguments,
+                                                    WallTime now) {
+  WATTLE_TRY(const ReportQuery query, parse_report(arguments, now));
+  if (store == nullptr)
+    return fail(Errc::not_found, "report", "there is no store", "set store.path to a file on a local disk");
+  return store->read([query](StoreFile& file) { return report_text(file, query); });
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,393 @@
+// What workloads used by the hour: rows, idle and unattributed are what the nodes drew, whoever is restarted when.
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <rapidcheck.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "controller/web/store_documents.hpp"
+#include "controller/web/usage_json.hpp"
+#include "tests/unit/controller/store_rig.hpp"
+#include "tests/unit/sqlite/crash_disk.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using nlohmann::json;
+using sqlite::testing::CrashDisk;
+
+namespace {
+
+constexpr std::int64_t kHour_s = 3600;
+constexpr std::int64_t kNow_s = 1'700'000'000 - 1'700'000'000 % kHour_s;  // an hour begins
+
+// In memory: what a disk may do is store_crash_test's.
+StoreFileOptions in_memory() {
+  StoreFileOptions options;
+  options.path = "store.db";
+  options.database.vfs = CrashDisk::kName;
+  return options;
+}
+
+WorkloadValues used(const std::string& name, std::uint64_t energy_uj, std::uint64_t cpu_us = 0,
+                    WorkloadKind kind = WorkloadKind::pod) {
+  WorkloadValues values = pod_values(name, cpu_us);
+  values.energy_uj = energy_uj;
+  values.kind = kind;
+  return values;
+}
+
+// What the node drew is what they used, 3 J idle and 1 J that is nobody's.
+StoreItem whole(const std::string& node, std::uint64_t seq, std::vector<WorkloadValues> workloads,
+                EnergySource source = EnergySource::rapl) {
+  StoreItem made = item(node, seq, std::move(workloads));
+  made.record.node.energy_source = source;
+  made.record.node.idle_energy_uj = 3'000'000;
+  made.record.node.unattributed_energy_uj = 1'000'000;
+  std::uint64_t sum = 4'000'000;
+  for (const WorkloadValues& values : made.record.workloads) sum += values.energy_uj.value_or(0);
+  made.record.node.energy_uj = sum;
+  made.bytes = wire::encode_record(made.record);
+  return made;
+}
+
+void take(StoreFile& file, std::vector<StoreItem> batch, std::int64_t now_s) {
+  const Status applied = file.apply(batch, now_s);
+  if (!applied) FAIL(applied.error().message());
+}
+
+PodFacts described(const std::string& uid, const std::string& name_space, const std::string& owner,
+                   const std::string& labels) {
+  return {uid, name_space, owner, labels, true, "", 0};
+}
+PodFacts placed(const std::string& uid, const std::string& node, std::int64_t at_s, const std::string& owner = "") {
+  return {uid, "", owner, "", false, node, at_s};
+}
+
+UsageReport report_of(StoreFile& file, ReportBy by, std::int64_t since_s = 0, const std::string& label = "") {
+  auto report = file.report({since_s, by, label});
+  if (!report) FAIL(report.error().message());
+  return std::move(*report);
+}
+
+Energy total(const UsageReport& report) {
+  Energy sum = report.nodes.idle;
+  sum.add(report.nodes.unattributed);
+  for (const auto& [key, row] : report.rows) sum.add({row.used.energy_uj, row.used.estimated_uj});
+  return sum;
+}
+
+constexpr std::array kAllBy{ReportBy::name_space, ReportBy::owner, ReportBy::node, ReportBy::label};
+
+// A stream of records of some nodes over some hours, with restarts, changes of the clock and folds of the ledger in the middle.
+void run_stream(unsigned seed) {
+  std::mt19937 random(seed);
+  const CrashDisk disk;
+  StoreFileOptions options = in_memory();
+  options.max_ledger_rows = 1 + static_cast<std::int64_t>(random() % 30);
+  options.ledger_every_s = static_cast<std::int64_t>(random() % 20);
+  std::optional<StoreFile> file(open(options));
+  std::map<std::string, std::uint64_t> seqs;
+  std::map<std::string, Energy> by_pod;
+  Energy drawn;
+  std::int64_t now_s = kNow_s;
+  const auto steps = static_cast<unsigned>(1 + random() % 60);
+  for (unsigned step = 0; step < steps; ++step) {
+    now_s += random() % 10 == 0 ? static_cast<std::int64_t>(random() % (3 * kHour_s)) - kHour_s / 2
+                                : static_cast<std::int64_t>(random() % 60);
+    std::vector<StoreItem> batch;
+    for (std::uint64_t i = random() % 5; i > 0; --i) {
+      const std::string node = "n" + std::to_string(random() % 3);
+      const bool estimated = random() % 4 == 0;
+      std::vector<WorkloadValues> workloads;
+      for (std::uint64_t pods = random() % 6; pods > 0; --pods) {
+        const std::string name = "pod-" + std::to_string(pods) + "-" + std::to_string(step / (1 + random() % 20));
+        workloads.push_back(used(name, random() % 1'000'000, random() % 1'000'000));
+        (estimated ? by_pod[name].estimated_uj : by_pod[name].energy_uj) +=
+            static_cast<std::int64_t>(*workloads.back().energy_uj);
+      }
+      batch.push_back(
+          whole(node, ++seqs[node], std::move(workloads), estimated ? EnergySource::estimated : EnergySource::rapl));
+      (estimated ? drawn.estimated_uj : drawn.energy_uj) +=
+          static_cast<std::int64_t>(*batch.back().record.node.energy_uj);
+    }
+    RC_ASSERT(file->apply(batch, now_s).has_value());
+    if (random() % 9 == 0) RC_ASSERT(file->write_ledger().has_value());
+    if (random() % 7 == 0) {
+      file.reset();
+      file.emplace(open(options));
+    }
+    if (random() % 5 == 0)
+      RC_ASSERT(file->usage().put(std::vector{described("pod-1-0", "shop", "Job/a", "team=x")}, now_s).has_value());
+  }
+  for (const ReportBy by : kAllBy) {
+    // The whole, and any part of it.
+    const UsageReport all = report_of(*file, by, 0, "team");
+    RC_ASSERT(total(all) == drawn);
+    RC_ASSERT(all.nodes.drawn == drawn);
+    RC_ASSERT(all.missing() == Energy{});
+    const UsageReport part =
+        report_of(*file, by, kNow_s + static_cast<std::int64_t>(random() % (12 * kHour_s)), "team");
+    RC_ASSERT(total(part) == part.nodes.drawn);
+  }
+  const UsageReport owners = report_of(*file, ReportBy::owner);
+  if (const auto job = owners.rows.find("Job/a"); job != owners.rows.end())
+    RC_ASSERT((Energy{job->second.used.energy_uj, job->second.used.estimated_uj} == by_pod["pod-1-0"]));
+}
+
+}  // namespace
+
+TEST_CASE("rows, idle and unattributed are what the nodes drew, by whatever, over restarts in the middle") {
+  CHECK(rc::check([] { run_stream(*rc::gen::arbitrary<unsigned>()); }));
+}
+
+TEST_CASE(
+    "a workload is its namespace's, owner's, node's and label's, also when it has ended, and of which nobody told is "
+    "told apart") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  CHECK(report_of(file, ReportBy::node).from_s == 0);
+  take(file,
+       {whole("a", 1, {used("u1", 10, 3'600), used("u2", 20), used("nginx.service", 30, 0, WorkloadKind::service)})},
+       kNow_s + 120);
+  take(file, {whole("b", 1, {used("u3", 40), used("u4", 50)}, EnergySource::estimated)}, kNow_s + 121);
+  REQUIRE(file.usage().put(std::vector{described("u1", "shop", "Deployment/web", "app=web,team=red"),
+                                       described("u2", "shop", "Job/copy", "app=copy,team="),
+                                       placed("u4", "b", kNow_s + 122, "ReplicaSet/old-1")},
+                           kNow_s));
+  // Hours later, of other workloads; those of before have ended.
+  take(file, {whole("a", 2, {used("u5", 60)})}, kNow_s + 5 * kHour_s);
+  const auto energy = [](const UsageReport& report) {
+    std::map<std::string, std::int64_t> out;
+    for (const auto& [key, row] : report.rows) out[key] = row.used.energy_uj + row.used.estimated_uj;
+    return out;
+  };
+  using Rows = std::map<std::string, std::int64_t>;
+  const UsageReport spaces = report_of(file, ReportBy::name_space);
+  CHECK(energy(spaces) == Rows{{"shop", 30}, {"(unknown)", 150}, {"(service)", 30}});
+  CHECK(spaces.rows.at("shop").used.cpu_us == 3'600);
+  CHECK(spaces.rows.at("shop").workloads == 2);
+  CHECK(spaces.rows.at("(unknown)").used.estimated_uj == 90);
+  CHECK(spaces.nodes.idle == Energy{6'000'000, 3'000'000});
+  CHECK(spaces.from_s == kNow_s + 120);
+  CHECK(spaces.cut);
+  CHECK(energy(report_of(file, ReportBy::owner)) == Rows{{"Deployment/web", 10},
+                                                         {"Job/copy", 20},
+                                                         {"ReplicaSet/old-1", 50},
+                                                         {"service/nginx.service", 30},
+                                                         {"(unknown)", 100}});
+  CHECK(energy(report_of(file, ReportBy::label, 0, "team")) ==
+        Rows{{"red", 10}, {"(empty)", 20}, {"(none)", 30}, {"(unknown)", 150}});
+  CHECK(energy(report_of(file, ReportBy::label, 0, "tea")) == Rows{{"(none)", 60}, {"(unknown)", 150}});
+  const UsageReport nodes = report_of(file, ReportBy::node);
+  CHECK(energy(nodes) == Rows{{"a", 120}, {"b", 90}});
+  CHECK(nodes.rows.at("b").placements == 1);
+  CHECK(nodes.by_node.at("b").idle == Energy{0, 3'000'000});
+  CHECK(report_of(file, ReportBy::owner).rows.at("ReplicaSet/old-1").placements == 1);
+  // The last hour alone, and one in which nothing is left.
+  const UsageReport last = report_of(file, ReportBy::name_space, kNow_s + 5 * kHour_s + 60);
+  CHECK(energy(last) == Rows{{"(unknown)", 60}});
+  CHECK(last.from_s == kNow_s + 5 * kHour_s);
+  CHECK_FALSE(last.cut);
+  CHECK(energy(report_of(file, ReportBy::name_space, kNow_s + 9 * kHour_s)).empty());
+}
+
+TEST_CASE("what an API server says of a pod stands, and a pod counts as placed once, where it was placed last") {
+  const CrashDisk disk;
+  const auto options = in_memory();
+  const std::vector<PodFacts> said{
+      placed("u", "a", kNow_s, "ReplicaSet/web-5d9"), described("u", "shop", "Deployment/web", "team=red"),
+      placed("u", "a", kNow_s + 60, "ReplicaSet/web-5d9"), placed("u", "b", kNow_s + 90, "ReplicaSet/web-5d9")};
+  const PodFacts expected{"u", "shop", "Deployment/web", "team=red", true, "b", kNow_s + 90};
+  PodFacts merged = said[0];
+  for (std::size_t i = 1; i < said.size(); ++i) merged.merge(said[i]);
+  CHECK(merged == expected);
+  {
+    StoreFile file = open(options);
+    for (const PodFacts& one : said) REQUIRE(file.usage().put(std::vector{one}, kNow_s));
+  }
+  StoreFile file = open(options);
+  std::vector<PodFacts> kept;
+  REQUIRE(file.usage().each_pod([&](const PodFacts& pod) { kept.push_back(pod); }));
+  CHECK(kept == std::vector{expected});
+}
+
+TEST_CASE("waiting is the time in which a task waited, of that in which it was told; not told is no zero") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  WorkloadValues waits = used("u1", 10), silent = used("u2", 10);
+  waits.pressure.cpu_some_ratio = 0.25;
+  take(file, {whole("a", 1, {waits, silent}), whole("a", 2, {waits})}, kNow_s);
+  REQUIRE(file.usage().put(std::vector{described("u1", "one", "", ""), described("u2", "two", "", "")}, kNow_s));
+  const ReportQuery query{{kNow_s, ReportBy::name_space, {}}, 10, kNow_s + 9};
+  const json told = json::parse(report_text(file, query).value());
+  REQUIRE(told["rows"].size() == 2);
+  CHECK(told["rows"][0]["key"] == "one");
+  CHECK(told["rows"][0]["waited_s"] == 0.5);
+  CHECK(told["rows"][0]["waiting_ratio"] == 0.25);
+  CHECK(told["rows"][1]["waited_s"].is_null());
+  CHECK(told["rows"][1]["waiting_ratio"].is_null());
+}
+
+TEST_CASE("the oldest hours go when they are too old or too much, pods with them, and the report says since when") {
+  const CrashDisk disk;
+  StoreFileOptions options = in_memory();
+  const std::int64_t hours = 30;
+  SUBCASE("by age") { options.usage.keep_s = 5 * kHour_s; }
+  SUBCASE("by size") { options.usage.max_bytes = 5'000; }
+  StoreFile file = open(options);
+  std::uint64_t seq = 0;
+  for (std::int64_t hour = 0; hour < hours; ++hour) {
+    const std::int64_t now_s = kNow_s + hour * kHour_s;
+    REQUIRE(file.usage().put(std::vector{described("old-" + std::to_string(hour), "shop", "Job/a", "")}, now_s));
+    // The bounds are looked at now and then.
+    for (int i = 0; i < 256; ++i)
+      take(file, {whole("a", ++seq, {used("old-" + std::to_string(hour), 10), used("stays", 10)})}, now_s + i);
+  }
+  const UsageReport report = report_of(file, ReportBy::owner);
+  CHECK(report.cut);
+  CHECK(report.from_s >= kNow_s + hours / 4 * kHour_s);
+  CHECK(report.from_s < kNow_s + (hours - 4) * kHour_s);
+  CHECK(total(report) == report.nodes.drawn);
+  CHECK(file.usage().bytes() < 8'000);
+  const std::uint64_t bytes = file.usage().bytes();
+  std::int64_t pods = 0;
+  REQUIRE(file.usage().each_pod([&](const PodFacts&) { ++pods; }));
+  CHECK(pods < hours);
+  CHECK(static_cast<std::int64_t>(report.rows.at("Job/a").workloads) ==
+        (kNow_s + hours * kHour_s - report.from_s) / kHour_s);
+  file = open([&] {
+    StoreFile closed = std::move(file);
+    return options;
+  }());
+  CHECK(file.usage().bytes() == bytes);
+}
+
+TEST_CASE("where nothing is kept a report says so, and what is kept later begins anew") {
+  const CrashDisk disk;
+  StoreFileOptions options = in_memory();
+  const ReportQuery query{{0, ReportBy::name_space, {}}, 10, kNow_s};
+  { take(*std::make_unique<StoreFile>(open(options)), {whole("a", 1, {used("u", 10)})}, kNow_s); }
+  options.usage.max_bytes = 0;
+  {
+    StoreFile file = open(options);
+    REQUIRE(file.usage().put(std::vector{described("u", "shop", "", "")}, kNow_s));
+    take(file, {whole("a", 2, {used("u", 20)})}, kNow_s + 60);
+    REQUIRE(file.write_ledger());
+    const auto refused = report_text(file, query);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message().find("store.usage.max_bytes") != std::string::npos);
+  }
+  options.usage.max_bytes = 1 << 20;
+  StoreFile file = open(options);
+  take(file, {whole("a", 3, {used("u", 40)})}, kNow_s + 120);
+  const UsageReport report = report_of(file, ReportBy::name_space);
+  CHECK(report.from_s == kNow_s + 120);
+  CHECK(total(report) == report.nodes.drawn);
+  CHECK(report.rows.at("(unknown)").used.energy_uj == 40);
+}
+
+TEST_CASE("what of a sample never came is told as missing, and nothing else is changed by it") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  StoreItem node = whole("a", 1, {used("u1", 10), used("u2", 20)});
+  node.record.workloads.pop_back();  // in a part that never comes
+  node.record.parts = 2;
+  take(file, {node}, kNow_s);
+  const UsageReport report = report_of(file, ReportBy::node);
+  CHECK(report.missing() == Energy{20, 0});
+  CHECK(report.nodes.drawn.energy_uj == 4'000'030);
+}
+
+TEST_CASE("a document has as many rows as are asked for, those that drew most, and the others in one") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  std::vector<WorkloadValues> workloads;
+  std::vector<PodFacts> pods;
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    workloads.push_back(used("u" + std::to_string(i), i * 1'000'000, 1'000'000));
+    pods.push_back(described("u" + std::to_string(i), "space-" + std::to_string(i), "", ""));
+  }
+  take(file, {whole("a", 1, workloads)}, kNow_s);
+  REQUIRE(file.usage().put(pods, kNow_s));
+  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::name_space, {}}, 3, kNow_s + 9}).value());
+  REQUIRE(told["rows"].size() == 3);
+  CHECK(told["rows"][0]["key"] == "space-20");
+  CHECK(told["rest"]["rows"] == 17);
+  CHECK(told["rest"]["measured_j"] == 17 * 18 / 2);
+  CHECK(told["rest"]["workloads"] == 17);
+  CHECK(told["nodes"]["measured_j"] == 20 * 21 / 2 + 4);
+  CHECK(told["from_wall_s"] == kNow_s);
+  CHECK_FALSE(told["cut"].get<bool>());
+  CHECK(told["label"].is_null());
+}
+
+TEST_CASE("the writer keeps whose workloads are before it answers, and at its end") {
+  const CrashDisk disk;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file = in_memory();
+  const std::map<std::string, std::string> by_owner{{"by", "owner"}};
+  const auto rows = [&](Store& store) {
+    auto asked = ask_store(&store, "report", by_owner, clock.wall());
+    REQUIRE(asked);
+    const auto text = asked->get();
+    if (!text) FAIL(text.error().message());
+    std::set<std::string> keys;
+    const json document = json::parse(*text);
+    for (const json& row : document["rows"]) keys.insert(row["key"].get<std::string>());
+    return keys;
+  };
+  {
+    auto store = Store::start(options, clock, log);
+    REQUIRE(store);
+    (*store)->add(whole("a", 1, {used("u1", 10), used("u2", 20)}));
+    wait_for(**store, 1);
+    for (int i = 0; i < 5000; ++i) (*store)->note(described("x" + std::to_string(i), "shop", "", ""));
+    (*store)->note(placed("u1", "a", kNow_s, "ReplicaSet/web-5d9"));
+    (*store)->note(described("u1", "shop", "Deployment/web", ""));
+    CHECK(rows(**store) == std::set<std::string>{"Deployment/web", "(unknown)"});
+    (*store)->note(described("u2", "shop", "Job/copy", ""));
+  }
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  CHECK(rows(**store) == std::set<std::string>{"Deployment/web", "Job/copy"});
+}
+
+TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
+  const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
+  const auto why = [&](const std::map<std::string, std::string>& arguments) {
+    const auto query = parse_report(arguments, now);
+    return query ? std::string() : query.error().message();
+  };
+  CHECK(parse_report({}, now)->usage.since_s == kNow_s - 7 * 86'400);
+  CHECK(parse_report({{"label", "team"}}, now)->usage.by == ReportBy::label);
+  CHECK(parse_report({{"by", "owner"}, {"limit", "7"}, {"since", "24h"}}, now)->limit == 7);
+  const auto refuses = [&](const std::map<std::string, std::string>& arguments, const std::string& subject,
+                           const std::string& mend) {
+    const std::string text = why(arguments);
+    CAPTURE(text);
+    CHECK(text.find("argument " + subject) != std::string::npos);
+    CHECK(text.find(mend) != std::string::npos);
+  };
+  refuses({{"since", "soon"}}, "since", "as in 90m, 24h, 7d");
+  refuses({{"since", "0"}}, "since", "as in 90m, 24h, 7d");
+  refuses({{"limit", "0"}}, "limit", "1 to 1000");
+  refuses({{"by", "pod"}}, "by", "namespace, owner, node or label");
+  refuses({{"by", "label"}}, "label", "label=team");
+  refuses({{"by", "label"}, {"label", ""}}, "label", "label=team");
+  refuses({{"by", "label"}, {"label", "team=red"}}, "label", "without a value");
+  refuses({{"by", "label"}, {"label", std::string(400, 'x')}}, "label", "label=team");
+  refuses({{"by", "node"}, {"label", "team"}}, "label", "by=label");
+  CHECK(is_of_store("report", {}));
+  CHECK(is_of_store("decisions", {{"since", "7d"}}));
+  CHECK_FALSE(is_of_store("decisions", {}));
+  const auto nowhere = ask_store(nullptr, "report", {}, now);
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().message().find("store.path") != std::string::npos);
+}
