@@ -22,7 +22,7 @@ constexpr std::size_t kMaxKeyBytes = 317;  // of a label: a DNS name, "/" and a 
 
 double joules(std::int64_t energy_uj) { return static_cast<double>(energy_uj) * 1e-6; }
 double seconds_of(std::int64_t time_us) { return static_cast<double>(time_us) * 1e-6; }
-std::int64_t drew_uj(const UsageRow& row) { return row.used.energy_uj + row.used.estimated_uj; }
+std::int64_t sum_uj(const Energy& energy) { return energy.energy_uj + energy.estimated_uj; }
 
 json energy_json(const Energy& energy) {
   return {{"measured_j", joules(energy.energy_uj)}, {"estimated_j", joules(energy.estimated_uj)}};
@@ -81,8 +81,13 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   using Row = std::map<std::string, UsageRow>::const_iterator;
   std::vector<Row> order;
   for (Row row = report.rows.begin(); row != report.rows.end(); ++row) order.push_back(row);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Row& a, const Row& b) { return drew_uj(a->second) > drew_uj(b->second); });
+  // A node also draws what is no workload's.
+  const auto drew = [&](const Row& row) {
+    const auto node = report.by_node.find(row->first);
+    return node == report.by_node.end() ? sum_uj({row->second.used.energy_uj, row->second.used.estimated_uj})
+                                        : sum_uj(node->second.drawn);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](const Row& a, const Row& b) { return drew(a) > drew(b); });
   json rows = json::array();
   UsageRow rest;
   for (std::size_t i = 0; i < order.size(); ++i) {

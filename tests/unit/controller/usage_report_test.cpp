@@ -326,6 +326,19 @@ TEST_CASE("a document has as many rows as are asked for, those that drew most, a
   CHECK(told["label"].is_null());
 }
 
+TEST_CASE("nodes are in the order of what they drew, of which their workloads' part is one") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  take(file, {whole("idles", 1, {}), whole("idles", 2, {}), whole("works", 1, {used("u", 1'000'000, 5)})}, kNow_s);
+  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::node, {}}, 10, kNow_s + 9}).value());
+  REQUIRE(told["rows"].size() == 2);
+  CHECK(told["rows"][0]["key"] == "idles");
+  CHECK(told["rows"][0]["measured_j"] == 0);
+  CHECK(told["rows"][0]["drawn"]["measured_j"] == 8);
+  CHECK(told["rows"][1]["idle"]["measured_j"] == 3);
+  CHECK(told["rows"][1]["measured_j"] == 1);
+}
+
 TEST_CASE("the writer keeps whose workloads are before it answers, and at its end") {
   const CrashDisk disk;
   const SystemClock clock;
