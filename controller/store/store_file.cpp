@@ -245,7 +245,7 @@ Status StoreFile::write_ledger() {
     WATTLE_CHECK(write_ledger(nodes, next_raw_id_));
     return transaction.commit();
   };
-  const Status done = all();
+  Status done = all();
   usage_->settle(done.has_value());
   if (!done) return done;
   for (const std::int64_t node : nodes) ledger_.forget(node);

@@ -201,7 +201,7 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
     }
     return transaction.commit();
   };
-  const Status done = all();
+  Status done = all();
   settle(done.has_value());
   return done;
 }
@@ -223,9 +223,12 @@ Status UsageTable::each_pod(const std::function<void(const PodFacts&)>& take) {
 }
 
 Status UsageTable::each_workload(std::int64_t slot_s, const TakeSums& take) {
-  const std::string since = " WHERE slot_s >= " + std::to_string(std::max<std::int64_t>(slot_s, 0));
-  for (const std::string& sql : {"SELECT node, kind, name, " + kSums + " FROM usage" + since,
-                                 "SELECT node, kind, name, " + kSlotSums + " FROM ledger" + since}) {
+  const auto from = [&](const std::string& sums, const char* table) {
+    std::string sql = "SELECT node, kind, name, ";
+    sql.append(sums).append(" FROM ").append(table).append(" WHERE slot_s >= ");
+    return sql.append(std::to_string(std::max<std::int64_t>(slot_s, 0)));
+  };
+  for (const std::string& sql : {from(kSums, "usage"), from(kSlotSums, "ledger")}) {
     WATTLE_TRY(auto statement, database_->prepare(sql));
     for (;;) {
       WATTLE_TRY(const bool row, statement.step());

@@ -27,7 +27,7 @@
 namespace wattle::controller {
 
 struct UsageBounds {
-  std::int64_t keep_s = 30 * 86'400;
+  std::int64_t keep_s = std::int64_t{30} * 86'400;
   std::uint64_t max_bytes = std::uint64_t{64} << 20;  // 0: nothing is kept
   std::int64_t slot_s = 3600;
 };
