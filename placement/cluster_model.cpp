@@ -10,6 +10,8 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kLeastSeen_s = 60;     // before a pod's spread is its own
+constexpr double kBurst_s = 300;        // that a pod strays from its mean, before it does so anew
+constexpr double kUpperEnd = 1.28;      // deviations that nine of ten normal values stay below
 constexpr double kUseMemory_s = 300;    // of what a node uses beside its pods
 constexpr double kRequestMemory = 200;  // pods
 constexpr double kSpreadMemory_s = 1800;
@@ -42,9 +44,19 @@ ClusterModel::ClusterModel(ClusterModelOptions options)
   fleet_.revision = 1;
 }
 
-double ClusterModel::Running::expected_cores() const {
-  return (kHour_s * predicted_cores + seen_core_s) / (kHour_s + seen_s);
+// The mean of seen_s strays by bursts that last kBurst_s, the prediction by the spread of pods like this one.
+double ClusterModel::Running::unknown() const {
+  const double spread2 = predicted.sd_cores * predicted.sd_cores;
+  const double prior_s =
+      spread2 > 0 ? std::clamp(kBurst_s * predicted.burst_cores2 / spread2, kLeastSeen_s, kHour_s) : kHour_s;
+  return prior_s / (prior_s + seen_s);
 }
+
+double ClusterModel::Running::expected_cores() const {
+  return seen_s > 0 ? predicted.cores + (1 - unknown()) * (seen_core_s / seen_s - predicted.cores) : predicted.cores;
+}
+
+double ClusterModel::Running::unsure_cores() const { return kUpperEnd * unknown() * predicted.unsure_cores; }
 
 // Few readings say little of how a pod strays.
 std::optional<double> ClusterModel::Running::burst_cores2() const {
@@ -54,9 +66,8 @@ std::optional<double> ClusterModel::Running::burst_cores2() const {
 }
 
 double ClusterModel::Running::expected_cores2() const {
-  const double unknown = kHour_s / (kHour_s + seen_s);
-  const double own = burst_cores2().value_or(predicted_burst_cores2);
-  return unknown * (predicted_burst_cores2 + predicted_sd_cores * predicted_sd_cores) + (1 - unknown) * own;
+  const double own = burst_cores2().value_or(predicted.burst_cores2);
+  return own + unknown() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores - own);
 }
 
 void ClusterModel::add(const Running& running, double sign) {
@@ -67,10 +78,11 @@ void ClusterModel::add(const Running& running, double sign) {
     --known.pods;
   known.pods_cores += sign * running.expected_cores();
   known.pods_cores2 += sign * running.expected_cores2();
+  known.unsure_cores += sign * running.unsure_cores();
   known.last_cores += sign * running.last_cores;
-  known.life_s += sign * running.predicted_life_s;
-  if (known.pods == 0)
-    known.pods_cores = known.pods_cores2 = known.last_cores = known.life_s = 0;  // no rounding is left behind
+  known.life_s += sign * running.predicted.life_s;
+  if (known.pods == 0)  // no rounding is left behind
+    known.pods_cores = known.pods_cores2 = known.unsure_cores = known.last_cores = known.life_s = 0;
   touch(known);
 }
 
@@ -78,10 +90,14 @@ void ClusterModel::touch(const Known& known) {
   if (known.row != kNoRow && touched_.size() < rows_.size()) touched_.push_back(known.row);
 }
 
-void ClusterModel::report(const Running& running) {
-  if (running.seen_s > 0)
-    demand_.observe(running.app, running.request, running.seen_core_s / running.seen_s, running.seen_s,
-                    running.burst_cores2());
+// What was seen since the last time, within the first hour.
+void ClusterModel::report(Running& running) {
+  const double since_s = running.seen_s - running.told_s;
+  if (running.told_s >= kHour_s || !(since_s > 0)) return;
+  demand_.observe(running.app, running.request, std::max(0.0, running.seen_core_s - running.told_core_s) / since_s,
+                  since_s, running.burst_cores2());
+  running.told_s = running.seen_s;
+  running.told_core_s = running.seen_core_s;
 }
 
 void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
@@ -92,11 +108,7 @@ void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime 
   running.request = pod.request;
   running.node = node;
   running.since = now;
-  const DemandPrediction predicted = demand_.predict(running.app, pod.request);
-  running.predicted_cores = predicted.cores;
-  running.predicted_life_s = predicted.life_s;
-  running.predicted_burst_cores2 = predicted.burst_cores2;
-  running.predicted_sd_cores = predicted.sd_cores;
+  running.predicted = demand_.predict(running.app, pod.request);
   add(running, 1);
   pods_.emplace(pod.uid, std::move(running));
   forecast_.came(pod.request.cpu_cores);
@@ -118,11 +130,8 @@ void ClusterModel::used(const std::string& uid, double cores, double interval_s)
   running.seen_s += interval_s;
   running.last_cores = cores;
   add(running, 1);
-  // The first hour counts once; a pod that ends sooner tells then.
-  if (!running.reported && running.seen_s >= kHour_s) {
-    running.reported = true;
-    report(running);
-  }
+  // Others like it may come at once: soon, and the surer the less often. A pod that ends tells the rest.
+  if (running.seen_s >= std::clamp(2 * running.told_s, kLeastSeen_s, kHour_s)) report(running);
   if (running.seen_s - running.told_life_s < kHour_s) return;
   demand_.observe_life(running.app, running.seen_s - running.told_life_s, false);
   running.told_life_s = running.seen_s;
@@ -131,9 +140,9 @@ void ClusterModel::used(const std::string& uid, double cores, double interval_s)
 void ClusterModel::gone(const std::string& uid, MonoTime now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
-  const Running& running = found->second;
+  Running& running = found->second;
   add(running, -1);
-  if (!running.reported) report(running);
+  report(running);
   demand_.observe_life(running.app, std::max(1.0, seconds(now - running.since) - running.told_life_s), true);
   forecast_.went(running.request.cpu_cores);
   pods_.erase(found);
@@ -292,7 +301,8 @@ DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
 PodEstimate ClusterModel::ask(const PodSpec& pod) const {
   const DemandPrediction predicted = predict(pod);
   return {sane(pod.request), sane(predicted.cores, kMostCores), fleet_.pods_stay ? kDay_s : predicted.life_s,
-          sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores)};
+          sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores),
+          sane(kUpperEnd * predicted.unsure_cores, kMostCores)};
 }
 
 const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {

@@ -1,8 +1,9 @@
 // cluster_model: what policies may know of this cluster, learned from what was seen: demand and lives per application,
 // curves per node, the cores that will be requested. Gives the Fleet and the PodEstimate that policies and the network's plan go by.
 // Source   pods that were placed, what they used, that they went; the ClusterView (curves, requests, telemetry)
-// Use      of a node: what its pods are expected to use (prediction and own past, an hour weighs as much as the prediction)
-//          and what it uses beside them, averaged over five minutes
+// Use      of a node: what its pods are expected to use and what it uses beside them, averaged over five minutes. A pod's own past
+//          weighs as much as the prediction after a minute where its application is not known, later where it is known well
+// Demand   of an application: heard of a pod that runs after a minute and whenever it was seen for twice as long, up to an hour
 // Spread   a node strays from what is expected of it more than its pods would if each strayed by itself (peaks that come
 //          together, means that are off): variances are multiplied by how much more, over all nodes, of the last half hour
 // Waiting  for CPU: a curve of each node, round that of the fleet, from pressure told; the share of pod time that was waited is
@@ -95,11 +96,13 @@ class ClusterModel {
     Resources request;
     std::string node;
     MonoTime since{};
-    double predicted_cores = 0, predicted_life_s = 0, predicted_burst_cores2 = 0, predicted_sd_cores = 0;
+    DemandPrediction predicted;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
+    double told_core_s = 0, told_s = 0;  // of these, to the demand model
     double told_life_s = 0;
-    bool reported = false;
+    double unknown() const;  // share of the prediction in what is expected
     double expected_cores() const;
+    double unsure_cores() const;
     double expected_cores2() const;  // variance: over time, and of not knowing the mean
     std::optional<double> burst_cores2() const;
   };
@@ -107,8 +110,9 @@ class ClusterModel {
   struct Known {
     double pods_cores = 0;   // expected of the pods that are there
     double pods_cores2 = 0;  // its variance
-    double last_cores = 0;   // what they used last
-    double life_s = 0;       // sum of what they were expected to live
+    double unsure_cores = 0;
+    double last_cores = 0;  // what they used last
+    double life_s = 0;      // sum of what they were expected to live
     std::uint64_t pods = 0;
     double other_cores = 0, other_cores2 = 0;
     WaitingModel waiting;
@@ -124,7 +128,7 @@ class ClusterModel {
     Resources allocatable;
     WaitingCurve waiting;
   };
-  void report(const Running& running);
+  void report(Running& running);
   void add(const Running& running, double sign);
   void follow(const ClusterView& view, double passed_s);
   double spread() const;

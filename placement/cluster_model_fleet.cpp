@@ -36,6 +36,7 @@ void ClusterModel::fill_row(const ClusterView& view, std::size_t row) {
   out.used_cores2 = sane(spread() * (std::max(0.0, known.pods_cores2) + known.other_cores2) +
                              static_cast<double>(node.in_flight) * fleet_.expected_burst_cores2,
                          kMostCores * kMostCores);
+  out.unsure_cores = sane(std::max(0.0, known.unsure_cores), kMostCores);
   out.waiting = known.waiting.curve();
   const double mean_life_s = known.pods > 0 ? std::max(0.0, known.life_s) / static_cast<double>(known.pods) : 0.0;
   out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, known.pods);

@@ -174,8 +174,12 @@ DemandPrediction DemandModel::predict(const AppKey& key, const Resources& reques
   const double k = prior_weight();
   const double share = prediction.seen_pods / (prediction.seen_pods + k);
   const double own = app_stats ? app_stats->variance() : 0;
-  const double variance = share * own + (1 - share) * all_.variance();
+  const double prior = options_.prior_weight_pods * options_.prior_sd_ratio * options_.prior_sd_ratio;
+  const double between =
+      (all_.weight * all_.variance() + prior) / std::max(1e-9, all_.weight + options_.prior_weight_pods);
+  const double variance = share * own + (1 - share) * between;
   prediction.sd_cores = cores * std::sqrt(variance * (1 + 1 / (prediction.seen_pods + k)));
+  prediction.unsure_cores = cores * std::sqrt((1 - share) * between + share * own / (prediction.seen_pods + k));
   prediction.burst_cores2 = cores * cores * burst_of(app_stats, image_stats);
   double life_s = options_.prior_life_s;
   for (const Stats* stats : {&all_, image_stats, app_stats})

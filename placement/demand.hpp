@@ -2,6 +2,8 @@
 // Model    an application is owner, image and labels, never the pod's name; its mean share of the request is shrunk to that
 //          of its image, and that to the mean of all (normal model; the weight of the prior is the variance within
 //          applications over that between them). Life is exponential: time run over pods ended, shrunk alike.
+// Unsure   how far the mean of an application may be off: of one that nobody saw, as far as applications differ. Its pods are off
+//          together
 // Bursts   how far a pod strays from its own mean over time, as a variance, shrunk alike
 // Robust   one reading beyond four deviations of its application counts as if it were at four; knowledge fades, so that an
 //          application that changes is learned anew
@@ -34,9 +36,10 @@ AppKey app_key_of(std::string_view app);
 
 struct DemandOptions {
   std::size_t max_apps = 4096;
-  double prior_ratio = 0.5;  // of the request, before anything is known
+  double prior_ratio = 0.5;   // of the request, before anything is known
+  double prior_sd_ratio = 1;  // between applications, likewise
   double prior_life_s = 3600;
-  double full_weight_s = 3600;   // a pod seen this long counts as one
+  double full_weight_s = 900;    // a reading of so long counts as one pod
   double memory_pods = 200;      // weight at which old pods fade
   double prior_weight_pods = 2;  // of a prior, until the variances are known
 };
@@ -44,6 +47,7 @@ struct DemandOptions {
 struct DemandPrediction {
   double cores = 0;
   double sd_cores = 0;      // between pods like this one, and of not knowing their mean
+  double unsure_cores = 0;  // the part of it that is their mean's: a standard deviation that pods like this one share
   double burst_cores2 = 0;  // variance of one pod over time, round its own mean
   double life_s = 0;        // mean, whole life
   double seen_pods = 0;     // weight behind it, of the application itself

@@ -24,7 +24,9 @@ struct FleetNode {
   std::uint64_t pod_capacity = 110, pods = 0;
   double used_cores = 0;   // expected mean use of the pods that are there
   double used_cores2 = 0;  // and its variance over time
-  bool sleeps = false;     // has no pod and is, or will soon be, powered down
+  // How much more it may be, as their applications are not known well: nine times in ten no more.
+  double unsure_cores = 0;
+  bool sleeps = false;  // has no pod and is, or will soon be, powered down
   double sleep_w = 0;
   double wake_j = 0;
   bool open = true;  // false: may not take the pod that waits, whatever the reason
@@ -62,6 +64,7 @@ struct PodEstimate {
   double demand_cores = 0;   // predicted mean
   double life_s = 0;         // predicted mean; infinity if it stays
   double demand_cores2 = 0;  // variance of what it uses: over time, and of not knowing its mean
+  double unsure_cores = 0;   // as a node's
 };
 
 // How long until the last of so many pods ends, each of that mean life and of no known age: life x (1 + 1/2 + ... + 1/pods).

@@ -1,6 +1,8 @@
 // objective: what placements are judged by, stated here alone: joules, subject to budgets. A budget bounds what was measured, such
 // as the share of time that pods wait for CPU; what a placement is expected to add to it costs watts at the budget's price.
 // Cost     of a node: its watts + price x cores' worth of tenants that wait (placement/waiting). At a price of 0 it is the watts
+//          A placement is judged by the upper end of what pods may use where they wait, by the mean where they cost watts: who
+//          is known badly is not crowded, and replicas that are guessed wrong are wrong together
 // Price    rises while more is measured than the budget allows and falls, more slowly, while less is (dual ascent, as multiplicative
 //          steps of bounded size); moved by what was measured while the policy acted, and by nothing else. It begins at the
 //          fleet's watts per core, once waiting is known at all

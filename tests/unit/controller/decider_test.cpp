@@ -106,7 +106,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   next.app = "ReplicaSet/web nginx";
   next.request = {1, 0};
   const auto predicted = rig.decider->knowledge().predict(next);
-  CHECK(predicted.seen_pods == doctest::Approx(20.0 / 3600));
+  CHECK(predicted.seen_pods == doctest::Approx(20.0 / placement::DemandOptions{}.full_weight_s));
   CHECK(predicted.cores < 0.5);
   CHECK(predicted.cores > 0.49);
   // Saved and restored, with the curve of a node that comes back.

@@ -49,6 +49,25 @@ TEST_CASE("predictions converge on the application's mean and scale with the req
   CHECK(quantiles.back() == doctest::Approx(0.85).epsilon(0.05));
 }
 
+TEST_CASE(
+    "an application that nobody saw may use a request more; the more of its pods are seen, the surer is their mean") {
+  DemandModel model;
+  CHECK(model.predict(app(1), kOneCore).unsure_cores == doctest::Approx(1));
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> noise(0, 0.1);
+  double before = 1;
+  for (int pods = 0; pods < 5; ++pods) {
+    for (int k = 0; k < 1 << pods; ++k) model.observe(app(1), kOneCore, std::max(0.0, 0.7 + noise(random)), 3600);
+    const DemandPrediction one = model.predict(app(1), kOneCore), four = model.predict(app(1), {4, 0});
+    CHECK(one.unsure_cores < before);
+    CHECK(one.unsure_cores <= one.sd_cores);
+    CHECK(four.unsure_cores == doctest::Approx(4 * one.unsure_cores));
+    CHECK(model.predict(app(2), kOneCore).unsure_cores > one.unsure_cores);  // of which less is known
+    before = one.unsure_cores;
+  }
+  CHECK(before < 0.1);
+}
+
 TEST_CASE("one absurd reading moves a known application little, and a changed one is learned anew") {
   DemandModel model;
   std::mt19937_64 random(2);

@@ -62,6 +62,26 @@ TEST_CASE("a placement pays for what it does to those who are there") {
   CHECK(crowded_w == doctest::Approx(kCore_w * (14 * waiting.wait(14, 1.1, 16) - 13 * waiting.wait(13, 1, 16))));
 }
 
+TEST_CASE("who is known badly waits for more, and draws the same watts") {
+  CHECK(rc::check([] {
+    const auto cores = [](int most) { return *rc::gen::inRange(0, most) / 10.0; };
+    Fleet fleet = fleet_of_loads({cores(200)});
+    const PodEstimate known{{1, 1e9}, cores(40), 3600, 0.5};
+    PodEstimate guessed = known;
+    guessed.unsure_cores = cores(40);
+    RC_ASSERT(added_cost_w(fleet, 0, guessed) == added_cost_w(fleet, 0, known));
+    fleet.cpu_wait_price_w = kCore_w;
+    RC_ASSERT(added_wait_w(fleet, 0, guessed) >= added_wait_w(fleet, 0, known));
+    RC_ASSERT(added_w(fleet, 0, guessed) == added_w(fleet, 0, known));
+  }));
+  // So do those who come to pods that are known badly.
+  Fleet fleet = fleet_of_loads({9, 9});
+  fleet.nodes[1].unsure_cores = 3;
+  fleet.cpu_wait_price_w = kCore_w;
+  const PodEstimate ask{{1, 1e9}, 1, 3600, 0.1};
+  CHECK(added_wait_w(fleet, 1, ask) > 2 * added_wait_w(fleet, 0, ask));
+}
+
 TEST_CASE("a price sends the planner's and the ranks' pods to where nobody waits, none leaves them where they went") {
   for (const char* name : {"planner", "amortised", "greedy"}) {
     Fleet fleet = fleet_of_loads({14.5, 4});
