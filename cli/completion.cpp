@@ -19,6 +19,7 @@ constexpr std::array kShells{Shell{"bash", bash_completion}, Shell{"zsh", zsh_co
 
 void declare_completion(CLI::App& command, Arguments& arguments) {
   std::vector<std::string> names;
+  names.reserve(kShells.size());
   for (const Shell& each : kShells) names.emplace_back(each.name);
   command.add_option("SHELL", arguments.shell, "Whose: bash, zsh or fish")->required()->check(CLI::IsMember(names));
 }

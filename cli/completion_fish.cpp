@@ -42,8 +42,11 @@ std::string fish_lines(const std::string& name, const Place& place) {
   }
   for (std::size_t i = 0; i < operand_words(*place.at); ++i) {
     const Parameter& each = *operand_at(*place.at, i);
-    if (const std::string values = fish_operand(each); !values.empty())
-      out += start + " -n " + fish_quoted(here + (each.endless ? "" : " " + std::to_string(i))) + values + "\n";
+    const std::string values = fish_operand(each);
+    if (values.empty()) continue;
+    std::string condition = here;
+    if (!each.endless) condition.append(" ").append(std::to_string(i));
+    out.append(start).append(" -n ").append(fish_quoted(condition)).append(values).append("\n");
   }
   return out;
 }

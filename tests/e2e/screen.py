@@ -1,6 +1,7 @@
 """screen: a program in a pseudo-terminal, and what stands on its screen.
 
-Source   the sequences that ncurses writes for TERM=vt100 (ECMA-48: CUP, CUU, CUD, CUF, CUB, ED, EL, SGR; DECSTBM, RI); others raise
+Source   the sequences that ncurses writes for TERM=vt100 and xterm (ECMA-48: CUP, CUU, CUD, CUF, CUB, CHA, VPA, ED, EL, ECH, REP, SGR; DECSTBM, RI;
+         xterm's titles kept aside); others raise
 Ends     with the `with` block the program is killed, if it still runs
 """
 import codecs
@@ -104,7 +105,7 @@ class Screen:
             found = SEQUENCE.match(text, at)
             if found is None:
                 if len(text) - at > 32:
-                    raise HouseError(f"not a sequence of a vt100: {text[at:at + 32]!r}")
+                    raise HouseError(f"not a sequence of a vt100 or xterm: {text[at:at + 32]!r}")
                 break
             self.obey(found)
             at = found.end()
@@ -144,7 +145,7 @@ class Screen:
             return
         numbers = [int(each) if each else 0 for each in digits.split(";")]
         many = max(1, numbers[0])
-        if private or letter in "mlh":
+        if private or letter in "mlht":
             return
         row = self.cells[min(self.y, self.lines - 1)]
         if letter == "H":
@@ -158,6 +159,15 @@ class Screen:
             self.x = min(self.columns - 1, self.x + many)
         elif letter == "D":
             self.x = max(0, self.x - many)
+        elif letter == "G":
+            self.x = min(self.columns, many) - 1
+        elif letter == "d":
+            self.y = min(self.lines, many) - 1
+        elif letter == "X":
+            row[self.x:self.x + many] = [" "] * (min(self.x + many, self.columns) - self.x)
+        elif letter == "b":
+            for _ in range(many):
+                self.put(row[self.x - 1])
         elif letter == "K":
             first, last = {0: (self.x, self.columns), 1: (0, self.x + 1), 2: (0, self.columns)}[numbers[0]]
             row[first:last] = [" "] * (min(last, self.columns) - first)
@@ -170,7 +180,7 @@ class Screen:
             self.top, self.bottom = (numbers[0] - 1, numbers[1] - 1) if len(numbers) == 2 else (0, self.lines - 1)
             self.y = self.x = 0
         else:
-            raise HouseError(f"not a sequence of a vt100: {found.group()!r}")
+            raise HouseError(f"not a sequence of a vt100 or xterm: {found.group()!r}")
 
     def __enter__(self):
         return self

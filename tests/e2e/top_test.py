@@ -153,6 +153,14 @@ def ends(house):
             check(f"{how} ends it well, and the terminal is as it was", code == 0 and termios.tcgetattr(screen.terminal) == screen.modes, str(code))
 
 
+def coloured(house):
+    """A node that is up is green, where a terminal has colours and nobody asks for none."""
+    for what, environment, wanted in (("with colours", {}, True), ("without, by NO_COLOR", {"NO_COLOR": "1"}, False)):
+        with Screen(words_of(house), TERM="xterm", **environment) as screen:
+            screen.until("nodes", lambda rows: len(names(rows)) == NODES)
+            check(f"an xterm is drawn {what}", (b"\x1b[32m" in screen.raw) == wanted, repr(screen.raw[:600]))
+
+
 def without_terminal(house):
     printed = house.run(*words_of(house))
     check("into a pipe it prints once, as ever", printed.returncode == 0 and "\x1b" not in printed.stdout and printed.stdout.count("\nNODE ") == 1, printed.stdout[:300])
@@ -186,6 +194,7 @@ def main():
             screen.type("q")
             check("q ends it well", screen.ended() == 0)
         ends(house)
+        coloured(house)
         without_terminal(house)
     return 1 if failures else 0
 
