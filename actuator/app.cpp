@@ -27,8 +27,9 @@ int put_back(const ActuatorConfig& config) {
   if (!restored) return complain(restored.error());
   std::cout << restored->put_back << " limits put back, " << restored->foreign << " left that somebody else wrote, "
             << restored->gone << " gone with their workloads, " << restored->waiting << " waiting for a higher quota\n";
-  for (const Error& error : restored->failed) complain(error);
-  return restored->failed.empty() ? 0 : 1;
+  for (const auto* errors : {&restored->failed, &restored->traces})
+    for (const Error& error : *errors) complain(error);
+  return restored->failed.empty() && restored->traces.empty() ? 0 : 1;
 }
 
 std::string cores(const std::optional<double>& value) {

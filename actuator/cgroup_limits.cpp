@@ -137,7 +137,7 @@ Result<const Fd*> CgroupLimits::file(const Target& target, Knob knob) {
   return &slot;
 }
 
-Result<std::int64_t> CgroupLimits::read(const Target& target, Knob knob) {
+Result<std::int64_t> CgroupLimits::read(const Target& target, Knob knob, std::optional<std::int64_t>) {
   WATTLE_TRY(const Fd* fd, file(target, knob));
   std::array<char, kSmall> buffer{};
   const ssize_t n = ::pread(fd->get(), buffer.data(), buffer.size(), 0);

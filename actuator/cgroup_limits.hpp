@@ -33,13 +33,13 @@ std::optional<std::int64_t> parse_period_us(std::string_view text);
 class CgroupLimits final : public Limits {
  public:
   CgroupLimits(CgroupMounts mounts, Os& os);
-  // The cgroup of this path, "/system.slice/a.service", as it lives now.
-  Result<Target> find(const std::string& path);
+  Result<Target> find(const std::string& path) override;
   Result<Dir> open_dir(const Target& target) const;
   Result<std::int64_t> period_us(const Target& target);
   const CgroupMounts& mounts() const { return mounts_; }
 
-  Result<std::int64_t> read(const Target& target, Knob knob) override;
+  Result<std::int64_t> read(const Target& target, Knob knob) { return read(target, knob, std::nullopt); }
+  Result<std::int64_t> read(const Target& target, Knob knob, std::optional<std::int64_t> ours) override;
   Status write(const Target& target, Knob knob, std::int64_t value) override;
   std::int64_t fitted(const Target& target, Knob knob, std::int64_t value) const override;
   void forget(const Target& target) override { kept_.erase(target); }

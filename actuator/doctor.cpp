@@ -2,13 +2,16 @@
 
 #include <unistd.h>
 
-#include "actuator/cgroup_limits.hpp"
+#include "actuator/unit_bus.hpp"
+#include "actuator/unit_limits.hpp"
 
 namespace wattle::actuator {
 
 namespace {
-Finding cpu_finding(CgroupLimits& limits) {
-  const auto& mounts = limits.mounts();
+constexpr std::chrono::seconds kDoctorPatience(5);
+
+Finding cpu_finding(const CgroupLimits& cgroups) {
+  const auto& mounts = cgroups.mounts();
   if (mounts.v2) {
     const auto controllers = mounts.v2->read_file("cgroup.controllers");
     if (controllers && (" " + *controllers).find(" cpu") != std::string::npos)
@@ -30,14 +33,24 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
   return {"kubernetes", true, false, "no kubelet owns cgroups here"};
 }
 
-Finding workload_finding(CgroupLimits& limits, const actuation::Order& order) {
-  const std::string level(actuation::kLevelNames[static_cast<std::size_t>(order.level)]);
+// -.slice is there wherever systemd is.
+Finding systemd_finding(const Machine& machine, UnitManager& systemd) {
+  if (!machine.has_systemd())
+    return {"systemd", true, false, "does not run this machine: limits are written to the cgroups' own files"};
+  const auto quota = systemd.read("-.slice", UnitProperty::quota);
+  if (!quota) return {"systemd", false, false, "level `limits` cannot be kept for units: " + quota.error().message()};
+  return {"systemd", true, false, "is told of units' limits over D-Bus, in whole percents of a core"};
+}
+
+Finding workload_finding(UnitLimits& limits, const actuation::Order& order) {
+  std::string level(actuation::kLevelNames[static_cast<std::size_t>(order.level)]);
   const auto target = limits.find(order.path);
   if (!target) return {order.path, false, false, level + ": " + target.error().message()};
-  const auto quota = limits.read(*target, Knob::quota_us);
+  if (target->seam == Seam::unit) level += " through systemd";
+  const auto quota = limits.read(*target, Knob::quota_us, std::nullopt);
   if (!quota) return {order.path, false, false, level + ": " + quota.error().message()};
-  const auto burst = limits.read(*target, Knob::burst_us);
-  const auto high = limits.read(*target, Knob::high_bytes);
+  const auto burst = limits.read(*target, Knob::burst_us, std::nullopt);
+  const auto high = limits.read(*target, Knob::high_bytes, std::nullopt);
   return {order.path, true, false,
           level + ": quota " + (*quota == kUnlimited ? "max" : std::to_string(*quota) + " us") +
               (burst ? ", burst " + std::to_string(*burst) + " us" : ", no burst in this kernel") +
@@ -53,14 +66,17 @@ std::vector<Finding> examine(const ActuatorConfig& config, const Machine& machin
     return out;
   }
   Os os;
-  CgroupLimits limits(std::move(*mounts), os);
-  out.push_back(cpu_finding(limits));
+  CgroupLimits cgroups(std::move(*mounts), os);
+  UnitBus bus(bus_address(machine.bus_socket()), kDoctorPatience);
+  UnitLimits limits(cgroups, machine.has_systemd() ? &bus : nullptr, machine.control_dir());
+  out.push_back(cpu_finding(cgroups));
+  out.push_back(systemd_finding(machine, bus));
   if (const auto made = make_dirs(config.state_dir, 0750); !made)
     out.push_back({"state_dir", false, true, made.error().message()});
   else
     out.push_back({"state_dir", ::access(config.state_dir.c_str(), W_OK) == 0, true,
                    config.state_dir + ": what was there is recorded here before the first write"});
-  out.push_back(kubelet_finding(limits.mounts()));
+  out.push_back(kubelet_finding(cgroups.mounts()));
   for (const auto& order : config.workloads) out.push_back(workload_finding(limits, order));
   return out;
 }

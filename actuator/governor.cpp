@@ -12,7 +12,8 @@ constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr Duration kMinute = std::chrono::minutes(1);
 constexpr Duration kMemoryEvery = std::chrono::seconds(5);
 constexpr Duration kSeekEvery = std::chrono::seconds(1);
-constexpr std::uint64_t kUsageEvery = 5;  // ticks; throttling is read at each
+constexpr Duration kUnitEvery = std::chrono::seconds(5);  // systemd is looked at, and a unit's limit lowered
+constexpr std::uint64_t kUsageEvery = 5;                  // ticks; throttling is read at each
 constexpr double kPeriod = static_cast<double>(kPeriodUs);
 
 bool inside(const std::string& path, const std::string& outer) {
@@ -25,8 +26,8 @@ std::string plain(std::string path) {
 }
 }  // namespace
 
-Governor::Governor(CgroupLimits& limits, Ledger& ledger, NodeLoad load, Rules rules)
-    : limits_(limits), ledger_(ledger), load_(std::move(load)), rules_(rules) {}
+Governor::Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules)
+    : cgroups_(cgroups), limits_(limits), ledger_(ledger), load_(std::move(load)), rules_(rules) {}
 
 void Governor::own(std::vector<actuation::Order> orders) {
   own_ = std::move(orders);
@@ -71,7 +72,8 @@ void Governor::merge(MonoTime now) {
       workload->path = path;
       workload->sought_at = now - kSeekEvery;
     }
-    if (workload->level == Level::limits && level != Level::limits) lose(*workload);
+    // Who keeps its limits is asked anew.
+    if (workload->level != level) lose(*workload);
     workload->level = level;
     workload->grant.path = path;
     workload->grant.level = level;
@@ -106,14 +108,16 @@ void Governor::seek(Workload& workload, MonoTime now) {
   const auto fail_with = [&](const Error& error) {
     if (error.code != Errc::not_found) trouble(workload, error);
   };
-  auto target = limits_.find(workload.path);
+  const auto cgroup = cgroups_.find(workload.path);
+  if (!cgroup) return fail_with(cgroup.error());
+  auto target = workload.level == Level::limits ? limits_.find(workload.path) : cgroup;
   if (!target) return fail_with(target.error());
-  const auto period_us = limits_.period_us(*target);
+  const auto period_us = cgroups_.period_us(*cgroup);
   if (!period_us) return fail_with(period_us.error());
   if (*period_us != kPeriodUs)
     return fail_with({Errc::unsupported, workload.path,
                       "its period is " + std::to_string(*period_us) + " us; the rule is for 100000", "set that one"});
-  auto meter = Meter::open_(limits_, *target);
+  auto meter = Meter::open_(cgroups_, *cgroup);
   if (!meter) return fail_with(meter.error());
   const auto originals = ledger_.originals(*target);
   if (!originals) return fail_with(originals.error());
@@ -134,6 +138,7 @@ void Governor::seek(Workload& workload, MonoTime now) {
   workload.ticks = 0;
   workload.minute.reset();
   workload.memory_at = workload.looked_at = now;
+  workload.wrote_at = now - kUnitEvery;
   workload.grant.state = State::learning;
 }
 
@@ -230,6 +235,9 @@ void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
   if (original && *original != kUnlimited) next->quota_us = std::min(next->quota_us, *original);
   next->burst_us = std::min(next->burst_us, next->quota_us);
   if (workload.set == next) return;
+  const bool unit = workload.target->seam == Seam::unit;
+  if (unit && workload.set && next->quota_us <= workload.set->quota_us && now - workload.wrote_at < kUnitEvery) return;
+  workload.wrote_at = now;
   workload.set = next;
   workload.grant.granted_cores = next->cores();
   workload.grant.freed_cores.reset();
@@ -255,7 +263,7 @@ void Governor::put_back_strays(MonoTime now) {
       continue;
     }
     Workload& mine = *workload->second;
-    if (now - mine.looked_at < kSecond) continue;
+    if (now - mine.looked_at < (target.seam == Seam::unit ? kUnitEvery : kSecond)) continue;
     mine.looked_at = now;
     const auto seen = ledger_.look(target, now);
     if (!seen) {

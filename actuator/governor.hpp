@@ -2,6 +2,7 @@
 // Levels   off: nothing; suggest: what would be set is told and not set; limits: it is set
 // Rules    a limit is never above what was there before; memory.high likewise, and memory.max and memory.min are not touched
 //          orders of somebody who was silent for 10 s are void, and what they set is put back
+//          at level suggest nothing is asked of systemd; a unit's limit is lowered every 5 s at most, as each costs systemd a file
 //          of two workloads of which one is inside the other the outer one counts
 // Errors   a workload's own trouble is in its report; the loop goes on
 // Threads  single owner
@@ -36,7 +37,8 @@ struct Rules {
 
 class Governor {
  public:
-  Governor(CgroupLimits& limits, Ledger& ledger, NodeLoad load, Rules rules);
+  // `limits`: what the ledger writes to; `cgroups`: where use is read.
+  Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules);
   // By the configuration: stands as long as the process.
   void own(std::vector<actuation::Order> orders);
   // By the agent, each second.
@@ -57,7 +59,7 @@ class Governor {
     double margin_ratio = 0;
     std::uint64_t ticks = 0;
     std::optional<CpuUse> use, minute;  // at the last tick, and at the beginning of the minute
-    MonoTime at, sought_at, minute_at, memory_at, looked_at;
+    MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at;
     Wish wish;
     bool wishes = false;
     std::optional<CpuLimit> set;  // what is in force by us, or would be
@@ -77,7 +79,8 @@ class Governor {
   void put_back_strays(MonoTime now);
   void trouble(Workload& workload, const Error& error);
 
-  CgroupLimits& limits_;
+  CgroupLimits& cgroups_;
+  Limits& limits_;
   Ledger& ledger_;
   NodeLoad load_;
   Rules rules_;

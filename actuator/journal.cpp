@@ -39,6 +39,16 @@ std::optional<Enum> named(const std::array<const char*, N>& names, std::string_v
   return std::nullopt;
 }
 
+// Who was killed has it for a moment yet: until the process that speaks to systemd for it has ended too.
+bool locked(int fd) {
+  constexpr int kTries = 20;
+  for (int i = 0; i < kTries; ++i) {
+    if (i > 0) ::usleep(50'000);
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+  }
+  return false;
+}
+
 // False: the digest is right, and yet it is no line of ours.
 bool take_line(std::string_view body, JournalText& out) {
   const auto verb = take_word(body);
@@ -46,7 +56,8 @@ bool take_line(std::string_view body, JournalText& out) {
     out.boot = body;
     return true;
   }
-  const std::size_t count = verb == "take" ? 1 : verb == "write" ? 2 : verb == "done" ? 0 : 3;
+  const bool one = verb == "take" || verb == "plant", none = verb == "done" || verb == "pull";
+  const std::size_t count = one ? 1 : none ? 0 : verb == "write" ? 2 : 3;
   const auto seam = named<Seam>(kSeamNames, take_word(body));
   const auto id = parse::u64(take_word(body));
   const auto knob = named<Knob>(kKnobNames, take_word(body));
@@ -63,6 +74,10 @@ bool take_line(std::string_view body, JournalText& out) {
     out.records.at(target, *knob) = Record{numbers[0], numbers[0], numbers[0]};
   } else if (verb == "done") {
     out.records.drop(target, *knob);
+  } else if (verb == "plant") {
+    out.planted[{target, *knob}] = numbers[0];
+  } else if (verb == "pull") {
+    out.planted.erase({target, *knob});
   } else {
     if (out.records.find(target, *knob) == nullptr) return false;
     out.records.at(target, *knob)->before = numbers[0];
@@ -106,7 +121,7 @@ Result<Journal> Journal::open_(const std::string& state_dir, const std::string& 
   // A file of its own: the journal's is replaced when it grows large.
   Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) return fail_errno(errno, lock_path);
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+  if (!locked(lock.get()))
     return fail(Errc::conflict, lock_path, "another wattle-actuator has it",
                 "stop that one first: it restores what was there");
   std::string text;
@@ -124,7 +139,10 @@ Result<Journal> Journal::open_(const std::string& state_dir, const std::string& 
   if (!file.valid()) return fail_errno(errno, path);
   Journal journal(std::move(lock), std::move(file), path, boot, os);
   // Records of a file whose first line is damaged are better than none; those of another boot are not.
-  if (!void_) journal.records_ = std::move(parsed.records);
+  if (!void_) {
+    journal.records_ = std::move(parsed.records);
+    journal.planted_ = std::move(parsed.planted);
+  }
   journal.damaged_ = parsed.damaged;
   journal.bytes_ = text.size();
   journal.ragged_ = !text.empty() && text.back() != '\n';
@@ -154,6 +172,8 @@ Status Journal::compact() {
         text += line_of("write" + key_of(target, knob) + std::to_string(record->before) + " " +
                         std::to_string(record->next) + " " + target.name);
       }
+  for (const auto& [where, value] : planted_)
+    text += line_of("plant" + key_of(where.first, where.second) + std::to_string(value) + " " + where.first.name);
   WATTLE_CHECK(os_->replace(path_, text));
   Fd file(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
   if (!file.valid()) return fail_errno(errno, path_);
@@ -171,12 +191,13 @@ Status Journal::take(const Target& target, Knob knob, std::int64_t original) {
   return {};
 }
 
-Status Journal::intend(const Target& target, Knob knob, std::int64_t next) {
+Status Journal::intend(const Target& target, Knob knob, std::int64_t current, std::int64_t next) {
   auto& record = records_.at(target, knob);
-  assert(record);
-  WATTLE_CHECK(append(
-      "write" + key_of(target, knob) + std::to_string(record->before) + " " + std::to_string(next) + " " + target.name,
-      false));
+  assert(record && record->ours(current));
+  WATTLE_CHECK(
+      append("write" + key_of(target, knob) + std::to_string(current) + " " + std::to_string(next) + " " + target.name,
+             false));
+  record->before = current;
   record->next = next;
   return {};
 }
@@ -191,6 +212,17 @@ Status Journal::done(const Target& target, Knob knob) {
   records_.drop(target, knob);
   std::string body = "done" + key_of(target, knob) + target.name;
   return append(body, false);
+}
+
+Status Journal::plant(const Target& target, Knob knob, std::int64_t value) {
+  WATTLE_CHECK(append("plant" + key_of(target, knob) + std::to_string(value) + " " + target.name, false));
+  planted_[{target, knob}] = value;
+  return {};
+}
+
+Status Journal::pull(const Target& target, Knob knob) {
+  planted_.erase({target, knob});
+  return append("pull" + key_of(target, knob) + target.name, false);
 }
 
 }  // namespace wattle::actuator

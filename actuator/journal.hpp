@@ -4,10 +4,12 @@
 //              take SEAM ID KNOB ORIGINAL NAME           on disk before the knob is written for the first time
 //              write SEAM ID KNOB BEFORE NEXT NAME       before every write: until it is settled the kernel has one of the two
 //              done SEAM ID KNOB NAME                    what was there is there again, or somebody else's value is
+//              plant SEAM ID KNOB VALUE NAME             systemd keeps a drop-in since we came, which is ours while it says VALUE
+//              pull SEAM ID KNOB NAME                    it does not any more, or it is somebody else's
 //          A line that is torn or damaged does not count; what follows it does. The file is written anew when it grows large.
 // Rules    a kernel file changes only after the line that says so is written: kill -9 leaves it in the page cache, and a machine
 //          that goes down takes the limits with it
-// Errors   conflict: another process has the journal; io
+// Errors   conflict: another process has the journal, and kept it for a second; io
 // Threads  single owner
 #pragma once
 
@@ -16,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "actuator/limits.hpp"
 #include "actuator/os.hpp"
@@ -44,9 +47,13 @@ class Records {
   Map map_;
 };
 
+// The drop-ins that are there because of us, and what they say once we are done.
+using Planted = std::map<std::pair<Target, Knob>, std::int64_t>;
+
 struct JournalText {
   std::string boot;
   Records records;
+  Planted planted;
   std::size_t damaged = 0;  // lines that did not count
 };
 // Pure; any bytes.
@@ -61,10 +68,15 @@ class Journal {
   std::size_t damaged() const { return damaged_; }
 
   Status take(const Target& target, Knob knob, std::int64_t original);
-  Status intend(const Target& target, Knob knob, std::int64_t next);
-  // How the write that was intended went.
+  // `current` is there now.
+  Status intend(const Target& target, Knob knob, std::int64_t current, std::int64_t next);
+  // How the write that was intended went; not called where nobody knows yet.
   void settle(const Target& target, Knob knob, bool written);
   Status done(const Target& target, Knob knob);
+  const Planted& planted() const { return planted_; }
+  // On its way to the disk: `take` brings it there.
+  Status plant(const Target& target, Knob knob, std::int64_t value);
+  Status pull(const Target& target, Knob knob);
 
  private:
   Journal(Fd lock, Fd file, std::string path, std::string boot, Os& os);
@@ -75,6 +87,7 @@ class Journal {
   std::string path_, boot_;
   Os* os_;
   Records records_;
+  Planted planted_;
   std::size_t damaged_ = 0;
   std::size_t bytes_ = 0;
   bool ragged_ = false;  // the last line has no end

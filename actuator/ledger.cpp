@@ -10,6 +10,10 @@ std::array<Knob, 3> in_order(std::optional<std::int64_t> burst_now, std::optiona
   if (burst_now && quota_then && *quota_then < *burst_now) return {Knob::burst_us, Knob::quota_us, Knob::high_bytes};
   return {Knob::quota_us, Knob::burst_us, Knob::high_bytes};
 }
+
+std::optional<std::int64_t> last_of(const Record* record) {
+  return record != nullptr ? std::optional(record->next) : std::nullopt;
+}
 }  // namespace
 
 Result<Outcome> Ledger::gone(const Target& target) {
@@ -26,12 +30,12 @@ Result<Outcome> Ledger::check(const Target& target, MonoTime now, Values* curren
   for (const Knob knob : kKnobs) {
     const Record* record = journal_.records().find(target, knob);
     if (record == nullptr && current == nullptr) continue;
-    const auto value = limits_.read(target, knob);
+    const auto value = limits_.read(target, knob, last_of(record));
     if (!value && value.error().code == Errc::not_found) return gone(target);
     if (!value && value.error().code == Errc::unsupported && record == nullptr) continue;
     if (!value) return tl::unexpected<Error>(value.error());
     seen[knob] = *value;
-    foreign = foreign || (record != nullptr && *value != record->next);
+    foreign = foreign || (record != nullptr && !record->ours(*value));
   }
   if (foreign) WATTLE_CHECK(leave(target, seen, now));
   if (const auto off = off_until_.find(target); off != off_until_.end()) {
@@ -52,19 +56,62 @@ Status Ledger::leave(const Target& target, const Values& seen, MonoTime now) {
   return {};
 }
 
+// Before the first write of a knob: will it leave something that is not there yet?
+Status Ledger::note_trace(const Target& target, Knob knob, std::int64_t current) {
+  if (!limits_.leaves_trace(target, knob)) return {};
+  const auto planted = journal_.planted().find({target, knob});
+  const bool known = planted != journal_.planted().end();
+  switch (limits_.trace(target, knob, known ? planted->second : current)) {
+    case Trace::none:
+      return journal_.plant(target, knob, current);
+    case Trace::other:
+      return known ? journal_.pull(target, knob) : Status();
+    case Trace::says:
+      return {};
+  }
+  return {};
+}
+
+// Somebody else's value is in force.
+Status Ledger::let_go(const Target& target, Knob knob, const Record& record, std::int64_t theirs) {
+  WATTLE_CHECK(limits_.yield(target, knob, record.original, theirs));
+  const auto planted = journal_.planted().find({target, knob});
+  if (planted == journal_.planted().end() || limits_.trace(target, knob, planted->second) == Trace::says) return {};
+  for (const std::int64_t ours : {record.before, record.next})
+    if (limits_.trace(target, knob, ours) == Trace::says) return journal_.plant(target, knob, ours);
+  return {};
+}
+
+void Ledger::erase_traces(Restored& out) {
+  const Planted planted = journal_.planted();
+  for (const auto& [where, value] : planted) {
+    const auto& [target, knob] = where;
+    if (journal_.records().find(target, knob) != nullptr) continue;
+    if (limits_.trace(target, knob, value) == Trace::says)
+      if (const auto erased = limits_.erase(target, knob, value); !erased) {
+        out.traces.push_back(erased.error());
+        continue;
+      }
+    if (const auto pulled = journal_.pull(target, knob); !pulled) out.failed.push_back(pulled.error());
+  }
+}
+
 Status Ledger::write(const Target& target, Knob knob, std::int64_t current, std::int64_t value) {
   const bool held = journal_.records().find(target, knob) != nullptr;
-  if (!held) WATTLE_CHECK(journal_.take(target, knob, current));
-  WATTLE_CHECK(journal_.intend(target, knob, value));
+  if (!held) {
+    WATTLE_CHECK(note_trace(target, knob, current));
+    WATTLE_CHECK(journal_.take(target, knob, current));
+  }
+  WATTLE_CHECK(journal_.intend(target, knob, current, value));
   // To the disk is a long way: somebody may have written meanwhile.
-  const auto still = limits_.read(target, knob);
+  const auto still = limits_.read(target, knob, current);
   if (still && *still != current) {
     journal_.settle(target, knob, false);
     if (!held) WATTLE_CHECK(journal_.done(target, knob));
     return fail(Errc::conflict, kKnobNames[static_cast<std::size_t>(knob)], "was changed by somebody else");
   }
   auto written = limits_.write(target, knob, value);
-  journal_.settle(target, knob, written.has_value());
+  if (written || written.error().code != Errc::timeout) journal_.settle(target, knob, written.has_value());
   ++writes_;
   return written;
 }
@@ -76,7 +123,7 @@ Result<Values> Ledger::originals(const Target& target) {
       values[knob] = record->original;
       continue;
     }
-    const auto value = limits_.read(target, knob);
+    const auto value = limits_.read(target, knob, std::nullopt);
     if (value)
       values[knob] = *value;
     else if (value.error().code != Errc::unsupported)
@@ -93,8 +140,10 @@ Result<Outcome> Ledger::set(const Target& target, Values wanted, MonoTime now) {
     auto& value = wanted[knob];
     const Record* record = journal_.records().find(target, knob);
     if (!value && record != nullptr) value = record->original;
-    if (value && current[knob])
-      value = record != nullptr && *value == record->original ? *value : limits_.fitted(target, knob, *value);
+    // Rounded up it may be more than what was there.
+    const std::int64_t original = record != nullptr ? record->original : current[knob].value_or(0);
+    if (value && current[knob] && *value != original)
+      value = std::min(limits_.fitted(target, knob, *value), std::max(*value, original));
     if (!current[knob]) value.reset();  // there is no such knob
   }
   auto& burst = wanted[Knob::burst_us];
@@ -111,7 +160,8 @@ Result<Outcome> Ledger::set(const Target& target, Values wanted, MonoTime now) {
       if (!written && written.error().code == Errc::conflict) {
         Values seen;
         for (const Knob each : kKnobs)
-          if (const auto value = limits_.read(target, each)) seen[each] = *value;
+          if (const auto value = limits_.read(target, each, last_of(journal_.records().find(target, each))))
+            seen[each] = *value;
         WATTLE_CHECK(leave(target, seen, now));
         return Outcome::hands_off;
       }
@@ -130,17 +180,17 @@ void Ledger::put_back(const Target& target, const Values& current, Restored& out
     // Without this line the next start finds the original, and leaves it.
     if (auto done = journal_.done(target, knob); !done) out.failed.push_back(done.error());
   };
-  Values back;
+  Values back, theirs;
   for (const Knob knob : kKnobs) {
     const Record* record = journal_.records().find(target, knob);
     if (record == nullptr || !current[knob]) continue;
     if (*current[knob] == record->original) {
-      finish(knob);
+      theirs[knob] = *current[knob];
     } else if (record->ours(*current[knob])) {
       back[knob] = record->original;
     } else {
       ++out.foreign;
-      finish(knob);
+      theirs[knob] = *current[knob];
     }
   }
   auto& burst = back[Knob::burst_us];
@@ -164,21 +214,31 @@ void Ledger::put_back(const Target& target, const Values& current, Restored& out
     ++(written ? out.put_back : out.gone);
     finish(knob);
   }
+  // Last: our burst may have been in the way of what systemd was told.
+  for (const Knob knob : kKnobs) {
+    if (!theirs[knob]) continue;
+    const Record record = *journal_.records().find(target, knob);
+    if (const auto let = let_go(target, knob, record, *theirs[knob]); !let && let.error().code != Errc::not_found)
+      out.failed.push_back(let.error());
+    else
+      finish(knob);
+  }
 }
 
 Restored Ledger::restore(const Target& target) {
   Restored out;
   Values current;
   for (const Knob knob : kKnobs) {
-    if (journal_.records().find(target, knob) == nullptr && knob != Knob::quota_us && knob != Knob::burst_us) continue;
-    const auto value = limits_.read(target, knob);
+    const Record* record = journal_.records().find(target, knob);
+    if (record == nullptr && knob != Knob::quota_us && knob != Knob::burst_us) continue;
+    const auto value = limits_.read(target, knob, last_of(record));
     if (value) {
       current[knob] = *value;
     } else if (value.error().code == Errc::not_found) {
       ++out.gone;
       if (const auto ended = gone(target); !ended) out.failed.push_back(ended.error());
       return out;
-    } else if (journal_.records().find(target, knob) != nullptr) {
+    } else if (record != nullptr) {
       out.failed.push_back(value.error());
     }
   }
@@ -203,6 +263,7 @@ Restored Ledger::restore_all() {
     sum.waiting += one.waiting;
     for (auto& error : one.failed) sum.failed.push_back(std::move(error));
   }
+  erase_traces(sum);
   return sum;
 }
 

@@ -3,6 +3,7 @@
 //          knobs of that workload are put back, and it is left alone for a minute; after that minute it is the new original
 //          Of quota and burst the one is written first that never lets burst be above quota
 //          A workload that is gone has nothing to restore
+//          What systemd keeps since we came goes once nothing is held, in restore_all
 // Errors   of the seam and the journal; a knob that could not be put back keeps its record, and is tried again
 // Limits   the kernel has no compare-and-swap: what somebody writes in the microseconds between our read and our write is lost
 // Threads  single owner
@@ -27,6 +28,7 @@ struct Restored {
   std::uint64_t put_back = 0, foreign = 0, gone = 0;
   std::uint64_t waiting = 0;  // bursts above a quota that somebody else lowered: put back once it allows them
   std::vector<Error> failed;
+  std::vector<Error> traces;  // drop-ins of systemd that are ours and could not be taken away
 };
 
 class Ledger {
@@ -54,6 +56,9 @@ class Ledger {
   Status leave(const Target& target, const Values& seen, MonoTime now);
   void put_back(const Target& target, const Values& current, Restored& out);
   Result<Outcome> gone(const Target& target);
+  Status note_trace(const Target& target, Knob knob, std::int64_t current);
+  Status let_go(const Target& target, Knob knob, const Record& record, std::int64_t theirs);
+  void erase_traces(Restored& out);
 
   Journal journal_;
   Limits& limits_;

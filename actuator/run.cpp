@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <optional>
 
 #include "actuator/agent_link.hpp"
 #include "actuator/cgroup_limits.hpp"
 #include "actuator/governor.hpp"
 #include "actuator/sandbox.hpp"
+#include "actuator/unit_bus.hpp"
+#include "actuator/unit_helper.hpp"
+#include "actuator/unit_limits.hpp"
 #include "common/parse.hpp"
 #include "common/service_notify.hpp"
 #include "common/stop_signal.hpp"
@@ -20,6 +24,7 @@ namespace wattle::actuator {
 
 namespace {
 constexpr Duration kTick = std::chrono::milliseconds(100);
+constexpr std::chrono::seconds kRestorePatience(25);
 constexpr Duration kComplainEvery = std::chrono::seconds(10);
 
 Result<std::string> boot_of(const Machine& machine) {
@@ -30,10 +35,9 @@ Result<std::string> boot_of(const Machine& machine) {
   return boot;
 }
 
-Result<Ledger> open_ledger(const ActuatorConfig& config, const Machine& machine, Limits& limits, Os& os) {
+Result<Journal> open_journal(const ActuatorConfig& config, const Machine& machine, Os& os) {
   WATTLE_TRY(const std::string boot, boot_of(machine));
-  WATTLE_TRY(Journal journal, Journal::open_(config.state_dir, boot, os));
-  return Ledger(std::move(journal), limits);
+  return Journal::open_(config.state_dir, boot, os);
 }
 
 void tell(const Restored& restored, std::string_view event, const Log& log) {
@@ -42,6 +46,8 @@ void tell(const Restored& restored, std::string_view event, const Log& log) {
                      {"foreign", restored.foreign},
                      {"gone", restored.gone},
                      {"waiting", restored.waiting}});
+  // Where it runs confined it may not write there: `restore` does, which its unit runs after it.
+  for (const Error& error : restored.traces) log.info("restore.left", {{"error", error}});
   for (const Error& error : restored.failed) log.error("restore.failed", {{"error", error}});
 }
 
@@ -76,8 +82,11 @@ void listen(AgentLink& link, Governor& governor, MonoTime now, MonoTime& complai
 Result<Restored> restore(const ActuatorConfig& config, const Machine& machine) {
   Os os;
   WATTLE_TRY(CgroupMounts mounts, CgroupMounts::open_(machine.prefix));
-  CgroupLimits limits(std::move(mounts), os);
-  WATTLE_TRY(Ledger ledger, open_ledger(config, machine, limits, os));
+  CgroupLimits cgroups(std::move(mounts), os);
+  WATTLE_TRY(Journal journal, open_journal(config, machine, os));
+  UnitBus bus(bus_address(machine.bus_socket()), kRestorePatience);
+  UnitLimits limits(cgroups, machine.has_systemd() ? &bus : nullptr, machine.control_dir());
+  Ledger ledger(std::move(journal), limits);
   return ledger.restore_all();
 }
 
@@ -85,12 +94,20 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   WATTLE_TRY(StopSignal stop, StopSignal::open_());
   Os os;
   WATTLE_TRY(CgroupMounts mounts, CgroupMounts::open_(machine.prefix));
-  CgroupLimits limits(std::move(mounts), os);
-  WATTLE_TRY(Ledger ledger, open_ledger(config, machine, limits, os));
+  CgroupLimits cgroups(std::move(mounts), os);
+  WATTLE_TRY(Journal journal, open_journal(config, machine, os));
+  // After the journal: its lock is held until the helper is gone too. Before all that the helper need not have.
+  std::unique_ptr<UnitHelper> helper;
+  if (machine.has_systemd()) {
+    const std::string bus = bus_address(machine.bus_socket());
+    WATTLE_TRY(helper, UnitHelper::start([&] { return std::make_unique<UnitBus>(bus); }));
+  }
+  UnitLimits limits(cgroups, helper.get(), machine.control_dir());
+  Ledger ledger(std::move(journal), limits);
   tell(ledger.restore_all(), "restored.left", log);
   WATTLE_TRY(NodeLoad load,
              NodeLoad::open_(machine.proc(), static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))));
-  Governor governor(limits, ledger, std::move(load), config.rules);
+  Governor governor(cgroups, limits, ledger, std::move(load), config.rules);
   governor.own(config.workloads);
   std::optional<AgentLink> link;
   if (!config.socket.empty()) {
@@ -98,13 +115,13 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
     link.emplace(std::move(opened));
   }
   ServiceNotify notify;
-  WATTLE_CHECK(give_up_rights());
+  WATTLE_CHECK(give_up_rights(Work::limits));
   log.info("actuator.started",
            {{"version", kVersion}, {"workloads", config.workloads.size()}, {"socket", config.socket}});
   notify.ready("watches " + std::to_string(config.workloads.size()) + " workloads of its own");
 
   MonoTime now = clock.mono(), next = now, complained_at = now - kComplainEvery;
-  while (!stop.pending()) {
+  while (!stop.pending() && !(helper && helper->gone())) {
     now = clock.mono();
     notify.alive(now);
     if (link) listen(*link, governor, now, complained_at, log);
@@ -121,6 +138,9 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   tell(restored, "restored", log);
   if (!config.socket.empty()) ::unlink(config.socket.c_str());
   log.info("actuator.stopped", {{"writes", ledger.writes()}, {"foreign", ledger.foreign()}});
+  if (helper && helper->gone())
+    return fail(Errc::unavailable, "systemd", "the process that speaks to it has ended",
+                "start wattle-actuator anew, or run `wattle-actuator restore`: units are put back then");
   if (restored.failed.empty()) return {};
   return tl::unexpected<Error>(restored.failed.front());
 }

@@ -3,6 +3,7 @@
 #include <seccomp.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
@@ -89,9 +90,24 @@ constexpr std::array kCalls{SCMP_SYS(read),
                             SCMP_SYS(pipe2),  // UBSan of clang asks a pipe whether memory can be read
 #endif
                             SCMP_SYS(exit_group)};
+
+// A client of D-Bus that connects anew when its bus was away.
+constexpr std::array kBusCalls{SCMP_SYS(connect),     SCMP_SYS(setsockopt), SCMP_SYS(getsockname),
+                               SCMP_SYS(getpeername), SCMP_SYS(getuid),     SCMP_SYS(getgid),
+                               SCMP_SYS(getegid),     SCMP_SYS(uname),      SCMP_SYS(prctl)};
+
+int allow(void* filter, Work work) {
+  for (const int call : kCalls)
+    if (const int failed = ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0); failed < 0) return failed;
+  if (work != Work::units) return 0;
+  for (const int call : kBusCalls)
+    if (const int failed = ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0); failed < 0) return failed;
+  const scmp_arg_cmp local{0, SCMP_CMP_EQ, AF_UNIX, 0};
+  return ::seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, &local);
+}
 }  // namespace
 
-Status give_up_rights() {
+Status give_up_rights(Work work) {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   const std::unique_ptr<std::remove_pointer_t<cap_t>, Free> none(::cap_init());
   if (!none || ::cap_set_proc(none.get()) != 0)
@@ -99,9 +115,8 @@ Status give_up_rights() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno(errno, "no_new_privs");
   const std::unique_ptr<void, Release> filter(::seccomp_init(SCMP_ACT_ERRNO(EPERM)));
   if (!filter) return fail(Errc::unsupported, "seccomp", "libseccomp gives no filter");
-  for (const int call : kCalls)
-    if (const int failed = ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0); failed < 0)
-      return fail_errno(-failed, "seccomp: call " + std::to_string(call));
+  if (const int failed = allow(filter.get(), work); failed < 0)
+    return fail_errno(-failed, "seccomp", "a newer libseccomp knows this machine's calls");
   if (const int failed = ::seccomp_load(filter.get()); failed < 0)
     return fail_errno(-failed, "seccomp", "let it call seccomp (SystemCallFilter of its unit)");
   return {};

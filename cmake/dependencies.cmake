@@ -47,6 +47,7 @@ find_package(prometheus-cpp REQUIRED CONFIG)                          # agent an
 pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges, actuator/sandbox
 pkg_check_modules(Ncurses REQUIRED IMPORTED_TARGET ncursesw)          # cli/top/terminal
 pkg_check_modules(Seccomp REQUIRED IMPORTED_TARGET libseccomp)        # actuator/sandbox
+pkg_check_modules(Systemd REQUIRED IMPORTED_TARGET libsystemd)        # actuator/unit_bus
 
 # msgpack-cxx without its optional Boost parts.
 add_library(wattle_msgpack INTERFACE)                                 # common/wire

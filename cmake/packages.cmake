@@ -15,13 +15,14 @@ set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
 
 set(made "${CMAKE_BINARY_DIR}/packaging")
 
-# wattle_package(component name SUMMARY "..." TEXT "..." [DEPENDS ...] [CONFFILES /etc/...]
+# wattle_package(component name SUMMARY "..." TEXT "..." [DEPENDS ...] [RECOMMENDS ...] [CONFFILES /etc/...]
 #                [SCRIPTS postinst ...] of packaging/KIND.SCRIPT, KIND being `daemon` where it has a unit of its name and else its name
 #                [SETUP command] once it is configured  [OWN paths] that a purge removes; *.replaced-* and *.restored are of `wattle restore`)
 function(wattle_package component name)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "SUMMARY;TEXT;KIND;SETUP;OWN" "DEPENDS;CONFFILES;SCRIPTS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "SUMMARY;TEXT;KIND;SETUP;OWN" "DEPENDS;RECOMMENDS;CONFFILES;SCRIPTS")
   string(TOUPPER ${component} upper)
   list(JOIN arg_DEPENDS ", " depends)
+  list(JOIN arg_RECOMMENDS ", " recommends)
   set(control)
   set(WATTLE_UNIT ${name}.service)
   set(WATTLE_SETUP "${arg_SETUP}")
@@ -40,6 +41,7 @@ function(wattle_package component name)
   set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION admin PARENT_SCOPE)
   set(CPACK_COMPONENT_${upper}_DESCRIPTION "${arg_SUMMARY}\n${arg_TEXT}" PARENT_SCOPE)
   set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}" PARENT_SCOPE)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_RECOMMENDS "${recommends}" PARENT_SCOPE)
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA "${control}" PARENT_SCOPE)
   install(FILES packaging/copyright DESTINATION share/doc/${name} COMPONENT ${component})
   # scripts/package makes it, with the date of the commit
@@ -63,8 +65,9 @@ Prometheus. It starts once the machine has joined (wattle join)."
 wattle_package(actuator wattle-actuator
   SUMMARY "set limits of CPU and memory, and put back what was there"
   TEXT "Works beside wattle-agent or alone, on services that its configuration
-names. It starts once /etc/wattle/actuator.yaml is there."
-  DEPENDS "${same}" KIND daemon SCRIPTS postinst prerm postrm
+names. It starts once /etc/wattle/actuator.yaml is there. Limits of units are
+told to systemd over the system's D-Bus."
+  DEPENDS "${same}" RECOMMENDS "default-dbus-system-bus | dbus-system-bus" KIND daemon SCRIPTS postinst prerm postrm
   SETUP "systemd-tmpfiles --create wattle.conf"
   OWN "/run/wattle-actuator /etc/wattle/actuator.yaml")
 wattle_package(controller wattle-controller

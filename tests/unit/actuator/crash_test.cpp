@@ -1,16 +1,13 @@
 // The first law: whatever ends the process, at whatever call, what was there is there again after `restore`.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "actuator/ledger.hpp"
-#include "kernel_tree.hpp"
+#include "mortal.hpp"
 
 using namespace wattle;
 using namespace wattle::actuator;
@@ -19,39 +16,6 @@ using namespace wattle::actuator::test;
 namespace {
 constexpr std::size_t kWorkloads = 3;
 const std::array<std::string, kWorkloads> kNames{"/a.service", "/pods/b one", "/c\\x2d.scope"};
-
-// Ends this process by SIGKILL at its n-th call: before it, in the midst of it, or after it.
-class MortalOs final : public KernelOs {
- public:
-  MortalOs(std::uint64_t calls, unsigned how) : left_(calls), how_(how) {}
-  ssize_t append(int fd, std::string_view text) override {
-    if (dies_now() && how_ == 1) static_cast<void>(KernelOs::append(fd, text.substr(0, text.size() / 2)));
-    return around([&] { return KernelOs::append(fd, text); });
-  }
-  int sync(int fd) override {
-    return around([&] { return KernelOs::sync(fd); });
-  }
-  ssize_t put(int fd, std::string_view text) override {
-    return around([&] { return KernelOs::put(fd, text); });
-  }
-  Status replace(const std::string& path, std::string_view text) override {
-    return around([&] { return KernelOs::replace(path, text); });
-  }
-
- private:
-  bool dies_now() const { return left_ == 0; }
-  template <class Call>
-  std::invoke_result_t<Call> around(const Call& call) {
-    const bool now = dies_now();
-    if (left_ > 0) --left_;
-    if (now && how_ < 2) ::kill(::getpid(), SIGKILL);
-    auto result = call();
-    if (now) ::kill(::getpid(), SIGKILL);
-    return result;
-  }
-  std::uint64_t left_;
-  unsigned how_;
-};
 
 // What the files are to say in the end: shared with the process that dies.
 struct Expected {
@@ -110,20 +74,6 @@ void live(const KernelTree& tree, Expected& expected, std::mt19937_64& random, O
   }
   static_cast<void>(ledger.restore_all());
 }
-
-// In a process of its own; true: it was ended by SIGKILL.
-template <class Work>
-bool dies(const Work& work) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    work();
-    ::_exit(0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-}
 }  // namespace
 
 TEST_CASE("restore leaves 0 values behind of 1000 processes killed at any call with foreign hands in between") {
@@ -145,7 +95,8 @@ TEST_CASE("restore leaves 0 values behind of 1000 processes killed at any call w
     const std::uint64_t at = random() % 160;
     const auto how = static_cast<unsigned>(random() % 3);
     killed += dies([&] {
-      MortalOs os(at, how);
+      Death death(at, how);
+      MortalOs os(death);
       live(tree, expected, random, os);
     });
     for (std::size_t i = 0; i < kWorkloads; ++i)
@@ -153,7 +104,8 @@ TEST_CASE("restore leaves 0 values behind of 1000 processes killed at any call w
     // It may be killed again while it restores.
     for (std::uint64_t again = 0; again < 2; ++again)
       killed_restoring += dies([&] {
-        MortalOs os(random() % 8, static_cast<unsigned>((how + again) % 3));
+        Death death(random() % 8, static_cast<unsigned>((how + again) % 3));
+        MortalOs os(death);
         CgroupLimits limits(tree.mounts(), os);
         Ledger ledger = open_ledger(tree, limits, os);
         static_cast<void>(ledger.restore_all());

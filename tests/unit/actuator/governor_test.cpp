@@ -24,7 +24,7 @@ struct Node {
     ledger.emplace(std::move(*journal), limits);
     auto load = NodeLoad::open_(tree.path() + "/proc", 4);
     REQUIRE(load);
-    governor.emplace(limits, *ledger, std::move(*load), rules);
+    governor.emplace(limits, limits, *ledger, std::move(*load), rules);
   }
   void stat() const {
     overwrite(tree.root() + "/a/cpu.stat", "usage_usec " + std::to_string(used_us) + "\nnr_periods " +

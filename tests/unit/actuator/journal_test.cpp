@@ -22,9 +22,9 @@ TEST_CASE("what was taken and intended is there after the process, and what was 
     auto journal = Journal::open_(tree.state(), "boot-1", os);
     REQUIRE(journal);
     REQUIRE(journal->take(kA, Knob::quota_us, kUnlimited));
-    REQUIRE(journal->intend(kA, Knob::quota_us, 5'000));
+    REQUIRE(journal->intend(kA, Knob::quota_us, kUnlimited, 5'000));
     journal->settle(kA, Knob::quota_us, true);
-    REQUIRE(journal->intend(kA, Knob::quota_us, 6'000));
+    REQUIRE(journal->intend(kA, Knob::quota_us, 5'000, 6'000));
     REQUIRE(journal->take(kB, Knob::burst_us, 0));
     REQUIRE(journal->done(kB, Knob::burst_us));
   }
@@ -44,9 +44,42 @@ TEST_CASE("a write that was refused leaves the value before it as ours") {
   auto journal = Journal::open_(tree.state(), "boot-1", os);
   REQUIRE(journal);
   REQUIRE(journal->take(kA, Knob::quota_us, 9'000));
-  REQUIRE(journal->intend(kA, Knob::quota_us, 5'000));
+  REQUIRE(journal->intend(kA, Knob::quota_us, 9'000, 5'000));
   journal->settle(kA, Knob::quota_us, false);
   CHECK(*journal->records().find(kA, Knob::quota_us) == Record{9'000, 9'000, 9'000});
+}
+
+TEST_CASE(
+    "of a write that nobody knows the end of both values are ours, and the one that is seen is what the next comes "
+    "after") {
+  const KernelTree tree;
+  Os os;
+  auto journal = Journal::open_(tree.state(), "boot-1", os);
+  REQUIRE(journal);
+  REQUIRE(journal->take(kA, Knob::quota_us, 9'000));
+  REQUIRE(journal->intend(kA, Knob::quota_us, 9'000, 5'000));
+  CHECK(journal->records().find(kA, Knob::quota_us)->ours(9'000));
+  REQUIRE(journal->intend(kA, Knob::quota_us, 5'000, 6'000));
+  CHECK(*journal->records().find(kA, Knob::quota_us) == Record{9'000, 5'000, 6'000});
+}
+
+TEST_CASE("what was planted is known to the next process until it is pulled, also after the file was written anew") {
+  const KernelTree tree;
+  Os os;
+  const Target unit{Seam::unit, "/system.slice/a.service", 0};
+  {
+    auto journal = Journal::open_(tree.state(), "boot-1", os);
+    REQUIRE(journal);
+    REQUIRE(journal->plant(unit, Knob::quota_us, kUnlimited));
+    REQUIRE(journal->plant(unit, Knob::high_bytes, 4096));
+    REQUIRE(journal->pull(unit, Knob::high_bytes));
+    REQUIRE(journal->take(kA, Knob::quota_us, 9'000));
+    for (std::int64_t i = 1; i <= 20'000; ++i) REQUIRE(journal->intend(kA, Knob::quota_us, 9'000, 9'000));
+  }
+  auto journal = Journal::open_(tree.state(), "boot-1", os);
+  REQUIRE(journal);
+  CHECK(text_of(tree.state() + "/originals").size() < 1'500'000);
+  CHECK(journal->planted() == Planted{{{unit, Knob::quota_us}, kUnlimited}});
 }
 
 TEST_CASE("the record of another boot is void: its limits went with it") {
@@ -81,7 +114,7 @@ TEST_CASE("a journal that grows large is written anew, with the same records") {
     REQUIRE(journal);
     REQUIRE(journal->take(kA, Knob::quota_us, 80'000));
     for (std::int64_t i = 1; i <= 20'000; ++i) {
-      REQUIRE(journal->intend(kA, Knob::quota_us, i));
+      REQUIRE(journal->intend(kA, Knob::quota_us, i == 1 ? 80'000 : i - 1, i));
       journal->settle(kA, Knob::quota_us, true);
     }
     size = text_of(tree.state() + "/originals").size();
@@ -130,7 +163,7 @@ TEST_CASE("any bytes are read as a journal; only whole lines count") {
     auto journal = Journal::open_(tree.state(), "boot-1", os);
     REQUIRE(journal);
     REQUIRE(journal->take(kA, Knob::quota_us, 80'000));
-    REQUIRE(journal->intend(kA, Knob::quota_us, 5'000));
+    REQUIRE(journal->intend(kA, Knob::quota_us, 80'000, 5'000));
   }
   const std::string whole = text_of(tree.state() + "/originals");
   for (int i = 0; i < 5'000; ++i) {

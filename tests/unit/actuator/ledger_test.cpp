@@ -158,7 +158,10 @@ TEST_CASE("a limit that cannot be put back keeps its record and is tried again")
   class RefusingLimits final : public Limits {
    public:
     explicit RefusingLimits(Limits& real) : real_(real) {}
-    Result<std::int64_t> read(const Target& target, Knob knob) override { return real_.read(target, knob); }
+    Result<Target> find(const std::string& path) override { return real_.find(path); }
+    Result<std::int64_t> read(const Target& target, Knob knob, std::optional<std::int64_t> ours) override {
+      return real_.read(target, knob, ours);
+    }
     Status write(const Target& target, Knob knob, std::int64_t value) override {
       if (refuses) return fail(Errc::out_of_range, target.name, "refused");
       return real_.write(target, knob, value);

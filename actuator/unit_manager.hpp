@@ -1,0 +1,39 @@
+// unit_manager: what systemd is asked about a unit, and what it is told.
+// Source   org.freedesktop.systemd1 (org.freedesktop.systemd1(5))
+// Units    CPUQuotaPerSecUSec: us of CPU a second; MemoryHigh: bytes; kNoLimit: none
+// Errors   not_found: it knows no such unit; denied, out_of_range, unsupported: refused; unavailable: nobody is there, and nothing
+//          was changed; timeout: no answer yet, and a write may or may not be done
+// Threads  single owner
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "common/result.hpp"
+
+namespace wattle::actuator {
+
+enum class UnitProperty : std::uint8_t { quota, high };
+inline constexpr std::array<const char*, 2> kUnitPropertyNames{"CPUQuotaPerSecUSec", "MemoryHigh"};
+inline constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+class UnitManager {
+ public:
+  UnitManager() = default;
+  UnitManager(const UnitManager&) = delete;
+  UnitManager& operator=(const UnitManager&) = delete;
+  virtual ~UnitManager() = default;
+  // Where the unit runs, "/system.slice/a.service"; empty: it does not.
+  virtual Result<std::string> cgroup_of(const std::string& unit) = 0;
+  virtual Result<std::uint64_t> read(const std::string& unit, UnitProperty property) = 0;
+  // Until the machine goes down.
+  virtual Status write(const std::string& unit, UnitProperty property, std::uint64_t value) = 0;
+};
+
+// A service, scope or slice by its name: what has limits.
+bool is_unit_name(std::string_view name);
+
+}  // namespace wattle::actuator
