@@ -1,7 +1,7 @@
 """guest: runs inside the machine. Installs the agent from its Debian packages, makes loads, and notes what the agent says and
 what the kernel and systemd say beside it. Judges nothing: machine_test.py does.
 
-Source   /run/payload: wattle*.deb, next/ with a later version of them, guest.py
+Source   /run/payload: wattle*.deb, next/ with a later version of them, units/ with the actuator's, guest.py, units.py
 Gives    one JSON value on the third disk, then powers the machine off
 Errors   an exception ends the run; it is in the value as `error`
 """
@@ -18,6 +18,8 @@ import sys
 import threading
 import time
 import traceback
+
+import units
 
 PAYLOAD = pathlib.Path("/run/payload")
 OUT = pathlib.Path("/run/machine")
@@ -100,7 +102,7 @@ def install():
         ("sample", f"/usr/bin/wattle-agent sample --config {CONFIG} --count 100000"),
         ("confined", f"/usr/bin/python3 {PAYLOAD}/guest.py confined"),
     ):
-        lines = [line for line in text.splitlines() if not line.startswith(("ExecStart", "Restart", "StateDirectory"))]
+        lines = [line for line in text.splitlines() if not line.startswith(("ExecStart", "Restart", "StateDirectory", "Type=", "NotifyAccess", "WatchdogSec"))]
         at = lines.index("[Service]") + 1
         lines[at:at] = [f"ExecStart={command}", f"StandardOutput=file:{OUT}/{name}", f"StandardError=file:{OUT}/{name}.errors"]
         (NEIGHBOURS / f"wattle-{name}.service").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -335,6 +337,8 @@ def observe():
     began = time.monotonic()
     run("systemctl", "stop", "wattle-agent")
     seen["stopped"] = {"seconds": time.monotonic() - began, **show("wattle-agent", "Result,ExecMainStatus")}
+    tell("units")
+    seen["units"] = units.observe(PAYLOAD, run, show, wait_until)
     tell("packages")
     seen["packages"] = replace_and_remove()
     return seen

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The agent on a real machine: a stock Debian 12 kernel and systemd, pure cgroup v2, booted under QEMU without KVM; the agent installed, upgraded,
 removed and purged by its Debian packages, loads by stress-ng in services. What the agent says is held against the cgroup files, /proc/pressure
-and systemd's own accounts, and the unit's confinement against what the kernel lets a program under it do.
+and systemd's own accounts, and the unit's confinement against what the kernel lets a program under it do. The actuator: units.py.
 
 Usage    machine_test.py BIN_DIR [--keep FOLDER]     FOLDER: gets the console and all readings
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
@@ -22,6 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "packages")]
 import debs  # noqa: E402
 import image  # noqa: E402
 import machine  # noqa: E402
+import units  # noqa: E402
 
 SECONDS = 900  # it may share its machine
 SKIPPED = 77
@@ -353,6 +354,7 @@ def judge(seen):
     check_short(seen, records)
     check_metrics(seen)
     check_hardening(seen)
+    units.judge(seen["units"], check)
     check_packages(seen)
 
 
@@ -373,6 +375,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="wattle-packages-") as made:
             packages = debs.make(options.binaries.resolve().parent, pathlib.Path(made))
             (payload / "next").mkdir()
+            units.pack(packages, payload)
             for name in ("wattle", "wattle-agent"):
                 shutil.copy(packages[name], payload)
                 debs.newer(packages[name], "0.9.0", payload / "next")
