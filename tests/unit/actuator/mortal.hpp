@@ -15,6 +15,13 @@
 
 namespace wattle::actuator::test {
 
+// A sanitizer makes each fork dear: there, as many as show that no memory is misused.
+#ifdef WATTLE_SANITIZED
+constexpr std::uint64_t kKills = 200;
+#else
+constexpr std::uint64_t kKills = 1'000;
+#endif
+
 class Death {
  public:
   Death(std::uint64_t calls, unsigned how) : left_(calls), how_(how) {}
