@@ -1,85 +1,18 @@
 // What workloads used by the hour: rows, idle and unattributed are what the nodes drew, whoever is restarted when.
-#include <doctest/doctest.h>
-#include <poll.h>
 #include <rapidcheck.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
-#include <set>
 
-#include "controller/web/store_documents.hpp"
-#include "controller/web/usage_json.hpp"
-#include "tests/unit/controller/store_rig.hpp"
-#include "tests/unit/sqlite/crash_disk.hpp"
+#include "tests/unit/controller/usage_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
-using nlohmann::json;
-using sqlite::testing::CrashDisk;
+using namespace wattle::controller::test::usage;
 
 namespace {
-
-constexpr std::int64_t kHour_s = 3600;
-constexpr std::int64_t kNow_s = 1'700'000'000 - 1'700'000'000 % kHour_s;  // an hour begins
-
-// In memory: what a disk may do is store_crash_test's.
-StoreFileOptions in_memory() {
-  StoreFileOptions options;
-  options.path = "store.db";
-  options.database.vfs = CrashDisk::kName;
-  return options;
-}
-
-WorkloadValues used(const std::string& name, std::uint64_t energy_uj, std::uint64_t cpu_us = 0,
-                    WorkloadKind kind = WorkloadKind::pod) {
-  WorkloadValues values = pod_values(name, cpu_us);
-  values.energy_uj = energy_uj;
-  values.kind = kind;
-  return values;
-}
-
-// What the node drew is what they used, 3 J idle and 1 J that is nobody's.
-StoreItem whole(const std::string& node, std::uint64_t seq, std::vector<WorkloadValues> workloads,
-                EnergySource source = EnergySource::rapl) {
-  StoreItem made = item(node, seq, std::move(workloads));
-  made.record.node.energy_source = source;
-  made.record.node.idle_energy_uj = 3'000'000;
-  made.record.node.unattributed_energy_uj = 1'000'000;
-  std::uint64_t sum = 4'000'000;
-  for (const WorkloadValues& values : made.record.workloads) sum += values.energy_uj.value_or(0);
-  made.record.node.energy_uj = sum;
-  made.bytes = wire::encode_record(made.record);
-  return made;
-}
-
-void take(StoreFile& file, std::vector<StoreItem> batch, std::int64_t now_s) {
-  const Status applied = file.apply(batch, now_s);
-  if (!applied) FAIL(applied.error().message());
-}
-
-PodFacts described(const std::string& uid, const std::string& name_space, const std::string& owner,
-                   const std::string& labels) {
-  return {uid, name_space, owner, labels, true, "", 0};
-}
-PodFacts placed(const std::string& uid, const std::string& node, std::int64_t at_s, const std::string& owner = "") {
-  return {uid, "", owner, "", false, node, at_s};
-}
-
-UsageReport report_of(StoreFile& file, ReportBy by, std::int64_t since_s = 0, const std::string& label = "") {
-  auto report = file.report({since_s, by, label});
-  if (!report) FAIL(report.error().message());
-  return std::move(*report);
-}
-
-Energy total(const UsageReport& report) {
-  Energy sum = report.nodes.idle;
-  sum.add(report.nodes.unattributed);
-  for (const auto& [key, row] : report.rows) sum.add({row.used.energy_uj, row.used.estimated_uj});
-  return sum;
-}
 
 constexpr std::array kAllBy{ReportBy::name_space, ReportBy::owner, ReportBy::node, ReportBy::label};
 
@@ -301,140 +234,4 @@ TEST_CASE("what of a sample never came is told as missing, and nothing else is c
   const UsageReport report = report_of(file, ReportBy::node);
   CHECK(report.missing() == Energy{20, 0});
   CHECK(report.nodes.drawn.energy_uj == 4'000'030);
-}
-
-TEST_CASE("a document has as many rows as are asked for, those that drew most, and the others in one") {
-  const CrashDisk disk;
-  StoreFile file = open(in_memory());
-  std::vector<WorkloadValues> workloads;
-  std::vector<PodFacts> pods;
-  for (std::uint64_t i = 1; i <= 20; ++i) {
-    workloads.push_back(used("u" + std::to_string(i), i * 1'000'000, 1'000'000));
-    pods.push_back(described("u" + std::to_string(i), "space-" + std::to_string(i), "", ""));
-  }
-  take(file, {whole("a", 1, workloads)}, kNow_s);
-  REQUIRE(file.usage().put(pods, kNow_s));
-  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::name_space, {}}, 3, kNow_s + 9}).value());
-  REQUIRE(told["rows"].size() == 3);
-  CHECK(told["rows"][0]["key"] == "space-20");
-  CHECK(told["rest"]["rows"] == 17);
-  CHECK(told["rest"]["measured_j"] == 17 * 18 / 2);
-  CHECK(told["rest"]["workloads"] == 17);
-  CHECK(told["nodes"]["measured_j"] == 20 * 21 / 2 + 4);
-  CHECK(told["from_wall_s"] == kNow_s);
-  CHECK_FALSE(told["cut"].get<bool>());
-  CHECK(told["label"].is_null());
-}
-
-TEST_CASE("nodes are in the order of what they drew, of which their workloads' part is one") {
-  const CrashDisk disk;
-  StoreFile file = open(in_memory());
-  take(file, {whole("idles", 1, {}), whole("idles", 2, {}), whole("works", 1, {used("u", 1'000'000, 5)})}, kNow_s);
-  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::node, {}}, 10, kNow_s + 9}).value());
-  REQUIRE(told["rows"].size() == 2);
-  CHECK(told["rows"][0]["key"] == "idles");
-  CHECK(told["rows"][0]["measured_j"] == 0);
-  CHECK(told["rows"][0]["drawn"]["measured_j"] == 8);
-  CHECK(told["rows"][1]["idle"]["measured_j"] == 3);
-  CHECK(told["rows"][1]["measured_j"] == 1);
-}
-
-TEST_CASE("the writer keeps whose workloads are before it answers, and at its end") {
-  const CrashDisk disk;
-  const SystemClock clock;
-  const Log log = Log::silent();
-  StoreOptions options;
-  options.file = in_memory();
-  const std::map<std::string, std::string> by_owner{{"by", "owner"}};
-  const auto rows = [&](Store& store) {
-    auto asked = ask_store(&store, "report", by_owner, clock.wall());
-    REQUIRE(asked);
-    const auto text = asked->get();
-    if (!text) FAIL(text.error().message());
-    std::set<std::string> keys;
-    const json document = json::parse(*text);
-    for (const json& row : document["rows"]) keys.insert(row["key"].get<std::string>());
-    return keys;
-  };
-  {
-    auto store = Store::start(options, clock, log);
-    REQUIRE(store);
-    (*store)->add(whole("a", 1, {used("u1", 10), used("u2", 20)}));
-    wait_for(**store, 1);
-    for (int i = 0; i < 5000; ++i) (*store)->note(described("x" + std::to_string(i), "shop", "", ""));
-    (*store)->note(placed("u1", "a", kNow_s, "ReplicaSet/web-5d9"));
-    (*store)->note(described("u1", "shop", "Deployment/web", ""));
-    CHECK(rows(**store) == std::set<std::string>{"Deployment/web", "(unknown)"});
-    (*store)->note(described("u2", "shop", "Job/copy", ""));
-  }
-  auto store = Store::start(options, clock, log);
-  REQUIRE(store);
-  CHECK(rows(**store) == std::set<std::string>{"Deployment/web", "Job/copy"});
-}
-
-TEST_CASE(
-    "whose workloads are waits for a disk that takes nothing, within its bound, and what is known of them by then is "
-    "kept") {
-  CrashDisk disk;
-  const SystemClock clock;
-  const Log log = Log::silent();
-  StoreOptions options;
-  options.file = in_memory();
-  options.commit_every = options.retry_every = options.decisions_every = std::chrono::milliseconds(1);
-  options.pods_queue_bytes = 1000;
-  auto store = Store::start(options, clock, log);
-  REQUIRE(store);
-  SUBCASE("full") { disk.full = true; }
-  SUBCASE("failing") { disk.broken = true; }
-  for (int i = 0; i < 100; ++i) {
-    (*store)->note(placed("first", "a", kNow_s + i));
-    ::poll(nullptr, 0, 1);
-  }
-  (*store)->note(described("first", "shop", "Deployment/web", ""));
-  for (int i = 0; i < 100; ++i) (*store)->note(described("later-" + std::to_string(i), "shop", "", ""));
-  disk.full = disk.broken = false;
-  std::vector<PodFacts> kept;
-  while (kept.empty()) {
-    auto read = (*store)->read([&](StoreFile& file) -> Result<std::string> {
-      WATTLE_CHECK(file.usage().each_pod([&](const PodFacts& pod) { kept.push_back(pod); }));
-      return std::string();
-    });
-    read.wait();
-    ::poll(nullptr, 0, 2);
-  }
-  CHECK(kept.size() < 20);
-  CHECK(kept.front() == PodFacts{"first", "shop", "Deployment/web", "", true, "a", kNow_s});
-}
-
-TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
-  const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
-  const auto why = [&](const std::map<std::string, std::string>& arguments) {
-    const auto query = parse_report(arguments, now);
-    return query ? std::string() : query.error().message();
-  };
-  CHECK(parse_report({}, now)->usage.since_s == kNow_s - 7 * 86'400);
-  CHECK(parse_report({{"label", "team"}}, now)->usage.by == ReportBy::label);
-  CHECK(parse_report({{"by", "owner"}, {"limit", "7"}, {"since", "24h"}}, now)->limit == 7);
-  const auto refuses = [&](const std::map<std::string, std::string>& arguments, const std::string& subject,
-                           const std::string& mend) {
-    const std::string text = why(arguments);
-    CAPTURE(text);
-    CHECK(text.find("argument " + subject) != std::string::npos);
-    CHECK(text.find(mend) != std::string::npos);
-  };
-  refuses({{"since", "soon"}}, "since", "as in 90m, 24h, 7d");
-  refuses({{"since", "0"}}, "since", "as in 90m, 24h, 7d");
-  refuses({{"limit", "0"}}, "limit", "1 to 1000");
-  refuses({{"by", "pod"}}, "by", "namespace, owner, node or label");
-  refuses({{"by", "label"}}, "label", "label=team");
-  refuses({{"by", "label"}, {"label", ""}}, "label", "label=team");
-  refuses({{"by", "label"}, {"label", "team=red"}}, "label", "without a value");
-  refuses({{"by", "label"}, {"label", std::string(400, 'x')}}, "label", "label=team");
-  refuses({{"by", "node"}, {"label", "team"}}, "label", "by=label");
-  CHECK(is_of_store("report", {}));
-  CHECK(is_of_store("decisions", {{"since", "7d"}}));
-  CHECK_FALSE(is_of_store("decisions", {}));
-  const auto nowhere = ask_store(nullptr, "report", {}, now);
-  REQUIRE_FALSE(nowhere);
-  CHECK(nowhere.error().message().find("store.path") != std::string::npos);
 }
