@@ -2,15 +2,18 @@
 #include <rapidcheck.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 
+#include "controller/web/usage_json.hpp"
 #include "tests/unit/controller/usage_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace wattle::controller::test::usage;
+using nlohmann::json;
 
 namespace {
 
