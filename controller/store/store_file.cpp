@@ -97,9 +97,13 @@ Status StoreFile::load() {
       return fail(Errc::malformed, database_->path(), "is damaged: a mark is no node's", "move it away");
     marks_[name->second][loaded(statement.integer(1))] = loaded(statement.integer(2));
   }
-  WATTLE_TRY(first_raw_id_, database_->integer("SELECT coalesce(min(id), 1) FROM raw"));
-  WATTLE_TRY(const auto last, database_->integer("SELECT max(id) FROM raw"));
-  next_raw_id_ = std::max(first_raw_id_, last + 1);
+  // Where all raw records have gone by their age, the ledger still knows how far it has counted: nothing is numbered below that.
+  WATTLE_TRY(const auto last,
+             database_->integer("SELECT max(coalesce((SELECT max(id) FROM raw), 0), (SELECT ledger_from FROM"
+                                " progress) - 1, coalesce((SELECT max(ledger_raw) FROM node), 0))"));
+  next_raw_id_ = last + 1;
+  WATTLE_TRY(first_raw_id_,
+             database_->integer("SELECT coalesce(min(id), " + std::to_string(next_raw_id_) + ") FROM raw"));
   WATTLE_CHECK(load_clock_steps());
   return load_ledger();
 }

@@ -81,6 +81,25 @@ TEST_CASE("rows, idle and unattributed are what the nodes drew, by whatever, ove
   CHECK(rc::check([] { run_stream(*rc::gen::arbitrary<unsigned>()); }));
 }
 
+TEST_CASE("records that come after all raw ones have gone by their age are counted once, over restarts") {
+  const CrashDisk disk;
+  const StoreFileOptions options = in_memory();
+  std::optional<StoreFile> file(open(options));
+  take(*file, {whole("n0", 1, {used("pod-1", 5'000'000)})}, kNow_s);
+  const std::int64_t later_s = kNow_s + options.keep_s + kHour_s;
+  take(*file, {}, later_s);  // nobody tells, and what is kept grows old
+  const auto again = [&] {
+    file.reset();
+    file.emplace(open(options));
+  };
+  again();
+  take(*file, {whole("n0", 2, {used("pod-1", 7'000'000)})}, later_s + 1);
+  again();
+  const UsageReport report = report_of(*file, ReportBy::node);
+  CHECK(report.nodes.drawn.energy_uj == 20'000'000);
+  CHECK(report.missing() == Energy{});
+}
+
 TEST_CASE(
     "a workload is its namespace's, owner's, node's and label's, also when it has ended, and of which nobody told is "
     "told apart") {
