@@ -58,6 +58,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
                       ", epsilon " + number(status["epsilon"].number(), 3)},
       {"samples", integer("samples") + ", " + integer("samples_refused") + " refused"}};
+  if (status["network_serves"].text()) pairs.push_back({"who serves", status["network_serves"].text_or()});
   if (status["shims"].present()) pairs.push_back({"asked by", asked_by(status)});
   for (const View& withheld : status["withheld"].items())
     pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});

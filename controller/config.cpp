@@ -221,6 +221,7 @@ Result<ControllerConfig> read(config::Document document) {
   WATTLE_CHECK(document.finish());
   out.warnings = document.warnings();
   out.learn.epsilon = out.decide.epsilon;
+  out.learn.shortlist = out.network.shortlist;
   // The learner must not give up on outcomes that the settle window still waits for.
   out.learn.settle_expiry = std::max(out.learn.settle_expiry, out.settle_window + std::chrono::minutes(1));
   return out;

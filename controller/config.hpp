@@ -41,6 +41,7 @@ struct LearnConfig {
   double learning_rate = 5e-4;
   int anchor_every = 1;  // steps of learning to one that holds to the network that was trusted last; 0: none
   double epsilon = 0;    // decide.epsilon, for the curves
+  std::size_t shortlist = placement::NetworkOptions().shortlist;  // decide.shortlist
   // What begins where there is no checkpoint: auto (the file of the preset in models_dir), none, or a file.
   std::string pretrained = "auto";
   bool tabular = false;  // learn.network: a table of Q, for policy tabular-q, in place of the network of dqn

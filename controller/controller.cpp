@@ -94,8 +94,9 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
     const InitialNetwork first = find_initial_network(config_.learn, config_.decide.reward, config_.models_dir);
     auto network = make_network(config_.learn, first.weights());
     if (network) {
-      WATTLE_TRY(trainer_, Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network),
-                                          networks_, clock, log, first.name));
+      WATTLE_TRY(trainer_,
+                 Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network), networks_,
+                                clock, log, first.name, first.network ? first.network->certificate : std::string()));
       tell_initial_network(first, trainer_->models().serving_from, trainer_->figures().resumed, *rollout_, log);
       return {};
     }

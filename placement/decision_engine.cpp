@@ -31,7 +31,8 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
     : options_(std::move(options)),
       knowledge_(std::move(knowledge)),
       policy_(make_policy("dqn", options_.network).value()),
-      contest_({.begins_gated = options_.require_evidence}) {
+      plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), {}},
+      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), {}} {
   begin_gate_anew("the start");
 }
 
@@ -69,7 +70,7 @@ PlacementDecision DecisionEngine::decide(const ClusterView& view, const PodSpec&
   inputs.rows = rows;
   PlacementDecision advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
   if (gated() && advice.top && pod.node_name.empty()) {
-    advice.record.reason = gated_why_;
+    advice.record.reason = plan_gate_.why;
     if (!advice.record.explored) advice.record.decided_by = "plan";
   }
   return advice;
@@ -93,18 +94,19 @@ void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size
   const PodEstimate ask = knowledge_.ask(pod);
   policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
   if (pod.daemonset) return;
-  twins_.placed(pod_key(pod.uid), row, ask, on_the_clock(now));
-  plan_trial_.placed(pod_key(pod.uid), row, ask, on_the_clock(now));
+  for (PairedSimulation* copies : copies_of_the_cluster())
+    copies->placed(pod_key(pod.uid), row, ask, on_the_clock(now));
 }
 
 void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {
-  const bool compared = twins_.ended(pod_key(uid), on_the_clock(now));
-  const bool tried = plan_trial_.ended(pod_key(uid), on_the_clock(now));
+  std::optional<PodEstimate> ask;
   if (pod != nullptr) {
-    const PodEstimate ask = knowledge_.ask(*pod);
-    policy_->ended({pod_key(uid), ask, row, {}, on_the_clock(now)});
-    if (!compared && !pod->daemonset && row) twins_.ended_there(*row, ask, on_the_clock(now));
-    if (!tried && !pod->daemonset && row) plan_trial_.ended_there(*row, ask, on_the_clock(now));
+    ask = knowledge_.ask(*pod);
+    policy_->ended({pod_key(uid), *ask, row, {}, on_the_clock(now)});
+  }
+  for (PairedSimulation* copies : copies_of_the_cluster()) {
+    const bool compared = copies->ended(pod_key(uid), on_the_clock(now));
+    if (!compared && ask && !pod->daemonset && row) copies->ended_there(*row, *ask, on_the_clock(now));
   }
   knowledge_.gone(uid, now);
 }
@@ -147,40 +149,68 @@ void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::
 
 bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                              const models::QNetwork& network) {
-  const std::vector<std::size_t> rows = rows_of(view, candidates);
-  const Shortlisted heard(network, options_.network.shortlist);
-  const PodEstimate ask = knowledge_.ask(pod);
-  const PairedQuestion question{view, knowledge_.fleet(view), rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
-  const RewardConfig& reward = options_.decide.reward;
-  const auto figure =
-      twins_.play(question, by_network(question, contest_planner_, reward, &heard, options_.network.margin),
-                  by_network(question, contest_planner_, reward, nullptr, options_.network.margin));
-  const double behind = contest_.mean();
-  if (!figure || !contest_.add(*figure)) return false;
+  const double behind = plan_gate_.test.mean();
+  if (!contend(plan_gate_, view, pod, candidates, network, nullptr)) return false;
   const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +
-                           std::to_string(contest_.blocks()) + " blocks of decisions";
-  if (contest_.network_gated()) {
-    gated_why_ = "the plan's choice: the network is left out, its own cost " + in_percent(behind) + " more" + over;
-    if (gate_told_) gate_told_("the network is left out, the planner's choices serve", gated_why_);
+                           std::to_string(plan_gate_.test.blocks()) + " blocks of decisions";
+  if (plan_gate_.test.network_gated()) {
+    plan_gate_.why = "the plan's choice: the network is left out, its own cost " + in_percent(behind) + " more" + over;
   } else {
-    gated_why_.clear();
-    if (gate_told_) gate_told_("the network serves", "its choices cost " + in_percent(-behind) + " less" + over);
+    plan_gate_.why = "its choices cost " + in_percent(-behind) + " less" + over;
   }
+  if (gate_told_) gate_told_({false, plan_gate_.test.network_gated(), plan_gate_.why});
   return true;
 }
 
-void DecisionEngine::begin_gate_anew(const std::string& why) {
-  const bool was = contest_.network_gated();
-  contest_.begin_anew();
-  twins_.begin_anew();
-  gated_why_ = contest_.network_gated() ? kUnproven : "";
-  if (!gate_told_ || was == contest_.network_gated()) return;
-  gate_told_(was ? "the network serves again" : "the network is left out until it has proven itself", why);
+bool DecisionEngine::compare_learned(const ClusterView& view, const PodSpec& pod,
+                                     std::span<const std::string> candidates, const models::QNetwork& learned,
+                                     const models::QNetwork& trusted) {
+  const double behind = learned_gate_.test.mean();
+  if (!contend(learned_gate_, view, pod, candidates, learned, &trusted)) return false;
+  const bool gated = learned_gate_.test.network_gated();
+  learned_gate_.why = "what was learned here costs " + in_percent(std::abs(behind)) + (gated ? " more" : " less") +
+                      " predicted joules than what it began with, on copies of this cluster";
+  if (gate_told_) gate_told_({true, gated, learned_gate_.why});
+  return true;
+}
+
+// Null: the planner.
+bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const PodSpec& pod,
+                             std::span<const std::string> candidates, const models::QNetwork& challenger,
+                             const models::QNetwork* incumbent) {
+  const std::vector<std::size_t> rows = rows_of(view, candidates);
+  const Shortlisted heard(challenger, options_.network.shortlist);
+  std::optional<Shortlisted> other;
+  if (incumbent != nullptr) other.emplace(*incumbent, options_.network.shortlist);
+  const PodEstimate ask = knowledge_.ask(pod);
+  const PairedQuestion question{view, knowledge_.fleet(view), rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
+  const RewardConfig& reward = options_.decide.reward;
+  const double margin = options_.network.margin;
+  const auto figure =
+      gate.copies.play(question, by_network(question, contest_planner_, reward, &heard, margin),
+                       by_network(question, contest_planner_, reward, other ? &*other : nullptr, margin));
+  return figure && gate.test.add(*figure);
+}
+
+void DecisionEngine::begin_gate_anew(const std::string& why, const std::string& certificate) {
+  const bool was = plan_gate_.test.network_gated();
+  plan_gate_.test = SequentialTest({.begins_gated = options_.require_evidence && certificate.empty()});
+  plan_gate_.copies.begin_anew();
+  plan_gate_.why = plan_gate_.test.network_gated() ? kUnproven : certificate;
+  begin_learned_anew();
+  if (!gate_told_ || was == plan_gate_.test.network_gated()) return;
+  gate_told_({false, !was, certificate.empty() ? why : why + ": " + certificate});
+}
+
+void DecisionEngine::begin_learned_anew() {
+  learned_gate_.test.begin_anew();
+  learned_gate_.copies.begin_anew();
+  learned_gate_.why.clear();
 }
 
 bool DecisionEngine::restore_gate(const SequentialTestState& state, std::string why) {
-  if (!contest_.restore(state)) return false;
-  gated_why_ = state.network_gated ? std::move(why) : std::string();
+  if (!plan_gate_.test.restore(state)) return false;
+  plan_gate_.why = std::move(why);
   return true;
 }
 

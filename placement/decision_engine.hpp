@@ -1,7 +1,9 @@
 // decision_engine: a policy, what is known of its cluster and the gate on its network as one: what decides, live and simulated.
 // Input    what runs where, what it used and that it went (came, used, left), and the view about once a second (refresh)
-// Gate     the network's choices and the planner's fill a copy of the cluster each (placement/paired_simulation); while the network's cost more
-//          (placement/sequential_test) its policy goes by the prior alone, which is the plan's choice. Only of "dqn", where joules count
+// Gates    choices fill copies of the cluster, one each (placement/paired_simulation), and a sequential test says whose cost more. Plan or
+//          network: while the network's cost more its policy goes by the prior alone, which is the plan's choice. Trusted or learned: what
+//          is learned here is heard in place of the network that it began with while its choices cost less. Only of "dqn", where joules
+//          count
 // Plan     likewise the plan against each pod's own cost, on copies of their own, where pods come and go: it is followed once and as long as
 //          it is ahead (placement/plan_record)
 // Record   decide() makes all of it but id, wall_ns, mode, model_step and decide_us
@@ -9,6 +11,7 @@
 // Threads  single owner
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,8 +37,21 @@ namespace wattle::placement {
 
 struct EngineOptions {
   DecideOptions decide;           // its reward is what take() was given last
-  bool require_evidence = false;  // the network is heard only once it has shown that it is ahead
+  bool require_evidence = false;  // a network that nothing speaks for is heard only once it has shown that it is ahead
   NetworkOptions network;         // its gate is this class's
+};
+
+// One question and who is ahead, on copies of the cluster.
+struct ChoiceGate {
+  SequentialTest test;
+  PairedSimulation copies;
+  std::string why;  // it says what it says; empty where nothing has been judged
+};
+
+struct GateNews {
+  bool of_learned = false;  // of what was learned here; else of the network against the plan
+  bool gated = false;
+  std::string why;
 };
 
 class DecisionEngine {
@@ -46,8 +62,8 @@ class DecisionEngine {
   Result<bool> take(const std::string& policy, const RewardConfig& reward);
   // Who makes plans; it outlives this. Null: whoever asks waits for them.
   void plan_with(PlanMaker* maker);
-  // Called when the network is gated or let back: what follows, why.
-  void on_gate(std::function<void(const std::string&, const std::string&)> told) { gate_told_ = std::move(told); }
+  // Called when a gate changes its verdict.
+  void on_gate(std::function<void(const GateNews&)> told) { gate_told_ = std::move(told); }
 
   // The pod with what is expected of it; what a view is made for, and decide() is given.
   PodSpec expected(PodSpec pod) const;
@@ -71,20 +87,35 @@ class DecisionEngine {
   // The model of the cluster and the plans, as of the view.
   const Fleet& refresh(const ClusterView& view);
 
-  // Whether the two are compared at all for such a pod: no latency limits, which the planner does not look at.
+  // Whether networks are compared with the planner at all, by policy and reward; and for such a pod: no latency limits, which the planner does not look at.
+  bool contested() const;
   bool contested(const PodSpec& pod) const;
   // The network's choice for it and the planner's. True: the verdict has changed.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                const models::QNetwork& network);
+  // Likewise what is learned here and what it is held to.
+  bool compare_learned(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
+                       const models::QNetwork& learned, const models::QNetwork& trusted);
   // Whether the plan is worth following: its choice for the pod and that of the amortised rank, on copies of their own.
   void try_plan(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates);
   const PlanRecord& plan_record() const { return plan_record_; }
-  void begin_gate_anew(const std::string& why);
+  // `certificate`: what speaks for the network that is heard from now on; empty: nothing, and it must show that it is ahead where the
+  // options say so.
+  void begin_gate_anew(const std::string& why, const std::string& certificate = {});
+  // The network that what is learned is held to is another one.
+  void begin_learned_anew();
   bool restore_gate(const SequentialTestState& state, std::string why);
-  bool gated() const { return contest_.network_gated() && contested(); }
+  bool restore_learned_gate(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
+  bool gated() const { return plan_gate_.test.network_gated() && contested(); }
   // Why; empty: it is not.
-  const std::string& gated_why() const { return gated() ? gated_why_ : none_; }
-  const SequentialTest& contest() const { return contest_; }
+  const std::string& gated_why() const { return gated() ? plan_gate_.why : none_; }
+  // Why the network serves, if it does; empty: it is gated, or nothing has been judged.
+  const std::string& heard_why() const { return contested() && !gated() ? plan_gate_.why : none_; }
+  const std::string& gate_why() const { return plan_gate_.why; }
+  // Whether what it is held to is heard in place of what is learned here.
+  bool learned_gated() const { return contested() && learned_gate_.test.network_gated(); }
+  const SequentialTest& contest() const { return plan_gate_.test; }
+  const SequentialTest& learned_contest() const { return learned_gate_.test; }
   const models::QNetwork* usable(const models::QNetwork* network) const { return gated() ? nullptr : network; }
 
   const PolicyInfo& policy() const { return policy_->info(); }
@@ -94,7 +125,11 @@ class DecisionEngine {
   RowIndex& index() { return index_; }
 
  private:
-  bool contested() const;
+  bool contend(ChoiceGate& gate, const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
+               const models::QNetwork& challenger, const models::QNetwork* incumbent);
+  std::array<PairedSimulation*, 3> copies_of_the_cluster() {
+    return {&plan_gate_.copies, &learned_gate_.copies, &plan_trial_};
+  }
   // Of the candidates, ascending, each once.
   std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);
 
@@ -104,13 +139,11 @@ class DecisionEngine {
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_;
   Planner contest_planner_{PlannerOptions{}};
-  PairedSimulation twins_;
+  ChoiceGate plan_gate_, learned_gate_;
   PairedSimulation plan_trial_;
   PlanRecord plan_record_;
-  SequentialTest contest_;
-  std::string gated_why_;
   const std::string none_;
-  std::function<void(const std::string&, const std::string&)> gate_told_;
+  std::function<void(const GateNews&)> gate_told_;
 };
 
 }  // namespace wattle::placement

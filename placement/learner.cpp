@@ -5,15 +5,22 @@
 #include <cmath>
 #include <string>
 
+#include "common/stats/moments.hpp"
 #include "placement/features.hpp"
+#include "placement/shortlist.hpp"
 
 namespace wattle::placement {
 namespace {
 
 constexpr double kMeanMemory = 0.01;
+constexpr double kCentreRate = 0.02;   // of what the errors of a batch say
+constexpr double kLeastSpread = 1e-3;  // in rewards
 
+double rate(double least, std::uint64_t count) {
+  return std::max(least, 1.0 / static_cast<double>(std::max<std::uint64_t>(count, 1)));
+}
 double running(double mean, double value, std::uint64_t count) {
-  return mean + std::max(kMeanMemory, 1.0 / static_cast<double>(std::max<std::uint64_t>(count, 1))) * (value - mean);
+  return mean + rate(kMeanMemory, count) * (value - mean);
 }
 
 }  // namespace
@@ -34,6 +41,11 @@ Learner::Learner(const LearnerOptions& options, const RewardConfig& reward, mode
 models::Observation Learner::shrink(models::Observation observation, std::uint32_t& action) {
   // The pod is there, so the node was feasible, whatever the mask said.
   observation.valid[action] = 1;
+  if (beyond_shortlist(observation, options_.shortlist)) {
+    const std::vector<std::size_t> listed = shortlist(observation, options_.shortlist, action);
+    action = static_cast<std::uint32_t>(std::lower_bound(listed.begin(), listed.end(), action) - listed.begin());
+    return listed_alone(observation, listed);
+  }
   if (observation.nodes <= options_.max_rows) return observation;
   std::vector<std::size_t> rows(observation.nodes);
   for (std::size_t row = 0; row < rows.size(); ++row) rows[row] = row;
@@ -134,7 +146,7 @@ void Learner::expire(MonoTime now) {
 Learner::Growth Learner::make_link(std::size_t first, Link& link) const {
   link = Link{};
   link.first = first_ + first;
-  double discount = 1, sum = 0;
+  double discount = 1, discounts = 0, sum = 0;
   for (std::size_t ahead = 0; ahead <= options_.n_step; ++ahead) {
     if (first + ahead >= chain_.size()) return Growth::pending;
     const Experience& experience = chain_[first + ahead];
@@ -147,13 +159,16 @@ Learner::Growth Learner::make_link(std::size_t first, Link& link) const {
       if (ahead == 0) return Growth::none;
       link.ahead = static_cast<std::uint32_t>(ahead);
       link.reward = static_cast<float>(sum);
+      link.discounts = static_cast<float>(discounts);
       link.discount = static_cast<float>(discount);
       return Growth::made;
     }
     if (!experience.outcome) return Growth::pending;
-    sum += discount * options_.reward_scale * (experience.reward - options_.reward_centre);
+    sum += discount * experience.reward;
+    discounts += discount;
     if (experience.end_of_episode) {
       link.reward = static_cast<float>(sum);
+      link.discounts = static_cast<float>(discounts);
       return Growth::made;
     }
   }
@@ -199,11 +214,9 @@ std::size_t Learner::first_favoured() const {
   return static_cast<std::size_t>(found - replay_.begin());
 }
 
-Result<std::optional<models::StepStats>> Learner::step() {
-  if (replay_.empty() || replay_.size() < options_.warmup) return std::optional<models::StepStats>{};
+void Learner::draw_batch() {
   batch_.resize(options_.batch);
-  std::vector<const models::Transition*> pointers;
-  pointers.reserve(batch_.size());
+  drawn_.resize(options_.batch);
   const std::size_t newer = first_favoured();
   std::uniform_int_distribution<std::size_t> draw(0, replay_.size() - 1);
   std::uniform_int_distribution<std::size_t> draw_newer(std::min(newer, replay_.size() - 1), replay_.size() - 1);
@@ -212,9 +225,9 @@ Result<std::optional<models::StepStats>> Learner::step() {
     const bool favour = newer < replay_.size() && i % 2 == 1;
     const Link& link = replay_[favour ? draw_newer(random_) : draw(random_)];
     const Experience& from = chain_[static_cast<std::size_t>(link.first - first_)];
+    drawn_[i] = {static_cast<double>(link.reward), static_cast<double>(link.discounts)};
     transition.state = from.observation;
     transition.action = from.action;
-    transition.reward = link.reward;
     transition.discount = link.discount;
     transition.next.nodes = 0;
     if (link.ahead > 0) {
@@ -222,10 +235,46 @@ Result<std::optional<models::StepStats>> Learner::step() {
     } else {
       transition.next = models::Observation{};
     }
-    pointers.push_back(&transition);
   }
+}
+
+// Centred rewards, and the unit of errors: how much what a transition is paid varies.
+double Learner::pay_batch() {
+  stats::Moments paid, discounts;
+  double rewards = 0;
+  for (const auto& [reward, counted] : drawn_) {
+    rewards += reward;
+    discounts.add(counted);
+  }
+  const double mean_discounts = discounts.mean();
+  if (centring_.steps == 0 && mean_discounts > 0)
+    centring_.centre = rewards / static_cast<double>(drawn_.size()) / mean_discounts;
+  const double centre = options_.reward_centre.value_or(centring_.centre);
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    const double value = options_.reward_scale * (drawn_[i].first - centre * drawn_[i].second);
+    batch_[i].reward = static_cast<float>(value);
+    paid.add(value);
+  }
+  centring_.spread2 += rate(kMeanMemory, centring_.steps + 1) * (paid.variance() - centring_.spread2);
+  const double unit = std::max(kLeastSpread, std::sqrt(centring_.spread2));
+  for (models::Transition& each : batch_) each.unit = static_cast<float>(unit);
+  return mean_discounts;
+}
+
+Result<std::optional<models::StepStats>> Learner::step() {
+  if (replay_.empty() || replay_.size() < options_.warmup) return std::optional<models::StepStats>{};
+  draw_batch();
+  const double discounts = options_.reward_scale * pay_batch();
+  std::vector<const models::Transition*> pointers;
+  pointers.reserve(batch_.size());
+  for (const models::Transition& each : batch_) pointers.push_back(&each);
   WATTLE_TRY(const models::StepStats stats, trainer_.step(pointers));
   ++figures_.steps;
+  ++centring_.steps;
+  // What Q would have to rise by on average is the centre's to take.
+  if (discounts > 0) centring_.centre += rate(kCentreRate, centring_.steps) * stats.mean_error / discounts;
+  figures_.centre = options_.reward_centre.value_or(centring_.centre);
+  figures_.td_error = std::sqrt(running(figures_.td_error * figures_.td_error, stats.error2, figures_.steps));
   figures_.loss = running(figures_.loss, stats.loss, figures_.steps);
   figures_.mean_q = running(figures_.mean_q, stats.mean_q, figures_.steps);
   return std::optional<models::StepStats>(stats);
@@ -233,6 +282,7 @@ Result<std::optional<models::StepStats>> Learner::step() {
 
 void Learner::set_reward(const RewardConfig& reward) {
   reward_ = reward;
+  centring_ = {};
   for (Experience& experience : chain_) {
     judge(experience);
     relabel(experience.observation, reward_);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -31,10 +32,12 @@ struct LearnerOptions {
   std::size_t n_step = 3;
   double tau_s = 300;  // discount = exp(-dt/tau)
   double reward_scale = 1.0;
-  double reward_centre =
-      0;  // taken from every reward before scaling: about its mean, so that Q stays small at long horizons
+  // Taken from every reward before scaling, so that Q stays about the prior at long horizons. Absent: learned, as the reward that would
+  // leave no temporal-difference error on average (value-based reward centring: Naik, Wan, Tomar, Sutton 2024).
+  std::optional<double> reward_centre;
   double settle_expiry_s = 120;  // an outcome later than this is lost, and counted
   std::size_t max_rows = 64;     // of one kept observation: the action, and others drawn at random, feasible ones first
+  std::size_t shortlist = 10;    // NetworkOptions::shortlist: what the network was shown is what it learns on
   std::size_t max_bytes = std::size_t{512} << 20;  // of experience; the oldest goes first
 };
 
@@ -58,9 +61,17 @@ struct LearnerFigures {
   std::uint64_t placed = 0, settled = 0, expired = 0;
   std::size_t replay = 0;
   std::uint64_t steps = 0;
-  double loss = 0;  // running means
+  double loss = 0;      // running means; of errors in deviations of what a transition is paid
+  double td_error = 0;  // root mean square, in rewards
   double mean_q = 0;
+  double centre = 0;       // in force
   double mean_reward = 0;  // of settled outcomes
+};
+
+// What rewards are told from; begins anew with another reward.
+struct Centring {
+  double centre = 0, spread2 = 0;  // of rewards; of what a transition is paid, squared
+  std::uint64_t steps = 0;
 };
 
 class Learner {
@@ -96,7 +107,8 @@ class Learner {
   struct Link {
     std::uint64_t first = 0;  // number of the experience since the start of the chain
     std::uint32_t ahead = 0;  // next state is that of the experience so many later; 0: end of episode
-    float reward = 0;
+    float reward = 0;         // sum, not centred
+    float discounts = 0;      // sum of those of its rewards
     float discount = 0;
   };
   enum class Growth { pending, none, made };
@@ -104,6 +116,8 @@ class Learner {
   struct Favoured {
     MonoTime since{}, until{};
   };
+  void draw_batch();
+  double pay_batch();  // mean of the sums of discounts
   // Index of the first favoured transition; the end: none is.
   std::size_t first_favoured() const;
   void judge(Experience& experience) const;
@@ -125,7 +139,9 @@ class Learner {
   std::size_t bytes_ = 0;         // of chain_
   std::deque<Link> replay_;
   std::optional<Favoured> favoured_;
-  std::vector<models::Transition> batch_;  // kept between steps for its memory
+  std::vector<models::Transition> batch_;         // kept between steps for its memory
+  std::vector<std::pair<double, double>> drawn_;  // of the batch: sums of rewards, and of their discounts
+  Centring centring_;
   LearnerFigures figures_;
 };
 

@@ -1,7 +1,7 @@
 // learner_checkpoint: the learner's experience as named tensors, exactly.
 // Format   "replay/node" [rows x 32], "replay/prior" and "replay/valid" [rows], "replay/pod" [n x 16],
 //          "replay/context" [n x 8]; everything else as 64-bit words, each split into three floats of 22, 21 and 21
-//          bits, in "replay/words" [words x 3]. Rewards and transitions are not kept: they follow from raw outcomes.
+//          bits, in "replay/words" [words x 3] and "replay/centring", which files of before it lack. Rewards and transitions are not kept: they follow from raw outcomes.
 // Errors   malformed, naming the tensor; the learner is then left as it was
 #include <bit>
 #include <cmath>
@@ -14,6 +14,7 @@
 namespace wattle::placement {
 namespace {
 
+const std::string kCentring = "replay/centring";
 constexpr std::uint64_t kFormat = 2;
 constexpr std::uint64_t kWithWorkers = 1;  // a format that kept every worker of every outcome
 constexpr std::uint64_t kLimb = 1U << 21U;
@@ -173,6 +174,13 @@ void figure_fields(Archive& archive, Figures& figures) {
   archive(figures.mean_reward);
 }
 
+template <class Archive, class Fields>
+void centring_fields(Archive& archive, Fields& centring) {
+  archive(centring.centre);
+  archive(centring.spread2);
+  archive(centring.steps);
+}
+
 bool same(const RewardConfig& a, const RewardConfig& b) {
   Writer of_a, of_b;
   reward_fields(of_a, a);
@@ -246,6 +254,9 @@ models::Weights Learner::save() const {
   saved["replay/pod"] = std::move(pod);
   saved["replay/context"] = std::move(context);
   saved["replay/words"] = words.take();
+  Writer centring;
+  centring_fields(centring, centring_);
+  saved[kCentring] = centring.take();
   return saved;
 }
 
@@ -325,6 +336,16 @@ Status Learner::restore(const models::Weights& saved) {
   }
   if (!words.done() || row != total) return malformed("replay/words", "holds more than its experience");
 
+  Centring centring;
+  if (saved.contains(kCentring)) {
+    WATTLE_TRY(const models::Tensor* kept, find(saved, kCentring, 3));
+    Reader of_centring(kept->values);
+    centring_fields(of_centring, centring);
+    const bool numbers = std::isfinite(centring.centre) && std::isfinite(centring.spread2) && centring.spread2 >= 0;
+    if (!of_centring.done() || !numbers) return malformed(kCentring, "does not hold a centre");
+  }
+
+  centring_ = relabels ? Centring{} : centring;
   chain_ = std::move(chain);
   first_ = first;
   random_ = random;

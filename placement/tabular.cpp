@@ -65,12 +65,17 @@ class TabularTrainer final : public models::QTrainer {
       if (!std::isfinite(error)) return fail(Errc::out_of_range, "tabular Q", "a transition's reward is no number");
       visits_[cell] = std::min(visits_[cell] + 1, 1e6F);
       table_[cell] += std::max(1 / visits_[cell], kLeastRate) * error;
-      stats.loss += static_cast<double>(error) * static_cast<double>(error) / 2;
+      const double told = static_cast<double>(error), in_units = static_cast<double>(error / each->unit);
+      stats.loss += in_units * in_units / 2;
+      stats.mean_error += told;
+      stats.error2 += told * told;
       stats.mean_q += static_cast<double>(table_[cell]);
       stats.max_abs_q = std::max(stats.max_abs_q, std::abs(static_cast<double>(table_[cell])));
     }
     const auto count = std::max<double>(1, static_cast<double>(batch.size()));
     stats.loss /= count;
+    stats.mean_error /= count;
+    stats.error2 /= count;
     stats.mean_q /= count;
     stats.step = ++steps_;
     return stats;

@@ -20,7 +20,7 @@ export function learning() {
   const gates = h('tbody'), models = h('div'), left = h('div');
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
-    facts.set('serves', status.network_gated ? 'the plan' : status.policy, status.network_gated || (status.model_from ? `network ${status.model_from}` : `network of step ${count(status.model_step)}`));
+    facts.set('serves', status.network_gated ? 'the plan' : status.policy, status.network_serves || (status.model_from ? `network ${status.model_from}` : `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} a second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');

@@ -61,14 +61,15 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Serv
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   take(configured_spec(config));
-  engine_.on_gate([this](const std::string&, const std::string& why) {
-    tell({Monitor::network_gate, engine_.contest().network_gated() ? Verdict::behind : Verdict::ahead, why});
+  engine_.on_gate([this](const placement::GateNews& news) {
+    tell({news.of_learned ? Monitor::learned_gate : Monitor::network_gate,
+          news.gated ? Verdict::behind : Verdict::ahead, news.why});
   });
 }
 
 void Decider::take(const RolloutSpec& spec) {
   if (!(engine_.options().reward == spec.reward)) {
-    q_error_.clear();
+    prediction_error_.clear();
     drift_.forget_errors();
   }
   spec_ = spec;
@@ -116,20 +117,19 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     open_.take(before->decision_id);  // only the newest decision of a pod can become its placement
   }
-  const ServingModel::Serving serving = networks_.serving();
-  const ServingModel::Network& network = serving.network;
+  const Heard heard = this->heard();
+  const models::QNetwork* network = heard.network.get();
   const std::uint64_t id = next_id_++;
-  const models::QNetwork* fits = fitting(network);
   const auto rows = engine_.index().find(state_.raw_view(), ask.candidates);
   const placement::ClusterView& view = state_.view(spec, rows, now);
   placement::PlacementDecision advice =
-      engine_.decide(view, spec, std::move(ask.candidates), fits, epsilon(), figures_.decisions, random_, rows);
+      engine_.decide(view, spec, std::move(ask.candidates), network, epsilon(), figures_.decisions, random_, rows);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
   const ArmNow arm = this->arm();
   decision.mode = mode_text(arm.arm);
-  const bool learned = engine_.usable(fits) != nullptr && engine_.policy().learns;
+  const bool learned = engine_.usable(network) != nullptr && engine_.policy().learns;
   decision.model_step = learned ? network->step() : 0;
   decision.problems.insert(decision.problems.begin(), ask.problems.begin(), ask.problems.end());
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
@@ -150,9 +150,9 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   keep(figures_.decided_at, now, kKeptTimes);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(spec);
-  if (learned) entry.model = serving.version;
-  if (entry.winner_terms) entry.winner_terms->uncertainty = q_error_.of(entry.winner);
-  if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = q_error_.of(entry.runner_up);
+  if (learned) entry.model = heard.version;
+  if (entry.winner_terms) entry.winner_terms->uncertainty = prediction_error_.of(entry.winner);
+  if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = prediction_error_.of(entry.runner_up);
   if (advice.top && spec.node_name.empty()) comparison_.offer(id, spec, advice.candidates);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
@@ -269,8 +269,8 @@ void Decider::refresh(MonoTime now) {
   const placement::Fleet& fleet = engine_.refresh(view);
   comparison_.prepare(fleet);
   if (!comparison_.due(now)) return;
-  const ServingModel::Serving serving = networks_.serving();
-  if (comparison_.run(engine_, state_, serving, fitting(serving.network), figures_.decisions)) repeats_.clear();
+  const Heard heard = this->heard();
+  if (comparison_.run(engine_, state_, networks_.serving(), heard.network.get(), figures_.decisions)) repeats_.clear();
 }
 
 }  // namespace wattle::controller

@@ -117,6 +117,17 @@ class Decider {
   }
   const placement::SequentialTest& contest() const { return engine_.contest(); }
   const placement::PlanRecord& plan_record() const { return engine_.plan_record(); }
+  const placement::SequentialTest& learned_contest() const { return engine_.learned_contest(); }
+  // The network that a decision of now would be made with, if it serves the policy; that its gates may keep it from being heard is told
+  // below. Null: none.
+  struct Heard {
+    ServingModel::Network network;
+    ModelVersion version;
+    bool learned = false;  // here, and not what learning began with
+  };
+  Heard heard() const;
+  // Who serves, why, and what would change it: a sentence or three for people; empty: no network is asked.
+  std::string serves() const;
   // Whether the network is not heard for the contest's sake, and why; empty: it is.
   bool network_gated() const { return engine_.gated(); }
   const std::string& network_gated_why() const { return engine_.gated_why(); }
@@ -154,9 +165,7 @@ class Decider {
   void shifted(const std::optional<std::string>& evidence, MonoTime now);
   void judge(std::uint64_t id, const std::string& node, double reward);
   // The network serves the policy that it was made for.
-  const models::QNetwork* fitting(const ServingModel::Network& network) const {
-    return config_.learn.tabular == (spec_.policy == "tabular-q") ? network.get() : nullptr;
-  }
+  bool fitting() const { return config_.learn.tabular == (spec_.policy == "tabular-q"); }
 
   const ControllerConfig& config_;
   ClusterState& state_;
@@ -170,7 +179,7 @@ class Decider {
   std::function<void(const MonitorEvent&)> told_;
   std::function<void(const placement::PodSpec&, const std::string&)> placed_;
   DriftMonitor drift_;
-  PredictionError q_error_;
+  PredictionError prediction_error_;
   RolloutSpec spec_;
   std::function<bool(const ArmNow&, double)> decided_;
   std::function<void(const ArmNow&, double)> judged_;

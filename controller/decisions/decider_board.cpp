@@ -7,8 +7,8 @@
 namespace wattle::controller {
 
 std::vector<wire::BoardClass> Decider::board() {
-  const auto network = networks_.get();
-  return placement::board_classes(state_.view({}, clock_.mono()), engine_.mind(fitting(network)), engine_.options(),
+  const auto network = heard().network;
+  return placement::board_classes(state_.view({}, clock_.mono()), engine_.mind(network.get()), engine_.options(),
                                   figures_.decisions, random_);
 }
 
@@ -28,9 +28,9 @@ void Decider::tell_starts(wire::Board& board) {
 }
 
 wire::BoardClass Decider::board_class(std::size_t number) {
-  const auto network = networks_.get();
-  return placement::board_class(number, state_.view({}, clock_.mono()), engine_.mind(fitting(network)),
-                                engine_.options(), figures_.decisions, random_);
+  const auto network = heard().network;
+  return placement::board_class(number, state_.view({}, clock_.mono()), engine_.mind(network.get()), engine_.options(),
+                                figures_.decisions, random_);
 }
 
 }  // namespace wattle::controller

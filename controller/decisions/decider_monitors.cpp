@@ -2,6 +2,7 @@
 // network is gated.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -12,6 +13,12 @@ namespace wattle::controller {
 
 namespace {
 // What the network gate and the comparison are about.
+// "-0.3%", "+1.2%"
+std::string signed_percent(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f%%", 100 * ratio);
+  return text;
+}
 std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + reward_json(spec.reward).dump(); }
 }  // namespace
 
@@ -27,7 +34,9 @@ std::vector<MonitorState> Decider::monitors() const {
   const auto& compared = comparison_.off_policy().samples();
   return {{std::string(kDriftRow), drift_text(drift_.state(clock_.mono()))},
           {std::string(kNetworkGateRow),
-           network_gate_text({of, comparison_.network(), engine_.gated_why(), engine_.contest().state()})},
+           network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.contest().state()})},
+          {std::string(kLearnedGateRow),
+           network_gate_text({of, comparison_.network(), {}, engine_.learned_contest().state()})},
           {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})}};
 }
 
@@ -43,6 +52,9 @@ Status Decider::restore(const MonitorState& state) {
     if (kept.of != ranking_of(spec_) || !engine_.restore_gate(kept.state, kept.why)) return {};
     comparison_.gate_restored(kept.network);
     repeats_.clear();
+  } else if (state.name == kLearnedGateRow) {
+    WATTLE_TRY(const auto kept, parse_network_gate(state.text));
+    if (kept.of == ranking_of(spec_)) engine_.restore_learned_gate(kept.state);
   }
   return {};
 }
@@ -51,8 +63,34 @@ void Decider::tell(MonitorEvent event) const {
   if (told_) told_(event);
 }
 
+Decider::Heard Decider::heard() const {
+  if (!fitting()) return {};
+  ServingModel::Serving serving = networks_.serving();
+  if (serving.trusted != nullptr && (engine_.learned_gated() || serving.network == nullptr))
+    return {std::move(serving.trusted), std::move(serving.trusted_version), false};
+  return {std::move(serving.network), std::move(serving.version), true};
+}
+
+std::string Decider::serves() const {
+  const Heard heard = this->heard();
+  if (heard.network == nullptr || !engine_.policy().learns) return {};
+  const bool known = !heard.learned && !heard.version.loaded_from.empty();
+  const std::string name = known ? "the network " + heard.version.loaded_from : "the network that is learned here";
+  if (network_gated()) return "the plan serves, not " + name + ". " + network_gated_why();
+  const std::string& why = engine_.heard_why();
+  std::string text = name + " serves" + (why.empty() ? "" : ": " + why) + ".";
+  if (engine_.contested())
+    text += " It is left out once its choices cost more joules than the plan's on copies of this cluster.";
+  if (engine_.learned_gated() && !heard.learned)
+    text += " What is learned here takes its place once it costs less than it there; " +
+            std::to_string(engine_.learned_contest().blocks()) +
+            " blocks of decisions say so far: " + signed_percent(engine_.learned_contest().mean()) + ".";
+  return text;
+}
+
+// What learning began with has been judged elsewhere: it is not made to err for the sake of learning.
 double Decider::epsilon() const {
-  return network_gated() ? 0 : drift_.epsilon(engine_.options().epsilon, clock_.mono());
+  return network_gated() || !heard().learned ? 0 : drift_.epsilon(engine_.options().epsilon, clock_.mono());
 }
 
 void Decider::watch_curves(const placement::ClusterView& view) {
@@ -72,10 +110,12 @@ void Decider::judge(std::uint64_t id, const std::string& node, double reward) {
   comparison_.judged(id, node, reward);
   const LoggedDecision* entry = log_.find(id);
   if (entry == nullptr) return;
-  for (const wire::Candidate& candidate : entry->decision.candidates)
-    if (candidate.node == node && candidate.masked.empty()) {
-      q_error_.add(node, reward - candidate.q);
-      shifted(drift_.error(reward - candidate.q, clock_.mono()), clock_.mono());
+  const auto& candidates = entry->decision.candidates;
+  for (std::size_t i = 0; i < std::min(candidates.size(), entry->predicted.size()); ++i)
+    if (candidates[i].node == node && candidates[i].masked.empty()) {
+      const double error = reward - static_cast<double>(entry->predicted[i]);
+      prediction_error_.add(node, error);
+      shifted(drift_.error(error, clock_.mono()), clock_.mono());
       return;
     }
 }

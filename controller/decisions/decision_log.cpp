@@ -57,6 +57,10 @@ LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decis
     entry.runner_up = decision.candidates[*second].node;
     entry.features->runner_up = row_of(advice.observation, advice.recorded[*second]);
   }
+  entry.predicted.reserve(decision.candidates.size());
+  for (std::size_t i = 0; i < decision.candidates.size(); ++i)
+    entry.predicted.push_back(
+        decision.candidates[i].masked.empty() ? static_cast<float>(advice.predictions[advice.recorded[i]].value()) : 0);
   entry.candidates = decision.candidates.size();
   entry.masked = static_cast<std::size_t>(
       std::count_if(decision.candidates.begin(), decision.candidates.end(),

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/wire/messages.hpp"
 #include "controller/trainer/serving_model.hpp"
@@ -32,7 +33,7 @@ struct Contributions {
   double energy = 0, latency = 0;     // the prior, weights included
   double residual = 0;                // learned
   double policy_value = 0;            // what it was ranked by
-  std::optional<double> uncertainty;  // of Q (q_error)
+  std::optional<double> uncertainty;  // of the predicted reward (prediction_error)
 };
 
 struct LoggedDecision {
@@ -41,6 +42,8 @@ struct LoggedDecision {
   std::optional<FeatureSnapshot> features;
   std::optional<Contributions> winner_terms, runner_up_terms;
   double demand_cores = 0;  // that the pod was reckoned with
+  std::vector<float>
+      predicted;  // reward by models alone, one for each of the record's candidates; empty: of before a restart
   std::size_t candidates = 0,
               masked = 0;  // that it was made among; the record of one of before a restart has the best alone
   ModelVersion model;      // that said the residuals; empty where none did

@@ -1,8 +1,8 @@
-// prediction_error: how far rewards have been from Q, as the uncertainty that a decision is told with.
-// Source   outcomes: the reward, less the Q that the node it went to had when it was decided
+// prediction_error: how far rewards have been from what models predicted, as the uncertainty that a decision is told with.
+// Source   outcomes: the reward, less what was predicted of the node it went to when it was decided. Not less Q, which counts later
+//          rewards too, about a centre that moves while it is learned
 // Gives    the standard deviation of the last kKept: of one node once it has kLeastOfNode, else of all once there are kLeast.
-//          It holds what the network does not know, noise of measuring, and what comes after the reward (Q counts later
-//          rewards too); it is no bound on the mean
+//          It holds what models do not know and noise of measuring; it is no bound on the mean
 // Bounds   kKept for all, and for each of kMaxNodes nodes
 // Threads  single owner
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <cassert>
 
+#include "controller/trainer/model_orders.hpp"
 #include "placement/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -69,16 +70,28 @@ bool RankingComparison::run(placement::DecisionEngine& engine, ClusterState& sta
   return changed;
 }
 
-// Network and planner place the pod on a copy of the cluster each; who is behind by joules is told by the gate.
+// Network and planner place the pod on a copy of the cluster each, and so do what is learned and what it is held to; who is behind by
+// joules is told by the gates.
 bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& made, const placement::ClusterView& view,
                                 const ServingModel::Serving& serving, const models::QNetwork* network) {
   if (network == nullptr || !engine.contested(made.spec)) return false;
-  const std::string& from = serving.version.loaded_from;
+  const ModelVersion& version = serving.trusted != nullptr ? serving.trusted_version : serving.version;
+  const std::string& from = version.loaded_from;
   // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
   const bool goes_on = std::exchange(gate_restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
-  if (!from.empty() && from != network_ && !goes_on) engine.begin_gate_anew("network " + from + " was loaded");
+  if (!from.empty() && from != network_ && !goes_on) {
+    // What is promoted is what served, and goes on being judged against the planner.
+    if (serving.trusted != nullptr && from == kPromotedModel)
+      engine.begin_learned_anew();
+    else
+      engine.begin_gate_anew("network " + from + " was loaded", version.certificate);
+  }
   network_ = from;
-  return engine.compare(view, made.spec, made.candidates, *network);
+  const bool learned_changed =
+      serving.trusted != nullptr && serving.network != nullptr &&
+      serving.version.sha256 != serving.trusted_version.sha256 &&
+      engine.compare_learned(view, made.spec, made.candidates, *serving.network, *serving.trusted);
+  return engine.compare(view, made.spec, made.candidates, *network) || learned_changed;
 }
 
 }  // namespace wattle::controller

@@ -70,8 +70,8 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   // Where a DaemonSet's pod goes is nobody's choice.
   if (spec_.mode.mode == Mode::off || pod.daemonset) return 0;
   pod = engine_.expected(std::move(pod));
-  const ServingModel::Serving serving = networks_.serving();
-  const models::QNetwork* network = fitting(serving.network);
+  const Heard heard = this->heard();
+  const models::QNetwork* network = heard.network.get();
   const std::uint64_t id = next_id_++;
   placement::PlacementDecision advice = engine_.decide(state_.view(pod, now), pod, observed_candidates(state_, node),
                                                        network, 0, figures_.decisions, random_);
@@ -88,7 +88,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   state_.decided(pod.uid, id);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
-  if (learned) entry.model = serving.version;
+  if (learned) entry.model = heard.version;
   open_.add(id, {std::move(advice.observation), std::move(advice.node), now, std::nullopt});
   log_.add(std::move(entry));
   changed_.insert(id);

@@ -6,7 +6,8 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<std::string_view, 4> kMonitorNames{"output_check", "regression", "network_gate", "drift"};
+constexpr std::array<std::string_view, 5> kMonitorNames{"output_check", "regression", "network_gate", "learned_gate",
+                                                        "drift"};
 constexpr std::array<std::string_view, 5> kVerdictNames{"nonsense", "worse", "behind", "ahead", "shifted"};
 constexpr std::array<std::string_view, 4> kActionNames{"continue", "use the planner", "shadow", "restore the model"};
 

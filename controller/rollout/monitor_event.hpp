@@ -11,7 +11,7 @@
 
 namespace wattle::controller {
 
-enum class Monitor { output_check, regression, network_gate, drift };
+enum class Monitor { output_check, regression, network_gate, learned_gate, drift };
 enum class Verdict { nonsense, worse, behind, ahead, shifted };
 enum class Action { proceed, use_planner, shadow, restore_model };
 
@@ -32,7 +32,7 @@ struct Guardrail {
   std::string_view who, what;     // as the audit has it; a change of mode says itself what it is
 };
 
-inline constexpr std::array<Guardrail, 5> kGuardrails{{
+inline constexpr std::array<Guardrail, 7> kGuardrails{{
     {Monitor::output_check, Verdict::nonsense, {Action::shadow, Action::restore_model}, "guard", ""},
     {Monitor::regression, Verdict::worse, {Action::shadow, Action::restore_model}, "guard", ""},
     {Monitor::network_gate,
@@ -41,6 +41,16 @@ inline constexpr std::array<Guardrail, 5> kGuardrails{{
      "guard",
      "the network is left out, the planner's choices serve"},
     {Monitor::network_gate, Verdict::ahead, {Action::proceed, Action::proceed}, "guard", "the network serves"},
+    {Monitor::learned_gate,
+     Verdict::behind,
+     {Action::proceed, Action::proceed},
+     "guard",
+     "the network that learning began with serves again"},
+    {Monitor::learned_gate,
+     Verdict::ahead,
+     {Action::proceed, Action::proceed},
+     "guard",
+     "what was learned here serves"},
     {Monitor::drift,
      Verdict::shifted,
      {Action::proceed, Action::proceed},

@@ -21,7 +21,8 @@ namespace wattle::controller {
 
 inline constexpr std::string_view kContestFile = "contest";
 inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
-                                  kNetworkGateRow = "network_gate", kOffPolicyRow = "off_policy";
+                                  kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
+                                  kOffPolicyRow = "off_policy";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
 struct MonitorState {

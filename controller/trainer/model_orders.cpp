@@ -154,7 +154,9 @@ void Trainer::list_models() {
 void Trainer::draw_curves() {
   next_curves_ = clock_.mono() + Curves::kEvery;
   models::Scalars now{{"train/epsilon", config_.epsilon},
-                      {"train/replay", static_cast<double>(learner_.figures().replay)}};
+                      {"train/replay", static_cast<double>(learner_.figures().replay)},
+                      {"train/td_error", learner_.figures().td_error},
+                      {"train/reward_centre", learner_.figures().centre}};
   if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
   if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
     if (own_.problem != drawn.error().message()) log_.error("curves not written", {{"error", drawn.error()}});

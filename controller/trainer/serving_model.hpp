@@ -1,4 +1,5 @@
-// serving_model: the network that serves. The trainer puts a newer one in; decisions take the one that is there.
+// serving_model: the networks that may serve: what is learned here, and the one that it is held to. The trainer puts newer ones in;
+// decisions take what is there.
 // Threads  any; a lock is held only to copy a pointer
 #pragma once
 
@@ -15,6 +16,7 @@ namespace wattle::controller {
 struct ModelVersion {
   std::string sha256;       // of the serving weights alone, as `wattle model list` has it; empty: no network
   std::string loaded_from;  // the checkpoint that they came from unchanged; empty: learned since
+  std::string certificate;  // what a held-out judgement before it was shipped says for it; empty: there is none
 };
 
 class ServingModel {
@@ -23,6 +25,8 @@ class ServingModel {
   struct Serving {
     Network network;
     ModelVersion version;
+    Network trusted;  // null: what is learned here is held to nothing
+    ModelVersion trusted_version;
   };
   Network get() const {
     const std::lock_guard lock(mutex_);
@@ -33,9 +37,14 @@ class ServingModel {
     return serving_;
   }
   void set(Network network, ModelVersion version = {}) {
-    Serving next{std::move(network), std::move(version)};
     const std::lock_guard lock(mutex_);
-    std::swap(serving_, next);
+    std::swap(serving_.network, network);
+    std::swap(serving_.version, version);
+  }
+  void trust(Network network, ModelVersion version) {
+    const std::lock_guard lock(mutex_);
+    std::swap(serving_.trusted, network);
+    std::swap(serving_.trusted_version, version);
   }
 
  private:

@@ -28,6 +28,7 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
   options.replay_capacity = static_cast<std::size_t>(config.replay);
   options.batch = static_cast<std::size_t>(config.batch);
   options.warmup = static_cast<std::size_t>(config.warmup);
+  options.shortlist = config.shortlist;
   options.n_step = static_cast<std::size_t>(config.n_step);
   options.tau_s = config.tau_s;
   options.reward_scale = config.reward_scale;
@@ -69,12 +70,12 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
 Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                 ServingModel& slot, const Clock& clock, const Log& log,
-                                                const std::string& network_from) {
+                                                const std::string& network_from, const std::string& certificate) {
   WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
   std::unique_ptr<Trainer> trainer(
       new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, data_dir, clock, log));
   trainer->serving_from_ = network_from;
-  if (!network_from.empty()) trainer->trust(trainer->network_->weights(), network_from);
+  if (!network_from.empty()) trainer->trust(trainer->network_->weights(), network_from, certificate);
   trainer->resume();
   if (const auto kept = trainer->checkpoints_.load(kPromotedModel, placement::feature_schema_hash()))
     trainer->trust(models::with_prefix(kept->tensors, models::kOnlinePrefix), kPromotedModel);
@@ -269,9 +270,13 @@ void Trainer::serve() {
   slot_.set(std::move(*frozen), {serving_network_, serving_from_});
 }
 
-void Trainer::trust(const models::Weights& weights, const std::string& from) {
-  if (const Status trusted = anchor_.trust(weights); !trusted)
-    log_.error("network is not held to", {{"network", from}, {"error", trusted.error()}});
+void Trainer::trust(const models::Weights& weights, const std::string& from, const std::string& certificate) {
+  auto frozen = placement::network_of(weights, network_->steps(), "network " + from);
+  if (const Status trusted = anchor_.trust(weights); !trusted || !frozen) {
+    log_.error("network is not held to", {{"network", from}, {"error", !trusted ? trusted.error() : frozen.error()}});
+    return;
+  }
+  slot_.trust(std::move(*frozen), {models::network_digest(weights), from, certificate});
 }
 
 models::Manifest Trainer::manifest() const {
@@ -312,6 +317,8 @@ void Trainer::tell() {
   if (learned.steps > 0) {
     own_.loss = learned.loss;
     own_.mean_q = learned.mean_q;
+    own_.td_error = learned.td_error;
+    own_.reward_centre = learned.centre;
   }
   const std::lock_guard lock(mutex_);
   figures_ = own_;

@@ -36,7 +36,7 @@ struct TrainerFigures {
   std::uint64_t steps = 0;
   std::uint64_t resumed_steps = 0;  // that the checkpoint brought
   bool resumed = false;             // from a checkpoint, whatever steps it had
-  std::optional<double> steps_per_s, loss, mean_q;
+  std::optional<double> steps_per_s, loss, mean_q, td_error, reward_centre;
   std::size_t replay = 0;
   std::uint64_t placed = 0, settled = 0, expired = 0, unmatched = 0;
   std::uint64_t networks = 0, networks_refused = 0;  // frozen, and kept from serving
@@ -51,11 +51,13 @@ Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, do
 
 class Trainer {
  public:
-  // `network_from`: where the weights of `network` are from, in force until a checkpoint or a step replaces them.
+  // `network_from`: where the weights of `network` are from, in force until a checkpoint or a step replaces them, and which what is learned
+  // is held to; `certificate`: what speaks for it (models/frozen/pretrained).
   static Result<std::unique_ptr<Trainer>> start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                 ServingModel& slot, const Clock& clock, const Log& log,
-                                                const std::string& network_from = {});
+                                                const std::string& network_from = {},
+                                                const std::string& certificate = {});
   ~Trainer();  // ends the thread and writes a last checkpoint
   void post(LearningNews news);
   // Answered by the trainer's own thread; unavailable when it ends first.
@@ -74,7 +76,7 @@ class Trainer {
   void take(LearningNews news);
   void step();
   void serve();
-  void trust(const models::Weights& weights, const std::string& from);
+  void trust(const models::Weights& weights, const std::string& from, const std::string& certificate = {});
   void save();
   void tell();
   void obey(PendingOrder pending);

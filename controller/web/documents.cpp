@@ -64,7 +64,7 @@ Result<std::string> status(const Sources& from) {
                                     [&](MonoTime at) { return now - at < kAskRateWindow; });
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
-  const ServingModel::Serving serving = from.networks.serving();
+  const Decider::Heard heard = from.decider.heard();
   return dump_with_former(
       "status", {{"version", kVersion},
                  {"epoch", from.epoch},
@@ -85,8 +85,9 @@ Result<std::string> status(const Sources& from) {
                  {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
                  {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
                  {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
-                 {"model_step", serving.network ? serving.network->step() : 0},
-                 {"model_from", text_or_null(serving.version.loaded_from)},
+                 {"model_step", heard.network ? heard.network->step() : 0},
+                 {"model_from", text_or_null(heard.version.loaded_from)},
+                 {"network_serves", text_or_null(from.decider.serves())},
                  {"network_gated", text_or_null(from.decider.network_gated_why())},
                  {"gradient_steps", learned.steps},
                  {"gradient_steps_per_s", or_null(learned.steps_per_s)},

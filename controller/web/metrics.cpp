@@ -266,6 +266,16 @@ void add_contest(Families& families, const Sources& from) {
   families.gauge("wattle_controller_network_gate_evidence",
                  "Log of the odds that the network is behind; while it is gated: that it is ahead.",
                  contest.evidence());
+  const placement::SequentialTest& learned = from.decider.learned_contest();
+  families.gauge(
+      "wattle_controller_learned_gated",
+      "1: the network that learning began with serves: what was learned since is not shown to be ahead of it.",
+      from.decider.heard().network != nullptr && !from.decider.heard().learned ? 1.0 : 0.0);
+  families.counter("wattle_controller_learned_gate_blocks_total", "Blocks in which the two were compared.",
+                   learned.blocks());
+  families.gauge("wattle_controller_learned_gate_difference_ratio",
+                 "Predicted joules of what was learned beyond those of what learning began with, of late.",
+                 learned.mean());
   const placement::PlanRecord& plan = from.decider.plan_record();
   families.gauge(
       "wattle_controller_plan_trust_ratio",
@@ -319,7 +329,11 @@ void add_learning(Families& families, const Sources& from) {
   families.counter("wattle_controller_gradient_steps_total", "Gradient steps, resumed ones included.", figures.steps);
   families.gauge("wattle_controller_gradient_steps_per_second", "Gradient steps a second, lately.",
                  figures.steps_per_s);
-  families.gauge("wattle_controller_loss", "Loss, running mean.", figures.loss);
+  families.gauge("wattle_controller_loss", "Loss, running mean: errors in deviations of what is paid.", figures.loss);
+  families.gauge("wattle_controller_td_error", "Temporal-difference error, root mean square of late, in rewards.",
+                 figures.td_error);
+  families.gauge("wattle_controller_reward_centre", "What is taken from each reward before it is learned from.",
+                 figures.reward_centre);
   families.gauge("wattle_controller_mean_q", "Q of the actions taken, running mean.", figures.mean_q);
   families.gauge("wattle_controller_replay", "Transitions kept.", static_cast<double>(figures.replay));
   families.counter("wattle_controller_networks_total", "Networks put into service.", figures.networks);

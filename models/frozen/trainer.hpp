@@ -20,6 +20,7 @@ struct Transition {
   float reward = 0;          // discounted sum over the n steps
   float discount = 0;        // product of exp(-dt/tau); 0 = end of episode, next is not looked at
   Observation next;          // nodes == 0 only when discount == 0
+  float unit = 1;            // above 0, of all of a batch the same: its errors are judged in it
 };
 
 struct TrainerOptions {
@@ -31,11 +32,12 @@ struct TrainerOptions {
 };
 
 struct StepStats {
-  double loss = 0;    // Huber, mean over the batch
+  double loss = 0;    // Huber of errors in units of the batch, mean over it
   double mean_q = 0;  // of the taken actions
   double max_abs_q = 0;
   double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;
+  double mean_error = 0, error2 = 0;  // target - Q: mean, and mean of its square
 };
 
 class QTrainer {

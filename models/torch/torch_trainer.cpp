@@ -55,7 +55,7 @@ class TorchTrainer final : public PolicyTrainer {
     for (std::size_t b = 0; b < batch_.size; ++b) targets_[b] = target_of(*transitions[b]) - batch_.prior[b];
     StepStats stats;
     try {
-      backward(stats);
+      backward(stats, static_cast<double>(transitions.front()->unit));
     } catch (const std::exception& error) {
       return fail(Errc::exhausted, "libtorch", error.what());
     }
@@ -192,14 +192,14 @@ class TorchTrainer final : public PolicyTrainer {
   }
 
   // Fills gradient_ and the part of `stats` that the batch tells.
-  void backward(StepStats& stats) {
+  void backward(StepStats& stats, double unit) {
     const std::int64_t size = dim(batch_.size);
     const at::Tensor action = at::from_blob(batch_.action.data(), {size, 1}, at::kLong);
     const at::Tensor target = over(targets_.data(), {size, 1});
     std::fill(gradient_.begin(), gradient_.end(), 0.0F);
     const Forward out = forward();
     const at::Tensor residual = out.value.unsqueeze(1) + out.advantage.gather(1, action);  // [B, 1]
-    const at::Tensor loss = at::huber_loss(residual, target, at::Reduction::Mean, options_.huber_delta);
+    const at::Tensor loss = at::huber_loss(residual / unit, target / unit, at::Reduction::Mean, options_.huber_delta);
     loss.backward();
 
     stats.loss = loss.item<double>();
@@ -208,6 +208,9 @@ class TorchTrainer final : public PolicyTrainer {
       const double q = static_cast<double>(learned[b]) + static_cast<double>(batch_.prior[b]);
       stats.mean_q += q / static_cast<double>(batch_.size);
       stats.max_abs_q = std::max(stats.max_abs_q, std::abs(q));
+      const double error = static_cast<double>(targets_[b]) - static_cast<double>(learned[b]);
+      stats.mean_error += error / static_cast<double>(batch_.size);
+      stats.error2 += error * error / static_cast<double>(batch_.size);
     }
   }
 

@@ -8,6 +8,7 @@
 #include "placement/paired_choices.hpp"
 #include "placement/policies/makers.hpp"
 #include "placement/policies/registry.hpp"
+#include "placement/shortlist.hpp"
 
 namespace wattle::placement {
 
@@ -74,26 +75,10 @@ std::optional<std::size_t> best_node(const models::Observation& observation, std
 }
 
 void Shortlisted::residual(const models::Observation& observation, std::span<float> out) const {
-  std::vector<std::size_t> listed;
-  for (std::size_t i = 0; most_ > 0 && i < observation.nodes; ++i)
-    if (observation.valid[i] != 0) listed.push_back(i);
-  if (most_ == 0 || listed.size() <= most_) return network_.residual(observation, out);
-  std::stable_sort(listed.begin(), listed.end(),
-                   [&](auto a, auto b) { return observation.prior[a] > observation.prior[b]; });
-  listed.resize(most_);
-  std::sort(listed.begin(), listed.end());
-  models::Observation shown;
-  shown.nodes = listed.size();
-  shown.pod = observation.pod;
-  shown.context = observation.context;
-  shown.valid.assign(listed.size(), 1);
-  for (const std::size_t i : listed) {
-    const auto from = observation.node.begin() + static_cast<std::ptrdiff_t>(i * models::kNodeFeatures);
-    shown.node.insert(shown.node.end(), from, from + static_cast<std::ptrdiff_t>(models::kNodeFeatures));
-    shown.prior.push_back(observation.prior[i]);
-  }
+  if (!beyond_shortlist(observation, most_)) return network_.residual(observation, out);
+  const std::vector<std::size_t> listed = shortlist(observation, most_);
   std::vector<float> said(listed.size(), 0.0F);
-  network_.residual(shown, said);
+  network_.residual(listed_alone(observation, listed), said);
   float least = 0;
   for (const float value : said) least = std::isfinite(value) ? std::min(least, value) : least;
   for (std::size_t i = 0; i < observation.nodes; ++i) out[i] = observation.valid[i] != 0 ? least : 0.0F;

@@ -34,8 +34,8 @@ PlannedAsk observe_planned(Planner& planner, const Fleet& fleet, const PodEstima
 // The same without a plan: the pod's predicted demand and life, and the amortised rank as prior.
 PlannedAsk observe_unplanned(const Fleet& fleet, const PodEstimate& ask, ClusterView& scratch);
 
-// The network on the valid nodes of highest prior alone, at most so many (0: all), as if there were no others. Those are worth no more
-// than what it likes least of the ones that it was shown.
+// The network on a shortlist (placement/shortlist) of at most so many valid nodes (0: all), as if there were no others. The others are
+// worth no more than what it likes least of the ones that it was shown.
 class Shortlisted final : public models::QNetwork {
  public:
   // It outlives this.

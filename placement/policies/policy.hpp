@@ -29,9 +29,10 @@ class PlanMaker;  // placement/plan.hpp
 
 // Of the policy `dqn`; the others have none.
 struct NetworkOptions {
-  double margin = 0;          // Q by which another node must beat the plan's; 0: any
-  std::size_t shortlist = 0;  // nodes of highest prior that the network ranks; 0: all
-  bool plan = true;           // false: features and prior without the planner, and nothing to fall back to
+  // Q by which another node must beat the plan's; 0: any. Of many nodes that are nearly equal the best is often one that only looks so.
+  double margin = 0.1;
+  std::size_t shortlist = 10;  // nodes that the network ranks where there is a plan (placement/shortlist); 0: all
+  bool plan = true;            // false: features and prior without the planner, and nothing to fall back to
   // The plan's choices serve while the network is behind them; needs a plan. A controller's gate is its decision engine's.
   std::optional<SequentialTestOptions> gate;
   bool lives_known = false;  // an Ask's life is when it will end

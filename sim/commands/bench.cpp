@@ -68,8 +68,9 @@ int bench(int argc, char** argv) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--shortlist", arguments.bench.learned.shortlist,
-                 "dqn: nodes of highest prior that the network ranks; 0: all")
-      ->check(CLI::Range(0, 100'000));
+                 "dqn: nodes that the network ranks where there is a plan; 0: all")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
   app.add_option("--residual-times", arguments.bench.residual_times,
                  "dqn: its residual is multiplied by this; -1: a bad network")
       ->check(CLI::Range(-100.0, 100.0));

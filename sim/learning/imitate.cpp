@@ -195,7 +195,7 @@ void silence_constant_inputs(models::Weights& weights, std::span<const Label> la
 namespace {
 
 constexpr std::size_t kPlanKnown = 10, kLife = 14;  // of the pod features
-constexpr float kLeastLife = 1.0F / 32;             // 22 s
+constexpr float kLeastLife = 1.0F / 128;            // 5.4 s
 constexpr float kMostLife = 4;                      // of the feature
 constexpr std::size_t kNodes = 5;                   // of the context: log2(nodes) / 12
 constexpr float kBeyond = 1.0F / 1024;              // less than one node of 118

@@ -22,16 +22,13 @@ placement::LearnerOptions working_learner_options(const EnvOptions& env_options,
   options.replay_capacity = 50'000;
   options.settle_expiry_s = 150;
   Env env(env_options);
-  double rewards = 0, episodes = 0, length_s = 0, decisions = 0;
+  double length_s = 0, decisions = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const auto figures = run_episode(env, {"model-greedy", Binding::advised, "model-greedy"}, seed);
     if (!figures) continue;
-    rewards += figures->mean_reward;
     decisions += figures->placements;
     length_s += env.world().now_s();
-    episodes += 1;
   }
-  if (episodes > 0) options.reward_centre = rewards / episodes;
   if (decisions > 0) options.tau_s = horizon_decisions * length_s / decisions;
   return options;
 }

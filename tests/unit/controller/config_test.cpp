@@ -63,7 +63,7 @@ TEST_CASE("margin and shortlist of the network are read, and a policy by its for
   CHECK(read->policy == "most-allocated");
   CHECK(read->network.margin == 0.05);
   CHECK(read->network.shortlist == 40);
-  CHECK(parse_config(keys, "test")->network.margin == 0);
+  CHECK(parse_config(keys, "test")->network.margin == placement::NetworkOptions().margin);
   const auto wrong = parse_config(keys + "decide: {shortlist: -1}\n", "test");
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message().find("shortlist") != std::string::npos);

@@ -1,4 +1,4 @@
-// What the decider makes of what became of pods: lives that rewards are reckoned with, how far Q was off, what references would do.
+// What the decider makes of what became of pods: lives that rewards are reckoned with, how far predictions were off, what references would do.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
   CHECK(known->features->pod[14] > 0);  // life
 }
 
-TEST_CASE("after twenty outcomes a decision tells how far rewards were from Q, and not before") {
+TEST_CASE("after twenty outcomes a decision tells how far rewards were from the prediction, and not before") {
   LearnedRig rig;
   for (int i = 0; i < 9; ++i) rig.run_pod(5);
   rig.decider->ask(ask_for("early", {"n1", "n2"}));
@@ -73,7 +73,7 @@ TEST_CASE("after twenty outcomes a decision tells how far rewards were from Q, a
   REQUIRE(late->winner_terms);
   REQUIRE(late->winner_terms->uncertainty.has_value());
   CHECK(*late->winner_terms->uncertainty >= 0);
-  // Another reward is another Q.
+  // Another reward is another prediction.
   RolloutSpec other = rig.decider->spec();
   other.reward.weights.energy = 3;
   rig.decider->take(other);
@@ -285,7 +285,7 @@ TEST_CASE("the guard is not told of what was explored, for it would be blamed on
   CHECK(judged == outcomes - explored);
 }
 
-TEST_CASE("the uncertainty of Q is what rewards were away from it, a node's own once it has enough") {
+TEST_CASE("the uncertainty of a prediction is what rewards were away from it, a node's own once it has enough") {
   PredictionError errors;
   for (int i = 0; i < 19; ++i) errors.add("a", i % 2 == 0 ? 1.0 : -1.0);
   CHECK_FALSE(errors.of("b").has_value());

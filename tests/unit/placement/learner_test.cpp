@@ -58,6 +58,7 @@ LearnerOptions options(std::size_t n_step) {
   result.warmup = 1;
   result.batch = 64;
   result.tau_s = 10;
+  result.reward_centre = 0;
   return result;
 }
 

@@ -59,33 +59,6 @@ TEST_CASE("former spellings mean a present name, and are no names any more") {
   CHECK(parse_policy("guess").error().mend.find("empty-node") != std::string::npos);
 }
 
-TEST_CASE("a shortlist shows the network the nodes of highest prior alone, and the others never win") {
-  struct ByCount final : models::QNetwork {
-    void residual(const models::Observation& observation, std::span<float> out) const override {
-      for (std::size_t i = 0; i < observation.nodes; ++i) {
-        out[i] = observation.valid[i] != 0 ? -static_cast<float>(observation.nodes) - static_cast<float>(i) : 0.0F;
-        CHECK(observation.node[i * models::kNodeFeatures] == 10 * observation.prior[i]);
-      }
-    }
-    std::uint64_t step() const override { return 7; }
-  };
-  const ByCount network{};
-  models::Observation seen;
-  seen.nodes = 5;
-  seen.prior = {-0.5F, -0.1F, -0.3F, -0.2F, 0.0F};
-  seen.valid = {1, 1, 1, 1, 0};
-  seen.node.assign(5 * models::kNodeFeatures, 0.0F);
-  for (std::size_t i = 0; i < 5; ++i) seen.node[i * models::kNodeFeatures] = 10 * seen.prior[i];
-  std::vector<float> all(5), two(5), plain(5);
-  Shortlisted(network, 0).residual(seen, all);
-  network.residual(seen, plain);
-  CHECK(all == plain);
-  Shortlisted(network, 2).residual(seen, two);
-  CHECK(two == std::vector<float>{-3, -2, -3, -3, 0});
-  CHECK(Shortlisted(network, 2).step() == 7);
-  CHECK(best_node(seen, two, std::nullopt, 0) == 1);
-}
-
 TEST_CASE("the margin keeps the plan's node unless another's Q is higher by more") {
   ClusterView view;
   for (const char* name : {"a", "b"}) view.nodes.push_back(testing::healthy_node(name));

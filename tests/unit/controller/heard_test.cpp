@@ -1,0 +1,135 @@
+// Who is heard: the plan, the network that learning began with, or what was learned here since.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <memory>
+
+#include "tests/unit/controller/decider_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Wants dear nodes where `times` is above 0; at 0 it says nothing.
+struct Wants final : models::QNetwork {
+  explicit Wants(float dear) : times(dear) {}
+  void residual(const models::Observation& seen, std::span<float> out) const override {
+    for (std::size_t i = 0; i < seen.nodes; ++i) out[i] = times * seen.node[i * models::kNodeFeatures + 17];
+  }
+  std::uint64_t step() const override { return 5; }
+  float times;
+};
+
+// A dear and a cheap node, pods of a minute, one a second; each is on the node that it was advised.
+struct HeardRig : DeciderRig {
+  std::vector<std::string> nodes{"dear", "cheap"};
+  std::vector<std::string> told;
+  std::vector<std::string> went;  // where each pod runs
+
+  explicit HeardRig(float trusted, const std::string& certificate, float learned)
+      : DeciderRig(Mode::shadow, {.mask = {.start_cap = {.least = 100}}}) {
+    config.require_evidence = true;
+    decider.emplace(
+        config, state, networks, clock, [](LearningNews) {}, 1);
+    decider->on_event([this](const MonitorEvent& event) { told.push_back(event.evidence); });
+    for (const std::string& name : nodes) {
+      std::array<double, placement::kCurvePoints> watts{};
+      for (std::size_t k = 0; k < watts.size(); ++k)
+        watts[k] = (name == "dear" ? 4 : 1) * (50 + 20 * static_cast<double>(k));
+      state.greet(hello_of(name));
+      state.adopt_curve(name, placement::PowerCurve::known(watts));
+    }
+    networks.trust(std::make_shared<Wants>(trusted), {"trusted", "shipped:weighted", certificate});
+    networks.set(std::make_shared<Wants>(learned), {"learned", ""});
+    second();
+  }
+  void second() {
+    clock.advance(1s);
+    ++seq;
+    for (const std::string& name : nodes) state.apply(name, record_at(seq), clock.mono());
+    decider->expire();
+  }
+  void pod() {
+    const std::string name = "p" + std::to_string(went.size());
+    wire::Ask small = ask_for(name, nodes);
+    small.cpu_request_cores = 0.1;
+    small.memory_request_bytes = 1e6;
+    decider->ask(small);
+    went.push_back(advice());
+    second();
+    decider->placed(name, went.back(), false);
+    if (went.size() > 60) {
+      const std::size_t old = went.size() - 61;
+      decider->gone("p" + std::to_string(old), went[old]);
+    }
+  }
+  const LoggedDecision& last() const { return *decider->log().newest("p" + std::to_string(went.size() - 1)); }
+  std::string advice() const { return decider->log().entries().back().decision.advice; }
+};
+
+}  // namespace
+
+TEST_CASE("a network with a certificate is heard within two decisions, and says why") {
+  HeardRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
+  CHECK(rig.decider->network_gated());
+  rig.pod();
+  rig.pod();
+  CHECK_FALSE(rig.decider->network_gated());
+  CHECK(rig.decider->heard().version.sha256 == "trusted");
+  CHECK_FALSE(rig.decider->heard().learned);
+  CHECK(rig.decider->serves().find("the network shipped:weighted serves: regret -0.016") == 0);
+  CHECK(rig.decider->serves().find("What is learned here takes its place once it costs less") != std::string::npos);
+  CHECK(rig.decider->epsilon() == 0);  // it is not made to err
+  rig.pod();
+  CHECK(rig.last().model.loaded_from == "shipped:weighted");
+}
+
+TEST_CASE("a network with no certificate is not heard before it has shown that it is ahead") {
+  HeardRig rig(0, "", 0);
+  for (int i = 0; i < 30; ++i) rig.pod();
+  CHECK(rig.decider->network_gated());
+  CHECK(rig.decider->serves().find("the plan serves, not the network shipped:weighted. ") == 0);
+}
+
+TEST_CASE("a certificate does not save a network that costs more here") {
+  HeardRig rig(10, "regret -0.016 [-0.025, -0.009] W0 a placement", 10);
+  for (int i = 0; i < 3000 && (i < 3 || !rig.decider->network_gated()); ++i) rig.pod();
+  REQUIRE(rig.decider->network_gated());
+  CHECK(rig.went.back() == "dear");
+  rig.pod();
+  CHECK(rig.advice() == "cheap");
+}
+
+TEST_CASE("what was learned is kept out while it costs more than what it is held to, which goes on serving") {
+  HeardRig rig(0, "it was better elsewhere", 10);
+  for (int i = 0; i < 300; ++i) {
+    rig.pod();
+    REQUIRE(rig.advice() == "cheap");
+  }
+  CHECK_FALSE(rig.decider->network_gated());
+  CHECK(rig.decider->learned_contest().network_gated());
+  CHECK(rig.decider->learned_contest().mean() > 0);
+}
+
+TEST_CASE("what was learned is heard once it costs less than what it is held to, and a restart does not forget it") {
+  HeardRig rig(10, "it was better elsewhere", 0);
+  int pods = 0;
+  while (pods < 3000 && rig.decider->learned_contest().network_gated()) {
+    rig.pod();
+    ++pods;
+  }
+  REQUIRE_FALSE(rig.decider->learned_contest().network_gated());
+  CHECK(rig.decider->heard().learned);
+  CHECK(rig.decider->heard().version.sha256 == "learned");
+  rig.pod();
+  CHECK(rig.advice() == "cheap");
+  Decider next(
+      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  for (const MonitorState& state : rig.decider->monitors()) REQUIRE(next.restore(state));
+  CHECK(next.heard().learned);
+  CHECK(next.learned_contest().blocks() == rig.decider->learned_contest().blocks());
+  CHECK(next.serves() == rig.decider->serves());
+}

@@ -1,0 +1,135 @@
+// centring: what is taken from rewards so that Q stays about the prior, learned by a table that is really trained.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "placement/learner.hpp"
+#include "placement/tabular.hpp"
+
+namespace wattle::placement {
+namespace {
+
+models::Observation two_nodes() {
+  models::Observation seen;
+  seen.nodes = 2;
+  seen.node.assign(2 * models::kNodeFeatures, 0.0F);
+  // In two cells of the table.
+  for (std::size_t feature = 0; feature < models::kNodeFeatures; ++feature) seen.node[feature] = 0.95F;
+  seen.prior.assign(2, 0.0F);
+  seen.valid.assign(2, 1);
+  return seen;
+}
+
+RewardConfig lb() {
+  RewardConfig config;
+  config.preset = Preset::lb;
+  return config;
+}
+
+// By `lb` 10 on a node with no pod, 0 where it has some, and never the end of an episode.
+RawOutcome outcome(bool empty) {
+  std::vector<WorkerBefore> workers(3);
+  workers[0].pods = empty ? 0 : 2;
+  workers[1].pods = 0;
+  workers[2].pods = 5;
+  RawOutcome raw;
+  raw.before = summed(workers, 0);
+  return raw;
+}
+
+struct Lived {
+  std::unique_ptr<models::QTrainer> trainer = make_tabular_trainer();
+  Learner learner;
+  std::uint64_t id = 0;
+
+  explicit Lived(std::optional<double> centre, RewardConfig reward = lb())
+      : learner(
+            [&] {
+              LearnerOptions options;
+              options.warmup = 32;
+              options.tau_s = 100;  // a hundred placements
+              options.reward_centre = centre;
+              return options;
+            }(),
+            reward, *trainer) {}
+  // A pod a second, now on this node, now on that one, of which the first is paid 10 and the other 0.
+  void live(int pods) {
+    for (int i = 0; i < pods; ++i) {
+      const std::uint32_t row = ++id % 2 == 0 ? 1 : 0;
+      learner.placed(id, two_nodes(), row, MonoTime(from_seconds(static_cast<double>(id))));
+      REQUIRE(learner.settled(id, outcome(row == 0)));
+      REQUIRE(learner.step());
+    }
+  }
+  std::vector<float> q() const {
+    std::vector<float> out(2, 0.0F);
+    const auto network = network_of(trainer->weights(), 0, "table");
+    REQUIRE(network);
+    (*network)->residual(two_nodes(), out);
+    return out;
+  }
+};
+
+TEST_CASE("with centred rewards Q does not climb to the sum of what is to come, and differences are what they were") {
+  Lived centred({}), plain(0.0);
+  centred.live(3000);
+  plain.live(3000);
+  const auto own = centred.q(), climbed = plain.q();
+  CHECK(climbed[0] > 150);  // 5 a pod on average, a hundred pods ahead
+  CHECK(std::abs(own[0]) < 40);
+  CHECK(own[0] - own[1] > 3);
+  CHECK(own[0] - own[1] == doctest::Approx(climbed[0] - climbed[1]).epsilon(0.3));
+  CHECK(std::abs(centred.learner.figures().mean_q) < 40);
+  CHECK(plain.learner.figures().centre == 0);
+}
+
+TEST_CASE("the loss is told in deviations of what is paid: the same whatever the unit of rewards") {
+  // The reward ten times as large by another scale of it.
+  const auto loss = [](double scale) {
+    const auto trainer = make_tabular_trainer();
+    LearnerOptions options;
+    options.warmup = 32;
+    options.tau_s = 100;
+    options.reward_scale = scale;
+    Learner learner(options, lb(), *trainer);
+    for (std::uint64_t id = 1; id < 1000; ++id) {
+      const std::uint32_t row = id % 2 == 0 ? 1 : 0;
+      learner.placed(id, two_nodes(), row, MonoTime(from_seconds(static_cast<double>(id))));
+      REQUIRE(learner.settled(id, outcome(row == 0)));
+      REQUIRE(learner.step());
+    }
+    return learner.figures().loss;
+  };
+  CHECK(loss(1) == doctest::Approx(loss(10)).epsilon(0.02));
+  CHECK(loss(1) < 2);
+}
+
+TEST_CASE("another reward begins another centre, and a restart goes on with the one it had") {
+  Lived lived({});
+  lived.live(500);
+  const double centre = lived.learner.figures().centre;
+  CHECK(std::isfinite(centre));
+  const models::Weights saved = lived.learner.save();
+  LearnerOptions options;
+  options.warmup = 32;
+  options.tau_s = 100;
+  const auto trainer = make_tabular_trainer();
+  REQUIRE(trainer->restore(lived.trainer->checkpoint()));
+  Learner again(options, lb(), *trainer);
+  REQUIRE(again.restore(saved));
+  REQUIRE(again.step());
+  CHECK(again.figures().centre == doctest::Approx(centre).epsilon(0.05));
+
+  models::Weights torn = saved;
+  torn["replay/centring"].values.resize(3);
+  torn["replay/centring"].shape = {1, 3};
+  const Status refused = again.restore(torn);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message().find("replay/centring") != std::string::npos);
+  models::Weights former = saved;  // a file of before rewards were centred
+  former.erase("replay/centring");
+  CHECK(again.restore(former));
+}
+
+}  // namespace
+}  // namespace wattle::placement
