@@ -91,9 +91,4 @@ Result<std::string> render_top(const Json& document, const Style& style);
 // Whether anything must be mended: a finding has failed, or a node is not connected.
 bool doctor_is_well(const Json& document);
 
-// Scripts for shells, made from what the program declares.
-std::string bash_completion(const cmdline::Outline& program);
-std::string zsh_completion(const cmdline::Outline& program);
-std::string fish_completion(const cmdline::Outline& program);
-
 }  // namespace wattle::cli

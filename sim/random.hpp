@@ -14,6 +14,7 @@
 
 namespace wattle::sim {
 
+using stats::exponential;
 using stats::pick;
 using stats::Random;
 using stats::uniform;
@@ -34,7 +35,5 @@ inline double normal(Random& random) {
   const std::uint64_t a = random();
   return normal_of(a, random());
 }
-
-inline double exponential(Random& random, double mean) { return -mean * std::log(1.0 - uniform(random)); }
 
 }  // namespace wattle::sim

@@ -22,10 +22,11 @@
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "common/start_window.hpp"
+#include "common/stats/histogram.hpp"
+#include "common/stats/histogram.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/reward.hpp"
 #include "sim/cluster/kernel.hpp"
-#include "sim/histogram.hpp"
 #include "sim/kube_scoring.hpp"
 #include "sim/power.hpp"
 #include "sim/trouble.hpp"
@@ -87,8 +88,8 @@ struct WorldFigures {
   double failed_requests = 0;    // found no room
   double response_s = 0;         // summed over those that were answered
   std::uint64_t wakes = 0, lost_pods = 0;
-  Histogram latency_ms;   // of pods with a soft latency, by pod-seconds
-  Histogram response_ms;  // by requests
+  stats::Histogram latency_ms;   // of pods with a soft latency, by pod-seconds
+  stats::Histogram response_ms;  // by requests
 };
 
 class World;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/dir.hpp"
+#include "common/http/url.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::kube {
@@ -15,32 +16,11 @@ constexpr std::size_t kMaxTokenBytes = 64 << 10;
 }  // namespace
 
 Result<http::Origin> parse_url(const std::string& url) {
-  http::Origin origin;
-  std::string_view rest = url;
-  if (rest.starts_with("https://")) {
-    origin.tls.emplace();
-    rest.remove_prefix(8);
-  } else if (rest.starts_with("http://")) {
-    rest.remove_prefix(7);
-  } else {
-    return fail(Errc::malformed, url, "is no URL of an API server", "as in https://10.96.0.1:443");
-  }
-  while (rest.ends_with('/')) rest.remove_suffix(1);
-  const std::size_t colon = rest.rfind(':');
-  const bool bracketed = rest.starts_with('[');
-  const bool has_port = colon != std::string_view::npos && (!bracketed || rest.find(']') < colon);
-  origin.port = origin.tls ? 443 : 80;
-  if (has_port) {
-    const auto port = parse::integer<std::uint16_t>(rest.substr(colon + 1));
-    if (!port || *port == 0) return fail(Errc::malformed, url, "has no port in 1..65535");
-    origin.port = *port;
-    rest = rest.substr(0, colon);
-  }
-  if (bracketed && rest.ends_with(']')) rest = rest.substr(1, rest.size() - 2);
-  if (rest.empty() || rest.find_first_of("/?#@ ") != std::string_view::npos)
-    return fail(Errc::malformed, url, "has no plain host name", "as in https://10.96.0.1:443");
-  origin.host = rest;
-  return origin;
+  const std::string example = "as in https://10.96.0.1:443";
+  WATTLE_TRY(http::Url server, http::parse_url(url, example));
+  if (server.target.find_first_not_of('/') != std::string::npos)
+    return fail(Errc::malformed, url, "has a path, which no API server has", example);
+  return std::move(server.origin);
 }
 
 Result<ApiServer> in_cluster() {

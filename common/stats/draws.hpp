@@ -3,6 +3,7 @@
 // Threads  as the generator passed in
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -14,6 +15,7 @@ using Random = std::mt19937_64;
 inline double unit_of(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }  // [0, 1)
 inline double uniform(Random& random) { return unit_of(random()); }
 inline double uniform(Random& random, double low, double high) { return low + (high - low) * uniform(random); }
+inline double exponential(Random& random, double mean) { return -mean * std::log(1.0 - uniform(random)); }
 
 // n > 0
 inline std::size_t pick(Random& random, std::size_t n) {

@@ -11,8 +11,6 @@ namespace wattle::sim::commands {
 
 namespace {
 
-constexpr std::size_t kMostTraceBytes = 16 << 20;
-
 struct ProvisionArguments {
   std::vector<std::string> trace_files, contestants;
   std::string json_file;
@@ -25,17 +23,17 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-Result<std::vector<provision::RateTrace>> traces_of(const ProvisionArguments& arguments) {
-  std::vector<provision::RateTrace> traces;
+Result<std::vector<RateTrace>> traces_of(const ProvisionArguments& arguments) {
+  std::vector<RateTrace> traces;
   for (const std::string& file : arguments.trace_files) {
     WATTLE_TRY(const std::string text, read_whole(file, kMostTraceBytes));
-    WATTLE_TRY(provision::RateTrace trace, provision::parse_rates(text, file));
+    WATTLE_TRY(RateTrace trace, parse_rates(text, file));
     traces.push_back(std::move(trace));
   }
   if (traces.empty()) traces = provision::synthetic_rates(arguments.synthetic_seed, 60 * arguments.minutes);
-  for (provision::RateTrace& trace : traces) {
+  for (RateTrace& trace : traces) {
     if (trace.rates_rps.size() > 60 * arguments.minutes) trace.rates_rps.resize(60 * arguments.minutes);
-    provision::scale(trace, arguments.scale);
+    scale(trace, arguments.scale);
   }
   return traces;
 }

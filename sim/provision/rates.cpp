@@ -4,38 +4,14 @@
 #include <cmath>
 #include <numbers>
 
-#include "common/parse.hpp"
 #include "sim/random.hpp"
 
 namespace wattle::sim::provision {
 namespace {
 
 constexpr double kMean = 130;
-const char* const kForm = "a line is the requests of one second, a number of 0 to 1000000";
 
 }  // namespace
-
-Result<RateTrace> parse_rates(std::string_view text, const std::string& file) {
-  RateTrace trace;
-  trace.name = file.substr(file.rfind('/') == std::string::npos ? 0 : file.rfind('/') + 1);
-  std::size_t line_number = 0, bad = 0;
-  parse::for_each_line(text, [&](std::string_view line) {
-    ++line_number;
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    line = parse::trim(line);
-    if (line.empty() || bad != 0) return;
-    const auto rate = parse::real(line);
-    if (!rate || *rate < 0 || *rate > kMostRate) {
-      bad = line_number;
-      return;
-    }
-    trace.rates_rps.push_back(*rate);
-  });
-  if (bad != 0) return fail(Errc::malformed, file + ":" + std::to_string(bad), "is no rate", kForm);
-  if (trace.rates_rps.empty()) return fail(Errc::malformed, file, "has no rates", kForm);
-  if (trace.rates_rps.size() > kMostSeconds) return fail(Errc::out_of_range, file, "is longer than a week", kForm);
-  return trace;
-}
 
 std::vector<RateTrace> synthetic_rates(std::uint64_t seed, std::size_t seconds) {
   std::vector<RateTrace> traces{{"diurnal", {}}, {"noisy", {}}, {"bursty", {}}, {"step", {}}};
@@ -58,10 +34,6 @@ std::vector<RateTrace> synthetic_rates(std::uint64_t seed, std::size_t seconds) 
     traces[3].rates_rps.push_back(t % 1200 >= 600 && t % 1200 < 900 ? 2.0 * kMean : 0.5 * kMean);
   }
   return traces;
-}
-
-void scale(RateTrace& trace, double factor) {
-  for (double& rate : trace.rates_rps) rate *= factor;
 }
 
 }  // namespace wattle::sim::provision

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "common/rate_trace.hpp"
 #include "sim/power.hpp"
-#include "sim/provision/rates.hpp"
 #include "sim/scenarios/demand_trace.hpp"
 #include "sim/scenarios/gzip.hpp"
 
@@ -21,10 +21,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const float percent : machine)
         if (!(percent >= 0 && percent <= 100)) std::abort();
   }
-  if (const auto trace = provision::parse_rates(text, "fuzz")) {
+  if (const auto trace = wattle::parse_rates(text, "fuzz")) {
     if (trace->rates_rps.empty()) std::abort();
     for (const double rate : trace->rates_rps)
-      if (!(rate >= 0 && rate <= provision::kMostRate)) std::abort();
+      if (!(rate >= 0 && rate <= wattle::kMostRateRps)) std::abort();
   }
   if (const auto servers = parse_servers(text, "fuzz")) {
     if (servers->empty()) std::abort();

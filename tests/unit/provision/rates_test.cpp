@@ -1,37 +1,11 @@
-// Rates of a file are what it says or an error that names the line; drawn ones are the same for the same seed.
+// Rates that are drawn are the same for the same seed.
 #include "sim/provision/rates.hpp"
 
 #include <doctest/doctest.h>
-#include <rapidcheck.h>
 
 #include "common/stats/bootstrap.hpp"
 
 using namespace wattle::sim::provision;
-
-TEST_CASE("rates are read a line a second, with any line ends") {
-  const auto trace = parse_rates("10\r\n 2.5 \n0\n\n", "some/where/day.txt");
-  REQUIRE(trace);
-  CHECK(trace->name == "day.txt");
-  CHECK(trace->rates_rps == std::vector<double>{10, 2.5, 0});
-}
-
-TEST_CASE("a line that is no rate is named, and an empty file is refused") {
-  for (const char* bad : {"1\n2\nx\n", "1\n2\n-1\n", "1\n2\n1e7\n", "1\n2\nnan\n", "1\n2\n3 4\n"}) {
-    const auto trace = parse_rates(bad, "day.txt");
-    REQUIRE_FALSE(trace);
-    CHECK(trace.error().subject == "day.txt:3");
-  }
-  CHECK_FALSE(parse_rates("\n\n", "day.txt"));
-}
-
-TEST_CASE("any bytes give rates within bounds or an error") {
-  CHECK(rc::check([](const std::string& bytes) {
-    const auto trace = parse_rates(bytes, "bytes");
-    if (!trace) return;
-    RC_ASSERT(!trace->rates_rps.empty());
-    for (const double rate : trace->rates_rps) RC_ASSERT(rate >= 0 && rate <= kMostRate);
-  }));
-}
 
 TEST_CASE("synthetic traces are the same for one seed, others for another, and of about the mean that is said") {
   const auto traces = synthetic_rates(1, 3600);

@@ -11,7 +11,8 @@ namespace {
 
 WorldOptions world_of(double rate_rps, std::size_t seconds) {
   WorldOptions options;
-  options.trace = std::make_shared<const RateTrace>(RateTrace{"flat", std::vector<double>(seconds, rate_rps)});
+  options.trace =
+      std::make_shared<const wattle::RateTrace>(wattle::RateTrace{"flat", std::vector<double>(seconds, rate_rps)});
   options.warm_s = 120;
   return options;
 }

@@ -8,27 +8,27 @@
 
 #include "common/cmdline/outline.hpp"
 
-namespace wattle::cli {
+namespace wattle::cmdline {
 
 struct Place {
   std::string path;  // " keys new"; of the program itself empty
-  const cmdline::Outline* at;
+  const Outline* at;
 };
 
-inline void add_places(std::vector<Place>& out, const cmdline::Outline& at, const std::string& path) {
+inline void add_places(std::vector<Place>& out, const Outline& at, const std::string& path) {
   out.push_back({path, &at});
-  for (const cmdline::Outline& each : at.commands) add_places(out, each, path + " " + each.name);
+  for (const Outline& each : at.commands) add_places(out, each, path + " " + each.name);
 }
 
-inline std::vector<Place> places_of(const cmdline::Outline& program) {
+inline std::vector<Place> places_of(const Outline& program) {
   std::vector<Place> out;
   add_places(out, program, "");
   return out;
 }
 
 // The operand that is the nth word (from 0) behind the command; null: there is none.
-inline const cmdline::Parameter* operand_at(const cmdline::Outline& command, std::size_t nth) {
-  for (const cmdline::Parameter& each : command.operands) {
+inline const Parameter* operand_at(const Outline& command, std::size_t nth) {
+  for (const Parameter& each : command.operands) {
     if (each.endless || nth < each.most) return &each;
     nth -= each.most;
   }
@@ -36,9 +36,9 @@ inline const cmdline::Parameter* operand_at(const cmdline::Outline& command, std
 }
 
 // Words until the last operand is full; of one without end the first that it takes.
-inline std::size_t operand_words(const cmdline::Outline& command) {
+inline std::size_t operand_words(const Outline& command) {
   std::size_t out = 0;
-  for (const cmdline::Parameter& each : command.operands) out += each.endless ? 1 : each.most;
+  for (const Parameter& each : command.operands) out += each.endless ? 1 : each.most;
   return out;
 }
 
@@ -55,4 +55,4 @@ inline std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-}  // namespace wattle::cli
+}  // namespace wattle::cmdline

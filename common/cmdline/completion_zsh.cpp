@@ -1,15 +1,12 @@
 // zsh: one function a command, by its own _arguments.
 #include <algorithm>
 
-#include "cli/commands.hpp"
-#include "cli/completion_places.hpp"
+#include "common/cmdline/completion.hpp"
+#include "common/cmdline/completion_places.hpp"
 
-namespace wattle::cli {
+namespace wattle::cmdline {
 
 namespace {
-using cmdline::Outline;
-using cmdline::Parameter;
-
 // Text where _arguments and _describe look for ':' and brackets.
 std::string zsh_text(const std::string& text) {
   std::string out;
@@ -84,4 +81,4 @@ std::string zsh_completion(const Outline& program) {
          program.name + "\nfi\n";
 }
 
-}  // namespace wattle::cli
+}  // namespace wattle::cmdline

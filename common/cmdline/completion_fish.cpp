@@ -1,13 +1,10 @@
 // fish: a function that tells which command the line is at, and a `complete` for each thing that may stand there.
-#include "cli/commands.hpp"
-#include "cli/completion_places.hpp"
+#include "common/cmdline/completion.hpp"
+#include "common/cmdline/completion_places.hpp"
 
-namespace wattle::cli {
+namespace wattle::cmdline {
 
 namespace {
-using cmdline::Outline;
-using cmdline::Parameter;
-
 // As one word of fish, where a backslash counts within quotes.
 std::string fish_quoted(const std::string& text) {
   std::string out = "'";
@@ -99,4 +96,4 @@ std::string fish_completion(const Outline& program) {
          name + " -f\n" + lines;
 }
 
-}  // namespace wattle::cli
+}  // namespace wattle::cmdline

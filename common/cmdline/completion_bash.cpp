@@ -1,13 +1,10 @@
 // bash: tables of what may follow which words, and one function that looks there. COMP_WORDS is not used: bash breaks words at ':' and '='.
-#include "cli/commands.hpp"
-#include "cli/completion_places.hpp"
+#include "common/cmdline/completion.hpp"
+#include "common/cmdline/completion_places.hpp"
 
-namespace wattle::cli {
+namespace wattle::cmdline {
 
 namespace {
-using cmdline::Outline;
-using cmdline::Parameter;
-
 std::string bash_values(const Parameter& each) {
   if (!each.choices.empty()) return "words=" + quoted(spaced(each.choices));
   if (each.is_file()) return "kind=-f";
@@ -110,4 +107,4 @@ std::string bash_completion(const Outline& program) {
          name + " " + name + "\n";
 }
 
-}  // namespace wattle::cli
+}  // namespace wattle::cmdline
