@@ -23,7 +23,6 @@
 #include "common/result.hpp"
 #include "common/start_window.hpp"
 #include "common/stats/histogram.hpp"
-#include "common/stats/histogram.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/reward.hpp"
 #include "sim/cluster/kernel.hpp"
