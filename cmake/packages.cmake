@@ -87,8 +87,9 @@ neutral. It starts once /etc/wattle/shim.key is there."
 wattle_package(sim wattle-sim
   SUMMARY "simulate clusters on which Wattle's policies are judged"
   TEXT "The same code places pods as in wattle-controller. It also plays nodes and a
-scheduler to real parts of Wattle."
-  DEPENDS "libopenblas0-pthread")
+scheduler to real parts of Wattle. wattle-load applies load: users of an HTTP
+service, or use of a machine's CPU, memory, disk and network."
+  DEPENDS "libopenblas0-pthread" RECOMMENDS "stress-ng")
 
 # kubectl runs it as `kubectl wattle`
 foreach(link IN ITEMS wattle:bin/kubectl-wattle wattle.1.gz:share/man/man1/kubectl-wattle.1.gz)

@@ -52,14 +52,17 @@ function(wattle_library name)
   target_link_libraries(${name} PUBLIC wattle_options ${arg_USES} PRIVATE ${arg_PRIVATE})
 endfunction()
 
-# wattle_program(name MANUAL section [COMPLETED] SOURCES main.cpp USES target ...): its package is cmake/packages.cmake's component of that name;
-# `cli` is wattle's. The program itself tells its manual page, and COMPLETED what shells complete; whoever links it anew has them anew.
+# wattle_program(name MANUAL section [COMPLETED] [COMPONENT sim] SOURCES main.cpp USES target ...): its package is cmake/packages.cmake's component of
+# that name, or the one that is told; `cli` is wattle's. The program itself tells its manual page, and COMPLETED what shells complete; whoever links it anew has them anew.
 function(wattle_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPLETED" "MANUAL" "SOURCES;USES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "COMPLETED" "MANUAL;COMPONENT" "SOURCES;USES")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE wattle_options ${arg_USES})
   string(REPLACE "wattle-" "" component ${name})
   string(REGEX REPLACE "^wattle$" "cli" component ${component})
+  if(arg_COMPONENT)
+    set(component ${arg_COMPONENT})
+  endif()
   install(TARGETS ${name} RUNTIME COMPONENT ${component})
   # Instrumented programs are tested, not handed out: a build does not hang on what a sanitizer says of them.
   if(WATTLE_SANITIZE)

@@ -35,6 +35,7 @@ MAY_INCLUDE = {
     "sim": {"common", "models/frozen", "models/torch", "placement"},
     "shim": {"common"},
     "cli": {"common"},
+    "load": {"common"},
 }
 # Within sim/, by folders that stand on each other; files and folders that are not named stand on all of them.
 MAY_INCLUDE_IN_SIM = {
@@ -65,7 +66,7 @@ FORBIDDEN = {
 # Header prefix of a library -> the files or folders that are its home.
 HOMES = {
     r"zmq(\.h|\.hpp|_addon\.hpp)": ["common/transport"],
-    r"boost/": ["common/http"],
+    r"boost/": ["common/http", "load/users.cpp"],
     r"openssl/": ["common/http", "common/digest.cpp"],
     r"sqlite3\.h|SQLiteCpp/": ["common/sqlite"],
     r"bpf/": ["agent/bpf"],
@@ -78,7 +79,8 @@ HOMES = {
     r"zlib\.h": ["sim/scenarios/gzip.cpp"],
     r"muParser": ["placement/expression.cpp"],
     r"n?curses\.h|ncursesw?/|term\.h": ["cli/top/terminal.cpp"],
-    r"CLI/": ["common/cmdline", "agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands"],
+    r"CLI/": ["common/cmdline", "agent/app.cpp", "bench", "cli", "actuator/app.cpp", "controller/app.cpp", "shim/app.cpp", "sim/commands", "load/app.cpp",
+             "load/http_command.cpp", "load/resource_command.cpp"],
 }
 SOURCE_SUFFIXES = {".cpp", ".hpp", ".c", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -17,7 +17,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS, LINES, README_LINES = 120, 250, 120
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
-FOLDERS = ("agent", "bench", "cli", "common", "controller", "k8s", "models", "placement", "python", "scripts", "shim", "sim", "systemd", "tests")
+FOLDERS = ("agent", "bench", "cli", "common", "controller", "k8s", "load", "models", "placement", "python", "scripts", "shim", "sim", "systemd", "tests")
 NAMED = re.compile(r"\bdocs/(?:[a-z0-9-]+/)*[a-z0-9-]+\.md\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 

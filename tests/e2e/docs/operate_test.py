@@ -46,6 +46,7 @@ HERE_PAGES = {
 # Walked by others; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).
 ELSEWHERE = {
     "docs/how-to/add-a-policy.md": "simulate_test.py",
+    "docs/how-to/apply-load.md": "load_test.py",
     "docs/how-to/resume-training.md": "simulate_test.py",
     "docs/how-to/install-packages.md": "../packages/joining.py",
     "docs/how-to/join.md": "../packages/joining.py",

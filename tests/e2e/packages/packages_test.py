@@ -29,6 +29,7 @@ MIB = 1 << 20
 LARGEST = {"wattle": 4 * MIB, "wattle-agent": 5 * MIB, "wattle-shim": 4 * MIB}
 CONFFILES = {"wattle-controller": ["/etc/wattle/controller.yaml"], "wattle-shim": ["/etc/wattle/shim.yaml"]}
 MANUALS = {name: 1 if name in ("wattle", "wattle-sim") else 8 for name in PROGRAMS}
+BESIDE = {"wattle-sim": ["wattle-load"]}  # programs in a package beside the one it is named for
 UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-actuator": ["wattle-actuator"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"]}
 # What a machine has of dpkg's and of systemd's own once a package was there
 OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabled|masked)|ucf|apt)|log|cache)(/.*)?|etc/(passwd|group|shadow|gshadow|sub[ug]id)-?"
@@ -56,7 +57,8 @@ def read_back(claims, packages):
         claims.check(f"{name}: everything is root's, and nobody else writes it",
                      all(owner == "root/root" and (mode[0] == "l" or (mode[5] != "w" and mode[8] != "w" and "s" not in mode)) for mode, owner, _ in files.values()), str(files))
         programs = [path for path, (mode, _, _) in files.items() if mode[0] == "-" and "x" in mode]
-        claims.check(f"{name}: the program alone may be run", programs == [f"/usr/bin/{name}"], str(programs))
+        own = sorted(f"/usr/bin/{each}" for each in [name, *BESIDE.get(name, [])])
+        claims.check(f"{name}: its programs alone may be run", sorted(programs) == own, str(programs))
         control = output("dpkg-deb", "--ctrl-tarfile", package, errors="replace")
         listed = output("dpkg-deb", "-I", package, "conffiles").split() if "conffiles" in control else []
         claims.check(f"{name}: configuration is kept: {listed}", listed == CONFFILES.get(name, []) == [p for p in files if re.match(r"/etc/.*[^/]$", p)])
@@ -69,15 +71,16 @@ def read_back(claims, packages):
         depends = field(package, "Depends")
         claims.check(f"{name}: depends on its libraries by version: {depends}", "libc6 (>=" in depends and "libzmq" not in depends)
         claims.check(f"{name}: the parts of one version belong together", name in ("wattle", "wattle-sim") or f"wattle (= {field(package, 'Version')})" in depends)
-        page = f"/usr/share/man/man{MANUALS[name]}/{name}.{MANUALS[name]}.gz"
-        claims.check(f"{name}: its manual page is there", page in files, str([path for path in files if "/man/" in path]))
+        pages = {f"/usr/share/man/man{MANUALS[name]}/{each}.{MANUALS[name]}.gz" for each in [name, *BESIDE.get(name, [])]}
+        claims.check(f"{name}: its manual pages are there", pages <= set(files), str([path for path in files if "/man/" in path]))
         symbols = contents(packages[f"{name}-dbgsym"])
         with tempfile.TemporaryDirectory() as tree:
             output("dpkg-deb", "-x", package, tree)
             build_id = re.search(r"Build ID: (\w+)", output("readelf", "-n", f"{tree}/usr/bin/{name}")).group(1)
         claims.check(f"{name}: its symbols are found by its build's id", f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug" in symbols)
-    claims.check("shells find what they complete", {"/usr/share/bash-completion/completions/wattle", "/usr/share/zsh/vendor-completions/_wattle",
-                                                    "/usr/share/fish/vendor_completions.d/wattle.fish"} <= set(docs))
+    for package, name in (("wattle", "wattle"), ("wattle-sim", "wattle-load")):
+        claims.check(f"shells find what they complete of {name}", {f"/usr/share/bash-completion/completions/{name}", f"/usr/share/zsh/vendor-completions/_{name}",
+                                                                   f"/usr/share/fish/vendor_completions.d/{name}.fish"} <= set(contents(packages[package])))
     links = re.findall(r"(\S+) -> (\S+)$", output("dpkg-deb", "-c", packages["wattle"]), re.M)
     claims.check("kubectl finds its plugin", ("./usr/bin/kubectl-wattle", "wattle") in links, str(links))
     said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", *(str(packages[name]) for name in (*PROGRAMS, "wattle-shim-dbgsym"))], capture_output=True, text=True, check=False)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What bash, zsh and fish complete, asked of the shells themselves: at each command of `wattle` what its --help lists, and nothing else.
+"""What bash, zsh and fish complete, asked of the shells themselves: at each command of a program what its --help lists, and nothing else.
 
-Usage    completion_test.py FOLDER-OF-BINARIES FOLDER-OF-WHAT-IS-SHOWN     the latter has wattle.bash, wattle.zsh, wattle.fish of the build
+Usage    completion_test.py PROGRAM FOLDER-OF-WHAT-IS-SHOWN     the latter has NAME.bash, NAME.zsh, NAME.fish of the build
 Exit     0 fine, 1 a claim failed, 77 skipped: none of zsh and fish is installed. bash always is
 """
 import os
@@ -36,7 +36,7 @@ class Help:
         self.commands = re.findall(r"^  ([a-z]+)(?: |$)", part.group(1), re.M) if part else []
         part = re.search(r"^Options:\n((?:^ .*\n?)+)", text, re.M)
         self.options = {}
-        for names, takes in re.findall(r"^  (-[-a-z,]+)(.*)$", part.group(1), re.M):
+        for names, takes in re.findall(r"^  (-[-a-zA-Z,]+)(.*)$", part.group(1), re.M):
             self.options |= {name: takes.split("  ")[0].strip() for name in names.split(",")}
         part = re.search(r"^Positionals:\n((?:^ .*\n?)+)", text, re.M)
         self.operands = re.findall(r"^  (\S.*)$", part.group(1), re.M) if part else []
@@ -54,11 +54,11 @@ def commands_of(program, path=()):
 
 
 class Bash:
-    def __init__(self, shown, folder):
-        self.script, self.folder = shown / "wattle.bash", folder
+    def __init__(self, program, shown, folder):
+        self.program, self.script, self.folder = program, shown / f"{program}.bash", folder
 
     def offers(self, line):
-        ask = f'source "{self.script}"; COMP_LINE=$1 COMP_POINT=${{#1}}; _wattle; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        ask = f'source "{self.script}"; COMP_LINE=$1 COMP_POINT=${{#1}}; _{self.program}; printf "%s\\n" "${{COMPREPLY[@]}}"'
         ran = run("bash", "--norc", "--noprofile", "-uc", ask, "bash", line, cwd=self.folder)
         if ran.stderr:
             raise RuntimeError(f"bash: {line}: {ran.stderr}")
@@ -66,8 +66,8 @@ class Bash:
 
 
 class Fish:
-    def __init__(self, shown, folder):
-        self.script, self.folder = shown / "wattle.fish", folder
+    def __init__(self, program, shown, folder):
+        self.script, self.folder = shown / f"{program}.fish", folder
 
     def offers(self, line):
         ran = run("fish", "--no-config", "-c", f'source "{self.script}"; complete -C "$argv[1]"', line, cwd=self.folder, env=os.environ | {"HOME": str(self.folder)})
@@ -96,10 +96,10 @@ bindkey '^I' complete-word
 print -r -- .READY. >>{out}
 """
 
-    def __init__(self, shown, folder):
+    def __init__(self, program, shown, folder):
         vendor = folder / "zsh-vendor"
         vendor.mkdir()
-        shutil.copy(shown / "wattle.zsh", vendor / "_wattle")
+        shutil.copy(shown / f"{program}.zsh", vendor / f"_{program}")
         self.out = folder / "zsh-offers"
         self.out.touch()
         setup = folder / "zsh-setup"
@@ -138,9 +138,9 @@ print -r -- .READY. >>{out}
         os.waitpid(self.pid, 0)
 
 
-def judge(claims, name, shell, told, root):
+def judge(claims, program, name, shell, told, root):
     """At one command."""
-    line = " ".join(("wattle", *told.path)) + " "
+    line = " ".join((program, *told.path)) + " "
     everywhere = root.options if told.path else {}
 
     def offers(claim, typed, wanted):
@@ -170,27 +170,28 @@ def judge(claims, name, shell, told, root):
 
 
 def main():
-    program, shown = pathlib.Path(sys.argv[1]).resolve() / "wattle", pathlib.Path(sys.argv[2]).resolve()
+    program, shown = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     kinds = {name: kind for name, kind in {"bash": Bash, "zsh": Zsh, "fish": Fish}.items() if shutil.which(name)}
     claims = Claims()
     told = list(commands_of(program))
-    claims.check(f"{len(told)} commands are told by --help", len(told) > 20)
+    claims.check(f"{len(told)} commands are told by --help", len(told) > (20 if program.name == "wattle" else 2))
     for name in ("bash", "zsh", "fish"):
-        claims.check(f"the build's script for {name} is what `wattle completion {name}` prints", (shown / f"wattle.{name}").read_text() == run(program, "completion", name).stdout)
+        claims.check(f"the build's script for {name} is what `{program.name} completion {name}` prints", (shown / f"{program.name}.{name}").read_text() == run(program, "completion", name).stdout)
     with tempfile.TemporaryDirectory(prefix="wattle-completion-") as folder:
         folder = pathlib.Path(folder)
         (folder / "some-file").touch()
         (folder / "some-folder").mkdir()
         for name, kind in kinds.items():
-            shell = kind(shown, folder)
+            shell = kind(program.name, shown, folder)
             for each in told:
-                judge(claims, name, shell, each, told[0])
-            # What stands before is understood: values with ':' and of other options are no commands.
-            for line in ("wattle --server tcp://127.0.0.1:7462 ", "wattle --key=keys -o json "):
-                claims.check(f"{name}: behind `{line}` a command", shell.offers(line) == set(told[0].commands), str(shell.offers(line)))
-            # zsh shows options where there is nothing else
-            behind = {each for each in shell.offers("wattle node keys ") if not each.startswith("-")}
-            claims.check(f"{name}: behind a node's name there is nothing", behind == set(), str(behind))
+                judge(claims, program.name, name, shell, each, told[0])
+            if program.name == "wattle":
+                # What stands before is understood: values with ':' and of other options are no commands.
+                for line in ("wattle --server tcp://127.0.0.1:7462 ", "wattle --key=keys -o json "):
+                    claims.check(f"{name}: behind `{line}` a command", shell.offers(line) == set(told[0].commands), str(shell.offers(line)))
+                # zsh shows options where there is nothing else
+                behind = {each for each in shell.offers("wattle node keys ") if not each.startswith("-")}
+                claims.check(f"{name}: behind a node's name there is nothing", behind == set(), str(behind))
             if name == "zsh":
                 shell.close()
     missing = {"zsh", "fish"} - set(kinds)

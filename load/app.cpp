@@ -1,0 +1,72 @@
+#include "load/app.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+
+#include "common/cmdline/completion.hpp"
+#include "common/cmdline/man_page.hpp"
+#include "common/parse.hpp"
+#include "common/printable.hpp"
+#include "common/version.hpp"
+#include "load/commands.hpp"
+
+namespace wattle::load {
+
+namespace {
+void told(const Error& error) { std::fprintf(stderr, "wattle-load: %s\n", printable_lines(error.message()).c_str()); }
+}  // namespace
+
+int complain(const Error& error) {
+  told(error);
+  return kProblem;
+}
+
+int misused(const Error& error) {
+  told(error);
+  return kUsage;
+}
+
+Status print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return fail_errno(errno, "standard output");
+  return {};
+}
+
+Result<Duration> parse_span(const std::string& option, const std::string& text) {
+  constexpr double kMostSeconds = 30 * 86'400;
+  const auto span_s = parse::duration_s(text);
+  if (!span_s || *span_s < 1e-3 || *span_s > kMostSeconds)
+    return fail(Errc::malformed, option + " " + text, "is no span of time of 1ms to 720h", "as in 250ms, 90s or 5m");
+  return from_seconds(*span_s);
+}
+
+int run_app(int argc, char** argv) {
+  CLI::App app{"Applies load: users of an HTTP service, or use of a machine's CPU, memory, disk and network",
+               "wattle-load"};
+  app.set_version_flag("--version", std::string(kVersion));
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 well, 1 nothing was answered or a problem was found, 2 usage.");
+  auto* http = app.add_subcommand("http", "Be the users of an HTTP service, and tell how long each waited");
+  auto* resource = app.add_subcommand("resource", "Use CPU, memory, disk and network at a level, by stress-ng");
+  auto* completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  const auto run_http = declare_http(*http);
+  const auto run_resource = declare_resource(*resource);
+  std::string shell;
+  cmdline::declare_shell(*completion, shell);
+  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
+    std::fputs(page->c_str(), stdout);
+    return kOk;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  if (*http) return run_http();
+  if (*resource) return run_resource();
+  const Status printed = print(cmdline::completion_script(shell, cmdline::outline_of(app)));
+  return printed ? kOk : complain(printed.error());
+}
+
+}  // namespace wattle::load

@@ -1,0 +1,142 @@
+// `wattle-load http URL`: users of an HTTP service.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "common/dir.hpp"
+#include "common/http/url.hpp"
+#include "load/commands.hpp"
+#include "load/http_report.hpp"
+#include "load/users.hpp"
+
+namespace wattle::load {
+namespace {
+
+constexpr std::size_t kMostBodyBytes = 16 << 20;
+
+struct HttpArguments {
+  std::string url, trace, length, think = "0", timeout = "10s", method = "GET", body, arrivals = "poisson",
+                                  output = "text";
+  std::vector<std::string> headers;
+  double rate_rps = 0, speed = 1, scale = 1;
+  std::size_t users = 0, connections = 256, waiting = 100'000;
+  std::uint64_t seed = 1;
+  bool is_default_length() const { return length.empty(); }
+};
+
+Result<std::optional<Arrivals>> arrivals_of(const HttpArguments& arguments, Spacing spacing, Duration length) {
+  if (arguments.rate_rps > 0)
+    return Arrivals::constant(arguments.rate_rps * arguments.scale, length, spacing, arguments.seed);
+  if (arguments.trace.empty()) return std::nullopt;
+  WATTLE_TRY(const std::string text, read_file(arguments.trace, kMostTraceBytes));
+  WATTLE_TRY(RateTrace trace, parse_rates(text, arguments.trace));
+  scale(trace, arguments.scale);
+  Arrivals arrivals = Arrivals::of_trace(trace, arguments.speed, spacing, arguments.seed);
+  if (!arguments.is_default_length()) arrivals.cut(length);
+  return arrivals;
+}
+
+Result<UserLoad> user_load_of(const HttpArguments& arguments) {
+  UserLoad load;
+  const std::string example = "as in http://10.0.0.7:8080/search?q=1";
+  WATTLE_TRY(http::Url url, http::parse_url(arguments.url, example));
+  if (url.origin.tls)
+    return fail(Errc::unsupported, arguments.url, "wattle-load speaks no TLS",
+                "name the plain port that is behind it, " + example);
+  std::string body;
+  if (!arguments.body.empty()) {
+    WATTLE_TRY(body, read_file(arguments.body, kMostBodyBytes));
+  }
+  WATTLE_TRY(load.request, request_bytes(url.origin, arguments.method, url.target, arguments.headers, body));
+  load.origin = std::move(url.origin);
+  load.bodiless = arguments.method == "HEAD";
+  const Spacing spacing = arguments.arrivals == "even" ? Spacing::even : Spacing::poisson;
+  WATTLE_TRY(const Duration length, parse_span("--for", arguments.is_default_length() ? "30s" : arguments.length));
+  WATTLE_TRY(load.timeout, parse_span("--timeout", arguments.timeout));
+  WATTLE_TRY(load.arrivals, arrivals_of(arguments, spacing, length));
+  Duration think{};
+  if (arguments.think != "0") {
+    WATTLE_TRY(think, parse_span("--think", arguments.think));
+  }
+  load.closed = {arguments.users, think, spacing, length};
+  load.most_connections = arguments.connections;
+  load.most_waiting = arguments.waiting;
+  load.seed = arguments.seed;
+  return load;
+}
+
+// What can be told of a run in which nothing was answered.
+Error nothing_answered(const HttpArguments& arguments, const Tally& tally) {
+  if (tally.due == 0)
+    return {Errc::not_found, arguments.url, "no request was due", "a longer --for, a higher --rate or --scale"};
+  if (tally.failures() == 0)
+    return {Errc::unavailable, arguments.url, "nothing was answered before the run was ended", ""};
+  const auto most = std::max_element(tally.failed.begin(), tally.failed.end());
+  return {Errc::unavailable, arguments.url,
+          "nothing was answered; most often: " +
+              std::string(kFailureNames[static_cast<std::size_t>(most - tally.failed.begin())]),
+          "see that the service answers HTTP there (curl -v), within --timeout"};
+}
+
+int run_http(const HttpArguments& arguments) {
+  if ((arguments.rate_rps > 0) + (!arguments.trace.empty()) + (arguments.users > 0) != 1)
+    return misused({Errc::malformed, "http", "how many users there are is not told, or twice",
+                    "give one of --rate, --trace and --users"});
+  auto load = user_load_of(arguments);
+  if (!load) return misused(load.error());
+  auto stop = StopSignal::open_();
+  if (!stop) return complain(stop.error());
+  std::function<void(const Progress&)> told;
+  if (isatty(STDERR_FILENO) != 0)
+    told = [](const Progress& second) { std::fprintf(stderr, "%s\n", progress_line(second).c_str()); };
+  const SystemClock clock;
+  const auto tally = apply_users(*load, clock, *stop, told);
+  if (!tally) return complain(tally.error());
+  if (const Status printed = print(arguments.output == "json" ? http_json(*load, *tally) : http_text(*load, *tally));
+      !printed)
+    return complain(printed.error());
+  return tally->answered > 0 ? kOk : complain(nothing_answered(arguments, *tally));
+}
+
+}  // namespace
+
+std::function<int()> declare_http(CLI::App& app) {
+  auto arguments = std::make_shared<HttpArguments>();
+  HttpArguments& to = *arguments;
+  app.add_option("URL", to.url, "What is asked for: http://HOST:PORT/PATH")->required();
+  app.add_option("--rate", to.rate_rps, "Open loop: requests that are due each second, whatever became of those before")
+      ->check(CLI::Range(1e-3, kMostRateRps));
+  app.add_option("--trace", to.trace, "Open loop: file with the requests of one second a line")->type_name("FILE");
+  app.add_option("--users", to.users, "Closed loop: users who each wait for an answer before they ask again")
+      ->check(CLI::Range(1, 20'000));
+  app.add_option("--for", to.length, "How long requests are due, as in 90s or 5m (default 30s; of a trace all of it)");
+  app.add_option("--arrivals", to.arrivals,
+                 "poisson: at random, as of many users; even: at equal distances; also how users think")
+      ->check(CLI::IsMember({"poisson", "even"}))
+      ->capture_default_str();
+  app.add_option("--speed", to.speed, "Times as fast through the trace: the same requests in less time")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->capture_default_str();
+  app.add_option("--scale", to.scale, "Times the rates")->check(CLI::Range(0.001, 1000.0))->capture_default_str();
+  app.add_option("--think", to.think, "How long a user thinks between answer and request, on average, as in 1s")
+      ->capture_default_str();
+  app.add_option("--timeout", to.timeout, "From when a request is due until it is given up")->capture_default_str();
+  app.add_option("--connections", to.connections, "The most at once, of an open loop")
+      ->check(CLI::Range(1, 20'000))
+      ->capture_default_str();
+  app.add_option("--waiting", to.waiting, "The most requests that wait for a connection; those beyond fail as unsent")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  app.add_option("--method", to.method, "GET, POST, ...")->capture_default_str();
+  app.add_option("-H,--header", to.headers, "'Name: value' of each request; may be repeated")->allow_extra_args(false);
+  app.add_option("--body", to.body, "File that is sent with each request")->type_name("FILE");
+  app.add_option("--seed", to.seed, "Of the times at which requests are due")->capture_default_str();
+  app.add_option("-o,--output", to.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  return [arguments] { return run_http(*arguments); };
+}
+
+}  // namespace wattle::load

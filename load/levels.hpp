@@ -1,0 +1,38 @@
+// levels: how much of a machine is to be used, and the words by which stress-ng does it.
+// Units    cores, bytes, bytes/s
+// Errors   none
+// Threads  pure
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/clock.hpp"
+
+namespace wattle::load {
+
+enum class Resource { cpu, memory, disk, network };
+inline constexpr std::array<std::string_view, 4> kResourceNames{"cpu", "memory", "disk", "network"};
+
+struct Levels {
+  std::optional<double> cpu_cores, memory_bytes, disk_bytes_per_s, network_bytes_per_s;
+  bool none() const { return !cpu_cores && !memory_bytes && !disk_bytes_per_s && !network_bytes_per_s; }
+};
+
+// One stress-ng. It holds memory by itself; of all else it takes what it gets, and we pause it (throttle.hpp).
+struct Stressor {
+  Resource resource = Resource::cpu;
+  double level = 0;
+  std::vector<std::string> words;  // behind "stress-ng"
+};
+
+// `folder` is written to; `port` of the loopback is listened at. stress-ng ends by itself after `length`, should nobody end it before.
+std::vector<Stressor> stressors_of(const Levels& levels, Duration length, const std::string& folder,
+                                   std::uint16_t port);
+
+}  // namespace wattle::load

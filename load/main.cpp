@@ -1,0 +1,3 @@
+#include "load/app.hpp"
+
+int main(int argc, char** argv) { return wattle::load::run_app(argc, argv); }

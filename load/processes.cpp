@@ -1,0 +1,141 @@
+#include "load/processes.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "common/parse.hpp"
+
+namespace wattle::load {
+
+namespace {
+
+constexpr useconds_t kLookAgainUs = 10'000;
+constexpr int kLooks = 300;  // until what was killed is gone: 3 s
+
+void remove_folder(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+}
+
+// Reads groups until the pipe ends, which it does with whoever writes to it, and kills those.
+[[noreturn]] void watch(int pipe_end, const std::string& folder) {
+  setsid();  // so that what kills our group, as a shell does, leaves it
+  std::vector<pid_t> groups;
+  for (pid_t group = 0;;) {
+    const ssize_t got = read(pipe_end, &group, sizeof group);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof group)) break;
+    if (group == 0)
+      groups.clear();  // they were ended in good order: their numbers may be another's by now
+    else
+      groups.push_back(group);
+  }
+  for (const pid_t group : groups) kill(-group, SIGKILL);
+  for (const pid_t group : groups)
+    for (int look = 0; look < kLooks && kill(-group, 0) == 0; ++look) usleep(kLookAgainUs);
+  remove_folder(folder);
+  _exit(0);
+}
+
+[[noreturn]] void become(const std::string& program, const std::vector<std::string>& words, const std::string& said_in,
+                         pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // it died before we asked to be told
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) signal(number, SIG_DFL);
+  const int said = open(said_in.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, STDIN_FILENO);
+  dup2(said, STDOUT_FILENO);
+  dup2(said, STDERR_FILENO);
+  std::vector<char*> pointers{const_cast<char*>(program.c_str())};
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  execv(program.c_str(), pointers.data());
+  _exit(127);
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& name, const std::string& path) {
+  for (const std::string_view folder : parse::split(path, ':')) {
+    std::string file = (folder.empty() ? "." : std::string(folder)) + "/" + name;
+    if (access(file.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(file)) return file;
+  }
+  return fail(Errc::not_found, name, "is not installed, or in no folder of PATH", "apt-get install " + name);
+}
+
+Result<Processes> Processes::open_(std::string folder) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
+  Fd read_end(ends[0]), write_end(ends[1]);
+  signal(SIGPIPE, SIG_IGN);  // somebody may end the watcher
+  const pid_t watcher = fork();
+  if (watcher < 0) return fail_errno(errno, "fork");
+  if (watcher == 0) {
+    close(write_end.release());
+    watch(read_end.get(), folder);
+  }
+  return Processes(std::move(folder), std::move(write_end), watcher);
+}
+
+Processes::~Processes() {
+  if (!watched_.valid()) return;  // moved from
+  end();
+  watched_ = Fd();
+  while (waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+Result<pid_t> Processes::start(const std::string& program, const std::vector<std::string>& words,
+                               const std::string& said_in) {
+  const pid_t parent = getpid();
+  const std::string said = folder_ + "/" + said_in;
+  const pid_t group = fork();
+  if (group < 0) return fail_errno(errno, "fork");
+  if (group == 0) become(program, words, said, parent);
+  setpgid(group, group);  // here too: whoever signals it next must find the group
+  groups_.push_back(group);
+  if (write(watched_.get(), &group, sizeof group) != static_cast<ssize_t>(sizeof group))
+    return fail_errno(errno, "pipe to the watcher");
+  return group;
+}
+
+std::optional<int> Processes::ended(pid_t group) {
+  int status = 0;
+  if (waitpid(group, &status, WNOHANG) != group) return std::nullopt;
+  std::erase(groups_, group);
+  kill(-group, SIGKILL);  // what it may have left
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void Processes::pause(pid_t group) { kill(-group, SIGSTOP); }
+void Processes::resume(pid_t group) { kill(-group, SIGCONT); }
+
+void Processes::end(std::chrono::milliseconds patience) {
+  for (const pid_t group : groups_) {
+    kill(-group, SIGTERM);
+    kill(-group, SIGCONT);
+  }
+  const auto looks = std::chrono::microseconds(patience).count() / kLookAgainUs;
+  for (const pid_t group : groups_) {
+    pid_t reaped = 0;
+    for (long look = 0; look < looks && (reaped = waitpid(group, nullptr, WNOHANG)) == 0; ++look) usleep(kLookAgainUs);
+    kill(-group, SIGKILL);
+    while (reaped == 0 && waitpid(group, nullptr, 0) < 0 && errno == EINTR) continue;
+  }
+  groups_.clear();
+  constexpr pid_t kNone = 0;
+  if (write(watched_.get(), &kNone, sizeof kNone) < 0) return;  // there is no watcher any more, and nothing to watch
+}
+
+}  // namespace wattle::load

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""What docs/how-to/apply-load.md tells to type, typed against a service of this test; shorter where the reader has minutes.
+
+Usage: load_test.py FOLDER-OF-BINARIES
+"""
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+
+from documented import Failed, Undocumented, Walk
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from demo_run import Claims  # noqa: E402
+
+PAGE = "docs/how-to/apply-load.md"
+SHORT = "the page's seconds are a reader's"
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_):
+        pass
+
+
+def main():
+    claims = Claims()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    binaries = pathlib.Path(sys.argv[1]).resolve()
+    url = f"http://127.0.0.1:{server.server_port}/"
+    with tempfile.TemporaryDirectory() as folder:
+        def run(text):
+            done = subprocess.run(["bash", "-euo", "pipefail", "-c", f"SERVICE={url}\n{text}"], cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+                                  env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}", "TMPDIR": folder})
+            return done.returncode, done.stdout + done.stderr
+        walk = Walk(PAGE, run, None, instead={
+            "SERVICE=http": (f"SERVICE={url}", "the test's service has a port of its own"),
+            "--rate 50 --for 30s": ('wattle-load http "$SERVICE" --rate 50 --for 2s', SHORT),
+            "--users 10": ('wattle-load http "$SERVICE" --users 10 --think 1s --for 3s', SHORT),
+            "--for 60s": ("wattle-load resource --cpu 0.6 --memory 64M --disk 2M --network 5M --for 3s", SHORT)})
+        try:
+            said = walk("Apply load")
+            claims.check(f"{PAGE}: every command was run and succeeded ({walk.finish()} blocks)", True)
+            claims.check("users are told what they waited", "from due to answer" in said[1] and "from due to answer" in said[3], said)
+            claims.check("each resource is told with what was reached", all(name in said[4] for name in ("reached", "cpu", "memory", "disk", "network")), said[4])
+            day = json.loads((pathlib.Path(folder) / "day.json").read_text())
+            claims.check("all that was due is accounted for", day["due"] > 0 and day["due"] == day["answered"] + sum(day["failed"].values()), day)
+        except (Failed, Undocumented) as error:
+            claims.check(f"{PAGE} can be followed", False, error)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""wattle-load as it is typed: what is wrong is told with its mend, Ctrl-C gives the figures so far, a terminal gets a line each second, and nothing that
+was started outlives it, whatever ends it.
+
+Usage    program_test.py PROGRAM
+Exit     0 fine, 1 a claim failed, 77 skipped in part: stress-ng is missing, and the rest is fine
+"""
+import http.server
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
+sys.dont_write_bytecode = True
+from demo_run import Claims  # noqa: E402
+
+PATIENCE = 60
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    seen = []
+
+    def do_POST(self):
+        Service.seen.append((self.headers["X-Who"], self.rfile.read(int(self.headers["Content-Length"]))))
+        self.do_GET()
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_):
+        pass
+
+
+def wait_until(true):
+    end = time.monotonic() + PATIENCE
+    while not (found := true()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def children(pid):
+    """Processes below `pid`, whole trees."""
+    parents = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, waiting = [], [pid]
+    while waiting:
+        below = parents.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def there(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def bad_input(claims, run, url, folder):
+    (folder / "bad.txt").write_text("100\n200\nmany\n")
+    (folder / "empty.txt").write_text("")
+    for words, code, told in (
+            (["http", "shop"], 2, "--rate"),
+            (["http", "shop", "--users", "1"], 2, "as in http://"),
+            (["http", "https://shop/", "--users", "1"], 2, "TLS"),
+            (["http", url, "--users", "1", "--rate", "5"], 2, "one of --rate, --trace and --users"),
+            (["http", url, "--rate", "0"], 2, "--rate"),
+            (["http", url, "--rate", "5", "--for", "30"], 2, "--for 30"),
+            (["http", url, "--rate", "5", "-H", "Host: other"], 2, "Host: other"),
+            (["http", url, "--trace", "bad.txt"], 2, "bad.txt:3: is no rate (a line is the requests of one second"),
+            (["http", url, "--trace", "empty.txt"], 2, "empty.txt: has no rates"),
+            (["http", url, "--trace", "nowhere.txt"], 2, "nowhere.txt"),
+            (["http", url, "--rate", "0.001", "--for", "10ms", "--arrivals", "even"], 1, "no request was due"),
+            (["http", "http://127.0.0.1:1/", "--users", "1"], 1, "http://127.0.0.1:1: takes no connection"),
+            (["resource"], 2, "one or more of --cpu"),
+            (["resource", "--cpu", "much"], 2, "as in 0.6"),
+            (["resource", "--memory", "5"], 2, "as in 512M"),
+            (["resource", "--cpu", "4000"], 1, "cores"),
+            (["resource", "--memory", "9T"], 1, "MB that are free")):
+        done = run(*words)
+        claims.check(f"{' '.join(words).replace(url, 'URL')}: exit {code}, and why", done.returncode == code and told in done.stderr, f"{done.returncode}: {done.stderr}")
+    lost = run("resource", "--cpu", "0.1", env={"PATH": str(folder)})
+    claims.check("without stress-ng it says how to get it", lost.returncode == 1 and "apt-get install stress-ng" in lost.stderr, lost.stderr)
+
+
+def users(claims, program, run, url, folder):
+    (folder / "body").write_bytes(b"\0\r\n\r\nbytes")
+    done = run("http", "--rate", "50", "--for", "1s", "--method", "POST", "--body", "body", "-o", "json", "-H", "X-Who: me", url)
+    told = json.loads(done.stdout)
+    claims.check("each request has the body and the header that were given", Service.seen == [("me", b"\0\r\n\r\nbytes")] * told["answered"] and told["answered"] > 0,
+                 str(Service.seen[:3]))
+    claims.check("who is no terminal gets no progress", done.stderr == "", done.stderr)
+    (folder / "day.txt").write_text("30\n0\n60\n")
+    told = json.loads(run("http", url, "--trace", "day.txt", "--speed", "10", "--arrivals", "even", "-o", "json").stdout)
+    claims.check("a trace brings what its lines sum to", told["due"] == 90 == told["answered"], str(told))
+    running = subprocess.Popen([program, "http", url, "--rate", "100", "--for", "1h", "-o", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    before = len(Service.seen)
+    time.sleep(1)
+    running.send_signal(signal.SIGINT)
+    out, wrong = running.communicate(timeout=PATIENCE)
+    told = json.loads(out or "{}")
+    claims.check("Ctrl-C ends it with the figures so far", running.returncode == 0 and told["answered"] > 0 and told["offered_s"] < 3600, f"{running.returncode}: {wrong}")
+    claims.check("and what was under way is told apart", told["due"] == told["answered"] + sum(told["failed"].values()) + told["cut_off"] and len(Service.seen) == before, str(told))
+    leader, follower = pty.openpty()
+    subprocess.run([program, "http", url, "--users", "2", "--for", "2500ms"], stdout=subprocess.DEVNULL, stderr=follower, timeout=PATIENCE, check=False)
+    os.close(follower)
+    lines = os.read(leader, 65536).decode().splitlines()
+    os.close(leader)
+    claims.check("a terminal gets a line each second", len(lines) >= 2 and all("p99" in line and "under way" in line for line in lines), str(lines))
+
+
+def resources(claims, program, run, folder):
+    started = [program, "resource", "--cpu", "0.3", "--memory", "32M", "--disk", "1M", "--network", "1M", "--for", "1h", "--directory", str(folder)]
+
+    def begin():
+        running = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        # Four that work, beside four stress-ng, and who watches
+        workers = ("stress-ng-cpu", "stress-ng-vm", "stress-ng-hdd", "stress-ng-sock")
+        claims.check("all four work", wait_until(lambda: running.poll() is not None or set(workers) <= {name_of(pid) for pid in children(running.pid)}) and running.poll() is None,
+                     str([name_of(pid) for pid in children(running.pid)]))
+        return running, children(running.pid)
+
+    def nothing_left(how, all_of_them):
+        wait_until(lambda: not any(there(pid) for pid in all_of_them))
+        left = [f"{pid} {name_of(pid)}" for pid in all_of_them if there(pid)]
+        claims.check(f"{how}: none of its {len(all_of_them)} processes is left", len(all_of_them) >= 9 and not left, str(left))
+        wait_until(lambda: not list(folder.glob("wattle-load-*")))
+        claims.check(f"{how}: none of its files is left", not list(folder.glob("wattle-load-*")), str(list(folder.iterdir())))
+
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        running, all_of_them = begin()
+        running.send_signal(number)
+        out, wrong = running.communicate(timeout=PATIENCE)
+        nothing_left(number.name, all_of_them)
+        if number != signal.SIGKILL:
+            claims.check(f"{number.name}: the figures so far are told", running.returncode == 0 and "reached" in out, out + wrong)
+    running, all_of_them = begin()
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate(timeout=PATIENCE)
+    nothing_left("SIGKILL to its whole group", all_of_them)
+    running, all_of_them = begin()
+    watcher = next(pid for pid in children(running.pid) if name_of(pid) == "wattle-load")
+    os.kill(watcher, signal.SIGKILL)
+    running.kill()
+    running.communicate(timeout=PATIENCE)
+    wait_until(lambda: not any(there(pid) for pid in all_of_them))
+    claims.check("SIGKILL to it and to who watches it: none of its processes is left", not any(there(pid) for pid in all_of_them), str([name_of(p) for p in all_of_them if there(p)]))
+    shutil.rmtree(next(folder.glob("wattle-load-*")), ignore_errors=True)
+    running, all_of_them = begin()
+    victim = next(pid for pid in children(running.pid) if name_of(pid) == "stress-ng")
+    os.kill(victim, signal.SIGKILL)
+    _, wrong = running.communicate(timeout=PATIENCE)
+    claims.check("a stress-ng that ends is told", running.returncode == 1 and "ended by itself with 137" in wrong, f"{running.returncode}: {wrong}")
+    nothing_left("with one stress-ng killed", all_of_them)
+    told = json.loads(run("resource", "--cpu", "0.2", "--memory", "64M", "--disk", "2M", "--for", "4s", "--directory", str(folder), "-o", "json").stdout)
+    claims.check("memory that was wanted is held", told["memory"]["reached_bytes"] >= 64e6, str(told))
+    # A pause lasts until the level is met again: more than a second's worth is never ahead.
+    claims.check("CPU and disk reach something, and no more than a second's worth above the level",
+                 0 < told["cpu"]["reached_cores"] * told["lasted_s"] < 0.2 * (told["lasted_s"] + 1) + 1
+                 and 0 < told["disk"]["reached_bytes_per_s"] * told["lasted_s"] < 2e6 * (told["lasted_s"] + 1) + 64e6, str(told))
+
+
+def main():
+    program = pathlib.Path(sys.argv[1]).resolve()
+    claims = Claims()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+
+        def run(*words, env=None):
+            return subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False, env=env)
+        bad_input(claims, run, url, folder)
+        users(claims, program, run, url, folder)
+        if shutil.which("stress-ng"):
+            resources(claims, program, run, folder)
+        else:
+            print("skipped: stress-ng is not installed (scripts/setup installs it)")
+    return 1 if claims.failed else 0 if shutil.which("stress-ng") else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())

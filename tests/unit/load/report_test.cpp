@@ -1,0 +1,83 @@
+// Figures are told as they are counted, and each field of the JSON is in docs/reference/load.md.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "load/http_report.hpp"
+#include "load/resource.hpp"
+#include "tests/places.hpp"
+
+using namespace wattle;
+using namespace wattle::load;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+Tally some() {
+  Tally tally;
+  tally.due = 5;
+  tally.answered = 3;
+  tally.by_status = {{200, 2}, {503, 1}};
+  tally.fail(Failure::timeout);
+  tally.cut_off = 1;
+  tally.offered = 2s;
+  tally.lasted = 4s;
+  for (const Duration took : {10ms, 20ms, 30ms, 1000ms}) tally.latency.add(took);
+  return tally;
+}
+
+void check_documented(const std::string& page, const json& document) {
+  for (const auto& [key, value] : document.items()) {
+    CHECK_MESSAGE(page.find("`" + key + "`") != std::string::npos, key);
+    if (value.is_object() && key != "statuses") check_documented(page, value);
+  }
+}
+}  // namespace
+
+TEST_CASE("a percentile is never above the largest, and a mean is exact") {
+  const Tally tally = some();
+  CHECK(tally.latency.mean_ms() == doctest::Approx(265));
+  CHECK(tally.latency.quantile_ms(0.5) >= 20);
+  CHECK(tally.latency.quantile_ms(0.5) <= 20.2);
+  CHECK(tally.latency.quantile_ms(1) == 1000);
+  CHECK(Spread{}.quantile_ms(0.5) == 0);
+  CHECK(Spread{}.mean_ms() == 0);
+}
+
+TEST_CASE("the JSON has the counts, rates by their own spans, and what was under way by Little's law") {
+  UserLoad load;
+  load.arrivals = Arrivals::constant(1, 1s, Spacing::even, 1);
+  const json told = json::parse(http_json(load, some()));
+  CHECK(told["loop"] == "open");
+  CHECK(told["due_rps"] == 2.5);
+  CHECK(told["answered_rps"] == 0.75);
+  CHECK(told["statuses"]["503"] == 1);
+  CHECK(told["failed"]["timeout"] == 1);
+  CHECK(told["failed"]["refused"] == 0);
+  CHECK(told["under_way_mean"].get<double>() == doctest::Approx(1.06 / 4));
+  CHECK(told["latency_ms"]["max"] == 1000);
+  const std::string text = http_text(load, some());
+  for (const char* words :
+       {"5 requests were due", "status 503: 1", "timeout: 1", "cut off by the end of the run 1", "waited to be sent"})
+    CHECK_MESSAGE(text.find(words) != std::string::npos, text);
+  CHECK(text.find("refused") == std::string::npos);
+}
+
+TEST_CASE("every field is on the page, and every kind of failure") {
+  std::ostringstream page;
+  page << std::ifstream(tests::source_dir() + "/docs/reference/load.md").rdbuf();
+  check_documented(page.str(), json::parse(http_json({}, some())));
+  ResourceUse use;
+  for (std::size_t i = 0; i < kResourceNames.size(); ++i)
+    use.resources.push_back({static_cast<Resource>(i), 1e6, 2e6, 0.1, 3e5});
+  use.lasted = 2s;
+  const json told = json::parse(resource_json(use));
+  check_documented(page.str(), told);
+  CHECK(told["disk"]["reached_bytes_per_s"] == 2e6);
+  CHECK(told["cpu"]["wanted_cores"] == 1e6);
+  const std::string text = resource_text(use);
+  CHECK(text.find("with 0.400 cores together") != std::string::npos);
+  CHECK(text.find("to storage went 0.30 MB/s") != std::string::npos);
+}
