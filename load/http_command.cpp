@@ -27,8 +27,7 @@ struct HttpArguments {
 };
 
 Result<std::optional<Arrivals>> arrivals_of(const HttpArguments& arguments, Spacing spacing, Duration length) {
-  if (arguments.rate_rps > 0)
-    return Arrivals::constant(arguments.rate_rps * arguments.scale, length, spacing, arguments.seed);
+  if (arguments.rate_rps > 0) return Arrivals::constant(arguments.rate_rps, length, spacing, arguments.seed);
   if (arguments.trace.empty()) return std::nullopt;
   WATTLE_TRY(const std::string text, read_file(arguments.trace, kMostTraceBytes));
   WATTLE_TRY(RateTrace trace, parse_rates(text, arguments.trace));
@@ -108,9 +107,11 @@ std::function<int()> declare_http(CLI::App& app) {
   app.add_option("URL", to.url, "What is asked for: http://HOST:PORT/PATH")->required();
   app.add_option("--rate", to.rate_rps, "Open loop: requests that are due each second, whatever became of those before")
       ->check(CLI::Range(1e-3, kMostRateRps));
-  app.add_option("--trace", to.trace, "Open loop: file with the requests of one second a line")->type_name("FILE");
-  app.add_option("--users", to.users, "Closed loop: users who each wait for an answer before they ask again")
-      ->check(CLI::Range(1, 20'000));
+  auto* trace =
+      app.add_option("--trace", to.trace, "Open loop: file with the requests of one second a line")->type_name("FILE");
+  auto* users =
+      app.add_option("--users", to.users, "Closed loop: users who each wait for an answer before they ask again")
+          ->check(CLI::Range(1, 20'000));
   app.add_option("--for", to.length, "How long requests are due, as in 90s or 5m (default 30s; of a trace all of it)");
   app.add_option("--arrivals", to.arrivals,
                  "poisson: at random, as of many users; even: at equal distances; also how users think")
@@ -118,10 +119,15 @@ std::function<int()> declare_http(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--speed", to.speed, "Times as fast through the trace: the same requests in less time")
       ->check(CLI::Range(0.001, 1000.0))
-      ->capture_default_str();
-  app.add_option("--scale", to.scale, "Times the rates")->check(CLI::Range(0.001, 1000.0))->capture_default_str();
+      ->capture_default_str()
+      ->needs(trace);
+  app.add_option("--scale", to.scale, "Times the rates of the trace")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->capture_default_str()
+      ->needs(trace);
   app.add_option("--think", to.think, "How long a user thinks between answer and request, on average, as in 1s")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(users);
   app.add_option("--timeout", to.timeout, "From when a request is due until it is given up")->capture_default_str();
   app.add_option("--connections", to.connections, "The most at once, of an open loop")
       ->check(CLI::Range(1, 20'000))

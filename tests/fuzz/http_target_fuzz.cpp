@@ -1,13 +1,21 @@
-// Any bytes are a request target or a mistake; what was decoded can be written and read again.
+// Any bytes are a request target or a mistake; what was decoded can be written and read again. Behind a host they are a URL or a mistake, and a
+// URL's target ends no line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 
 #include "common/http/target.hpp"
+#include "common/http/url.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::http;
-  const auto target = parse_target({reinterpret_cast<const char*>(data), size});
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  if (const auto url = parse_url("http://" + bytes, ""))
+    if (url->origin.host.empty() || url->origin.port == 0 || !url->target.starts_with('/') ||
+        url->target.find_first_of("\r\n ") != std::string::npos)
+      std::abort();
+  const auto target = parse_target(bytes);
   if (!target) return 0;
   std::string text = "/" + percent_encode(target->path.substr(1)) + "?";
   for (const auto& [key, value] : target->query) text += percent_encode(key) + "=" + percent_encode(value) + "&";

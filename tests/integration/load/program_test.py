@@ -92,6 +92,8 @@ def bad_input(claims, run, url, folder):
             (["http", "https://shop/", "--users", "1"], 2, "TLS"),
             (["http", url, "--users", "1", "--rate", "5"], 2, "one of --rate, --trace and --users"),
             (["http", url, "--rate", "0"], 2, "--rate"),
+            (["http", url, "--rate", "5", "--speed", "2"], 2, "--trace"),
+            (["http", url, "--rate", "5", "--think", "1s"], 2, "--users"),
             (["http", url, "--rate", "5", "--for", "30"], 2, "--for 30"),
             (["http", url, "--rate", "5", "-H", "Host: other"], 2, "Host: other"),
             (["http", url, "--trace", "bad.txt"], 2, "bad.txt:3: is no rate (a line is the requests of one second"),

@@ -42,6 +42,6 @@ TEST_CASE("any text is a URL with a host, a port and a target of visible charact
     RC_ASSERT(!url->origin.host.empty());
     RC_ASSERT(url->origin.port > 0);
     RC_ASSERT(url->target.starts_with('/'));
-    for (const unsigned char c : url->target) RC_ASSERT(c > ' ' && c != 0x7f);
+    for (const char c : url->target) RC_ASSERT(static_cast<unsigned char>(c) > ' ' && c != 0x7f);
   }));
 }

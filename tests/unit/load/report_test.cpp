@@ -29,9 +29,9 @@ Tally some() {
 }
 
 void check_documented(const std::string& page, const json& document) {
-  for (const auto& [key, value] : document.items()) {
-    CHECK_MESSAGE(page.find("`" + key + "`") != std::string::npos, key);
-    if (value.is_object() && key != "statuses") check_documented(page, value);
+  for (const auto& field : document.items()) {
+    CHECK_MESSAGE(page.find("`" + field.key() + "`") != std::string::npos, field.key());
+    if (field.value().is_object() && field.key() != "statuses") check_documented(page, field.value());
   }
 }
 }  // namespace
