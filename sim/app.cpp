@@ -24,6 +24,7 @@ constexpr std::array kSubcommands {
       Subcommand{"speed", "placements a second of processor time, rule by rule", commands::speed},
       Subcommand{"sweep", "throughput, response and watts of each server at each load", commands::sweep},
       Subcommand{"provision", "judge rules that set CPU limits, on rate traces", commands::provision},
+      Subcommand{"requests", "judge the rule of CPU requests against VPA's, on days of use", commands::requests},
       Subcommand{"labels",
                  "judge choices on consolidation by what would have followed; what `train consolidation` learns from",
                  commands::labels},

@@ -31,6 +31,7 @@ int labels(int argc, char** argv);
 int train(int argc, char** argv);  // in the simulated loop; `train consolidation`: the next
 int online(int argc, char** argv);
 int provision(int argc, char** argv);
+int requests(int argc, char** argv);
 int speed(int argc, char** argv);
 int swarm(int argc, char** argv);
 int sweep(int argc, char** argv);

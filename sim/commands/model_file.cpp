@@ -1,7 +1,10 @@
 #include "sim/commands/model_file.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <iterator>
+#include <memory>
 
 #include "common/dir.hpp"
 #include "placement/features.hpp"
@@ -13,6 +16,17 @@ constexpr std::size_t kMaxModelBytes = 64 << 20;
 }
 
 Result<std::string> read_whole(const std::string& file, std::size_t most_bytes) { return read_file(file, most_bytes); }
+
+Status write_whole(const std::string& file, const std::string& text) {
+  struct Close {
+    void operator()(std::FILE* open) const { std::fclose(open); }
+  };
+  const std::unique_ptr<std::FILE, Close> out(std::fopen(file.c_str(), "w"));
+  if (!out) return fail_errno(errno, file);
+  if (std::fwrite(text.data(), 1, text.size(), out.get()) != text.size() || std::fflush(out.get()) != 0)
+    return fail_errno(errno, file);
+  return {};
+}
 
 Result<models::Safetensors> read_model(const std::string& file) {
   WATTLE_TRY(const auto bytes, read_whole(file, kMaxModelBytes));

@@ -15,6 +15,7 @@ namespace wattle::sim::commands {
 
 // Any file, as it is named on a command line.
 Result<std::string> read_whole(const std::string& file, std::size_t most_bytes);
+Status write_whole(const std::string& file, const std::string& text);
 
 Result<models::Safetensors> read_model(const std::string& file);
 // Refuses weights of another feature schema, where the file names one.

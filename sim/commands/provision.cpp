@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <memory>
 
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
@@ -17,10 +16,6 @@ struct ProvisionArguments {
   double scale = 1, target_ms = 100, work_ms = 4, over_percent = 5;
   std::size_t seeds = 3, services = 1, minutes = 60;
   std::uint64_t first_seed = 2'000'000, synthetic_seed = 1;
-};
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
 Result<std::vector<RateTrace>> traces_of(const ProvisionArguments& arguments) {
@@ -56,12 +51,7 @@ Status run_provision(const ProvisionArguments& arguments) {
   }
   std::fputs(provision::judgement_text(options, judgement).c_str(), stdout);
   if (arguments.json_file.empty()) return {};
-  const std::unique_ptr<std::FILE, CloseFile> out(std::fopen(arguments.json_file.c_str(), "w"));
-  if (!out) return fail_errno(errno, arguments.json_file);
-  const std::string text = provision::judgement_json(options, judgement);
-  if (std::fwrite(text.data(), 1, text.size(), out.get()) != text.size() || std::fflush(out.get()) != 0)
-    return fail_errno(errno, arguments.json_file);
-  return {};
+  return write_whole(arguments.json_file, provision::judgement_json(options, judgement));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // What operators use: VPA, HPA, K8s-CPU-Fast, and Autopilot's window.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
 #include <vector>
 
 #include "common/stats/quantile.hpp"
 #include "sim/provision/contestants.hpp"
+#include "sim/provision/vpa.hpp"
 
 namespace wattle::sim::provision {
 namespace {
@@ -46,33 +46,17 @@ class Spans {
   double span_s_, elapsed_s_ = 0, used_s_ = 0;
 };
 
-// recommender/util/histogram.go and its defaults: buckets of 0.01 cores growing by 5 %, half-life of 24 h, p90, at least
-// 25 m; a sample a minute weighs what is requested, 0.1 at least; a change below 10 % is not made.
-class Vpa {
+class VpaLimit {
  public:
-  explicit Vpa(double ratio) : ratio_(ratio) {}
+  explicit VpaLimit(double ratio) : vpa_(ratio) {}
   std::optional<double> tick(const Reading& reading, const ServiceReading& service) {
     const auto cores = minutes_.add(reading, service);
     if (!cores) return std::nullopt;
-    const double requested = service.set ? service.set->cores() : 0;
-    const double weight = std::max(0.1, requested) * std::exp2(reading.now_s / kHalfLifeS);
-    const double step = std::log1p(*cores * (kGrowth - 1) / kFirst) / std::log(kGrowth);
-    weights_[std::min(static_cast<std::size_t>(step), kBuckets - 1)] += weight;
-    total_ += weight;
-    double sum = 0;
-    std::size_t bucket = 0;
-    while (bucket + 1 < kBuckets && (sum += weights_[bucket]) < 0.9 * total_) ++bucket;
-    const double end = kFirst * (std::pow(kGrowth, static_cast<double>(bucket + 1)) - 1) / (kGrowth - 1);
-    const double wanted = std::max(0.025, end * ratio_);
-    if (std::abs(wanted - requested) < 0.1 * requested) return std::nullopt;
-    return wanted;
+    return vpa_.minute(*cores, service.set ? service.set->cores() : 0, reading.now_s);
   }
 
  private:
-  static constexpr double kHalfLifeS = 86'400, kFirst = 0.01, kGrowth = 1.05;
-  static constexpr std::size_t kBuckets = 176;  // up to 1000 cores
-  double ratio_, total_ = 0;
-  std::array<double, kBuckets> weights_{};
+  Vpa vpa_;
   Spans minutes_{60};
 };
 
@@ -145,7 +129,7 @@ Maker prepare(const WorldOptions& world, double setting) {
 
 }  // namespace
 
-Maker prepare_vpa(const WorldOptions& world, double ratio) { return prepare<Vpa>(world, ratio); }
+Maker prepare_vpa(const WorldOptions& world, double ratio) { return prepare<VpaLimit>(world, ratio); }
 Maker prepare_hpa(const WorldOptions& world, double target) { return prepare<Hpa>(world, target); }
 Maker prepare_k8s_cpu_fast(const WorldOptions& world, double target) { return prepare<K8sCpuFast>(world, target); }
 Maker prepare_autopilot_window(const WorldOptions& world, double ratio) {

@@ -32,6 +32,7 @@ MAY_INCLUDE = {
     "sim/episode": {"common", "models/frozen", "placement"},
     "sim/learning": {"common", "models/frozen", "placement"},
     "sim/provision": {"common", "actuator/student"},
+    "sim/requests": {"common", "placement"},
     "sim": {"common", "models/frozen", "models/torch", "placement"},
     "shim": {"common"},
     "cli": {"common"},
@@ -44,6 +45,7 @@ MAY_INCLUDE_IN_SIM = {
     "sim/reference": {"sim/scenarios", "sim"},
     "sim/episode": {"sim/cluster", "sim/scenarios", "sim/reference", "sim"},
     "sim/provision": {"sim"},
+    "sim/requests": {"sim/scenarios", "sim/provision"},
     "sim/learning": {"sim/cluster", "sim/scenarios", "sim/reference", "sim/episode", "sim"},
 }
 # Within common/, what a folder may see of its neighbours.

@@ -1,4 +1,5 @@
 # provision.cmake: -D SIM=wattle-sim -D FOLDER=scratch. What is typed gives a table and the same JSON twice; a bad trace is named with its line.
+# Likewise `requests`.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 foreach(run IN ITEMS one two)
@@ -28,4 +29,22 @@ execute_process(COMMAND "${SIM}" provision --trace bad.txt WORKING_DIRECTORY "${
 string(FIND "${wrong}" "bad.txt:2" at)
 if(code EQUAL 0 OR at EQUAL -1)
   message(FATAL_ERROR "a trace with a word in its second line ended with ${code}: ${wrong}")
+endif()
+
+foreach(run IN ITEMS one two)
+  execute_process(COMMAND "${SIM}" requests --machines 20 --json requests-${run}.json WORKING_DIRECTORY "${FOLDER}"
+    RESULT_VARIABLE code OUTPUT_VARIABLE told ERROR_VARIABLE wrong)
+  if(NOT code EQUAL 0 OR NOT told MATCHES "synthetic-1, 20 machines.*wattle.*vpa.*constant.*slack against vpa")
+    message(FATAL_ERROR "requests ended with ${code}: ${wrong}${told}")
+  endif()
+endforeach()
+execute_process(COMMAND "${CMAKE_COMMAND}" -E compare_files requests-one.json requests-two.json WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE differ)
+if(NOT differ EQUAL 0)
+  message(FATAL_ERROR "the same day gave other bytes")
+endif()
+file(MAKE_DIRECTORY "${FOLDER}/days")
+file(WRITE "${FOLDER}/days/planetlab_1.csv" "12,none\n")
+execute_process(COMMAND "${SIM}" requests --trace days WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE code ERROR_VARIABLE wrong OUTPUT_QUIET)
+if(code EQUAL 0 OR NOT wrong MATCHES "planetlab_1.csv.*line 1")
+  message(FATAL_ERROR "a day with one sample ended with ${code}: ${wrong}")
 endif()

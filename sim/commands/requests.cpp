@@ -1,0 +1,73 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "sim/commands/commands.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/commands/progress.hpp"
+#include "sim/requests/judge.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct RequestArguments {
+  requests::JudgeOptions judge;
+  std::string trace_dir, json_file;
+  double half_life_h = placement::RequestOptions{}.cpu_half_life_s / 3600;
+  std::size_t machines = 200;
+  std::uint64_t synthetic_seed = 1;
+};
+
+Status run_requests(RequestArguments arguments) {
+  arguments.judge.rule.cpu_half_life_s = 3600 * arguments.half_life_h;
+  std::vector<consolidation::DemandDay> days;
+  if (arguments.trace_dir.empty()) {
+    days.push_back(consolidation::synthetic_day(arguments.machines, arguments.synthetic_seed));
+  } else {
+    WATTLE_TRY(days, consolidation::load_days(arguments.trace_dir));
+  }
+  std::vector<requests::DayResult> results;
+  {
+    ProgressBar bar;
+    for (const consolidation::DemandDay& day : days) {
+      bar.show(static_cast<double>(results.size()) / static_cast<double>(days.size()), day.name);
+      results.push_back(requests::judge_day(arguments.judge, day));
+    }
+    bar.show(1, "");
+  }
+  std::fputs(requests::results_text(arguments.judge, results).c_str(), stdout);
+  if (arguments.json_file.empty()) return {};
+  return write_whole(arguments.json_file, requests::results_json(arguments.judge, results));
+}
+
+}  // namespace
+
+int requests(int argc, char** argv) {
+  RequestArguments arguments;
+  CLI::App app{
+      "Judge the rule by which the controller suggests requests against the Vertical Pod Autoscaler's, on days of CPU "
+      "use: cores requested and not used, minutes that used more; everything simulated",
+      "wattle-sim requests"};
+  app.add_option("--trace", arguments.trace_dir, "directory with planetlab_*.csv[.gz]; default: a synthetic day");
+  app.add_option("--machines", arguments.machines, "of the synthetic day")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--synthetic-seed", arguments.synthetic_seed, "of the synthetic day")->capture_default_str();
+  app.add_option("--cores", arguments.judge.cores, "of each machine, which it requests at first")
+      ->check(CLI::Range(0.1, 1024.0))
+      ->capture_default_str();
+  app.add_option("--share", arguments.judge.rule.cpu_share, "of the weight that a request covers")
+      ->check(CLI::Range(0.1, 1.0))
+      ->capture_default_str();
+  app.add_option("--half-life", arguments.half_life_h, "of weights, hours")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->capture_default_str();
+  app.add_option("--load-exponent", arguments.judge.rule.load_exponent,
+                 "a minute weighs as its need to that power: 0 time, 1 load")
+      ->check(CLI::Range(0.0, 2.0))
+      ->capture_default_str();
+  app.add_option("--json", arguments.json_file, "file for all figures");
+  return run_command(app, argc, argv, [&] { return run_requests(arguments); });
+}
+
+}  // namespace wattle::sim::commands
