@@ -13,6 +13,8 @@ constexpr std::array kCommands{
     Command{"watch", "Show nodes, pods or decisions as they change, until Ctrl-C", declare_watch, run_watch},
     Command{"decisions", "Show the newest decisions and what became of them", declare_decisions, run_decisions},
     Command{"report", "Show what namespaces, owners, nodes or values of a label used", declare_report, run_report},
+    Command{"provision", "Show what workloads request and need, and what other requests would free", declare_provision,
+            run_provision},
     Command{"explain", "Tell why a pod was placed where it was", declare_explain, run_explain},
     Command{"place", "Ask where to start a workload that no Kubernetes schedules", declare_place, run_place},
     Command{"confirm", "Say where a workload was started, so that it is learned from", declare_confirm, run_confirm},

@@ -71,6 +71,12 @@ struct EnrolConfig {
   bool enabled() const { return kubernetes || !tokens.empty(); }
 };
 
+// What is done about pods' requests.
+enum class ProvisionLevel {
+  off,
+  suggest,  // it is told what they should be
+};
+
 struct ControllerConfig {
   ModeSetting mode;
   placement::NetworkOptions network;  // decide.margin, decide.shortlist
@@ -101,6 +107,7 @@ struct ControllerConfig {
   StoreConfig store;
   EnrolConfig enrol;
   KubeConfig kube;
+  ProvisionLevel provision = ProvisionLevel::suggest;
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;

@@ -94,7 +94,11 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     keep_monitors();
   });
   decider_.on_placed([this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
-  join_.on_bound([this](const kube::Pod& pod) { owners_.described(pod); });
+  follow_requests();
+  join_.on_bound([this](const kube::Pod& pod) {
+    owners_.described(pod);
+    if (requests_) requests_->described(pod);
+  });
   restore_monitors();
   keeper_.recall(decider_);
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });
@@ -137,6 +141,7 @@ Sources Loop::sources() const {
           &breathe_,
           &series_,
           &parts_.live,
+          requests_ ? &*requests_ : nullptr,
           {asks_.bytes(), queries_.bytes(), records_.bytes()}};
 }
 
@@ -191,6 +196,18 @@ void Loop::save_knowledge() {
   if (parts_.saver != nullptr)
     parts_.saver->post(parts_.config.data_dir + "/" + std::string(kKnowledgeFile), decider_.save_knowledge());
   keep_monitors();
+}
+
+void Loop::follow_requests() {
+  if (parts_.config.provision == ProvisionLevel::off) return;
+  Store* const store = parts_.store;
+  const auto keep = [store](std::vector<RequestRow> rows) {
+    if (store != nullptr) store->keep(std::move(rows));
+  };
+  requests_.emplace(parts_.clock, store != nullptr ? store->requests_found() : std::vector<RequestRow>{}, keep);
+  if (requests_->unreadable() > 0)
+    parts_.log.warn("what some workloads need is learned anew: their rows are not readable",
+                    {{"rows", requests_->unreadable()}});
 }
 
 void Loop::keep_monitors() {
@@ -281,6 +298,9 @@ void Loop::show(const std::string& node, const Record& record, const RecordNews&
   };
   each(news.appeared, [&](const std::string& uid) { decider_.placed(uid, node, false); });
   decider_.record(node, record, news);
+  const Node* told = state_.node(node);
+  if (requests_ && news.turn != Turn::late && told != nullptr && told->parts_seen == record.parts)
+    requests_->record(*told);
   breathe();
   if (news.turn == Turn::late) return;
   each(news.gone, [&](const std::string& uid) { decider_.gone(uid, node); });
@@ -313,6 +333,7 @@ void Loop::tick() {
   for (PeerQueues* queue : {&asks_, &queries_, &records_}) queue->expire(ticked_);
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();
+  if (requests_) requests_->tick(state_);
   series_.sample(sources());
   live_.turn(sources(), ticked_);
   cut(allow_.look(ticked_));

@@ -32,6 +32,7 @@
 #include "controller/ingest/unsent.hpp"
 #include "controller/kube/pod_reconciler.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/provision/request_book.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
@@ -130,6 +131,7 @@ class Loop final : private TelemetrySink {
   Result<std::string> confirm(const Arguments& arguments);
   void tick();
   void save_knowledge();
+  void follow_requests();
   // What gates and monitors have seen, into the control file and back.
   void keep_monitors();
   void restore_monitors();
@@ -160,6 +162,7 @@ class Loop final : private TelemetrySink {
   BackupService backups_;
   DecisionKeeper keeper_;
   OwnerKeeper owners_;
+  std::optional<RequestBook> requests_;  // empty: provisioning.level is off
   AllowWatch allow_;
   Feed feed_;
   Series series_;

@@ -98,6 +98,23 @@ void read_latency(const json& annotations, Pod& pod) {
   }
 }
 
+bool read_shrink(const json& annotations, Pod& pod) {
+  constexpr const char* kKey = "wattle.dev/shrink";
+  const json& value = member(annotations, kKey);
+  if (value.is_null() || value == "allowed") return !value.is_null();
+  problem(pod, std::string(kKey) + ": '" +
+                   shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes) +
+                   "' is not allowed, the one value that it may have; ignored");
+  return false;
+}
+
+std::string container_names(const json& spec) {
+  std::string names;
+  for (const json& container : member(spec, "containers"))
+    if (const std::string name = text_of(container, "name"); !name.empty()) names += (names.empty() ? "" : ",") + name;
+  return shortened(names, kMaxAppBytes);
+}
+
 // The owner that manages the pod: the one marked as controller, else the first.
 const json& owner_of(const json& metadata) {
   static const json kNone;
@@ -245,6 +262,9 @@ Pod read_pod(const json& object) {
                       text_of(scheduled, "reason") == "Unschedulable";
   pod.failure = failure_of(status, pod.leaving);
   read_latency(annotations, pod);
+  pod.shrink_allowed = read_shrink(annotations, pod);
+  pod.containers = container_names(spec);
+  pod.qos = shortened(text_of(status, "qosClass"), kMaxShownBytes);
   return pod;
 }
 

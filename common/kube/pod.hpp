@@ -1,6 +1,6 @@
 // pod: what Wattle needs of a v1.Pod, wherever it came from: a scheduler's request or the API server.
 // Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences,deletionTimestamp}, spec.{nodeName,schedulerName,containers,
-//          initContainers,resources,overhead}, status.{phase,reason,conditions,containerStatuses,initContainerStatuses}
+//          initContainers,resources,overhead}, status.{phase,reason,qosClass,conditions,containerStatuses,initContainerStatuses}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in `problems` and left at its default
 // Threads  pure
@@ -28,11 +28,14 @@ std::string_view to_string(PodFailure failure);
 struct Pod {
   std::string uid;  // of a static pod the one that its node gave it, as in its cgroup's name
   std::string name, pod_namespace;
-  std::string app;        // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
-  std::string owner;      // who is asked for what it costs: "Deployment/web", "Job/copy"; "Pod/a" if nobody owns it
-  std::string labels;     // "key=value", sorted, between commas; what is beyond 4 KiB is left out
-  std::string node_name;  // where it is bound; empty: nowhere yet
-  std::string scheduler;  // spec.schedulerName
+  std::string app;         // owner and images: "ReplicaSet/web-5d9 nginx:1.25"
+  std::string owner;       // who is asked for what it costs: "Deployment/web", "Job/copy"; "Pod/a" if nobody owns it
+  std::string labels;      // "key=value", sorted, between commas; what is beyond 4 KiB is left out
+  std::string node_name;   // where it is bound; empty: nowhere yet
+  std::string scheduler;   // spec.schedulerName
+  std::string containers;  // names, between commas; init containers are not among them
+  std::string qos;         // status.qosClass; empty: not told
+  bool shrink_allowed = false;  // annotation wattle.dev/shrink: allowed
   double cpu_request_cores = 0;
   double memory_request_bytes = 0;
   bool daemonset = false;      // owned by a DaemonSet, or static

@@ -40,6 +40,7 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
   WATTLE_TRY(auto newest, decisions.newest(0, store->options_.decisions_found));
   store->decisions_found_ = std::move(newest.rows);
   store->last_decision_id_ = decisions.last_id();
+  WATTLE_TRY(store->requests_found_, store->file_->requests().all());
   store->figures_.decisions = decisions.rows();
   store->figures_.decisions_bytes = decisions.bytes();
   store->figures_.file_bytes = store->file_->file_bytes();
@@ -190,6 +191,7 @@ std::optional<Store::Work> Store::wait() {
   work.rows.swap(rows_);
   rows_bytes_ = 0;
   work.pods = take_pods(stop_ || !work.reads.empty());
+  work.requests.swap(requests_);
   return work;
 }
 
@@ -201,12 +203,13 @@ void Store::run() {
     }
     if (!work->rows.empty()) keep_rows(std::move(work->rows));
     if (!work->pods.empty()) keep_pods(std::move(work->pods));
+    if (!work->requests.empty()) keep_requests(std::move(work->requests));
     answer(std::move(work->reads));
     copy_some();
     if (!stopping()) continue;
     const std::lock_guard lock(mutex_);
     // What is left of decisions the disk does not take.
-    if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_)) break;
+    if (queue_.empty() && (!rows_wait() || !figures_.decisions_problem.empty() || pods_fail_ || requests_fail_)) break;
   }
   copy_.reset();
   refuse_reads({Errc::unavailable, options_.file.path, "the store stops", "ask again"});
@@ -260,6 +263,7 @@ void Store::keep_batch(std::vector<StoreItem>& batch) {
     queue_.clear();
     rows_.clear();
     pods_.clear();
+    requests_.clear();
     rows_bytes_ = pods_bytes_ = 0;
     return;
   }

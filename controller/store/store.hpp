@@ -4,7 +4,8 @@
 //          oldest are lost: nobody waits for them
 // Decisions a second's go into one transaction; a row that changes before is written once. What the disk does not take is tried again
 //          every second, is lost when too much waits, and is told by figures() and the log. So do pods, in transactions of their own;
-//          beyond their bound those that are new are lost, and the log tells it
+//          beyond their bound those that are new are lost, and the log tells it. Workloads' needs likewise, one row a workload: who
+//          keeps them bounds their number
 // Reads    of the file are done by its thread, between two transactions
 // Trouble  the disk is full or fails: nothing is told as committed, the same transaction is tried again every second
 //          until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new one begun
@@ -72,6 +73,7 @@ class Store final : public RecordStore {
   // Likewise; newest first.
   const std::vector<DecisionRow>& decisions_found() const { return decisions_found_; }
   std::uint64_t last_decision_id() const { return last_decision_id_; }
+  const std::vector<RequestRow>& requests_found() const { return requests_found_; }
   bool full() const override;
   bool half_full() const;
   void add(StoreItem item) override;
@@ -79,6 +81,8 @@ class Store final : public RecordStore {
   void keep(DecisionRow row);
   // Whose a workload is, or where it was placed; never waits.
   void note(PodFacts pod);
+  // What is known of workloads' needs, in place of what was; never waits.
+  void keep(std::vector<RequestRow> rows);
   // What is made of the file by its thread, when that comes to it; fd() becomes readable then.
   using Read = std::function<Result<std::string>(StoreFile&)>;
   std::future<Result<std::string>> read(Read make);
@@ -105,18 +109,21 @@ class Store final : public RecordStore {
   };
   using Rows = std::map<std::uint64_t, DecisionRow>;
   using Pods = std::map<std::string, PodFacts>;
+  using Requests = std::map<std::string, RequestRow>;
   struct Work {
     std::vector<StoreItem> batch;
     Rows rows;
     Pods pods;
+    Requests requests;
     std::vector<Reading> reads;
   };
   // Nothing: it is the end.
   std::optional<Work> wait();
-  bool rows_wait() const { return !rows_.empty() || !pods_.empty(); }
+  bool rows_wait() const { return !rows_.empty() || !pods_.empty() || !requests_.empty(); }
   Pods take_pods(bool all);
   void keep_rows(Rows rows);
   void keep_pods(Pods pods);
+  void keep_requests(Requests requests);
   bool lose_beyond_bound();
   void answer(std::vector<Reading> reads);
   void refuse_reads(const Error& why);
@@ -136,6 +143,7 @@ class Store final : public RecordStore {
   StoreMarks found_;
   std::vector<DecisionRow> decisions_found_;
   std::uint64_t last_decision_id_ = 0;
+  std::vector<RequestRow> requests_found_;
 
   std::optional<StoreFile> file_;  // the writer's, as are the next four
   StoreMarks known_;               // committed, for a file that is begun anew
@@ -158,6 +166,8 @@ class Store final : public RecordStore {
   Pods pods_;
   std::size_t pods_bytes_ = 0;  // of pods_
   bool pod_loss_told_ = false, pods_fail_ = false;
+  Requests requests_;
+  bool requests_fail_ = false;
   std::vector<Reading> reads_;
   std::vector<Committed> committed_;
   std::deque<StoreGap> recent_gaps_;

@@ -10,7 +10,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 4> kStoreSteps{
+constexpr std::array<const char*, 5> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
     " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
     " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
@@ -51,6 +51,9 @@ constexpr std::array<const char*, 4> kStoreSteps{
     " WITHOUT ROWID;"
     "CREATE TABLE pod(uid TEXT PRIMARY KEY, namespace TEXT NOT NULL, owner TEXT NOT NULL, labels TEXT NOT NULL,"
     " described INTEGER NOT NULL, node TEXT NOT NULL, placed_s INTEGER NOT NULL, last_s INTEGER NOT NULL)"
+    " WITHOUT ROWID",
+    // 5: what is known of workloads' needs.
+    "CREATE TABLE request(workload TEXT PRIMARY KEY, at_s INTEGER NOT NULL, hash INTEGER NOT NULL, body BLOB NOT NULL)"
     " WITHOUT ROWID"};
 
 constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
@@ -71,6 +74,7 @@ Result<StoreFile> StoreFile::open_(const StoreFileOptions& options) {
   WATTLE_CHECK(file.prepare());
   WATTLE_TRY(file.decisions_, DecisionTable::open_(*file.database_, options.decisions));
   WATTLE_TRY(file.usage_, UsageTable::open_(*file.database_, options.usage));
+  WATTLE_TRY(file.requests_, RequestTable::open_(*file.database_));
   return file;
 }
 

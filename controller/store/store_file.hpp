@@ -4,9 +4,9 @@
 // Ledger   its rows are written up to `ledger_every_s` after the raw records that they add up (ledger_buffer.hpp), of which none
 //          goes before; a file that is opened adds up what was not written, ledger() what waits
 // Format   docs/reference/store.md; `kStoreSteps` leads from each schema version to the next
-// Bounds   raw records: as old as `keep` and the whole file but decisions and usage as large as `max_bytes`, the oldest go; ledger rows,
-//          gaps and events each by number; decisions and usage by bounds of their own (decision_table.hpp, usage_table.hpp). What goes
-//          from the ledger or the gaps stays in sums of its node
+// Bounds   raw records: as old as `keep` and the whole file but decisions, usage and requests as large as `max_bytes`, the oldest go;
+//          ledger rows, gaps and events each by number; decisions, usage and requests by bounds of their own (decision_table.hpp,
+//          usage_table.hpp, request_table.hpp). What goes from the ledger or the gaps stays in sums of its node
 // Units    energy in integer microjoules, measured and estimated apart; times are Unix seconds of the controller
 // Errors   as common/sqlite/database.hpp
 // Threads  single owner
@@ -26,6 +26,7 @@
 #include "controller/store/decision_table.hpp"
 #include "controller/store/ledger_buffer.hpp"
 #include "controller/store/record_store.hpp"
+#include "controller/store/request_table.hpp"
 #include "controller/store/usage_report.hpp"
 #include "controller/store/usage_table.hpp"
 
@@ -90,6 +91,7 @@ class StoreFile {
   std::uint64_t raw_records() const { return static_cast<std::uint64_t>(next_raw_id_ - first_raw_id_); }
   DecisionTable& decisions() { return *decisions_; }
   UsageTable& usage() { return *usage_; }
+  RequestTable& requests() { return *requests_; }
   Result<std::vector<NodeSums>> nodes();
   Result<std::vector<LedgerRow>> ledger();
   Result<std::vector<RawRecord>> raw();
@@ -125,6 +127,7 @@ class StoreFile {
       drop_mark_, oldest_raw_, drop_raw_, set_written_, set_progress_;
   std::optional<DecisionTable> decisions_;
   std::optional<UsageTable> usage_;
+  std::optional<RequestTable> requests_;
   std::unordered_map<std::string, std::int64_t> node_ids_;
   std::vector<std::string> new_nodes_;  // of the transaction that is open
   StoreMarks marks_;

@@ -1,4 +1,4 @@
-// Store: decisions and pods, which nobody waits for: what waits for the disk, and what is lost when the disk takes none.
+// Store: decisions, pods and needs, which nobody waits for: what waits for the disk, and what is lost when the disk takes none.
 #include <utility>
 
 #include "controller/store/store.hpp"
@@ -138,6 +138,42 @@ void Store::keep_pods(Pods pods) {
   if (news && done) log_.info("whose workloads are is kept again");
   if (done) return;
   if (news) log_.warn("whose workloads are is not kept at present", {{"error", done.error()}});
+  if (done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
+}
+
+void Store::keep(std::vector<RequestRow> rows) {
+  if (rows.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    for (RequestRow& row : rows) {
+      std::string workload = row.workload;
+      requests_[std::move(workload)] = std::move(row);
+      if (requests_.size() > RequestTable::kMostRows) requests_.erase(requests_.begin());
+    }
+  }
+  wake_.notify_one();
+}
+
+void Store::keep_requests(Requests requests) {
+  rows_at_ = clock_.mono();
+  std::vector<RequestRow> list;
+  list.reserve(requests.size());
+  for (auto& [workload, row] : requests) list.push_back(std::move(row));
+  Status done = file_ ? Status() : open_file();
+  if (done) done = file_->requests().put(list, now_s());
+  bool news = false;
+  {
+    const std::lock_guard lock(mutex_);
+    news = std::exchange(requests_fail_, !done) != requests_fail_;
+    if (!done)
+      for (RequestRow& row : list) {
+        std::string workload = row.workload;
+        requests_.try_emplace(std::move(workload), std::move(row));
+      }
+  }
+  if (news && done) log_.info("what workloads need is kept again");
+  if (done) return;
+  if (news) log_.warn("what workloads need is not kept at present", {{"error", done.error()}});
   if (done.error().code != Errc::exhausted) file_.reset();  // as in trouble()
 }
 

@@ -18,7 +18,7 @@ constexpr std::uint64_t kSlackShare = 64;  // of the bound, kept free beneath it
 Result<std::int64_t> StoreFile::surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added) {
   const std::uint64_t page = database_->page_bytes();
   const std::uint64_t in_use = database_->pages_in_use() * page;
-  const std::uint64_t used = in_use - std::min(in_use, decisions_->bytes() + usage_->bytes());
+  const std::uint64_t used = in_use - std::min(in_use, decisions_->bytes() + usage_->bytes() + requests_->bytes());
   const bool full = used > options_.max_bytes;
   const std::uint64_t goal = options_.max_bytes - options_.max_bytes / kSlackShare;
   std::uint64_t surplus = full ? used - goal : 0;

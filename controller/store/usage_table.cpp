@@ -6,7 +6,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::uint64_t kRowOverhead = 48;  // of a row beside its texts
+constexpr std::uint64_t kUsageRowOverhead = 48;  // of a row beside its texts
 const std::string kSums = "energy_uj, estimated_uj, cpu_us, wait_us, pressure_us";
 const std::string kSlotSums = "slot_energy_uj, slot_estimated_uj, slot_cpu_us, slot_wait_us, slot_pressure_us";
 const std::string kPodLengths = "length(uid) + length(namespace) + length(owner) + length(labels) + length(node)";
@@ -99,8 +99,9 @@ Status UsageTable::load() {
 
 Result<std::uint64_t> UsageTable::bytes_of(const std::string& table, const std::string& lengths,
                                            const std::string& which) {
-  WATTLE_TRY(const auto bytes, database_->integer("SELECT coalesce(sum(" + lengths + "), 0) + count(*) * " +
-                                                  std::to_string(kRowOverhead) + " FROM " + table + " WHERE " + which));
+  WATTLE_TRY(const auto bytes,
+             database_->integer("SELECT coalesce(sum(" + lengths + "), 0) + count(*) * " +
+                                std::to_string(kUsageRowOverhead) + " FROM " + table + " WHERE " + which));
   return static_cast<std::uint64_t>(bytes);
 }
 
@@ -137,7 +138,7 @@ Status UsageTable::add_node(std::int64_t node, std::int64_t slot_s, const NodeUs
                                    use.idle.estimated_uj, use.unattributed.energy_uj, use.unattributed.estimated_uj})
     add_node_->bind(++at, value);
   WATTLE_CHECK(add_node_->run());
-  if (begun_.contains(node)) bytes_ += kRowOverhead;
+  if (begun_.contains(node)) bytes_ += kUsageRowOverhead;
   return {};
 }
 
@@ -187,10 +188,10 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
     for (const PodFacts& pod : pods) {
       size_of_->bind_text(1, pod.uid);
       WATTLE_TRY(const bool there, size_of_->step());
-      const std::uint64_t before = there ? static_cast<std::uint64_t>(size_of_->integer(0)) + kRowOverhead : 0;
+      const std::uint64_t before = there ? static_cast<std::uint64_t>(size_of_->integer(0)) + kUsageRowOverhead : 0;
       size_of_->reset();
       if (!there && bytes_ > bounds_.max_bytes + bounds_.max_bytes / 2) continue;
-      bytes_ += pod.bytes() + kRowOverhead - std::min<std::uint64_t>(before, pod.bytes() + kRowOverhead);
+      bytes_ += pod.bytes() + kUsageRowOverhead - std::min<std::uint64_t>(before, pod.bytes() + kUsageRowOverhead);
       int at = 0;
       for (const std::string* text : {&pod.uid, &pod.name_space, &pod.owner, &pod.labels}) put_->bind_text(++at, *text);
       put_->bind(5, pod.described ? 1 : 0);

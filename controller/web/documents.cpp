@@ -16,6 +16,7 @@
 #include "controller/web/fleet_json.hpp"
 #include "controller/web/lists.hpp"
 #include "controller/web/model_json.hpp"
+#include "controller/web/provision_json.hpp"
 #include "controller/web/shims_json.hpp"
 #include "placement/features.hpp"
 
@@ -240,13 +241,14 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
   if (what == "gaps") return gaps(from);
+  if (what == "provision") return provision_text(from, arguments);
   if (what == "latency") return latency(from, arguments);
   if (what == "models" && from.trainer != nullptr) return models_text(from.trainer->models());
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
   if (what == "policy" && from.rollout != nullptr) return policy_text(from);
   return fail(Errc::not_found, what, "there is no such document",
               "one of status, fleet, heat, history, nodes, node, pods, decisions, explain, doctor, gaps, latency, "
-              "models, policy");
+              "models, policy, provision");
 }
 
 }  // namespace wattle::controller

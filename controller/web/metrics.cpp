@@ -6,6 +6,7 @@
 #include "common/stats/quantile.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/metric_families.hpp"
+#include "controller/web/provision_json.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -396,6 +397,7 @@ std::string metrics_text(const Sources& from) {
   add_watch(families, from);
   add_modes(families, from);
   add_contest(families, from);
+  add_provision(families, from);
   add_shims(families, from);
   add_page(families, from);
   add_certificates(families, from);

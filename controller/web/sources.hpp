@@ -16,6 +16,7 @@
 #include "controller/enrol/enrolment.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/provision/request_book.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -53,6 +54,7 @@ struct Sources {
   const std::function<void()>* breathe = nullptr;
   const Series* series = nullptr;         // null: no past is kept
   const http::Broadcast* live = nullptr;  // null: nobody can listen
+  const RequestBook* requests = nullptr;  // null: provisioning.level is off
   struct {
     std::size_t asks = 0, queries = 0, telemetry = 0;
   } waiting_bytes{};

@@ -46,6 +46,13 @@ Json explain_example() {
   return document;
 }
 
+// As it is answered where a workload is named.
+Json why_example() {
+  Json document = example("provision");
+  document.erase("more");
+  return document;
+}
+
 Json top_example() {
   return {{"status", example("status")}, {"nodes", example("nodes")["nodes"]}, {"pods", example("pods")["pods"]}};
 }
@@ -66,6 +73,8 @@ std::vector<Page> pages() {
           {"top", top_example(), render_top},
           {"decisions", example("decisions"), render_decisions},
           {"report", example("report"), render_report},
+          {"provision", example("provision"), render_provision},
+          {"provision why", why_example(), render_provision},
           {"explain", explain_example(), render_explain},
           {"place",
            {{"node", "worker-1"}, {"uid", "u-1"}, {"name", "batch"}, {"reason", "q"}, {"scores", Json::object()}},

@@ -202,6 +202,7 @@ TEST_CASE("files of every schema are read") {
   SUBCASE("2") { schema = "2"; }
   SUBCASE("3") { schema = "3"; }
   SUBCASE("4") { schema = "4"; }
+  SUBCASE("5") { schema = "5"; }
   CAPTURE(schema);
   wattle::test::TempDir dir;
   StoreFileOptions options;
@@ -230,6 +231,11 @@ TEST_CASE("files of every schema are read") {
   const std::vector<DecisionRow> kept = file.decisions().newest(0, 10).value().rows;
   CHECK(kept ==
         (schema < "3" ? std::vector<DecisionRow>{} : std::vector<DecisionRow>{{41, 1700000105, "record", "{}"}}));
+  const RequestRow needs{"shop/Deployment/web", 1700000100, "packed"};
+  CHECK(file.requests().all().value() == (schema < "5" ? std::vector<RequestRow>{} : std::vector{needs}));
+  const RequestRow more_needs{"shop/Deployment/web", 1700000700, "newer"};
+  REQUIRE(file.requests().put(std::vector{more_needs}, 1700000700));
+  CHECK(file.requests().all().value() == std::vector{more_needs});
   REQUIRE(file.decisions().put(std::vector<DecisionRow>{{42, 1700000106, "another", "{}"}}, 1700000106));
   CHECK(file.decisions().rows() == kept.size() + 1);
   CHECK(file.decisions().last_id() == 42);
@@ -250,4 +256,25 @@ TEST_CASE("files of every schema are read") {
     CHECK(report.rows.at("(service)").used == LedgerSums{0, 7, 0, 8, 0, 0});
     CHECK(report.nodes.idle == Energy{40, 0});
   }
+}
+
+TEST_CASE("what workloads need is kept for two weeks, and of so many workloads") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  StoreFile file = open(options);
+  const std::int64_t now_s = 1'700'000'000;
+  std::vector<RequestRow> rows;
+  for (std::int64_t i = 0; i < RequestTable::kMostRows; ++i)
+    rows.push_back({"shop/Deployment/" + std::to_string(100'000 + i), now_s + i, "body"});
+  REQUIRE(file.requests().put(rows, now_s));
+  REQUIRE(file.requests().put(std::vector<RequestRow>{{"shop/Deployment/new", now_s + 100'000, "body"}}, now_s));
+  auto kept = file.requests().all().value();
+  CHECK(kept.size() == static_cast<std::size_t>(RequestTable::kMostRows));
+  CHECK(kept.front().workload == "shop/Deployment/100001");  // the oldest went
+  CHECK(kept.back().workload == "shop/Deployment/new");
+  CHECK(file.requests().bytes() > 8000 * 25);
+  REQUIRE(file.requests().put({}, now_s + 100'000 + RequestTable::kKeep_s));
+  kept = file.requests().all().value();
+  CHECK(kept.size() == 1);
 }

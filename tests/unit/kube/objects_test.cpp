@@ -49,6 +49,28 @@ TEST_CASE("whose a pod is: its Deployment where its labels tell of one, and labe
   CHECK(read_pod(object).labels.empty());
 }
 
+TEST_CASE("whether a pod may be given less, what its containers are called, and its class") {
+  json object = some_pod();
+  CHECK_FALSE(read_pod(object).shrink_allowed);
+  CHECK(read_pod(object).containers.empty());
+  CHECK(read_pod(object).qos.empty());
+  object["metadata"]["annotations"]["wattle.dev/shrink"] = "allowed";
+  object["spec"]["containers"][0]["name"] = "web";
+  object["spec"]["containers"].push_back({{"name", "proxy"}});
+  object["status"]["qosClass"] = "Burstable";
+  const Pod pod = read_pod(object);
+  CHECK(pod.shrink_allowed);
+  CHECK(pod.containers == "web,proxy");
+  CHECK(pod.qos == "Burstable");
+  CHECK(pod.problems.empty());
+  for (const json& other : {json("yes"), json(true), json("Allowed")}) {
+    object["metadata"]["annotations"]["wattle.dev/shrink"] = other;
+    CHECK_FALSE(read_pod(object).shrink_allowed);
+    REQUIRE(read_pod(object).problems.size() == 1);
+    CHECK(read_pod(object).problems.front().find("the one value that it may have") != std::string::npos);
+  }
+}
+
 TEST_CASE("a pod as the API server tells it") {
   const Pod pod = read_pod(some_pod());
   CHECK(pod.uid == "u-1");

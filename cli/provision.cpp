@@ -1,0 +1,127 @@
+// `wattle provision list|suggest|why WORKLOAD`: what workloads request and need, and what other requests would free.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "cli/view.hpp"
+#include "common/printable.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+struct ProvisionAction {
+  std::string_view name, help;
+};
+constexpr std::array kProvisionActions{
+    ProvisionAction{"list", "Show every workload: what its pods request, need and should request"},
+    ProvisionAction{"suggest", "Show those that should request something else, and what that would free; sets nothing"},
+    ProvisionAction{"why", "Tell what a workload needs, what is not known of it yet, and what stands in the way"}};
+
+// "-1.5 GiB" where it would take more.
+std::string signed_bytes(std::optional<double> value) {
+  if (value && *value < 0) return "-" + bytes(-*value);
+  return bytes(value);
+}
+
+Tone tone_of(const std::string& state) {
+  if (state == "lower") return Tone::good;
+  if (state == "learning") return Tone::faint;
+  return state == "raise" || state == "change" ? Tone::warning : Tone::plain;
+}
+
+std::string freed_text(const View& freed) {
+  std::string text = number(freed["cpu_cores"].number(), 2) + " cores, " + signed_bytes(freed["memory_bytes"].number());
+  if (const auto power_w = freed["power_w"].number())
+    text += ", " + watts(power_w) + " (" + joules(freed["energy_j_per_day"].number()) +
+            " a day) where nodes that become empty are powered down";
+  return text;
+}
+
+std::string totals_text(const View& totals) {
+  return count(totals["workloads"].number()) + " workloads with " + count(totals["pods"].number()) + " pods request " +
+         number(totals["requested"]["cpu_cores"].number(), 2) + " cores and " +
+         bytes(totals["requested"]["memory_bytes"].number()) + ", and use " +
+         number(totals["used"]["cpu_cores"].number(), 2) + " cores and " +
+         bytes(totals["used"]["memory_bytes"].number()) + ".\n" + count(totals["suggested"].number()) +
+         " should request something else, which would free " + freed_text(totals["freed"]) + ".\n";
+}
+
+std::string why_text(const std::vector<View>& rows) {
+  std::string text;
+  for (const View& row : rows) {
+    text += row["workload"].text_or() + ", " + count(row["pods"].number()) + " pods:\n";
+    for (const View& line : row["why"].items()) text += wrapped(line.text_or(), 2);
+    text += wrapped("Would free " + freed_text(row["freed"]) + ".", 2);
+  }
+  return text.empty() ? std::string("no workload\n") : printable_lines(text);
+}
+
+}  // namespace
+
+Result<std::string> render_provision(const Json& document, const Style& style) {
+  const View view(document);
+  WATTLE_TRY(const std::vector<View> rows, view.list("workloads"));
+  if (!view["more"].present()) return why_text(rows);  // of one that was named
+  if (view["followed"].flag() == false && rows.empty())
+    return std::string("no API server is followed, so that nobody tells what pods request (kubernetes.watch)\n");
+  const auto right = Align::right;
+  Table table{{{"WORKLOAD"},
+               {"PODS", right},
+               {"REQUEST", right},
+               {"NEEDS", right},
+               {"WOULD BE", right},
+               {"MEMORY", right},
+               {"NEEDS", right},
+               {"WOULD BE", right},
+               {"FREES", right},
+               {"MEMORY", right},
+               {"STATE"}},
+              {}};
+  for (const View& row : rows) {
+    const auto cores = [&](const char* what) { return number(row[what]["cpu_cores"].number(), 3); };
+    const auto memory = [&](const char* what) { return bytes(row[what]["memory_bytes"].number()); };
+    const std::string state = row["state"].text_or();
+    table.rows.push_back({row["workload"].text_or(), count(row["pods"].number()), cores("request"), cores("needed"),
+                          cores("suggested"), memory("request"), memory("needed"), memory("suggested"),
+                          number(row["freed"]["cpu_cores"].number(), 2),
+                          signed_bytes(row["freed"]["memory_bytes"].number()), Cell{state, tone_of(state)}});
+  }
+  std::string text = to_text(table, style.colour) + "\n" + totals_text(view["totals"]);
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";
+  return text;
+}
+
+void declare_provision(CLI::App& command, Arguments& arguments) {
+  command.require_subcommand(1);
+  for (const ProvisionAction& action : kProvisionActions) {
+    auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
+    sub->fallthrough();
+    sub->callback([&arguments, name = action.name] { arguments.action = name; });
+    if (action.name == "why") {
+      sub->add_option("WORKLOAD", arguments.name, "NAMESPACE/KIND/NAME, or an end of it that one workload has")
+          ->required();
+      continue;
+    }
+    sub->add_option("--limit", arguments.limit, "How many, 1 to 1000; those that would free most")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+  }
+}
+
+int run_provision(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  std::map<std::string, std::string> query;
+  if (arguments.action == "why") {
+    query["workload"] = arguments.name;
+  } else {
+    query["limit"] = std::to_string(arguments.limit);
+    if (arguments.action == "suggest") query["only"] = "suggested";
+  }
+  return show(invocation, "provision", query, render_provision);
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,248 @@
+#include "controller/provision/request_book.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "controller/decisions/decider.hpp"
+#include "placement/demand.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr Duration kBookMinute = std::chrono::minutes(1);
+constexpr double kMemorySpan_s = 600;
+constexpr double kForget_s = 14 * 86'400.0;
+constexpr std::uint64_t kBodyVersion = 1;
+constexpr double kSameRatio = 0.01;
+
+std::string workload_of(const kube::Pod& pod) {
+  return pod.pod_namespace + "/" + placement::app_key_of(pod.owner).owner;
+}
+
+std::string packed_workload(const RequestWorkload& workload) {
+  placement::PackWriter out;
+  out.word(kBodyVersion);
+  out.real(workload.original.cpu_cores);
+  out.real(workload.original.memory_bytes);
+  out.text(workload.containers);
+  out.real(workload.seen_s);
+  workload.rule.pack(out);
+  return out.take();
+}
+
+bool is_other(std::optional<double> suggested, double original) {
+  return suggested && std::abs(*suggested - original) > kSameRatio * std::max(original, 1e-9);
+}
+
+// Of a node, what a pod takes of it: of cores or of memory, whichever is more.
+double share_of(const placement::Resources& node, const placement::Resources& pod) {
+  const double cores = node.cpu_cores > 0 ? pod.cpu_cores / node.cpu_cores : 0;
+  const double memory = node.memory_bytes > 0 ? pod.memory_bytes / node.memory_bytes : 0;
+  return std::max(cores, memory);
+}
+
+void add(placement::Resources& sum, const placement::Resources& more) {
+  sum.cpu_cores += more.cpu_cores;
+  sum.memory_bytes += more.memory_bytes;
+}
+
+}  // namespace
+
+void Freed::add(const Freed& other) {
+  cpu_cores += other.cpu_cores;
+  memory_bytes += other.memory_bytes;
+  if (other.power_w) power_w = power_w.value_or(0) + *other.power_w;
+}
+
+std::optional<double> RequestWorkload::suggested_cores() const {
+  if (!rule.cpu_cores()) return std::nullopt;
+  return placement::floor_of(*rule.cpu_cores(), original.cpu_cores, shrink_allowed);
+}
+
+std::optional<double> RequestWorkload::suggested_bytes() const {
+  if (!rule.memory_bytes()) return std::nullopt;
+  return placement::floor_of(*rule.memory_bytes(), original.memory_bytes, shrink_allowed);
+}
+
+bool differs(const RequestWorkload& workload) {
+  return is_other(workload.suggested_cores(), workload.original.cpu_cores) ||
+         is_other(workload.suggested_bytes(), workload.original.memory_bytes);
+}
+
+RequestBook::RequestBook(const Clock& clock, std::span<const RequestRow> found,
+                         std::function<void(std::vector<RequestRow>)> keep, placement::RequestOptions options)
+    : clock_(clock), keep_(std::move(keep)), options_(options) {
+  for (const RequestRow& row : found) restore(row);
+}
+
+double RequestBook::now_s() const { return static_cast<double>(to_ns(clock_.wall())) * 1e-9; }
+
+void RequestBook::restore(const RequestRow& row) {
+  const auto slash = row.workload.find('/');
+  placement::PackReader in(row.body);
+  RequestWorkload workload;
+  workload.rule = placement::RequestRule(options_);
+  const bool ours = in.word() == kBodyVersion && slash != std::string::npos;
+  workload.original.cpu_cores = in.real();
+  workload.original.memory_bytes = in.real();
+  workload.containers = in.text();
+  workload.seen_s = in.real();
+  workload.rule.unpack(in);
+  if (!ours || !in.done() || workload.original.cpu_cores < 0 || workload.original.memory_bytes < 0) {
+    ++unreadable_;
+    return;
+  }
+  if (workloads_.size() >= kMostRequestWorkloads) return;
+  workload.name_space = row.workload.substr(0, slash);
+  workload.owner = row.workload.substr(slash + 1);
+  workloads_.emplace(row.workload, std::move(workload));
+}
+
+// False: all that are there have pods.
+bool RequestBook::make_room() {
+  if (workloads_.size() < kMostRequestWorkloads) return true;
+  auto oldest = workloads_.end();
+  for (auto at = workloads_.begin(); at != workloads_.end(); ++at)
+    if (at->second.pods == 0 && (oldest == workloads_.end() || at->second.seen_s < oldest->second.seen_s)) oldest = at;
+  if (oldest == workloads_.end()) return false;
+  workloads_.erase(oldest);
+  return true;
+}
+
+void RequestBook::described(const kube::Pod& pod) {
+  // A static pod is its node's own file: nobody's request of it can be changed.
+  if (pod.uid.empty() || pod.owner.starts_with("Node/") || pod.leaving) return;
+  const std::string key = workload_of(pod);
+  auto found = workloads_.find(key);
+  const bool known = pods_.contains(pod.uid);
+  if ((!known && pods_.size() >= kMostRequestPods) || (found == workloads_.end() && !make_room())) {
+    ++beyond_;
+    return;
+  }
+  if (found == workloads_.end()) {
+    RequestWorkload made;
+    made.rule = placement::RequestRule(options_);
+    made.name_space = pod.pod_namespace;
+    made.owner = placement::app_key_of(pod.owner).owner;
+    found = workloads_.emplace(key, std::move(made)).first;
+  }
+  Watched& watched = pods_[pod.uid];
+  watched.workload = key;
+  watched.request = sane_request(pod.cpu_request_cores, pod.memory_request_bytes);
+  watched.shrink_allowed = pod.shrink_allowed;
+  RequestWorkload& workload = found->second;
+  // It has a pod, so that nobody takes its place before the minute is over.
+  workload.pods = std::max<std::size_t>(workload.pods, 1);
+  workload.shrink_allowed = pod.shrink_allowed;
+  workload.original = watched.request;
+  workload.containers = pod.containers;
+  workload.qos = pod.qos;
+  workload.seen_s = now_s();
+}
+
+void RequestBook::record(const Node& node) {
+  const double seconds = static_cast<double>(node.interval_ns) * 1e-9;
+  if (!(seconds > 0)) return;
+  for (const std::string& uid : node.pods) {
+    const auto known = pods_.find(uid);
+    const auto told = node.workloads.find(uid);
+    if (known == pods_.end() || told == node.workloads.end() || told->second.missing) continue;
+    Watched& pod = known->second;
+    const WorkloadValues& values = told->second.values;
+    if (told->second.cpu_cores) {
+      placement::PodUse use{*told->second.cpu_cores, values.pressure.cpu_some_ratio, std::nullopt};
+      if (values.cpu_throttled_us) use.throttled_ratio = static_cast<double>(*values.cpu_throttled_us) * 1e-6 / seconds;
+      pod.needed_core_s += placement::needed_cores(use) * seconds;
+      pod.used_core_s += use.cores * seconds;
+      pod.seconds += seconds;
+    }
+    if (!values.memory_bytes) continue;
+    pod.memory.killed = values.memory_oom_kills.value_or(0) > 0;
+    // What it had before it was killed is what it wanted more of.
+    pod.memory.bytes = std::max(static_cast<double>(*values.memory_bytes), pod.memory.killed ? pod.needed_bytes : 0.0);
+    pod.memory.cache_bytes = static_cast<double>(values.memory_file_bytes.value_or(0));
+    pod.memory.pressed = values.pressure.memory_some_ratio.value_or(0) > 0 || values.memory_high_events.value_or(0) > 0;
+    pod.needed_bytes = std::max(pod.needed_bytes, placement::needed_bytes(pod.memory));
+  }
+}
+
+void RequestBook::tick(const ClusterState& state) {
+  const MonoTime now = clock_.mono();
+  if (closed_ && now - *closed_ < kBookMinute) return;
+  closed_ = now;
+  close_minute(state, now_s());
+}
+
+void RequestBook::close_pod(Watched& pod, RequestWorkload& workload, double now_s) {
+  if (pod.seconds > 0) {
+    workload.rule.add_cpu(pod.needed_core_s / pod.seconds, pod.seconds, now_s);
+    workload.used.cpu_cores += pod.used_core_s / pod.seconds;
+  }
+  workload.used.memory_bytes += pod.memory.bytes;
+  pod.needed_core_s = pod.used_core_s = pod.seconds = 0;
+  if (pod.memory_since_s == 0 || now_s < pod.memory_since_s) pod.memory_since_s = now_s;
+  if (now_s - pod.memory_since_s < kMemorySpan_s) return;
+  workload.rule.add_memory(pod.needed_bytes, now_s);
+  pod.needed_bytes = 0;
+  pod.memory_since_s = now_s;
+}
+
+Freed RequestBook::freed_by(const ClusterState& state, const std::string& uid, const Watched& pod,
+                            const RequestWorkload& workload) const {
+  const placement::Resources next{workload.suggested_cores().value_or(pod.request.cpu_cores),
+                                  workload.suggested_bytes().value_or(pod.request.memory_bytes)};
+  Freed freed{pod.request.cpu_cores - next.cpu_cores, pod.request.memory_bytes - next.memory_bytes, std::nullopt};
+  const placement::NodeView* node = state.node_view(state.pod(uid)->node);
+  if (node != nullptr && node->allocatable.cpu_cores > 0)
+    freed.power_w =
+        (share_of(node->allocatable, pod.request) - share_of(node->allocatable, next)) * node->curve.idle_w();
+  return freed;
+}
+
+void RequestBook::close_minute(const ClusterState& state, double now_s) {
+  std::erase_if(pods_, [&](const auto& item) {
+    const Pod* pod = state.pod(item.first);
+    return pod == nullptr || pod->node.empty();
+  });
+  for (auto& [key, workload] : workloads_) {
+    workload.pods = 0;
+    workload.requested = workload.used = {};
+    workload.freed = {};
+    workload.shrink_allowed = true;
+  }
+  for (auto& [uid, pod] : pods_) {
+    RequestWorkload& workload = workloads_.at(pod.workload);
+    ++workload.pods;
+    workload.shrink_allowed = workload.shrink_allowed && pod.shrink_allowed;
+    add(workload.requested, pod.request);
+    close_pod(pod, workload, now_s);
+  }
+  std::vector<RequestRow> rows;
+  for (auto& [key, workload] : workloads_) {
+    if (workload.pods == 0) continue;
+    workload.seen_s = now_s;
+    if (workload.rule.look(workload.original, now_s) && keep_)
+      rows.push_back({key, static_cast<std::int64_t>(now_s), packed_workload(workload)});
+  }
+  if (!rows.empty()) keep_(std::move(rows));
+  for (const auto& [uid, pod] : pods_) {
+    RequestWorkload& workload = workloads_.at(pod.workload);
+    workload.freed.add(freed_by(state, uid, pod, workload));
+  }
+  std::erase_if(workloads_, [&](const auto& item) {
+    return item.second.pods == 0 && std::abs(now_s - item.second.seen_s) > kForget_s;
+  });
+  totals_ = {};
+  for (const auto& [key, workload] : workloads_) {
+    if (workload.pods == 0) continue;
+    ++totals_.workloads;
+    totals_.pods += workload.pods;
+    totals_.suggested += differs(workload) ? 1 : 0;
+    add(totals_.requested, workload.requested);
+    add(totals_.used, workload.used);
+    totals_.freed.add(workload.freed);
+  }
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,97 @@
+#include "controller/provision/request_words.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+namespace wattle::controller {
+namespace {
+
+constexpr double kSecondsPerHour = 3600, kSecondsPerMinute = 60;
+constexpr double kBytesPerMiB = 1 << 20;
+
+std::string cores_text(double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.3g cores", value);
+  return text;
+}
+
+std::string memory_text(double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.0f MiB", value / kBytesPerMiB);
+  return text;
+}
+
+struct ResourceWords {
+  const char* name;
+  std::string (*text)(double);
+  std::optional<double> wanted, suggested, low_since_s;
+  double original = 0;
+};
+
+// What is wanted and what comes of it.
+std::string resource_sentence(const RequestWorkload& workload, const ResourceWords& of) {
+  if (!of.wanted) return std::string(of.name) + ": no agent has told of it yet.";
+  std::string text = std::string(of.name) + ": needs " + of.text(*of.wanted) + ", requests " + of.text(of.original);
+  if (!of.suggested) return text + ".";
+  const bool less = *of.wanted < of.original;
+  if (std::abs(*of.suggested - of.original) > 0.01 * of.original)
+    return text + "; would be " + of.text(*of.suggested) + ".";
+  if (less && !workload.shrink_allowed)
+    return text + "; stays, for its pods do not allow less (annotation wattle.dev/shrink: allowed).";
+  if (less && workload.rule.lower_needs_s() == 0 && of.low_since_s)
+    return text + "; less is needed, but not yet for half an hour.";
+  return text + "; stays.";
+}
+
+const char* class_words(const RequestWorkload& workload) {
+  if (workload.qos == "BestEffort")
+    return "Its pods are of QoS class BestEffort: a running pod cannot be given requests, its template can.";
+  if (workload.qos == "Guaranteed")
+    return "Its pods are of QoS class Guaranteed: whoever changes a request changes its limit with it.";
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view state_of(const RequestWorkload& workload) {
+  if (!workload.rule.cpu_cores() && !workload.rule.memory_bytes()) return "learning";
+  if (!differs(workload)) return "keep";
+  const double cpu = workload.suggested_cores().value_or(workload.original.cpu_cores) - workload.original.cpu_cores;
+  const double memory =
+      workload.suggested_bytes().value_or(workload.original.memory_bytes) - workload.original.memory_bytes;
+  if (cpu >= 0 && memory >= 0) return "raise";
+  return cpu <= 0 && memory <= 0 ? "lower" : "change";
+}
+
+std::string more_time(double seconds) {
+  const bool hours = seconds > 1.5 * kSecondsPerHour;
+  const auto count =
+      static_cast<long>(std::ceil(std::max(seconds, 1.0) / (hours ? kSecondsPerHour : kSecondsPerMinute) - 1e-9));
+  return std::to_string(count) + " more " + (hours ? "hour" : "minute") + (count == 1 ? "" : "s");
+}
+
+std::vector<std::string> request_words(const RequestWorkload& workload) {
+  std::vector<std::string> words;
+  const placement::RequestRule& rule = workload.rule;
+  if (workload.pods == 0) words.emplace_back("It has no pod at present.");
+  if (rule.raise_needs_s() > 0) {
+    words.push_back("It needs " + more_time(rule.raise_needs_s()) + " of telemetry before anything is suggested, and " +
+                    more_time(rule.lower_needs_s()) + " before less is.");
+  } else if (rule.lower_needs_s() > 0) {
+    words.push_back("It needs " + more_time(rule.lower_needs_s()) + " of telemetry before less is suggested.");
+  }
+  words.push_back(resource_sentence(workload, {"CPU", cores_text, rule.wanted_cores(), workload.suggested_cores(),
+                                               rule.cpu_track().low_since_s(), workload.original.cpu_cores}));
+  words.push_back(resource_sentence(workload, {"Memory", memory_text, rule.wanted_bytes(), workload.suggested_bytes(),
+                                               rule.memory_track().low_since_s(), workload.original.memory_bytes}));
+  if (const auto containers = 1 + std::count(workload.containers.begin(), workload.containers.end(), ',');
+      containers > 1)
+    words.push_back("Its pods have " + std::to_string(containers) +
+                    " containers; agents tell of pods, so the figures are of all of them together.");
+  if (const char* text = class_words(workload)) words.emplace_back(text);
+  return words;
+}
+
+}  // namespace wattle::controller

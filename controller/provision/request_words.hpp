@@ -1,0 +1,21 @@
+// request_words: what is to be said of a workload's requests, in sentences: what it needs, what would be set and why, what is not
+// known yet, and what stands in the way.
+// Errors   none
+// Threads  pure functions
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/provision/request_book.hpp"
+
+namespace wattle::controller {
+
+// "learning": nothing is suggested yet; "raise", "lower", "change" (one up, one down), "keep".
+std::string_view state_of(const RequestWorkload& workload);
+// "8 more hours", "25 more minutes".
+std::string more_time(double seconds);
+std::vector<std::string> request_words(const RequestWorkload& workload);
+
+}  // namespace wattle::controller

@@ -1,0 +1,136 @@
+#include "controller/web/provision_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "controller/provision/request_words.hpp"
+#include "controller/web/cluster_json.hpp"
+#include "controller/web/decision_history.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+using Workloads = std::map<std::string, RequestWorkload>;
+
+constexpr double kSecondsPerDay = 86'400;
+constexpr std::size_t kMostMeant = 5;  // of workloads that a name could mean
+
+json resources_json(std::optional<double> cpu_cores, std::optional<double> memory_bytes) {
+  return {{"cpu_cores", or_null(cpu_cores)}, {"memory_bytes", or_null(memory_bytes)}};
+}
+
+json resources_json(const placement::Resources& of) { return resources_json(of.cpu_cores, of.memory_bytes); }
+
+json freed_json(const Freed& freed) {
+  json object = resources_json(freed.cpu_cores, freed.memory_bytes);
+  object["power_w"] = or_null(freed.power_w);
+  object["energy_j_per_day"] = freed.power_w ? json(*freed.power_w * kSecondsPerDay) : json(nullptr);
+  return object;
+}
+
+json request_json(const std::string& key, const RequestWorkload& of) {
+  return {{"workload", key},
+          {"namespace", of.name_space},
+          {"owner", of.owner},
+          {"containers", of.containers},
+          {"qos", text_or_null(of.qos)},
+          {"shrink_allowed", of.shrink_allowed},
+          {"pods", of.pods},
+          {"request", resources_json(of.original)},
+          {"needed", resources_json(of.rule.wanted_cores(), of.rule.wanted_bytes())},
+          {"suggested", resources_json(of.suggested_cores(), of.suggested_bytes())},
+          {"used", resources_json(of.used)},
+          {"freed", freed_json(of.freed)},
+          {"state", state_of(of)},
+          {"heard_s", of.rule.heard_s()},
+          {"raise_needs_s", of.rule.raise_needs_s()},
+          {"lower_needs_s", of.rule.lower_needs_s()},
+          {"why", request_words(of)}};
+}
+
+json totals_json(const RequestTotals& totals) {
+  return {{"workloads", totals.workloads},       {"pods", totals.pods},
+          {"suggested", totals.suggested},       {"requested", resources_json(totals.requested)},
+          {"used", resources_json(totals.used)}, {"freed", freed_json(totals.freed)}};
+}
+
+Result<Workloads::const_iterator> named_workload(const Workloads& workloads, const std::string& name) {
+  const auto whole = workloads.find(name);
+  if (whole != workloads.end()) return whole;
+  std::vector<Workloads::const_iterator> meant;
+  for (auto at = workloads.begin(); at != workloads.end(); ++at)
+    if (!name.empty() && at->first.ends_with("/" + name)) meant.push_back(at);
+  if (meant.size() == 1) return meant.front();
+  if (meant.empty())
+    return fail(Errc::not_found, "workload " + name, "is not known, or has told nothing yet",
+                "as NAMESPACE/KIND/NAME; `wattle provision list` has them");
+  std::string list;
+  for (std::size_t i = 0; i < std::min(meant.size(), kMostMeant); ++i) list += (i > 0 ? ", " : "") + meant[i]->first;
+  return fail(Errc::malformed, "workload " + name, "may be " + list + (meant.size() > kMostMeant ? ", ..." : ""),
+              "name it in full");
+}
+
+std::string provision_dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+Result<std::string> provision_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
+  if (from.requests == nullptr)
+    return fail(Errc::not_found, "provision", "provisioning.level is off", "set provisioning.level: suggest");
+  const Workloads& workloads = from.requests->workloads();
+  json document = {{"level", "suggest"},
+                   {"followed", from.watch != nullptr},
+                   {"beyond", from.requests->beyond()},
+                   {"totals", totals_json(from.requests->totals())}};
+  if (const auto one = arguments.find("workload"); one != arguments.end()) {
+    WATTLE_TRY(const auto found, named_workload(workloads, one->second));
+    document["workloads"] = json::array({request_json(found->first, found->second)});
+    return provision_dump(document);
+  }
+  const auto only = arguments.find("only");
+  if (only != arguments.end() && only->second != "suggested")
+    return fail(Errc::malformed, "argument only", "is '" + only->second + "'", "suggested, or leave it out");
+  WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
+  std::vector<Workloads::const_iterator> rows;
+  for (auto at = workloads.begin(); at != workloads.end(); ++at)
+    if (at->second.pods > 0 && (only == arguments.end() || differs(at->second))) rows.push_back(at);
+  const auto weight = [](const Freed& freed) {
+    constexpr double kBytesPerCore = 4.0 * (1 << 30);  // about what servers have
+    return std::abs(freed.cpu_cores) + std::abs(freed.memory_bytes) / kBytesPerCore;
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](auto a, auto b) { return weight(a->second.freed) > weight(b->second.freed); });
+  document["more"] = rows.size() - std::min(rows.size(), limit);
+  rows.resize(std::min(rows.size(), limit));
+  json list = json::array();
+  for (const auto& row : rows) list.push_back(request_json(row->first, row->second));
+  document["workloads"] = std::move(list);
+  return provision_dump(document);
+}
+
+void add_provision(Families& families, const Sources& from) {
+  if (from.requests == nullptr) return;
+  const RequestTotals& totals = from.requests->totals();
+  const auto count = [](std::size_t value) { return static_cast<double>(value); };
+  families.gauge("wattle_controller_provision_workloads", "Workloads whose requests are looked at.",
+                 count(totals.workloads));
+  families.gauge("wattle_controller_provision_suggested_workloads",
+                 "Of which those for whom another request is suggested.", count(totals.suggested));
+  families.gauge("wattle_controller_provision_requested_cores", "What their pods request.", totals.requested.cpu_cores);
+  families.gauge("wattle_controller_provision_used_cores", "What they used in the last minute.", totals.used.cpu_cores);
+  families.gauge("wattle_controller_provision_requested_memory_bytes", "What their pods request.",
+                 totals.requested.memory_bytes);
+  families.gauge("wattle_controller_provision_freed_cores", "What suggestions would free; below 0: take.",
+                 totals.freed.cpu_cores);
+  families.gauge("wattle_controller_provision_freed_memory_bytes", "What suggestions would free; below 0: take.",
+                 totals.freed.memory_bytes);
+  families.gauge("wattle_controller_provision_freed_watts",
+                 "Idle watts of the nodes that suggestions would empty, in shares of nodes.", totals.freed.power_w);
+  families.counter("wattle_controller_provision_beyond_total",
+                   "Times that a pod was not followed: there were too many.", from.requests->beyond());
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,257 @@
+// What workloads should request, of what their pods told; what that frees, in words, and over a restart.
+#include "controller/provision/request_book.hpp"
+
+#include <doctest/doctest.h>
+
+#include "controller/provision/request_words.hpp"
+#include "controller/web/metrics.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/controller/request_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using nlohmann::json;
+
+namespace {
+
+bool says(const RequestWorkload& workload, const std::string& part) {
+  for (const std::string& line : request_words(workload))
+    if (line.find(part) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("pods that allow it would be given less, and what that frees adds up over them") {
+  RequestRig rig;
+  for (const char* uid : {"a", "b"}) {
+    kube::Pod pod = RequestRig::pod_of(uid);
+    pod.shrink_allowed = true;
+    rig.tell(pod);
+  }
+  rig.minute(0.5);
+  CHECK(state_of(rig.web()) == "learning");
+  CHECK(says(rig.web(), "needs 60 more minutes"));
+  CHECK(says(rig.web(), "12 more hours before less is"));
+  rig.hours(4, 0.5);
+  CHECK(says(rig.web(), "needs 8 more hours of telemetry before less is suggested"));
+  CHECK(rig.web().suggested_cores() == 2);
+  rig.hours(9, 0.5);
+  CHECK(state_of(rig.web()) == "lower");
+  CHECK(rig.web().pods == 2);
+  CHECK(rig.web().used.cpu_cores == doctest::Approx(1));
+  CHECK(rig.web().requested.cpu_cores == 4);
+  const double cores = *rig.web().suggested_cores(), bytes = *rig.web().suggested_bytes();
+  CHECK(cores >= 0.5);
+  CHECK(cores < 0.55);
+  CHECK(bytes >= 256.0 * kMiB);
+  CHECK(bytes < 320.0 * kMiB);
+  const Freed& freed = rig.web().freed;
+  CHECK(freed.cpu_cores == doctest::Approx(2 * (2 - cores)));
+  CHECK(freed.memory_bytes == doctest::Approx(2 * (1024.0 * kMiB - bytes)));
+  // A pod takes more of the node's 8 cores than of its 8 GiB, before and after.
+  const double idle_w = rig.state.node_view("n1")->curve.idle_w();
+  CHECK(*freed.power_w == doctest::Approx(2 * (2 - cores) / 8 * idle_w));
+  CHECK(rig.book->totals().freed.cpu_cores == doctest::Approx(freed.cpu_cores));
+  CHECK(rig.book->totals().suggested == 1);
+}
+
+TEST_CASE("without the annotation, or with one pod that lacks it, nothing is below the original") {
+  RequestRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  rig.tell(pod);
+  rig.hours(14, 0.5);
+  CHECK(state_of(rig.web()) == "keep");
+  CHECK(rig.web().suggested_cores() == 2);
+  CHECK(rig.web().freed.cpu_cores == 0);
+  CHECK(says(rig.web(), "do not allow less (annotation wattle.dev/shrink: allowed)"));
+  pod.shrink_allowed = true;
+  rig.tell(pod);
+  rig.minute(0.5);
+  CHECK(state_of(rig.web()) == "lower");
+  rig.tell(RequestRig::pod_of("b"));
+  rig.minute(0.5);
+  CHECK(state_of(rig.web()) == "keep");
+}
+
+TEST_CASE("waiting raises what is needed, and so do throttling where pressure is not told, and kills for memory") {
+  RequestRig rig;
+  rig.tell(RequestRig::pod_of("a"));
+  for (int i = 0; i < 90; ++i)
+    rig.minute(1.5, 256 * kMiB, [](WorkloadValues& values) { values.pressure.cpu_some_ratio = 0.6; });
+  CHECK(state_of(rig.web()) == "raise");
+  CHECK(*rig.web().suggested_cores() >= 2.4);
+  CHECK(rig.web().freed.cpu_cores < 0);
+  RequestRig throttled;
+  throttled.tell(RequestRig::pod_of("a"));
+  for (int i = 0; i < 90; ++i)
+    throttled.minute(1.5, 256 * kMiB, [](WorkloadValues& values) { values.cpu_throttled_us = 36'000'000; });
+  CHECK(throttled.web().suggested_cores() == rig.web().suggested_cores());
+  RequestRig killed;
+  killed.tell(RequestRig::pod_of("a"));
+  for (int i = 0; i < 90; ++i)
+    killed.minute(0.1, 1024 * kMiB, [](WorkloadValues& values) {
+      values.memory_file_bytes = 512 * kMiB;
+      values.memory_oom_kills = 1;
+    });
+  CHECK(*killed.web().suggested_bytes() > 1.2 * 1024 * kMiB);
+}
+
+TEST_CASE("page cache is not needed by a pod that does not wait for memory") {
+  RequestRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  pod.shrink_allowed = true;
+  rig.tell(pod);
+  const auto cached = [](WorkloadValues& values) { values.memory_file_bytes = 700 * kMiB; };
+  for (int i = 0; i < 14 * 60; ++i) rig.minute(0.1, 900 * kMiB, cached);
+  CHECK(*rig.web().suggested_bytes() < 300.0 * kMiB);
+  CHECK(*rig.web().suggested_bytes() >= 200.0 * kMiB);
+}
+
+TEST_CASE("a rollout and a schedule go on as the same workload; pods that went are none of it") {
+  RequestRig rig;
+  rig.tell(RequestRig::pod_of("a", "Job/copy-28123456"));
+  rig.minute(0.5);
+  rig.tell_gone("a");
+  rig.minute(0.5);
+  CHECK(rig.book->workloads().at("shop/Job/copy").pods == 0);
+  CHECK(rig.book->totals().workloads == 0);
+  CHECK(says(rig.book->workloads().at("shop/Job/copy"), "no pod at present"));
+  rig.tell(RequestRig::pod_of("b", "Job/copy-28123516"));
+  rig.tell(RequestRig::pod_of("s", "Node/n1"));  // static
+  rig.minute(0.5);
+  CHECK(rig.book->workloads().size() == 1);
+  CHECK(rig.book->workloads().at("shop/Job/copy").pods == 1);
+}
+
+TEST_CASE("a restart keeps suggestions, from the store's file") {
+  wattle::test::TempDir dir;
+  StoreOptions options;
+  options.file.path = dir.file("store.db");
+  options.decisions_every = std::chrono::milliseconds(1);
+  const SystemClock clock;
+  const Log log = Log::silent();
+  RequestRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  pod.shrink_allowed = true;
+  rig.tell(pod);
+  rig.hours(14, 0.5);
+  // Their clock is the rig's: rows are not too old by the store's.
+  for (RequestRow& row : rig.kept) row.at_s = to_ns(clock.wall()) / 1'000'000'000;
+  {
+    auto store = Store::start(options, clock, log);
+    REQUIRE(store);
+    CHECK((*store)->requests_found().empty());
+    (*store)->keep(rig.kept);
+  }
+  auto store = Store::start(options, clock, log);
+  REQUIRE(store);
+  REQUIRE((*store)->requests_found().size() == 1);
+  const RequestWorkload before = rig.web();
+  rig.start((*store)->requests_found());
+  CHECK(rig.book->unreadable() == 0);
+  CHECK(rig.web().rule.cpu_cores() == before.rule.cpu_cores());
+  CHECK(rig.web().rule.memory_bytes() == before.rule.memory_bytes());
+  CHECK(rig.web().pods == 0);
+  rig.tell(pod);
+  rig.minute(0.5);
+  CHECK(state_of(rig.web()) == "lower");
+  CHECK(rig.web().suggested_cores() == before.suggested_cores());
+}
+
+TEST_CASE("rows that are not ours are counted, and learned anew") {
+  RequestRig rig;
+  rig.tell(RequestRig::pod_of("a"));
+  rig.hours(1, 0.5);
+  REQUIRE_FALSE(rig.kept.empty());
+  RequestRow whole = rig.kept.back(), cut = whole, longer = whole, nameless = whole, other = whole;
+  cut.body.resize(cut.body.size() - 3);
+  longer.body += "x";
+  nameless.workload = "web";
+  other.body[0] = '\x7f';
+  rig.start({cut, longer, nameless, other});
+  CHECK(rig.book->unreadable() == 4);
+  CHECK(rig.book->workloads().empty());
+  rig.start({whole});
+  CHECK(rig.book->unreadable() == 0);
+  CHECK(rig.book->workloads().size() == 1);
+}
+
+TEST_CASE("there are no more workloads than can be followed, and who has no pod makes room") {
+  RequestRig rig;
+  for (std::size_t i = 0; i < kMostRequestWorkloads; ++i)
+    rig.book->described(RequestRig::pod_of("u" + std::to_string(i), "Deployment/d" + std::to_string(i)));
+  CHECK(rig.book->workloads().size() == kMostRequestWorkloads);
+  rig.tell(RequestRig::pod_of("a"));
+  CHECK(rig.book->beyond() == 1);
+  rig.minute(0.5);  // the others' pods are nowhere
+  rig.tell(RequestRig::pod_of("a"));
+  CHECK(rig.book->beyond() == 1);
+  CHECK(rig.book->workloads().size() == kMostRequestWorkloads);
+  CHECK(rig.book->workloads().contains("shop/Deployment/web"));
+}
+
+TEST_CASE("the document has every workload, those that differ, or one by an end of its name") {
+  RequestRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  pod.shrink_allowed = true;
+  pod.containers = "web,sidecar";
+  pod.qos = "Guaranteed";
+  rig.tell(pod);
+  rig.tell(RequestRig::pod_of("b", "StatefulSet/db"));
+  rig.hours(14, 0.5);
+  const json all = *rig.provision();
+  REQUIRE(all["workloads"].size() == 2);
+  CHECK(all["level"] == "suggest");
+  CHECK(all["more"] == 0);
+  CHECK(all["totals"]["pods"] == 2);
+  CHECK(all["totals"]["suggested"] == 1);
+  const json& web = all["workloads"][0];
+  CHECK(web["workload"] == "shop/Deployment/web");
+  CHECK(web["state"] == "lower");
+  CHECK(web["freed"]["energy_j_per_day"] == doctest::Approx(86'400 * web["freed"]["power_w"].get<double>()));
+  CHECK((*rig.provision({{"only", "suggested"}}))["workloads"].size() == 1);
+  CHECK((*rig.provision({{"limit", "1"}}))["more"] == 1);
+  for (const char* name : {"web", "Deployment/web", "shop/Deployment/web"}) {
+    const json one = *rig.provision({{"workload", name}});
+    REQUIRE(one["workloads"].size() == 1);
+    const std::string why = one["workloads"][0]["why"].dump();
+    CHECK(why.find("CPU: needs") != std::string::npos);
+    CHECK(why.find("2 containers; agents tell of pods") != std::string::npos);
+    CHECK(why.find("QoS class Guaranteed") != std::string::npos);
+  }
+  CHECK(rig.provision({{"workload", "eb"}}).error().code == Errc::not_found);
+  CHECK(rig.provision({{"workload", ""}}).error().code == Errc::not_found);
+  CHECK(rig.provision({{"only", "some"}}).error().code == Errc::malformed);
+  CHECK(rig.provision({{"limit", "0"}}).error().code == Errc::malformed);
+  rig.tell(RequestRig::pod_of("c", "Job/web"));
+  rig.minute(0.5);
+  CHECK(rig.provision({{"workload", "web"}}).error().what == "may be shop/Deployment/web, shop/Job/web");
+  rig.book.reset();
+  CHECK(rig.provision().error().what == "provisioning.level is off");
+}
+
+TEST_CASE("metrics have the sums") {
+  RequestRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  pod.shrink_allowed = true;
+  rig.tell(pod);
+  rig.hours(14, 0.5);
+  Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77, {}, 0};
+  CHECK(metrics_text(sources).find("wattle_controller_provision") == std::string::npos);
+  sources.requests = &*rig.book;
+  const std::string text = metrics_text(sources);
+  CHECK(text.find("wattle_controller_provision_workloads 1\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_requested_cores 2\n") != std::string::npos);
+  CHECK(text.find("wattle_controller_provision_freed_cores 1.4") != std::string::npos);
+}
+
+TEST_CASE("times that are left are told in hours or minutes, never less than one") {
+  CHECK(more_time(8 * 3600) == "8 more hours");
+  CHECK(more_time(7.2 * 3600) == "8 more hours");
+  CHECK(more_time(3600) == "60 more minutes");
+  CHECK(more_time(61) == "2 more minutes");
+  CHECK(more_time(5) == "1 more minute");
+  CHECK(more_time(0) == "1 more minute");
+}
