@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""What pods request, from an API server to the command line: `wattle provision` of a controller that follows one, and of one that does not."""
+import http.server
+import json
+import sys
+import threading
+import time
+
+from house import House, binaries_from, fetch, wait_until
+
+failures = 0
+
+
+def check(claim, truth, detail=""):
+    global failures
+    print(("ok   " if truth else "FAIL ") + claim + ("" if truth or not detail else f": {detail}"))
+    failures += 0 if truth else 1
+
+
+def pod(name, node, owner, **annotations):
+    return {"metadata": {"uid": f"uid-{name}", "name": name, "namespace": "shop", "annotations": annotations, "labels": {"pod-template-hash": "5d9"},
+                         "ownerReferences": [{"kind": "ReplicaSet", "name": f"{owner}-5d9", "controller": True}]},
+            "spec": {"nodeName": node, "containers": [{"name": "web", "image": "web:1", "resources": {"requests": {"cpu": "1500m", "memory": "512Mi"}}}]},
+            "status": {"phase": "Running", "qosClass": "Burstable"}}
+
+
+class Api(http.server.ThreadingHTTPServer):
+    """Lists nodes and pods as they are; watches tell of nothing."""
+    daemon_threads = True
+
+    def __init__(self):
+        self.objects = {"nodes": [], "pods": []}
+        super().__init__(("127.0.0.1", 0), Answer)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        if "watch=1" in query:
+            self.end_headers()
+            time.sleep(300)
+            return
+        body = json.dumps({"metadata": {"resourceVersion": "7"}, "items": self.server.objects[path.rsplit("/", 1)[1]]}).encode()
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def followed(binaries):
+    api = Api()
+    with House(binaries, mode="off") as house:
+        api.objects["nodes"] = [{"metadata": {"name": house.node}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]
+        api.objects["pods"] = [pod("web-1", house.node, "web", **{"wattle.dev/shrink": "allowed"}), pod("db-1", house.node, "db"),
+                               pod("far-1", "a-node-without-agent", "far")]
+        token = house.dir / "api.token"
+        token.write_text("word")
+        with open(house.dir / "controller.yaml", "a", encoding="utf-8") as config:
+            config.write(f"\nkubernetes: {{server: \"{api.url()}\", token: {token}}}\n")
+        house.start_controller()
+        house.start_agent()
+        wait_until("this machine is a node", house.connected)
+        document = wait_until("its pods are described", lambda: (d := house.query("provision", "list")) and len(d["workloads"]) == 2 and d, 60)
+        by_name = {w["workload"]: w for w in document["workloads"]}
+        check("workloads are told by namespace, kind and name", set(by_name) == {"shop/Deployment/web", "shop/Deployment/db"}, by_name)
+        web = by_name["shop/Deployment/web"]
+        check("with what their pods request", web["request"] == {"cpu_cores": 1.5, "memory_bytes": 512 << 20}, web)
+        check("and whether they may be given less", web["shrink_allowed"] and not by_name["shop/Deployment/db"]["shrink_allowed"], by_name)
+        check("nothing is suggested yet", web["state"] == "learning" and web["suggested"]["cpu_cores"] is None, web)
+        check("nobody is listed for whom nothing is suggested", house.query("provision", "suggest")["workloads"] == [])
+        text = house.cli("provision", "why", "web").stdout
+        check("why says how long that takes", "needs 60 more minutes of telemetry before anything is suggested" in text, text)
+        text = house.cli("provision", "list").stdout
+        check("the table has them", "shop/Deployment/web" in text and "1.500" in text and "learning" in text, text)
+        unknown = house.cli("provision", "why", "nobody", check=False)
+        check("who is not known is refused with the mend", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
+        _, page = fetch(f"{house.api()}/metrics")
+        check("metrics are there", "wattle_controller_provision_workloads" in page)
+        status, body = fetch(f"{house.api()}/api/v1/provision?only=suggested")
+        check("and the document over HTTP", status == 200 and json.loads(body)["followed"] is True, body)
+
+
+def alone(binaries, level):
+    with House(binaries, mode="off", controller_extra=f"provisioning: {{level: {level}}}") as house:
+        house.start_controller()
+        wait_until("the controller answers", lambda: house.query("status"))
+        said = house.cli("provision", "list", check=False)
+        if level == "off":
+            check("at level off it says so, and the key", said.returncode == 1 and "provisioning.level" in said.stderr, said.stderr)
+        else:
+            check("without an API server it says so, and the key", "no API server is followed" in said.stdout and "kubernetes.watch" in said.stdout, said.stdout)
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    followed(binaries)
+    for level in ("suggest", "off"):
+        alone(binaries, level)
+    return 1 if failures else 0
+
+
+sys.exit(main())
