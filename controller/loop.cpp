@@ -333,7 +333,7 @@ void Loop::tick() {
   for (PeerQueues* queue : {&asks_, &queries_, &records_}) queue->expire(ticked_);
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();
-  if (requests_) requests_->tick(state_);
+  if (requests_) requests_->tick(state_, breathe_);
   series_.sample(sources());
   live_.turn(sources(), ticked_);
   cut(allow_.look(ticked_));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
+#include "controller/limits.hpp"
 #include "placement/demand.hpp"
 
 namespace wattle::controller {
@@ -167,11 +168,11 @@ void RequestBook::record(const Node& node) {
   }
 }
 
-void RequestBook::tick(const ClusterState& state) {
+void RequestBook::tick(const ClusterState& state, const std::function<void()>& breathe) {
   const MonoTime now = clock_.mono();
   if (closed_ && now - *closed_ < kBookMinute) return;
   closed_ = now;
-  close_minute(state, now_s());
+  close_minute(state, now_s(), breathe);
 }
 
 void RequestBook::close_pod(Watched& pod, RequestWorkload& workload, double now_s) {
@@ -193,15 +194,21 @@ Freed RequestBook::freed_by(const ClusterState& state, const std::string& uid, c
   const placement::Resources next{workload.suggested_cores().value_or(pod.request.cpu_cores),
                                   workload.suggested_bytes().value_or(pod.request.memory_bytes)};
   Freed freed{pod.request.cpu_cores - next.cpu_cores, pod.request.memory_bytes - next.memory_bytes, std::nullopt};
-  const placement::NodeView* node = state.node_view(state.pod(uid)->node);
+  const Pod* placed = state.pod(uid);
+  const placement::NodeView* node = placed != nullptr ? state.node_view(placed->node) : nullptr;
   if (node != nullptr && node->allocatable.cpu_cores > 0)
     freed.power_w =
         (share_of(node->allocatable, pod.request) - share_of(node->allocatable, next)) * node->curve.idle_w();
   return freed;
 }
 
-void RequestBook::close_minute(const ClusterState& state, double now_s) {
+void RequestBook::close_minute(const ClusterState& state, double now_s, const std::function<void()>& breathe) {
+  std::size_t done = 0;
+  const auto let_asks_in = [&] {
+    if (++done % kBreatheEvery == 0) breathe();
+  };
   std::erase_if(pods_, [&](const auto& item) {
+    let_asks_in();
     const Pod* pod = state.pod(item.first);
     return pod == nullptr || pod->node.empty();
   });
@@ -217,10 +224,12 @@ void RequestBook::close_minute(const ClusterState& state, double now_s) {
     workload.shrink_allowed = workload.shrink_allowed && pod.shrink_allowed;
     add(workload.requested, pod.request);
     close_pod(pod, workload, now_s);
+    let_asks_in();
   }
   std::vector<RequestRow> rows;
   for (auto& [key, workload] : workloads_) {
     if (workload.pods == 0) continue;
+    let_asks_in();
     workload.seen_s = now_s;
     if (workload.rule.look(workload.original, now_s) && keep_)
       rows.push_back({key, static_cast<std::int64_t>(now_s), packed_workload(workload)});
@@ -229,6 +238,7 @@ void RequestBook::close_minute(const ClusterState& state, double now_s) {
   for (const auto& [uid, pod] : pods_) {
     RequestWorkload& workload = workloads_.at(pod.workload);
     workload.freed.add(freed_by(state, uid, pod, workload));
+    let_asks_in();
   }
   std::erase_if(workloads_, [&](const auto& item) {
     return item.second.pods == 0 && std::abs(now_s - item.second.seen_s) > kForget_s;

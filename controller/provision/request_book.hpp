@@ -78,7 +78,8 @@ class RequestBook {
   // A whole interval of the node.
   void record(const Node& node);
   // Each minute it closes one, and looks where it is time to.
-  void tick(const ClusterState& state);
+  // `breathe` is called now and then meanwhile: asks are answered.
+  void tick(const ClusterState& state, const std::function<void()>& breathe);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }
   const RequestTotals& totals() const { return totals_; }
@@ -96,7 +97,7 @@ class RequestBook {
   };
   void restore(const RequestRow& row);
   bool make_room();
-  void close_minute(const ClusterState& state, double now_s);
+  void close_minute(const ClusterState& state, double now_s, const std::function<void()>& breathe);
   void close_pod(Watched& pod, RequestWorkload& workload, double now_s);
   Freed freed_by(const ClusterState& state, const std::string& uid, const Watched& pod,
                  const RequestWorkload& workload) const;

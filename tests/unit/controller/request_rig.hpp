@@ -65,7 +65,7 @@ struct RequestRig : LiveRig {
     }
     state.apply("n1", record, clock.mono());
     book->record(*state.node("n1"));
-    book->tick(state);
+    book->tick(state, [] {});
   }
   void hours(double hours, double cores) {
     for (int i = 0; i < static_cast<int>(hours * 60); ++i) minute(cores);
