@@ -1,6 +1,7 @@
 #include "cli/parts.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/human.hpp"
 #include "common/printable.hpp"
@@ -85,6 +86,21 @@ std::string error_text(const Error& error) {
       error.subject.find("://") != std::string::npos && error.what.find(error.subject) != std::string::npos;
   const std::string text = named ? error.what : error.subject + ": " + error.what;
   return error.mend.empty() ? text : text + " (" + error.mend + ")";
+}
+
+std::string modelled_text(const View& modelled) {
+  const auto saved = modelled["saving_ratio"].number(), low = modelled["saving_low"].number(),
+             high = modelled["saving_high"].number(), first_s = modelled["first_in_s"].number();
+  if (!saved || !low || !high)
+    return "not known yet: modelled after " + age(first_s ? std::optional(*first_s * 1000) : std::nullopt) +
+           " more in which pods run that were advised";
+  const int digits = std::abs(*saved) < 0.095 ? 1 : 0;
+  const auto share = [](const View& ratio) { return number(100 * ratio.number().value_or(0), 1) + "%"; };
+  const auto change = [digits](double ratio) { return (ratio < 0 ? "+" : "") + number(0.0 - 100 * ratio, digits); };
+  return "acting would draw about " + number(modelled["acting_power_w"].number(), 0) + " W instead of " +
+         number(modelled["power_w"].number(), 0) + ", " + change(*saved) + "% [" + change(*high) + ", " + change(*low) +
+         "], waiting " + share(modelled["acting_cpu_wait"]) + " instead of " + share(modelled["cpu_wait"]) +
+         "; modelled";
 }
 
 std::string status_line(const View& status) {

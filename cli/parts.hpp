@@ -41,6 +41,8 @@ class FindingsText {
 std::string pod_label(const View& name, const View& name_space, const View& uid);
 // "subject: what (mend)"; not yet printable.
 std::string error_text(const Error& error);
+// Of a document's `modelled`: "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled".
+std::string modelled_text(const View& modelled);
 // Mode, watts and what is decided, of the document `status`, in a line.
 std::string status_line(const View& status);
 // Name and value in two columns; a value may have several words.

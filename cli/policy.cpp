@@ -119,7 +119,8 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
       {"reward", reward_text(policy["reward"])}};
   if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
   if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_text(policy["cpu_wait"]));
-  pairs.emplace_back("saving", saving_text(policy["saving"]));
+  pairs.emplace_back("saving",
+                     policy["modelled"].present() ? modelled_text(policy["modelled"]) : saving_text(policy["saving"]));
   pairs.emplace_back("regression", regression_text(policy["regression"]));
   pairs.emplace_back("promotion", promotion_text(policy["promotion"]));
   if (policy["durable"].flag() == false)

@@ -59,6 +59,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
                       ", epsilon " + number(status["epsilon"].number(), 3)},
       {"samples", integer("samples") + ", " + integer("samples_refused") + " refused"}};
   if (status["network_serves"].text()) pairs.push_back({"who serves", status["network_serves"].text_or()});
+  if (status["modelled"].present()) pairs.push_back({"saving", modelled_text(status["modelled"])});
   if (status["shims"].present()) pairs.push_back({"asked by", asked_by(status)});
   for (const View& withheld : status["withheld"].items())
     pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});

@@ -217,7 +217,7 @@ void Loop::keep_monitors() {
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
-  for (const std::string_view name : {kDriftRow, kNetworkGateRow, kLearnedGateRow, kOffPolicyRow}) {
+  for (const std::string_view name : {kDriftRow, kNetworkGateRow, kLearnedGateRow, kOffPolicyRow, kSavingRow}) {
     const std::string* text = parts_.rollout.kept(name);
     if (text == nullptr && name == kNetworkGateRow && parts_.contest) text = &*parts_.contest;
     if (text != nullptr) states.push_back({std::string(name), *text});

@@ -305,6 +305,15 @@ PodEstimate ClusterModel::ask(const PodSpec& pod) const {
           sane(kUpperEnd * predicted.unsure_cores, kMostCores)};
 }
 
+std::optional<PodEstimate> ClusterModel::running(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return std::nullopt;
+  const Running& pod = found->second;
+  return PodEstimate{sane(pod.request), sane(pod.expected_cores(), kMostCores), pod.predicted.life_s,
+                     sane(spread() * pod.expected_cores2(), kMostCores * kMostCores),
+                     sane(pod.unsure_cores(), kMostCores)};
+}
+
 const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {
   const auto kept = kept_curves_.find(node);
   return kept != kept_curves_.end() ? &kept->second : nullptr;

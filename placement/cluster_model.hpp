@@ -62,6 +62,8 @@ class ClusterModel {
 
   DemandPrediction predict(const PodSpec& pod) const;
   PodEstimate ask(const PodSpec& pod) const;
+  // What is expected of a pod that runs, as its node is reckoned with it; absent: it is not known.
+  std::optional<PodEstimate> running(const std::string& uid) const;
   // Rows are the view's nodes, all of them open; requests and in-flight pods are the view's, the rest as of the last
   // refresh. Refreshes itself when the view has other nodes. Valid until the next call of anything. A view that tells its
   // changes must be the same one for ever.

@@ -196,6 +196,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   const Rows rows = find_rows(view, asked, options.mask, mind, advice);
   // A plan speaks of energy: presets that do not weigh it have networks that were taught without one.
   PolicyContext context(view, asked, rows.node, rows.feasible, mind.knowledge, turn);
+  context.copy = mind.copy;
   std::optional<PlanView> plan;
   if (options.reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =

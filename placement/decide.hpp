@@ -37,6 +37,7 @@ struct PolicyInputs {
   RowIndex* index = nullptr;                  // kept from decision to decision for speed; null: made for this one
   std::span<const std::size_t> rows;          // what it says of the candidates, if they have been looked up already
   std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all
+  Fleet* copy = nullptr;  // the view's nodes, where they are no cluster that is known (PolicyContext)
 };
 
 struct DecideOptions {

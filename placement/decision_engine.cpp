@@ -32,7 +32,8 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
       knowledge_(std::move(knowledge)),
       policy_(make_policy("dqn", options_.network).value()),
       plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), {}},
-      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), {}} {
+      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), {}},
+      advised_(options_.advised) {
   begin_gate_anew("the start");
 }
 
@@ -64,10 +65,18 @@ PlacementDecision DecisionEngine::decide(const ClusterView& view, const PodSpec&
                                          std::vector<std::string> candidates, const models::QNetwork* network,
                                          double epsilon, std::uint64_t turn, std::mt19937_64& random,
                                          std::span<const std::size_t> rows) {
+  return decide(view, nullptr, pod, std::move(candidates), network, epsilon, turn, random, rows);
+}
+
+PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
+                                         std::vector<std::string> candidates, const models::QNetwork* network,
+                                         double epsilon, std::uint64_t turn, std::mt19937_64& random,
+                                         std::span<const std::size_t> rows) {
   DecideOptions options = options_.decide;
   options.epsilon = epsilon;
   PolicyInputs inputs = mind(network);
   inputs.rows = rows;
+  inputs.copy = copy;
   PlacementDecision advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
   if (gated() && advice.top && pod.node_name.empty()) {
     advice.record.reason = plan_gate_.why;
@@ -91,6 +100,7 @@ std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpe
 void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
   if (pod.uid.empty()) return;
   knowledge_.placed(pod, node, now);
+  if (shadow_ && !pod.daemonset) advised_.placed(pod.uid, {row, node}, now);
   const PodEstimate ask = knowledge_.ask(pod);
   policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
   if (pod.daemonset) return;
@@ -99,6 +109,7 @@ void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size
 }
 
 void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {
+  advised_.ended(uid);
   std::optional<PodEstimate> ask;
   if (pod != nullptr) {
     ask = knowledge_.ask(*pod);
@@ -115,6 +126,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   knowledge_.refresh(view);
   const Fleet& fleet = knowledge_.fleet(view);
   policy_->prepare(fleet);
+  if (shadow_) model_saving(view, fleet);
   return fleet;
 }
 

@@ -6,6 +6,8 @@
 //          count
 // Plan     likewise the plan against each pod's own cost, on copies of their own, where pods come and go: it is followed once and as long as
 //          it is ahead (placement/plan_record)
+// Shadow   where nothing follows advice, advice adds up on a copy of the cluster (placement/advised_cluster), beside which what acting would
+//          save is modelled (placement/modelled_saving)
 // Record   decide() makes all of it but id, wall_ns, mode, model_step and decide_us
 // Errors   take: not_found, and nothing changes
 // Threads  single owner
@@ -23,8 +25,10 @@
 #include <vector>
 
 #include "common/result.hpp"
+#include "placement/advised_cluster.hpp"
 #include "placement/cluster_model.hpp"
 #include "placement/decide.hpp"
+#include "placement/modelled_saving.hpp"
 #include "placement/paired_simulation.hpp"
 #include "placement/plan_record.hpp"
 #include "placement/planner.hpp"
@@ -39,6 +43,7 @@ struct EngineOptions {
   DecideOptions decide;           // its reward is what take() was given last
   bool require_evidence = false;  // a network that nothing speaks for is heard only once it has shown that it is ahead
   NetworkOptions network;         // its gate is this class's
+  AdvisedOptions advised;
 };
 
 // One question and who is ahead, on copies of the cluster.
@@ -71,6 +76,22 @@ class DecisionEngine {
   PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
                            const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
                            std::span<const std::size_t> rows = {});
+  // Nothing follows advice from now on, or it is followed. What was modelled goes on where nothing changed, unless `anew`.
+  void set_shadow(bool on, bool anew);
+  // decide() on the copy, which is what to advise in shadow; absent where the copy is the cluster. Who learns from the decision needs
+  // decide()'s: the pod goes to the cluster as it is.
+  std::optional<PlacementDecision> decide_on_copy(const ClusterView& view, const PodSpec& pod,
+                                                  const std::vector<std::string>& candidates,
+                                                  const models::QNetwork* network, double epsilon, std::uint64_t turn,
+                                                  std::mt19937_64& random, std::span<const std::size_t> rows = {});
+  // In shadow: what was advised is reserved on the copy until the pod ends.
+  void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now);
+  // The pod waits no more, or is asked for again.
+  void withdraw(const std::string& uid) { advised_.withdraw(uid); }
+  // Null: not in shadow.
+  const ModelledSaving* saving() const { return shadow_ ? &saving_ : nullptr; }
+  bool restore_saving(const ModelledState& state) { return shadow_ && saving_.restore(state); }
+
   // What the policy alone makes of nodes, by what a scheduler's cache says of all of them; values of `feasible` ones count.
   std::vector<double> values(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> feasible,
                              std::span<const KubeNode> scheduler, std::uint64_t turn);
@@ -81,7 +102,7 @@ class DecisionEngine {
 
   // It runs there, the row of the view; DaemonSets' pods teach nothing.
   void came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
-  void used(const std::string& uid, double cores, double interval_s) { knowledge_.used(uid, cores, interval_s); }
+  void used(const std::string& uid, double cores, double interval_s);
   // It ended; where it ran, if that is known.
   void left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
   // The model of the cluster and the plans, as of the view.
@@ -130,6 +151,11 @@ class DecisionEngine {
   std::array<PairedSimulation*, 3> copies_of_the_cluster() {
     return {&plan_gate_.copies, &learned_gate_.copies, &plan_trial_};
   }
+  // `copy`: what policies know of the view's nodes; null: what is known of the cluster.
+  PlacementDecision decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
+                           std::vector<std::string> candidates, const models::QNetwork* network, double epsilon,
+                           std::uint64_t turn, std::mt19937_64& random, std::span<const std::size_t> rows);
+  void model_saving(const ClusterView& view, const Fleet& fleet);
   // Of the candidates, ascending, each once.
   std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);
 
@@ -142,6 +168,10 @@ class DecisionEngine {
   ChoiceGate plan_gate_, learned_gate_;
   PairedSimulation plan_trial_;
   PlanRecord plan_record_;
+  bool shadow_ = false;
+  AdvisedCluster advised_;
+  ModelledSaving saving_;
+  std::optional<MonoTime> modelled_;
   const std::string none_;
   std::function<void(const GateNews&)> gate_told_;
 };

@@ -47,14 +47,24 @@ export function learning() {
   };
 }
 
+// As the command line says it; '' where nothing is modelled.
+function modelledText(m) {
+  if (!m) return '';
+  if (m.saving_ratio === null) return `Not known yet: what acting would save is modelled after ${span(m.first_in_s)} more in which pods run that were advised.`;
+  const change = (ratio) => `${ratio < 0 ? '+' : ''}${number(-100 * ratio, 1)}`;
+  return `Acting would draw about ${number(m.acting_power_w)} W instead of ${number(m.power_w)}, ${change(m.saving_ratio)}% [${change(m.saving_high)}, ${change(m.saving_low)}], waiting ${percent(m.acting_cpu_wait, 1)} instead of ${percent(m.cpu_wait, 1)}; modelled over the last ${span(m.seconds)}, ${percent(m.advised_ratio)} of the pods were advised.`;
+}
+
 export function saving() {
   const told = h('p', { class: 'sentence' });
-  const facts = tiles([['saving', 'Saving, measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now'], ['mode', 'Mode']]);
+  const facts = tiles([['modelled', 'Saving, modelled', 'estimated'], ['saving', 'Saving, measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now'], ['mode', 'Mode']]);
   const changes = h('div');
   const loop = every(5, async () => {
     const policy = await get('policy');
     const { saving: s, block } = policy;
     const core = (value) => (value === null ? ABSENT : joules(value));
+    const m = policy.modelled;
+    facts.set('modelled', percent(m && m.saving_ratio, 1), m && m.saving_ratio !== null ? `between ${percent(m.saving_low, 1)} and ${percent(m.saving_high, 1)}` : null);
     facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? null : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
     facts.set('treated', core(s.treated_j_per_core_hour), 'for an hour of a core');
     facts.set('control', core(s.control_j_per_core_hour), 'for an hour of a core');
@@ -63,6 +73,7 @@ export function saving() {
     facts.set('mode', policy.mode, `${count(policy.experiment.decisions)} decisions in this mode`);
     let text;
     if (s.saving_ratio !== null) text = `Blocks with advice drew ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} joules for an hour of a core than blocks without, by the interval between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)} less.`;
+    else if (m) text = modelledText(m);
     else if (!policy.mode.startsWith('canary')) text = `A saving is measured in mode canary alone, where blocks with and without advice take turns; now the mode is ${policy.mode}.`;
     else {
       const share = Number((/:(\d+)/.exec(policy.mode) || [])[1]) / 100;

@@ -56,7 +56,11 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Serv
       clock_(clock),
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
-      engine_({config.decide, config.require_evidence, config.network}, std::move(knowledge)),
+      engine_({config.decide,
+               config.require_evidence,
+               config.network,
+               {.unseen = config.in_flight_expiry, .start_window = config.decide.mask.start_cap.window}},
+              std::move(knowledge)),
       comparison_(clock),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
@@ -80,6 +84,7 @@ void Decider::take(const RolloutSpec& spec) {
   repeats_.clear();  // an answer of before is no answer now
   drift_.end();      // whatever changed, a rollback above all, is not explored against
   comparison_.ranking_changed(*other);
+  engine_.set_shadow(spec.mode.mode == Mode::shadow, *other);
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
@@ -114,6 +119,7 @@ wire::Suggestion Decider::ask(wire::Ask ask) {
 wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = engine_.expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
+  engine_.withdraw(spec.uid);
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     open_.take(before->decision_id);  // only the newest decision of a pod can become its placement
   }
@@ -124,6 +130,8 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const placement::ClusterView& view = state_.view(spec, rows, now);
   placement::PlacementDecision advice =
       engine_.decide(view, spec, std::move(ask.candidates), network, epsilon(), figures_.decisions, random_, rows);
+  const bool takes_it = advice.top.has_value();  // some node of the cluster as it is
+  std::optional<OpenDecision> open = go_by_copy(advice, view, spec, network, epsilon(), rows);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
@@ -153,16 +161,39 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   if (learned) entry.model = heard.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = prediction_error_.of(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = prediction_error_.of(entry.runner_up);
-  if (advice.top && spec.node_name.empty()) comparison_.offer(id, spec, advice.candidates);
+  if (takes_it && spec.node_name.empty()) comparison_.offer(id, spec, advice.candidates);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);
-    if (advice.top) open_.add(id, {std::move(advice.observation), std::move(advice.node), now, arm});
+    engine_.reserve(spec, advice, now);
+    if (!open && advice.top) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
+    if (open) {
+      open->at = now;
+      open->arm = arm;
+      open_.add(id, std::move(*open));
+    }
     repeats_.keep(spec.uid, std::move(advice.candidates), answer, now);
   }
   log_.add(std::move(entry));
   changed_.insert(id);
   return answer;
+}
+
+// Shadow's advice adds up on a copy of the cluster. The pod goes to the cluster as it is: what is learned from is that.
+std::optional<OpenDecision> Decider::go_by_copy(placement::PlacementDecision& advice,
+                                                const placement::ClusterView& view, const placement::PodSpec& spec,
+                                                const models::QNetwork* network, double epsilon,
+                                                std::span<const std::size_t> rows) {
+  auto on_copy =
+      engine_.decide_on_copy(view, spec, advice.candidates, network, epsilon, figures_.decisions, random_, rows);
+  if (!on_copy) return std::nullopt;
+  OpenDecision open{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
+  open.predicted.assign(open.node.size(), 0);
+  for (std::size_t i = 0; i < advice.recorded.size(); ++i)
+    if (advice.recorded[i] < open.predicted.size())
+      open.predicted[advice.recorded[i]] = advice.predictions[advice.recorded[i]].value();
+  advice = std::move(*on_copy);
+  return open;
 }
 
 bool Decider::placed(const std::string& pod_uid, const std::string& node, bool by_operator) {
@@ -211,7 +242,8 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
   ++figures_.placements;
   figures_.placements_unasked += unasked ? 1 : 0;
   if (!asked) return true;
-  if (LoggedDecision* entry = log_.find(id)) {
+  LoggedDecision* entry = log_.find(id);
+  if (entry != nullptr) {
     entry->decision.placed_on = node;
     changed_.insert(id);
   }
@@ -221,6 +253,7 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
     const auto& rows = open->node;
     const auto at = static_cast<std::size_t>(std::find(rows.begin(), rows.end(), row) - rows.begin());
     if (at < rows.size() && open->observation.valid[at] != 0) {
+      if (entry != nullptr && !open->predicted.empty()) entry->expected = open->predicted[at];
       learn_(PlacedNews{id, std::move(open->observation), static_cast<std::uint32_t>(at), now});
     } else {
       ++figures_.placements_masked;

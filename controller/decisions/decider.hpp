@@ -4,6 +4,8 @@
 //          operator, never from our own top score; outcomes come from telemetry after the settle window. Where an API server is
 //          followed it has the last word on where a pod is, and a pod that it shows bound though nobody asked is an observed
 //          decision: what we would have advised, and the placement to learn from (watched.cpp)
+// Shadow   what was advised is reserved on a copy of the cluster (placement/advised_cluster), by which the next decision goes; what is learned
+//          from a placement is the cluster as it was, and what was expected of it there
 // Errors   none: a decision that cannot be made is neutral and says why
 // Threads  single owner
 #pragma once
@@ -15,6 +17,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -142,6 +145,8 @@ class Decider {
   const placement::ClusterModel& knowledge() const { return engine_.knowledge(); }
   // What recent decisions say of the ranking in force.
   const placement::OffPolicyComparison& off_policy() const { return comparison_.off_policy(); }
+  // What acting would save, modelled; null: not in shadow.
+  const placement::ModelledSaving* saving() const { return engine_.saving(); }
   std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
   const placement::DecideOptions& options() const { return engine_.options(); }
   // Ids of decisions that are new or know more since the last call.
@@ -152,6 +157,10 @@ class Decider {
 
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
   bool place(const std::string& pod_uid, const std::string& node, PlacementSource told);
+  // In shadow, where the copy of what was advised is another than the cluster: `advice` becomes the one to give; what to learn from.
+  std::optional<OpenDecision> go_by_copy(placement::PlacementDecision& advice, const placement::ClusterView& view,
+                                         const placement::PodSpec& spec, const models::QNetwork* network,
+                                         double epsilon, std::span<const std::size_t> rows);
   // The decision that nobody asked for; 0: there is none to make.
   std::uint64_t observe(placement::PodSpec pod, const std::string& node, MonoTime now);
   // What became of them.

@@ -32,12 +32,16 @@ void Decider::left(const std::string& pod_uid, MonoTime now) {
 std::vector<MonitorState> Decider::monitors() const {
   const std::string of = ranking_of(spec_);
   const auto& compared = comparison_.off_policy().samples();
-  return {{std::string(kDriftRow), drift_text(drift_.state(clock_.mono()))},
-          {std::string(kNetworkGateRow),
-           network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.contest().state()})},
-          {std::string(kLearnedGateRow),
-           network_gate_text({of, comparison_.network(), {}, engine_.learned_contest().state()})},
-          {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})}};
+  std::vector<MonitorState> rows{
+      {std::string(kDriftRow), drift_text(drift_.state(clock_.mono()))},
+      {std::string(kNetworkGateRow),
+       network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.contest().state()})},
+      {std::string(kLearnedGateRow),
+       network_gate_text({of, comparison_.network(), {}, engine_.learned_contest().state()})},
+      {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})}};
+  if (const placement::ModelledSaving* saving = engine_.saving())
+    rows.push_back({std::string(kSavingRow), saving_text({of, saving->state()})});
+  return rows;
 }
 
 Status Decider::restore(const MonitorState& state) {
@@ -47,6 +51,9 @@ Status Decider::restore(const MonitorState& state) {
   } else if (state.name == kOffPolicyRow) {
     WATTLE_TRY(auto kept, parse_off_policy(state.text));
     if (kept.of == ranking_of(spec_)) comparison_.restore(std::move(kept.compared));
+  } else if (state.name == kSavingRow) {
+    WATTLE_TRY(const auto kept, parse_saving(state.text));
+    if (kept.of == ranking_of(spec_)) engine_.restore_saving(kept.state);
   } else if (state.name == kNetworkGateRow) {
     WATTLE_TRY(const auto kept, parse_network_gate(state.text));
     if (kept.of != ranking_of(spec_) || !engine_.restore_gate(kept.state, kept.why)) return {};
@@ -110,14 +117,13 @@ void Decider::judge(std::uint64_t id, const std::string& node, double reward) {
   comparison_.judged(id, node, reward);
   const LoggedDecision* entry = log_.find(id);
   if (entry == nullptr) return;
+  std::optional<double> expected = entry->expected;
   const auto& candidates = entry->decision.candidates;
-  for (std::size_t i = 0; i < std::min(candidates.size(), entry->predicted.size()); ++i)
-    if (candidates[i].node == node && candidates[i].masked.empty()) {
-      const double error = reward - static_cast<double>(entry->predicted[i]);
-      prediction_error_.add(node, error);
-      shifted(drift_.error(error, clock_.mono()), clock_.mono());
-      return;
-    }
+  for (std::size_t i = 0; !expected && i < std::min(candidates.size(), entry->predicted.size()); ++i)
+    if (candidates[i].node == node && candidates[i].masked.empty()) expected = static_cast<double>(entry->predicted[i]);
+  if (!expected) return;
+  prediction_error_.add(node, reward - *expected);
+  shifted(drift_.error(reward - *expected, clock_.mono()), clock_.mono());
 }
 
 }  // namespace wattle::controller

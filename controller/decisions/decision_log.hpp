@@ -41,6 +41,8 @@ struct LoggedDecision {
   std::string winner, runner_up;  // by the policy's values; empty: there is none
   std::optional<FeatureSnapshot> features;
   std::optional<Contributions> winner_terms, runner_up_terms;
+  // Reward that was expected of the node where it went; absent: as the record's candidate has it.
+  std::optional<double> expected;
   double demand_cores = 0;  // that the pod was reckoned with
   std::vector<float>
       predicted;  // reward by models alone, one for each of the record's candidates; empty: of before a restart

@@ -20,6 +20,8 @@ struct OpenDecision {
   std::vector<std::size_t> node;  // of each row; rows of the state stay
   MonoTime at{};
   std::optional<ArmNow> arm;  // absent: nobody asked
+  // Reward by models alone of each row, where the decision's record is not of this observation; else empty
+  std::vector<double> predicted;
 };
 
 class OpenDecisions {

@@ -63,6 +63,7 @@ void Decider::elsewhere(const std::string& pod_uid) {
     return;
   }
   open_.take(pod->decision_id);
+  engine_.withdraw(pod_uid);
   state_.forget(pod_uid);
 }
 
@@ -73,8 +74,10 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   const Heard heard = this->heard();
   const models::QNetwork* network = heard.network.get();
   const std::uint64_t id = next_id_++;
-  placement::PlacementDecision advice = engine_.decide(state_.view(pod, now), pod, observed_candidates(state_, node),
-                                                       network, 0, figures_.decisions, random_);
+  const placement::ClusterView& view = state_.view(pod, now);
+  placement::PlacementDecision advice =
+      engine_.decide(view, pod, observed_candidates(state_, node), network, 0, figures_.decisions, random_);
+  std::optional<OpenDecision> open = go_by_copy(advice, view, pod, network, 0, {});
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
@@ -89,7 +92,10 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   if (learned) entry.model = heard.version;
-  open_.add(id, {std::move(advice.observation), std::move(advice.node), now, std::nullopt});
+  engine_.reserve(pod, advice, now);
+  if (!open) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
+  open->at = now;
+  open_.add(id, std::move(*open));
   log_.add(std::move(entry));
   changed_.insert(id);
   return id;

@@ -1,6 +1,7 @@
 #include "controller/rollout/monitor_state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -81,6 +82,25 @@ bool read_choice(const json& value, placement::RankedChoice& choice) {
   if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number()) return false;
   choice = {value[0].get<std::string>(), value[1].get<double>()};
   return choice.node.size() <= kMostStateText;
+}
+
+using BlockValue = double placement::ModelledBlock::*;
+constexpr std::array<BlockValue, 7> kBlockValues{
+    &placement::ModelledBlock::seconds,          &placement::ModelledBlock::now_j,
+    &placement::ModelledBlock::advised_j,        &placement::ModelledBlock::now_waited_s,
+    &placement::ModelledBlock::advised_waited_s, &placement::ModelledBlock::pod_s,
+    &placement::ModelledBlock::advised_pod_s};
+
+json block_numbers(const placement::ModelledBlock& block) {
+  json numbers = json::array();
+  for (const BlockValue value : kBlockValues) numbers.push_back(block.*value);
+  return numbers;
+}
+
+bool read_block(const std::vector<double>& numbers, placement::ModelledBlock& block) {
+  if (numbers.size() != kBlockValues.size()) return false;
+  for (std::size_t i = 0; i < numbers.size(); ++i) block.*kBlockValues[i] = numbers[i];
+  return block.sane();
 }
 
 }  // namespace
@@ -201,6 +221,34 @@ Result<OffPolicyState> parse_off_policy(std::string_view text) {
   }
   WATTLE_CHECK(fields.whole());
   return state;
+}
+
+std::string saving_text(const SavingState& kept) {
+  json blocks = json::array();
+  for (const placement::ModelledBlock& each : kept.state.blocks) blocks.push_back(block_numbers(each));
+  return row_text({{"format", kFormat},
+                   {"of", kept.of.substr(0, kMostStateText)},
+                   {"block_s", kept.state.block_s},
+                   {"blocks", std::move(blocks)},
+                   {"open", block_numbers(kept.state.open)}});
+}
+
+Result<SavingState> parse_saving(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kSavingRow, text));
+  SavingState kept;
+  fields.take("of", kept.of).take("block_s", kept.state.block_s);
+  std::vector<double> open;
+  fields.take("open", open);
+  fields.refuse_unless(read_block(open, kept.state.open));
+  const json* blocks = fields.array("blocks");
+  for (const json& each : blocks != nullptr ? *blocks : json::array()) {
+    std::vector<double> numbers;
+    for (const json& number : each) numbers.push_back(number.is_number() ? number.get<double>() : NAN);
+    fields.refuse_unless(read_block(numbers, kept.state.blocks.emplace_back()));
+  }
+  WATTLE_CHECK(fields.whole());
+  if (!placement::ModelledSaving().restore(kept.state)) return wrong_state(kSavingRow, "says what no saving can be of");
+  return kept;
 }
 
 }  // namespace wattle::controller

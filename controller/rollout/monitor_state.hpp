@@ -14,6 +14,7 @@
 #include "common/result.hpp"
 #include "controller/rollout/drift_monitor.hpp"
 #include "controller/rollout/regression_monitor.hpp"
+#include "placement/modelled_saving.hpp"
 #include "placement/off_policy.hpp"
 #include "placement/sequential_test.hpp"
 
@@ -22,7 +23,7 @@ namespace wattle::controller {
 inline constexpr std::string_view kContestFile = "contest";
 inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
                                   kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
-                                  kOffPolicyRow = "off_policy";
+                                  kOffPolicyRow = "off_policy", kSavingRow = "saving";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
 struct MonitorState {
@@ -58,5 +59,13 @@ struct OffPolicyState {
 };
 std::string off_policy_text(const OffPolicyState& state);
 Result<OffPolicyState> parse_off_policy(std::string_view text);
+
+// `of`: the ranking whose advice it is about.
+struct SavingState {
+  std::string of;
+  placement::ModelledState state;
+};
+std::string saving_text(const SavingState& state);
+Result<SavingState> parse_saving(std::string_view text);
 
 }  // namespace wattle::controller

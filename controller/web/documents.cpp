@@ -17,6 +17,7 @@
 #include "controller/web/lists.hpp"
 #include "controller/web/model_json.hpp"
 #include "controller/web/provision_json.hpp"
+#include "controller/web/saving_json.hpp"
 #include "controller/web/shims_json.hpp"
 #include "placement/features.hpp"
 
@@ -100,6 +101,7 @@ Result<std::string> status(const Sources& from) {
                  {"samples_refused", from.telemetry.figures().refused},
                  {"asks", asks_json(from)},
                  {"shims", shims_json(from)},
+                 {"modelled", modelled_json(from.decider.saving())},
                  {"withheld", withheld_json(from)}});
 }
 
@@ -197,6 +199,7 @@ json cpu_wait_json(const placement::Budget& budget) {
 
 std::string policy_text(const Sources& from) {
   json policy = from.rollout->document();
+  policy["modelled"] = modelled_json(from.decider.saving());
   policy["cpu_wait"] = cpu_wait_json(from.decider.knowledge().cpu_wait());
   return dump_with_former("policy", std::move(policy));
 }

@@ -7,6 +7,7 @@
 #include "controller/web/findings.hpp"
 #include "controller/web/metric_families.hpp"
 #include "controller/web/provision_json.hpp"
+#include "controller/web/saving_metrics.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -303,7 +304,6 @@ void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_cpu_wait_price_watts", "What a core that is waited for is worth.",
                  cpu_wait.price_w());
   if (from.rollout == nullptr) return;
-  const EffectEstimate saving = from.rollout->effect();
   families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
                    from.rollout->figures().changes);
   families.counter("wattle_controller_rollbacks_total", "Changes that a monitor took back.",
@@ -314,14 +314,7 @@ void add_modes(Families& families, const Sources& from) {
                  from.rollout->regression().options().limit);
   families.gauge("wattle_controller_regression_ready", "1: enough control placements are known to judge by.",
                  from.rollout->regression().ready() ? 1.0 : 0.0);
-  families.gauge("wattle_controller_blocks_treated", "Blocks of the canary that count, treated.",
-                 static_cast<double>(saving.treated));
-  families.gauge("wattle_controller_blocks_control", "Blocks of the canary that count, control.",
-                 static_cast<double>(saving.control));
-  families.gauge("wattle_controller_saving_ratio", "Energy per requested core-hour that treated blocks saved.",
-                 saving.ratio);
-  families.gauge("wattle_controller_saving_low_ratio", "Lower end of its 95% interval.", saving.low);
-  families.gauge("wattle_controller_saving_high_ratio", "Upper end of its 95% interval.", saving.high);
+  add_saving(families, from.rollout->effect(), from.decider.saving());
 }
 
 void add_learning(Families& families, const Sources& from) {

@@ -23,6 +23,13 @@ std::vector<std::size_t> PolicyContext::feasible_nodes() const {
 
 const Fleet& PolicyContext::fleet() {
   if (fleet_ != nullptr) return *fleet_;
+  if (copy != nullptr) {
+    copy->only = feasible_nodes();
+    for (FleetNode& each : copy->nodes) each.open = false;
+    for (const std::size_t i : copy->only) copy->nodes[i].open = true;
+    fleet_ = copy;
+    return *fleet_;
+  }
   if (knowledge_ != nullptr) {
     fleet_ = &knowledge_->fleet(*view_, feasible_nodes());
     return *fleet_;

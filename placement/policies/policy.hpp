@@ -86,6 +86,7 @@ class PolicyContext {
   const PlanView* plan = nullptr;       // what plan_view() said of this decision
   std::mt19937_64* random = nullptr;    // draws among ties; null: the first of them
   std::span<const KubeNode> scheduler;  // its cache, by node; empty: what view or fleet say
+  Fleet* copy = nullptr;                // of the view's nodes, in place of what the knowledge says of them
 
  private:
   std::vector<std::size_t> feasible_nodes() const;

@@ -76,6 +76,33 @@ TEST_CASE_FIXTURE(Watched,
   REQUIRE(until([&] { return requested("n0") == 0; }));
 }
 
+TEST_CASE_FIXTURE(Watched, "what shadow advises adds up though pods go elsewhere, and it says when a saving is known") {
+  start();
+  REQUIRE(until([&] { return node("n0")["age_ms"].is_number() && node("n1")["age_ms"].is_number(); }));
+  auto shim = world.ask_client(world.shim);
+  std::map<std::string, int> advised;
+  std::string first;
+  for (int i = 0; i < 6; ++i) {
+    const std::string uid = "p" + std::to_string(i);
+    api.put_pod(uid, "");
+    const auto answer = shim.ask(ask_for(uid, {"n0", "n1"}), 20s);
+    REQUIRE(answer);
+    CHECK(answer->neutral);
+    const std::string to = get("explain?pod=" + uid)["decision"]["advice"].get<std::string>();
+    if (first.empty()) first = to;
+    ++advised[to];
+    // Bound where it was not advised, as far as there is room.
+    const std::string other = first == "n0" ? "n1" : "n0";
+    api.put_pod(uid, i < 3 ? other : first);
+    REQUIRE(until([&] { return requested(other) + requested(first) == i + 1; }));
+  }
+  CHECK(advised["n0"] == 3);  // of 3.5 cores each
+  CHECK(advised["n1"] == 3);
+  const json modelled = get("policy")["modelled"];
+  CHECK(modelled["saving_ratio"].is_null());
+  REQUIRE(until([&] { return get("status")["modelled"]["first_in_s"].get<double>() < 2100; }));
+}
+
 TEST_CASE_FIXTURE(Watched,
                   "kills that agents tell of, and failures and waiting that the API server tells of, are known") {
   start();

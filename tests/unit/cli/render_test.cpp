@@ -268,6 +268,25 @@ TEST_CASE("place tells the node alone on its first line, and what to type next; 
   CHECK(render_placed(document, {}).value() == "no node is advised for batch: mode is shadow\n");
 }
 
+TEST_CASE("what acting would save is a sentence that says modelled, or how long until there is one") {
+  Json policy = example("policy"), status = example("status");
+  CHECK_FALSE(has(render_status(status, {}).value(), "saving"));
+  const Json modelled = {{"saving_ratio", 0.172},    {"saving_low", 0.141},     {"saving_high", 0.203},
+                         {"power_w", 389.0},         {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
+                         {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0}};
+  policy["modelled"] = status["modelled"] = modelled;
+  const std::string said =
+      "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled";
+  CHECK(has(render_policy(policy, {}).value(), said));
+  CHECK(has(render_status(status, {}).value(), said));
+  policy["modelled"]["saving_ratio"] = 0.012;
+  policy["modelled"]["saving_low"] = -0.004;
+  policy["modelled"]["saving_high"] = 0.028;
+  CHECK(has(render_policy(policy, {}).value(), "-1.2% [-2.8, +0.4]"));
+  policy["modelled"] = {{"saving_ratio", nullptr}, {"first_in_s", 2100.0}};
+  CHECK(has(render_policy(policy, {}).value(), "not known yet: modelled after 35"));
+}
+
 TEST_CASE("doctor is well unless something has failed or a node is away") {
   Json document = example("doctor");
   CHECK(doctor_is_well(document));

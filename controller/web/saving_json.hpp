@@ -1,0 +1,16 @@
+// saving_json: what acting would save, modelled, as documents tell it.
+// Format   docs/reference/api.md, policy
+// Errors   none
+// Threads  pure function
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "placement/modelled_saving.hpp"
+
+namespace wattle::controller {
+
+// Null: it acts, or nothing is decided.
+nlohmann::json modelled_json(const placement::ModelledSaving* saving);
+
+}  // namespace wattle::controller

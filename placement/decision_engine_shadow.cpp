@@ -1,0 +1,43 @@
+// decision_engine_shadow: where nothing follows advice.
+#include "placement/decision_engine.hpp"
+
+namespace wattle::placement {
+
+void DecisionEngine::set_shadow(bool on, bool anew) {
+  if (on == shadow_ && !anew) return;
+  shadow_ = on;
+  advised_ = AdvisedCluster(options_.advised);
+  saving_.begin_anew();
+  modelled_.reset();
+}
+
+std::optional<PlacementDecision> DecisionEngine::decide_on_copy(const ClusterView& view, const PodSpec& pod,
+                                                                const std::vector<std::string>& candidates,
+                                                                const models::QNetwork* network, double epsilon,
+                                                                std::uint64_t turn, std::mt19937_64& random,
+                                                                std::span<const std::size_t> rows) {
+  if (!shadow_ || advised_.same() || !pod.node_name.empty()) return std::nullopt;
+  AdvisedCluster::Copy& copy = advised_.copy(view, knowledge_.fleet(view));
+  return decide(copy.view, &copy.fleet, pod, candidates, network, epsilon, turn, random, rows);
+}
+
+void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now) {
+  if (!shadow_ || !advice.top || !pod.node_name.empty() || pod.daemonset) return;
+  advised_.advise(pod.uid, {advice.node[advice.row_of[*advice.top]], advice.candidates[*advice.top]},
+                  knowledge_.ask(pod), now);
+}
+
+void DecisionEngine::used(const std::string& uid, double cores, double interval_s) {
+  knowledge_.used(uid, cores, interval_s);
+  if (!shadow_ || !advised_.displaced(uid)) return;
+  if (const auto known = knowledge_.running(uid)) advised_.learned(uid, *known);
+}
+
+void DecisionEngine::model_saving(const ClusterView& view, const Fleet& fleet) {
+  advised_.expire(view, view.now);
+  const ComparedLoad load = advised_.compare(fleet);
+  if (modelled_) saving_.add(load, seconds(view.now - *modelled_));
+  modelled_ = view.now;
+}
+
+}  // namespace wattle::placement

@@ -1,0 +1,160 @@
+// shadow: where nothing follows advice it adds up all the same, and what acting would save is told beside what happens.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "controller/web/saving_json.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct ShadowRig : DeciderRig {
+  std::vector<std::string> names;
+
+  explicit ShadowRig(int nodes, ModeSetting mode = Mode::shadow)
+      : DeciderRig(mode, {.mask = {.start_cap = {.least = 1000}}}) {
+    for (int i = 1; i <= nodes; ++i) names.push_back("n" + std::to_string(i));
+    for (const std::string& name : names) state.greet(hello_of(name));
+    config.repeat_within = 0s;  // an ask is a new attempt
+    tell(1);
+  }
+  // So many seconds pass.
+  void tell(int count) {
+    for (int i = 0; i < count; ++i) {
+      clock.advance(1s);
+      ++seq;
+      for (const std::string& name : names)
+        decider->record(name, record_at(seq), state.apply(name, record_at(seq), clock.mono()));
+      decider->expire();
+    }
+  }
+  // Where it is advised; empty: nowhere.
+  std::string ask(const std::string& uid) {
+    wire::Ask pod = ask_for(uid, names);
+    pod.memory_request_bytes = 1 << 20;
+    decider->ask(pod);
+    return decider->log().newest(uid)->decision.advice;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("fifty pods of a core each are advised to no more of them than each node of eight cores has room for") {
+  for (const bool run : {false, true}) {
+    CAPTURE(run);
+    ShadowRig rig(7);
+    std::map<std::string, int> advised;
+    for (int pod = 0; pod < 50; ++pod) {
+      const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
+      REQUIRE(!to.empty());
+      ++advised[to];
+      // The default scheduler puts them all somewhere else, in turn.
+      if (run) rig.decider->placed(uid, rig.names[static_cast<std::size_t>(pod) % 7], false);
+    }
+    for (const auto& [node, pods] : advised) CHECK(pods <= 8);
+    for (int pod = 50; pod < 56; ++pod) ++advised[rig.ask("p" + std::to_string(pod))];
+    CHECK(advised.size() == 7);
+    CHECK(rig.ask("p56").empty());  // where advice was followed all nodes are full
+    rig.tell(1);                    // who asks again takes no second place
+    CHECK(!rig.ask("p55").empty());
+  }
+}
+
+TEST_CASE("what was advised and never ran makes room again, and so does a pod that ended") {
+  ShadowRig rig(1);
+  for (int pod = 0; pod < 8; ++pod) CHECK(rig.ask("p" + std::to_string(pod)) == "n1");
+  CHECK(rig.ask("late").empty());
+  rig.tell(31);
+  for (int pod = 0; pod < 8; ++pod) {
+    CHECK(rig.ask("q" + std::to_string(pod)) == "n1");
+    rig.decider->placed("q" + std::to_string(pod), "n1", false);
+  }
+  CHECK(rig.ask("later").empty());
+  rig.decider->gone("q3", "n1");
+  rig.tell(1);
+  CHECK(rig.ask("later") == "n1");
+}
+
+TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
+  ShadowRig rig(2);
+  RolloutSpec spec = rig.decider->spec();
+  spec.policy = "most-allocated";
+  rig.decider->take(spec);
+  // All of it is advised to one of the two, and runs on the other.
+  const std::string to = rig.ask("p0"), other = to == "n1" ? "n2" : "n1";
+  rig.decider->placed("p0", other, false);
+  for (int pod = 1; pod < 8; ++pod) {
+    CHECK(rig.ask("p" + std::to_string(pod)) == to);
+    rig.decider->placed("p" + std::to_string(pod), other, false);
+  }
+  rig.news.clear();
+  CHECK(rig.ask("p8") == other);  // on the copy the first is full; in the cluster it is the other one
+  rig.decider->placed("p8", to, false);
+  REQUIRE(rig.news.size() == 1);
+  const auto* placed = std::get_if<PlacedNews>(&rig.news[0]);
+  REQUIRE(placed != nullptr);
+  CHECK(placed->observation.valid[placed->action] == 1);
+  CHECK(rig.decider->log().newest("p8")->expected.has_value());
+  rig.tell(5);
+  CHECK(rig.decider->figures().outcomes >= 1);
+}
+
+TEST_CASE("what acting would save is modelled in shadow alone, and goes on over a restart") {
+  ShadowRig rig(3);
+  REQUIRE(rig.decider->saving() != nullptr);
+  CHECK_FALSE(rig.decider->saving()->figure());
+  CHECK(modelled_json(rig.decider->saving())["saving_ratio"].is_null());
+  CHECK(modelled_json(rig.decider->saving())["first_in_s"] == 2100);
+  for (int pod = 0; pod < 6; ++pod) {
+    const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
+    rig.decider->placed(uid, to == "n1" ? "n2" : "n1", false);
+  }
+  rig.tell(2200);
+  const auto figure = rig.decider->saving()->figure();
+  REQUIRE(figure);
+  CHECK(figure->now_w > 0);
+  CHECK(figure->change.low <= figure->change.mean);
+  CHECK(figure->change.mean <= figure->change.high);
+  CHECK(figure->advised_ratio == doctest::Approx(1));
+  const nlohmann::json told = modelled_json(rig.decider->saving());
+  CHECK(told["saving_ratio"] == doctest::Approx(-figure->change.mean));
+  CHECK(told["saving_low"] <= told["saving_high"]);
+  CHECK(told["acting_power_w"] == figure->advised_w);
+  CHECK(modelled_json(nullptr).is_null());
+
+  const std::vector<MonitorState> kept = rig.decider->monitors();
+  ShadowRig next(3);
+  for (const MonitorState& state : kept) CHECK(next.decider->restore(state));
+  REQUIRE(next.decider->saving()->figure());
+  CHECK(next.decider->saving()->figure()->advised_w == figure->advised_w);
+  for (std::string text : {"{}", "", "[1]"}) CHECK_FALSE(next.decider->restore({std::string(kSavingRow), text}));
+
+  RolloutSpec spec = rig.decider->spec();
+  spec.mode = Mode::live;
+  rig.decider->take(spec);
+  CHECK(rig.decider->saving() == nullptr);
+  for (const MonitorState& state : rig.decider->monitors()) CHECK(state.name != kSavingRow);
+  spec.mode = Mode::shadow;
+  rig.decider->take(spec);
+  CHECK_FALSE(rig.decider->saving()->figure());
+}
+
+TEST_CASE("where every pod goes where it was advised nothing would be saved") {
+  ShadowRig rig(3);
+  for (int pod = 0; pod < 6; ++pod) {
+    const std::string uid = "p" + std::to_string(pod);
+    rig.decider->placed(uid, rig.ask(uid), false);
+  }
+  rig.tell(2200);
+  const auto figure = rig.decider->saving()->figure();
+  REQUIRE(figure);
+  CHECK(figure->change.low == 0);
+  CHECK(figure->change.high == 0);
+  CHECK(figure->now_w == figure->advised_w);
+}

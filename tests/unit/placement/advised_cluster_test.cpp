@@ -1,0 +1,260 @@
+// advised_cluster: the cluster had advice been followed: by hand, and what holds of it whatever happens.
+#include "placement/advised_cluster.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace wattle::placement {
+namespace {
+
+// Nodes of eight cores; from idle_w, so many watts a core.
+FleetNode node_of(double idle_w, double core_w) {
+  FleetNode node;
+  node.allocatable = {8, 8e9};
+  for (std::size_t k = 0; k < kCurvePoints; ++k) node.watts[k] = idle_w + core_w * 8 * static_cast<double>(k) / 10;
+  node.wake_j = 1000;
+  node.sleep_w = 5;
+  return node;
+}
+
+PodEstimate pod_of(double cores) { return {{cores, 1e9}, cores, 600, 0, 0}; }
+
+// A cluster as it is, and beside it the one of advice.
+struct Beside {
+  Fleet fleet;
+  ClusterView view;
+  AdvisedCluster advised;
+  MonoTime now{std::chrono::seconds(100)};
+
+  explicit Beside(std::vector<FleetNode> nodes) {
+    fleet.nodes = std::move(nodes);
+    fleet.pods_stay = false;
+    for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
+      view.nodes.emplace_back();
+      view.nodes.back().name = "n" + std::to_string(i);
+      view.nodes.back().values.cpu_used_cores = 0;
+    }
+  }
+  AdvisedCluster::Place place(std::size_t row) const { return {row, view.nodes[row].name}; }
+  void advise(const std::string& uid, std::size_t row, const PodEstimate& ask) {
+    advised.advise(uid, place(row), ask, now);
+  }
+  // Into the cluster as it is, or out of it.
+  void count(std::size_t row, const PodEstimate& ask, int sign) {
+    FleetNode& node = fleet.nodes[row];
+    NodeView& seen = view.nodes[row];
+    node.pods = seen.pods = sign > 0 ? node.pods + 1 : node.pods - 1;
+    node.requested.cpu_cores = seen.requested.cpu_cores += sign * ask.request.cpu_cores;
+    node.requested.memory_bytes = seen.requested.memory_bytes += sign * ask.request.memory_bytes;
+    node.used_cores += sign * ask.demand_cores;
+    node.used_cores2 += sign * ask.demand_cores2;
+    *seen.values.cpu_used_cores += sign * ask.demand_cores;
+  }
+  void run(const std::string& uid, std::size_t row, const PodEstimate& ask) {
+    count(row, ask, 1);
+    advised.placed(uid, place(row), now);
+  }
+  ComparedLoad compare() { return advised.compare(fleet); }
+  const FleetNode& copied(std::size_t row) { return advised.copy(view, fleet).fleet.nodes[row]; }
+};
+
+TEST_CASE("what acting would draw is the sum of the curves with the pods where they were advised") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  const PodEstimate ask = pod_of(2);
+  both.advise("a", 1, ask);
+  both.run("a", 0, ask);
+  const ComparedLoad load = both.compare();
+  CHECK(load.now.power_w == doctest::Approx(120 + 50));
+  CHECK(load.advised.power_w == doctest::Approx(100 + 60));
+  CHECK(load.now.wake_j == 0);
+  CHECK(load.advised.wake_j == 0);
+  CHECK(load.advised_pods == 1);
+  CHECK(load.displaced_pods == 1);
+  both.advised.ended("a");
+  both.count(0, ask, -1);
+  CHECK(both.compare().now.power_w == doctest::Approx(150));
+  CHECK(both.compare().advised.power_w == doctest::Approx(150));
+  CHECK(both.advised.same());
+}
+
+TEST_CASE("where empty nodes sleep, each side pays for its own that are awake and that wake") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.fleet.idle_nodes_sleep = true;
+  const PodEstimate ask = pod_of(2);
+  CHECK(both.compare().now.power_w == doctest::Approx(5 + 5));
+  both.advise("a", 1, ask);
+  both.run("a", 0, ask);
+  const ComparedLoad load = both.compare();
+  CHECK(load.now.power_w == doctest::Approx(120 + 5));
+  CHECK(load.advised.power_w == doctest::Approx(5 + 60));
+  CHECK(load.now.wake_j == 1000);
+  CHECK(load.advised.wake_j == 1000);
+  // The second finds the node awake where advice was followed, and wakes another as it went.
+  both.advise("b", 1, ask);
+  both.run("b", 1, ask);
+  const ComparedLoad next = both.compare();
+  CHECK(next.now.power_w == doctest::Approx(120 + 60));
+  CHECK(next.advised.power_w == doctest::Approx(5 + 70));
+  CHECK(next.now.wake_j == 1000);
+  CHECK(next.advised.wake_j == 0);
+  CHECK(both.copied(0).sleeps);
+  CHECK_FALSE(both.copied(1).sleeps);
+}
+
+TEST_CASE("waiting is that of the nodes as they would be filled, by pods") {
+  Beside both({node_of(100, 10), node_of(100, 10)});
+  for (FleetNode& node : both.fleet.nodes) node.waiting.slopes = {0, 0, 0.4, 0, 0, 0, 0, 0};  // from half of the cores
+  const PodEstimate ask = pod_of(3);
+  for (const char* uid : {"a", "b"}) both.advise(uid, 0, ask);
+  both.run("a", 0, ask);
+  both.run("b", 1, ask);
+  const ComparedLoad load = both.compare();
+  CHECK(load.now.waited_pods == doctest::Approx(0));                           // 3 of 8 cores each
+  CHECK(load.advised.waited_pods == doctest::Approx(2 * 0.4 * (0.75 - 0.5)));  // 6 of 8
+  CHECK(load.now.pods == 2);
+  CHECK(load.advised.pods == 2);
+}
+
+TEST_CASE("what is advised takes room, a place and a start at once, and the watts only once the pod runs") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.advise("a", 1, pod_of(2));
+  const AdvisedCluster::Copy& copy = both.advised.copy(both.view, both.fleet);
+  CHECK(copy.view.nodes[1].in_flight == 1);
+  CHECK(copy.view.nodes[1].in_flight_request.cpu_cores == 2);
+  CHECK(copy.view.nodes[1].starts == 1);
+  CHECK(copy.view.nodes[1].pods == 0);
+  CHECK(copy.fleet.nodes[1].requested.cpu_cores == 2);
+  CHECK(copy.fleet.nodes[1].pods == 1);
+  CHECK(both.view.nodes[1].in_flight == 0);
+  CHECK(both.compare().advised.power_w == both.compare().now.power_w);
+  both.run("a", 0, pod_of(2));
+  const AdvisedCluster::Copy& then = both.advised.copy(both.view, both.fleet);
+  CHECK(then.view.nodes[1].in_flight == 0);
+  CHECK(then.view.nodes[1].pods == 1);
+  CHECK(then.view.nodes[1].requested.cpu_cores == 2);
+  CHECK(*then.view.nodes[1].values.cpu_used_cores == 2);
+  CHECK(then.view.nodes[0].pods == 0);
+  CHECK(then.view.nodes[0].requested.cpu_cores == 0);
+}
+
+TEST_CASE("a pod that is not seen in time, and one whose node goes, is where it runs in both") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.advise("late", 1, pod_of(1));
+  both.now += std::chrono::seconds(30);
+  both.advised.expire(both.view, both.now);
+  CHECK(both.advised.same());
+  both.run("late", 0, pod_of(1));
+  CHECK(both.compare().advised.power_w == both.compare().now.power_w);
+  CHECK(both.compare().advised_pods == 0);
+
+  both.advise("a", 1, pod_of(1));
+  both.run("a", 0, pod_of(1));
+  both.advise("expected", 1, pod_of(1));
+  CHECK_FALSE(both.advised.same());
+  both.view.nodes[1].name = "another";
+  both.advised.expire(both.view, both.now);
+  CHECK(both.advised.same());
+  CHECK(both.compare().advised.power_w == both.compare().now.power_w);
+}
+
+TEST_CASE("what is learned of a pod counts where it was advised as where it runs") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.advise("a", 1, pod_of(1));
+  both.run("a", 0, pod_of(1));
+  CHECK(both.advised.displaced("a"));
+  both.fleet.nodes[0].used_cores = 3;
+  both.advised.learned("a", pod_of(3));
+  CHECK(both.compare().now.power_w == doctest::Approx(130 + 50));
+  CHECK(both.compare().advised.power_w == doctest::Approx(100 + 65));
+}
+
+// Whatever happens to a dozen pods; `follows`: they go where they are advised.
+void play(Beside& both, bool follows, const std::function<void()>& look) {
+  struct Live {
+    std::size_t row = 0;
+    PodEstimate ask;
+  };
+  std::map<int, Live> runs, advice;
+  const int steps = *rc::gen::inRange(1, 120);
+  for (int i = 0; i < steps; ++i) {
+    const int pod = *rc::gen::inRange(0, 12), what = *rc::gen::inRange(0, 6);
+    const auto row = *rc::gen::inRange<std::size_t>(0, both.view.nodes.size());
+    const std::string uid = "p" + std::to_string(pod);
+    const PodEstimate ask = pod_of(*rc::gen::inRange(1, 5) / 4.0);
+    both.now += std::chrono::seconds(*rc::gen::inRange(0, 12));
+    both.advised.expire(both.view, both.now);
+    const auto live = runs.find(pod);
+    if (live == runs.end() && what <= 1) {
+      both.advise(uid, row, ask);
+      advice[pod] = {row, ask};
+    } else if (live == runs.end() && what <= 3) {
+      const auto known = advice.find(pod);
+      const PodEstimate size = known != advice.end() ? known->second.ask : ask;
+      runs[pod] = {follows && known != advice.end() ? known->second.row : row, size};
+      both.run(uid, runs[pod].row, size);
+    } else if (live == runs.end()) {
+      both.advised.withdraw(uid);
+    } else if (what == 4) {
+      both.count(live->second.row, live->second.ask, -1);
+      both.count(live->second.row, ask, 1);
+      live->second.ask = ask;
+      if (both.advised.displaced(uid)) both.advised.learned(uid, ask);
+    } else if (what == 5) {
+      both.advised.ended(uid);
+      both.count(live->second.row, live->second.ask, -1);
+      runs.erase(live);
+      advice.erase(pod);
+    }
+    look();
+  }
+  for (const auto& [pod, live] : runs) {
+    both.advised.ended("p" + std::to_string(pod));
+    both.count(live.row, live.ask, -1);
+  }
+  both.now += std::chrono::seconds(60);
+  both.advised.expire(both.view, both.now);
+}
+
+std::vector<FleetNode> four_nodes() { return {node_of(100, 10), node_of(80, 8), node_of(60, 12), node_of(50, 5)}; }
+
+TEST_CASE("the same pods run on both sides at every moment, and nothing is left of those that ended") {
+  CHECK(rc::check([] {
+    Beside both(four_nodes());
+    play(both, false, [&] {
+      const ComparedLoad load = both.compare();
+      RC_ASSERT(load.now.pods == load.advised.pods);
+      const AdvisedCluster::Copy& copy = both.advised.copy(both.view, both.fleet);
+      double now = 0, advised = 0;
+      for (std::size_t i = 0; i < both.view.nodes.size(); ++i) {
+        now += both.view.nodes[i].requested.cpu_cores;
+        advised += copy.view.nodes[i].requested.cpu_cores;
+      }
+      RC_ASSERT(std::abs(now - advised) < 1e-9);
+    });
+    RC_ASSERT(both.advised.same());
+    RC_ASSERT(both.compare().now.power_w == both.compare().advised.power_w);
+  }));
+}
+
+TEST_CASE("where pods go where they are advised both sides are one, to the last bit") {
+  CHECK(rc::check([] {
+    Beside both(four_nodes());
+    both.fleet.idle_nodes_sleep = *rc::gen::arbitrary<bool>();
+    play(both, true, [&] {
+      const ComparedLoad load = both.compare();
+      RC_ASSERT(load.displaced_pods == 0);
+      RC_ASSERT(load.now.power_w == load.advised.power_w);
+      RC_ASSERT(load.now.waited_pods == load.advised.waited_pods);
+      RC_ASSERT(load.now.wake_j == load.advised.wake_j);
+    });
+  }));
+}
+
+}  // namespace
+}  // namespace wattle::placement

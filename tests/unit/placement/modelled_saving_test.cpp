@@ -1,0 +1,132 @@
+// modelled_saving: what acting would save, from what two clusters draw side by side.
+#include "placement/modelled_saving.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace wattle::placement {
+namespace {
+
+ComparedLoad load_of(double now_w, double advised_w) {
+  ComparedLoad load;
+  load.now = {now_w, 0.02, 0, 10};
+  load.advised = {advised_w, 0.03, 0, 10};
+  load.advised_pods = 5;
+  load.displaced_pods = 2;
+  return load;
+}
+
+void pass(ModelledSaving& saving, const ComparedLoad& load, int times) {
+  for (int i = 0; i < times; ++i) saving.add(load, 1);
+}
+
+TEST_CASE("the figure is watts of both, their change and the waiting, once there are blocks enough") {
+  ModelledSaving saving;
+  CHECK(saving.first_in_s() == 7 * 300);
+  CHECK_FALSE(saving.figure());
+  pass(saving, load_of(389, 322), 1000);
+  CHECK(saving.first_in_s() == 1100);
+  pass(saving, load_of(389, 322), 1099);
+  CHECK(saving.first_in_s() == 1);
+  CHECK_FALSE(saving.figure());
+  pass(saving, load_of(389, 322), 1);
+  CHECK(saving.first_in_s() == 0);
+  const auto figure = saving.figure();
+  REQUIRE(figure);
+  CHECK(figure->now_w == doctest::Approx(389));
+  CHECK(figure->advised_w == doctest::Approx(322));
+  CHECK(figure->change.mean == doctest::Approx(322.0 / 389 - 1));
+  CHECK(figure->change.high - figure->change.low < 1e-6);
+  CHECK(figure->now_wait_ratio == doctest::Approx(0.002));
+  CHECK(figure->advised_wait_ratio == doctest::Approx(0.003));
+  CHECK(figure->advised_ratio == doctest::Approx(0.5));
+  CHECK(figure->seconds == doctest::Approx(1200));
+}
+
+TEST_CASE("where advice is what happened the change is nothing, with an interval of no width") {
+  ModelledSaving saving;
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 7 * 300; ++i) {
+    const double watts = 300 + static_cast<double>(random() % 100);
+    saving.add(load_of(watts, watts), 1);
+  }
+  REQUIRE(saving.figure());
+  CHECK(saving.figure()->change.mean == 0);
+  CHECK(saving.figure()->change.low == 0);
+  CHECK(saving.figure()->change.high == 0);
+}
+
+TEST_CASE("time without a pod that was advised, of which nothing was told, or in no number, does not count") {
+  ModelledSaving saving;
+  ComparedLoad load = load_of(100, 90);
+  load.advised_pods = 0;
+  pass(saving, load, 10'000);
+  CHECK(saving.first_in_s() == 2100);
+  saving.add(load_of(100, 90), 500);
+  CHECK(saving.first_in_s() == 2090);
+  saving.add(load_of(std::nan(""), 90), 1);
+  saving.add(load_of(100, std::numeric_limits<double>::infinity()), 1);
+  CHECK(saving.first_in_s() == 2090);
+}
+
+TEST_CASE("the first half is left out: the copy begins as the cluster is") {
+  ModelledSaving saving;
+  pass(saving, load_of(100, 100), 4 * 300);
+  pass(saving, load_of(100, 80), 4 * 300);
+  REQUIRE(saving.figure());
+  CHECK(saving.figure()->change.mean == doctest::Approx(-0.2));
+}
+
+TEST_CASE("blocks grow with time, so that few are kept of weeks, and the figure stays that of the newer half") {
+  ModelledSaving saving;
+  for (int i = 0; i < 300'000; ++i) saving.add(load_of(100, i < 100'000 ? 100 : 90), 10);
+  CHECK(saving.state().blocks.size() < 48);
+  REQUIRE(saving.figure());
+  CHECK(saving.figure()->change.mean == doctest::Approx(-0.1));
+}
+
+TEST_CASE("the interval holds the truth about as often as it says, also where what varies lasts for blocks") {
+  constexpr int kRuns = 400;
+  for (const double lasts : {0.0, 0.5}) {
+    int held = 0;
+    std::mt19937_64 random(11);
+    std::normal_distribution<double> noise(0, 5);
+    for (int run = 0; run < kRuns; ++run) {
+      ModelledSaving saving;
+      double away = 0;
+      for (int block = 0; block < 46; ++block) {
+        away = lasts * away + noise(random);
+        for (int i = 0; i < 30; ++i) saving.add(load_of(400, 360 + away), 10);
+      }
+      const auto figure = saving.figure();
+      REQUIRE(figure);
+      held += figure->change.low <= -0.1 && -0.1 <= figure->change.high ? 1 : 0;
+    }
+    CHECK(held >= 0.9 * kRuns);
+  }
+}
+
+TEST_CASE("over a restart it goes on; what it can not have been in is refused") {
+  ModelledSaving saving, other;
+  pass(saving, load_of(389, 322), 2500);
+  REQUIRE(other.restore(saving.state()));
+  CHECK(other.figure()->advised_w == saving.figure()->advised_w);
+  pass(saving, load_of(389, 300), 300);
+  pass(other, load_of(389, 300), 300);
+  CHECK(other.figure()->advised_w == saving.figure()->advised_w);
+  ModelledState state = saving.state();
+  state.blocks.front().now_j = -1;
+  CHECK_FALSE(other.restore(state));
+  state = saving.state();
+  state.block_s = 1;
+  CHECK_FALSE(other.restore(state));
+  state = saving.state();
+  state.blocks.resize(48);
+  CHECK_FALSE(other.restore(state));
+}
+
+}  // namespace
+}  // namespace wattle::placement
