@@ -21,6 +21,8 @@ constexpr std::array kSubcommands {
                  "judge rules and a network on every scenario; bench consolidation_fill or _churn: one, by its gap to "
                  "full knowledge",
                  commands::bench, "consolidation_fill"},
+      Subcommand{"shadow", "what mode shadow says that acting would save, beside what acting then does",
+                 commands::shadow},
       Subcommand{"speed", "placements a second of processor time, rule by rule", commands::speed},
       Subcommand{"sweep", "throughput, response and watts of each server at each load", commands::sweep},
       Subcommand{"provision", "judge rules that set CPU limits, on rate traces", commands::provision},

@@ -8,6 +8,7 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
   std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(knowledge)));
   WATTLE_CHECK(made->engine_.take(made->options_.policy, made->options_.engine.decide.reward));
   made->engine_.knowledge().set_acting(made->options_.acting);
+  made->engine_.set_shadow(made->options_.shadow, false);
   return made;
 }
 
@@ -19,6 +20,9 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
     for (const placement::NodeView& node : view.nodes) names_.push_back(node.name);
   }
   placement::PlacementDecision advice = engine_.decide(view, pod, names_, network, epsilon, decisions_++, random);
+  if (auto on_copy = engine_.decide_on_copy(view, pod, names_, network, epsilon, decisions_, random))
+    advice = std::move(*on_copy);
+  engine_.reserve(pod, advice, view.now);
   network_ = network;
   if (!to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
   return advice;

@@ -1,5 +1,6 @@
 // live_engine: the decision engine of the controller (placement/decision_engine), told of a World what a controller is told of a cluster.
 // Told     bindings and ends at once, as an API server tells them; what pods used and the view with each delivery of telemetry
+// Shadow   as in mode shadow of the controller: its choices are advice that nobody follows
 // Gate     one decision of those since the last refresh is compared, as the controller does; only if it is asked for
 // Threads  single owner
 #pragma once
@@ -21,8 +22,9 @@ namespace wattle::sim {
 struct LiveEngineOptions {
   std::string policy = "dqn";
   placement::EngineOptions engine;
-  bool gate = false;   // false: a network is heard whatever it costs
-  bool acting = true;  // its choices are what happens: waiting is theirs
+  bool gate = false;    // false: a network is heard whatever it costs
+  bool acting = true;   // its choices are what happens: waiting is theirs
+  bool shadow = false;  // what it advises is reserved, and modelled beside what happens
 };
 
 class LiveEngine final : public WorldObserver {

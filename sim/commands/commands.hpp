@@ -32,6 +32,7 @@ int train(int argc, char** argv);  // in the simulated loop; `train consolidatio
 int online(int argc, char** argv);
 int provision(int argc, char** argv);
 int requests(int argc, char** argv);
+int shadow(int argc, char** argv);
 int speed(int argc, char** argv);
 int swarm(int argc, char** argv);
 int sweep(int argc, char** argv);

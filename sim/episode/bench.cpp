@@ -142,15 +142,14 @@ Placement reference_placement(const Episode& episode, std::size_t moves) {
   return *best;
 }
 
-namespace {
-
-// The same servers and applications on another day.
 Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed) {
   constexpr std::uint64_t kBefore = 500'000'000;
   Options before = drawn;
   before.cluster_seed = drawn.cluster_seed.value_or(seed);
   return make_episode(data, before, seed + kBefore + 1);
 }
+
+namespace {
 
 class Bench {
  public:

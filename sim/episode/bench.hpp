@@ -31,6 +31,8 @@ struct RunFigures {
 RunFigures run(const Episode& episode, placement::Policy& policy);
 // A placement held for a day, pods in their places from the start.
 RunFigures hold(const Episode& episode, const Placement& placement);
+// The same servers and applications on another day.
+Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed);
 // The best known placement of a fill.
 Placement reference_placement(const Episode& episode, std::size_t moves);
 

@@ -115,6 +115,12 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   return played;
 }
 
+Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
+                             const LiveRunOptions& options) {
+  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, known, options));
+  return played.figures;
+}
+
 Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
                             const LiveRunOptions& options) {
   std::string known;
@@ -122,8 +128,7 @@ Result<RunFigures> run_live(const Episode& episode, const Episode* before, const
     WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, options));
     known = std::move(taught.known);
   }
-  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, std::move(known), options));
-  return played.figures;
+  return run_known(episode, known, contestant, options);
 }
 
 }  // namespace wattle::sim::consolidation

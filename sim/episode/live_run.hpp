@@ -38,6 +38,9 @@ struct LivePlayed {
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
                              const LiveRunOptions& options);
 
+// A contestant that knows what an earlier run left behind; empty: nothing.
+Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
+                             const LiveRunOptions& options);
 // A contestant. `before`: the episode that teaches; null: cold.
 Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
                             const LiveRunOptions& options);

@@ -1,0 +1,57 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "sim/commands/commands.hpp"
+#include "sim/commands/consolidation_arguments.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/episode/evaluate.hpp"
+#include "sim/episode/shadow_run.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+struct ShadowArguments {
+  ConsolidationArguments scenario;
+  consolidation::BenchOptions bench;
+  std::string policy = "planner", model_file;
+};
+
+Status run(ShadowArguments arguments) {
+  WATTLE_CHECK(apply(arguments.scenario));
+  consolidation::BenchOptions& bench = arguments.bench;
+  bench.episode = arguments.scenario.options;
+  if (!bench.episode.churn || bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::out_of_range, "shadow", "is a controller's, of pods that come and go",
+                "consolidation_churn --knowledge production");
+  if (!arguments.model_file.empty()) {
+    WATTLE_TRY(bench.network, read_network(arguments.model_file));
+  }
+  WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
+  WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.policy));
+  std::printf("%s", consolidation::shadow_table(runs).c_str());
+  return {};
+}
+
+}  // namespace
+
+int shadow(int argc, char** argv) {
+  ShadowArguments arguments;
+  arguments.scenario.knowledge = "production";
+  arguments.bench.first_seed = kFirstHeldOutSeed;
+  arguments.bench.seeds = 6;
+  CLI::App app{"What mode shadow says that acting would save, beside what acting then does", "wattle-sim shadow"};
+  add_consolidation_options(app, arguments.scenario);
+  app.add_option("--seeds", arguments.bench.seeds, "how many fleets")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--first-seed", arguments.bench.first_seed, "of the first fleet")->capture_default_str();
+  app.add_option("--nodes", arguments.bench.nodes.front(), "of a fleet")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  app.add_option("--policy", arguments.policy, "who advises, and decides live")->capture_default_str();
+  app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn");
+  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
+}
+
+}  // namespace wattle::sim::commands
