@@ -86,6 +86,8 @@ class DecisionEngine {
                                                   std::mt19937_64& random, std::span<const std::size_t> rows = {});
   // In shadow: what was advised is reserved on the copy until the pod ends.
   void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now);
+  // It was advised there before a restart, and runs.
+  void reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs, MonoTime now);
   // The pod waits no more, or is asked for again.
   void withdraw(const std::string& uid) { advised_.withdraw(uid); }
   // Null: not in shadow.

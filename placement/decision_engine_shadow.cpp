@@ -1,6 +1,8 @@
 // decision_engine_shadow: where nothing follows advice.
 #include "placement/decision_engine.hpp"
 
+#include <utility>
+
 namespace wattle::placement {
 
 void DecisionEngine::set_shadow(bool on, bool anew) {
@@ -25,6 +27,13 @@ void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice
   if (!shadow_ || !advice.top || !pod.node_name.empty() || pod.daemonset) return;
   advised_.advise(pod.uid, {advice.node[advice.row_of[*advice.top]], advice.candidates[*advice.top]},
                   knowledge_.ask(pod), now);
+}
+
+void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs,
+                                   MonoTime now) {
+  if (!shadow_ || pod.daemonset) return;
+  advised_.advise(pod.uid, std::move(advised), knowledge_.running(pod.uid).value_or(knowledge_.ask(pod)), now);
+  advised_.placed(pod.uid, std::move(runs), now);
 }
 
 void DecisionEngine::used(const std::string& uid, double cores, double interval_s) {

@@ -120,6 +120,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = engine_.expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
   engine_.withdraw(spec.uid);
+  recalled_.erase(spec.uid);
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     open_.take(before->decision_id);  // only the newest decision of a pod can become its placement
   }
@@ -298,6 +299,7 @@ void Decider::refresh(MonoTime now) {
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
   watch_curves(view);
+  follow_recalled(now);
   engine_.knowledge().set_acting(acts(arm().arm));
   const placement::Fleet& fleet = engine_.refresh(view);
   comparison_.prepare(fleet);

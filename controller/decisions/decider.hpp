@@ -93,7 +93,7 @@ class Decider {
 
   const DecisionLog& log() const { return log_; }
   // One of before a restart, in the order of their ids, before anything is decided.
-  void recall(LoggedDecision entry) { log_.add(std::move(entry)); }
+  void recall(LoggedDecision entry);
   const DeciderFigures& figures() const { return figures_; }
   const std::string& policy() const { return spec_.policy; }
   const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
@@ -167,6 +167,8 @@ class Decider {
   void settle(const std::vector<SettleWindow>& windows);
   void settled(const SettleWindow& window, placement::RawOutcome raw);
   void refresh(MonoTime now);
+  // What shadow advised before a restart, of pods that run and whose nodes are known by now.
+  void follow_recalled(MonoTime now);
   // The pod runs no more.
   void left(const std::string& pod_uid, MonoTime now);
   void tell(MonitorEvent event) const;
@@ -199,6 +201,8 @@ class Decider {
   OpenDecisions open_;
   OutcomeWindows windows_;
   std::set<std::uint64_t> changed_;
+  std::map<std::string, std::string>
+      recalled_;  // pod UID -> where shadow advised it before a restart; as many as the log has
 };
 
 // What may be added up: requests beyond any machine are cut.

@@ -66,6 +66,25 @@ Status Decider::restore(const MonitorState& state) {
   return {};
 }
 
+void Decider::recall(LoggedDecision entry) {
+  const wire::Decision& decision = entry.decision;
+  const bool shadow = decision.mode == "shadow" || decision.mode == "observed";
+  if (engine_.saving() != nullptr && shadow && decision.policy == spec_.policy && !decision.advice.empty())
+    recalled_[decision.pod_uid] = decision.advice;
+  log_.add(std::move(entry));
+}
+
+void Decider::follow_recalled(MonoTime now) {
+  std::erase_if(recalled_, [&](const auto& each) {
+    const auto& [uid, advice] = each;
+    const Pod* pod = state_.pod(uid);
+    const Node* advised = state_.node(advice);
+    if (pod == nullptr || pod->node.empty() || advised == nullptr) return false;
+    engine_.reserve_again(pod->spec, {advised->row, advice}, {state_.node(pod->node)->row, pod->node}, now);
+    return true;
+  });
+}
+
 void Decider::tell(MonitorEvent event) const {
   if (told_) told_(event);
 }

@@ -145,6 +145,26 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   CHECK_FALSE(rig.decider->saving()->figure());
 }
 
+TEST_CASE("what was advised before a restart is where it was on the copy, once its nodes are known") {
+  ShadowRig before(2);
+  RolloutSpec spec = before.decider->spec();
+  spec.policy = "most-allocated";
+  before.decider->take(spec);
+  const std::string to = before.ask("p0"), other = to == "n1" ? "n2" : "n1";
+  for (int pod = 1; pod < 8; ++pod) CHECK(before.ask("p" + std::to_string(pod)) == to);
+  for (const bool recalled : {true, false}) {
+    CAPTURE(recalled);
+    ShadowRig after(2);
+    after.decider->take(spec);
+    if (recalled)
+      for (const LoggedDecision& entry : before.decider->log().entries()) after.decider->recall(entry);
+    for (int pod = 0; pod < 8; ++pod) after.decider->described({.uid = "p" + std::to_string(pod), .request = {1, 1e6}});
+    for (int pod = 0; pod < 8; ++pod) after.decider->bound("p" + std::to_string(pod), other, false);
+    after.tell(12);
+    CHECK(after.ask("p8") == (recalled ? other : to));  // full on the copy, or in the cluster
+  }
+}
+
 TEST_CASE("where every pod goes where it was advised nothing would be saved") {
   ShadowRig rig(3);
   for (int pod = 0; pod < 6; ++pod) {
