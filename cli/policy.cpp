@@ -117,6 +117,7 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
       {"mode", policy["mode"].text_or() + ", at present " + policy["arm"].text_or()},
       {"policy", policy["policy"].text_or()},
       {"reward", reward_text(policy["reward"])}};
+  if (policy["ranked_by"].present()) pairs.emplace_back("ranked by", policy["ranked_by"].text_or());
   if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
   if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_text(policy["cpu_wait"]));
   pairs.emplace_back("saving",

@@ -10,7 +10,6 @@
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
-#include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
 #include "controller/web/page.hpp"
 #include "controller/web/readiness.hpp"
@@ -91,13 +90,19 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
 
 Status Controller::start_learning(const Clock& clock, const Log& log, std::string& reason) {
   if (config_.learn.enabled) {  // whichever policy decides: it may be another tomorrow
-    const InitialNetwork first = find_initial_network(config_.learn, config_.decide.reward, config_.models_dir);
-    auto network = make_network(config_.learn, first.weights());
+    // A file that is named is for the reward preset that it was named beside.
+    const BeginNetwork begin = [this](const placement::RewardConfig& reward) {
+      LearnConfig learn = config_.learn;
+      if (reward.preset != config_.decide.reward.preset && learn.pretrained != "none") learn.pretrained = "auto";
+      return begin_network(learn, reward, config_.models_dir);
+    };
+    auto network = begin(config_.decide.reward);
     if (network) {
       WATTLE_TRY(trainer_,
-                 Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(*network), networks_,
-                                clock, log, first.name, first.network ? first.network->certificate : std::string()));
-      tell_initial_network(first, trainer_->models().serving_from, trainer_->figures().resumed, *rollout_, log);
+                 Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(network->trainer),
+                                networks_, clock, log, network->first.origin(), begin));
+      tell_initial_network(network->first, trainer_->models().serving_from, trainer_->figures().resumed, *rollout_,
+                           log);
       return {};
     }
     if (network.error().code != Errc::unsupported) return forward_error(network);

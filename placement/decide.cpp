@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "placement/objective.hpp"
 #include "placement/policies/network.hpp"
@@ -12,8 +13,9 @@ namespace wattle::placement {
 namespace {
 
 constexpr std::size_t kNoRow = RowIndex::kNoRow;
-constexpr double kTie = 1e-6;    // float networks do not tell more apart
-constexpr double kBound = 1e30;  // of values: differences stay finite
+constexpr double kTie = 1e-6;                                              // float networks do not tell more apart
+constexpr double kTieShare = 4.0 * std::numeric_limits<float>::epsilon();  // nor of large values
+constexpr double kBound = 1e30;                                            // of values: differences stay finite
 
 struct Rows {
   std::vector<std::size_t>& node;  // index into view.nodes; the advice's
@@ -50,20 +52,34 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
   return rows;
 }
 
+// Values of the feasible rows.
+struct Range {
+  double best = -INFINITY, worst = INFINITY;
+  double tie() const { return std::max(kTie, kTieShare * std::abs(best)); }
+  bool tells_apart() const { return best - worst > tie(); }
+};
+
+Range range_of(const std::vector<std::size_t>& feasible, const std::vector<double>& values) {
+  Range range;
+  for (const std::size_t row : feasible) {
+    range.best = std::max(range.best, values[row]);
+    range.worst = std::min(range.worst, values[row]);
+  }
+  return range;
+}
+
 struct Choice {
   std::size_t row = 0;
   double propensity = 0;
   bool explored = false;
 };
 
-Choice choose(const std::vector<std::size_t>& feasible, const std::vector<double>& values, double epsilon,
-              double safe_margin, std::mt19937_64& random) {
-  double best = -INFINITY;
-  for (const std::size_t row : feasible) best = std::max(best, values[row]);
+Choice choose(const std::vector<std::size_t>& feasible, const std::vector<double>& values, const Range& range,
+              double epsilon, double safe_margin, std::mt19937_64& random) {
   std::vector<std::size_t> ties, safe;
   for (const std::size_t row : feasible) {
-    if (values[row] >= best - kTie) ties.push_back(row);
-    if (values[row] >= best - std::max(safe_margin, kTie)) safe.push_back(row);
+    if (values[row] >= range.best - range.tie()) ties.push_back(row);
+    if (values[row] >= range.best - std::max(safe_margin, range.tie())) safe.push_back(row);
   }
   const auto pick = [&random](const std::vector<std::size_t>& from) {
     return from.size() == 1 ? from.front()
@@ -91,34 +107,58 @@ double above_rank(const std::vector<std::size_t>& feasible, const std::vector<do
 }
 
 // 10 for the advised row, 0..5 for the other feasible ones that are among the best.
-std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>& values, std::size_t advised) {
+std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>& values, const Range& range,
+                                    std::size_t advised) {
   std::vector<std::int64_t> scores(rows.node.size(), 0);
-  double best = -INFINITY, worst = INFINITY;
-  for (const std::size_t row : rows.feasible) {
-    best = std::max(best, values[row]);
-    worst = std::min(worst, values[row]);
-  }
   const double above = above_rank(rows.feasible, values);
   for (const std::size_t row : rows.feasible) {
     if (row != advised && !(values[row] > above)) continue;
-    const double share = best - worst > kTie ? (values[row] - worst) / (best - worst) : 1.0;
+    const double share = range.tells_apart() ? (values[row] - range.worst) / (range.best - range.worst) : 1.0;
     scores[row] = row == advised ? 10 : static_cast<std::int64_t>(std::lround(5 * share));
   }
   return scores;
 }
 
+// Who ranked the nodes.
+struct RankedBy {
+  const PolicyInfo& policy;
+  Preset preset = Preset::weighted;
+  bool with_network = false;
+  bool silent = false;  // the network said the same of all of them: the prior ranked them
+  bool planned = false;
+  bool life_known = false;
+};
+
 // One word of what is said to people everywhere.
-std::string decided_by(const PolicyInfo& policy, bool with_network, bool explored) {
+std::string decided_by(const RankedBy& by, bool explored) {
   if (explored) return "explore";
-  if (policy.learns) return with_network ? "network" : "fallback";
-  return policy.name == "planner" ? "plan" : "rule";
+  if (!by.policy.learns) return by.policy.name == "planner" ? "plan" : "rule";
+  if (by.with_network && !by.silent) return "network";
+  return by.with_network && by.planned ? "plan" : "fallback";
 }
 
-std::string reason_of(const PolicyInfo& policy, bool with_network, const Choice& choice) {
-  std::string reason(policy.reason);
-  if (policy.learns && !with_network) reason = "highest predicted reward: no network serves yet";
-  if (choice.explored) reason = "explored within the safe margin; " + reason;
+std::string reason_of(const RankedBy& by, bool explored) {
+  const std::string of_preset = by.preset == Preset::weighted ? "" : " for " + std::string(to_string(by.preset));
+  std::string reason(by.policy.reason);
+  if (by.policy.learns && !by.with_network) {
+    reason = "highest predicted reward" + of_preset + ": no network serves yet";
+  } else if (by.silent && by.planned) {
+    reason = std::string("the plan's choice: the network adds nothing") +
+             (by.life_known ? "" : ", as it was taught pods that go, and this one's end is not known");
+  } else if (by.silent) {
+    reason = "highest predicted reward" + of_preset + ": the network adds nothing";
+    if (by.preset == Preset::weighted) reason += " without a plan";
+  } else if (by.policy.learns) {
+    reason += of_preset;
+  }
+  if (explored) reason = "explored within the safe margin; " + reason;
   return reason;
+}
+
+std::string equal_reason(const RankedBy& by, std::size_t feasible) {
+  const bool by_prior = by.policy.learns && (!by.with_network || by.silent);
+  return "neutral: all " + std::to_string(feasible) + " nodes that can take the pod are worth the same by the " +
+         (by_prior ? "predicted reward" : "policy") + ", so that the scheduler's own scores decide";
 }
 
 std::string neutral_reason(const PlacementDecision& advice, const Rows& rows) {
@@ -194,17 +234,19 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   record.policy = policy.name;
   const PodSpec asked = with_sane_limits(pod, record.problems);
   const Rows rows = find_rows(view, asked, options.mask, mind, advice);
+  const bool with_network = policy.learns && mind.network != nullptr;
+  RewardConfig reward = options.reward;
+  if (with_network) reward.with_prior = reward.with_prior && mind.network->on_prior();
   // A plan speaks of energy: presets that do not weigh it have networks that were taught without one.
   PolicyContext context(view, asked, rows.node, rows.feasible, mind.knowledge, turn);
   context.copy = mind.copy;
   std::optional<PlanView> plan;
-  if (options.reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
+  if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =
-      predict(options.reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
+      predict(reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
   if (mind.knowledge != nullptr && mind.knowledge->cpu_wait().price_w() > 0)
-    price_waiting(options.reward, context.fleet(), rows.node, asked, context.ask(), predictions);
-  advice.observation =
-      observe(view, rows.node, asked, rows.masked, predictions, options.reward, plan ? &*plan : nullptr);
+    price_waiting(reward, view, context.fleet(), rows.node, asked, context.ask(), predictions);
+  advice.observation = observe(view, rows.node, asked, rows.masked, predictions, reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
   if (rows.feasible.empty()) {
     record.reason = neutral_reason(advice, rows);
@@ -214,11 +256,12 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     return advice;
   }
 
-  const bool with_network = policy.learns && mind.network != nullptr;
   std::vector<double> q(rows.node.size(), 0.0);
+  RankedBy by{policy, reward.preset, with_network, false, plan.has_value(), asked.life_s.has_value()};
   if (with_network) {
     std::vector<float> out(rows.node.size(), 0.0F);
     Shortlisted(*mind.network, mind.shortlist).residual(advice.observation, out);
+    by.silent = models::is_flat(advice.observation, out);
     for (const std::size_t row : rows.feasible) {
       const double said = static_cast<double>(out[row]);
       residual[row] = std::isfinite(said) ? said : 0.0;
@@ -236,6 +279,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   mind.policy.score(context, values);
   // What telemetry made senseless is worst.
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
+  const Range range = range_of(rows.feasible, values);
   Choice choice;
   std::vector<std::int64_t> scores;
   const auto bound = std::find_if(rows.feasible.begin(), rows.feasible.end(), [&](std::size_t row) {
@@ -247,11 +291,17 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores[*bound] = 10;
     record.reason = "bound there already";
     record.decided_by = "bound";
+  } else if (rows.feasible.size() > 1 && !policy.draws && !range.tells_apart()) {
+    record.reason = equal_reason(by, rows.feasible.size());
+    record.decided_by = "neutral";
+    record_candidates(advice, rows, predictions, residual, {});
+    advice.predictions = std::move(predictions);
+    return advice;
   } else {
-    choice = choose(rows.feasible, values, epsilon, options.safe_margin, random);
-    scores = scores_of(rows, values, choice.row);
-    record.reason = reason_of(policy, with_network, choice);
-    record.decided_by = decided_by(policy, with_network, choice.explored);
+    choice = choose(rows.feasible, values, range, epsilon, options.safe_margin, random);
+    scores = scores_of(rows, values, range, choice.row);
+    record.reason = reason_of(by, choice.explored);
+    record.decided_by = decided_by(by, choice.explored);
   }
   record_candidates(advice, rows, predictions, residual, scores);
   advice.predictions = std::move(predictions);

@@ -2,7 +2,7 @@
 // Masks    come before every policy: a node that they exclude is never advised and scores 0
 // Scores   the advised node 10; of other feasible nodes the kRanked best 0..5 by the policy's values between worst and best;
 //          the rest, masked and unknown nodes 0
-// Errors   none: with no candidates, or all masked, the advice is neutral (all 0) and says why
+// Errors   none: with no candidates, all masked, or all that are feasible worth the same, the advice is neutral (all 0) and says why
 // Threads  pure but for the policy, its knowledge and the generator passed in
 #pragma once
 
@@ -50,7 +50,8 @@ struct DecideOptions {
 struct PlacementDecision {
   std::vector<std::string> candidates;  // node names, as asked, unknown ones included
   std::vector<std::int64_t> scores;     // 0..10, one per candidate
-  std::optional<std::size_t> top;       // index into candidates; absent: neutral
+  std::optional<std::size_t>
+      top;  // index into candidates; absent: neutral, and it can still be learned from if a node was feasible
   // What learning needs: rows are the candidates that the view knows, row_of[candidate] is its row or npos.
   models::Observation observation;
   std::vector<std::size_t> row_of;

@@ -35,9 +35,13 @@ double cores_of(const NodeView& node) {
 }
 
 // Columns that are read or written apart from the others.
-constexpr std::size_t kPlanPreference = 6, kPlanLeft = 12, kPlanExpected = 16, kAmortised = 17, kAmortisedRank = 18,
-                      kSlope = 23, kSlopeRank = 24, kLatencySoft = 25, kLatencyKnown = 27, kOutlives = 31;
-constexpr std::size_t kPodSoft = 5, kPodHard = 7, kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13, kPodLife = 14;
+constexpr std::size_t kCpuUsed = 1, kMemoryUsed = 3, kCpuComing = 5, kPlanPreference = 6, kPods = 7, kCores = 9,
+                      kPsiCpu = 10, kPlanLeft = 12, kIdlePerSlot = 13, kMarginal = 14, kMarginalWithWake = 15,
+                      kPlanExpected = 16, kAmortised = 17, kAmortisedRank = 18, kHalfPerSlot = 21, kFullPerSlot = 22,
+                      kSlope = 23, kSlopeRank = 24, kLatencySoft = 25, kLatencyKnown = 27, kIoUsed = 29, kTcpShare = 30,
+                      kOutlives = 31;
+constexpr std::size_t kPodRequest = 0, kPodDemand = 2, kPodMemoryOfNode = 4, kPodSoft = 5, kPodHard = 7,
+                      kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13, kPodLife = 14;
 
 struct Means {
   double amortised_w = 0, cores = 0, memory_bytes = 0, requested_cores = 0, allocatable_cores = 0;
@@ -124,7 +128,7 @@ void write_weights(models::Observation& observation, const RewardConfig& reward)
 
 // The prior: what models predict of this node; where there is a plan, it judges energy in their place.
 double prior_of(const RewardConfig& reward, double predicted, double latency, std::optional<double> preference_w0) {
-  if (!preference_w0 || reward.preset != Preset::weighted) return predicted;
+  if (!preference_w0 || reward.preset != Preset::weighted || !reward.with_prior) return predicted;
   return reward.weights.energy * *preference_w0 + latency;
 }
 
@@ -152,6 +156,37 @@ void write_plan(models::Observation& observation, std::span<const std::size_t> r
 void write_prediction(models::Observation& observation, const PlanView& plan) {
   observation.pod[kPodPlan] = ratio(plan.demand_quantile);
   observation.pod[kPodLife] = std::isfinite(plan.life_s) ? logarithm(plan.life_s / 60, 16) : 0.0F;
+}
+
+constexpr double kUsualCapacity = 110;  // pods of a node, where only their share is kept
+constexpr double kTcpParts = 1e6;       // likewise of connections
+
+double whole_of(float logarithm, double divisor) { return std::exp2(static_cast<double>(logarithm) * divisor) - 1; }
+
+// What features still tell of a node, latency left out; watts by three points of its curve, slots by its cores.
+Outlook outlook_of(std::span<const float> node, std::span<const float> pod, double w0) {
+  const auto at = [&](std::size_t column) { return static_cast<double>(node[column]); };
+  Outlook seen;
+  seen.now.pods = static_cast<std::uint64_t>(std::lround(kUsualCapacity * std::max(0.0, at(kPods))));
+  seen.now.cpu_ratio = at(kCpuUsed) + at(kCpuComing);
+  seen.now.memory_ratio = at(kMemoryUsed);
+  seen.now.disk_ratio = at(kIoUsed);
+  seen.now.tcp_established = static_cast<std::uint64_t>(std::lround(kTcpParts * std::max(0.0, at(kTcpShare))));
+  const double cores = whole_of(node[kCores], 8) + 1, request = whole_of(pod[kPodRequest], 8) / 10;
+  seen.cpu_after = seen.now.cpu_ratio + whole_of(pod[kPodDemand], 8) / 10 / cores;
+  seen.saved_w = w0 * (1 - at(kAmortised));
+  seen.added_w = w0 * std::expm1(4 * at(kMarginalWithWake));
+  const double of_memory = static_cast<double>(pod[kPodMemoryOfNode]);
+  seen.memory_after = seen.now.memory_ratio + of_memory;
+  const double by_cpu = request > 0 ? cores / request : kUsualCapacity;
+  const double by_memory = of_memory > 0 ? 1 / of_memory : kUsualCapacity;
+  const double slots = std::clamp(std::floor(std::min(by_cpu, by_memory) + 1e-3), 1.0, kUsualCapacity);  // floats
+  const double used = std::clamp(seen.now.cpu_ratio, 0.0, 1.0);
+  const double per_slot = used < 0.5 ? at(kIdlePerSlot) + 2 * used * (at(kHalfPerSlot) - at(kIdlePerSlot))
+                                     : at(kHalfPerSlot) + (2 * used - 1) * (at(kFullPerSlot) - at(kHalfPerSlot));
+  seen.node_w = w0 * (slots * per_slot + at(kMarginal));
+  seen.cpu_some_ratio = at(kPsiCpu);
+  return seen;
 }
 
 }  // namespace
@@ -225,7 +260,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
     slots[row] = predictions[row].slots;
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
     const auto preference = planned ? std::optional(plan->nodes[row].preference) : std::nullopt;
-    const double prior = prior_of(reward, predictions[row].value(), predictions[row].latency, preference);
+    const double prior = prior_of(reward, predictions[row].value(), predictions[row].terms.latency, preference);
     observation.prior[row] = static_cast<float>(within(prior, 1e6));
     observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
   }
@@ -270,16 +305,19 @@ void relabel(models::Observation& observation, const RewardConfig& reward) {
   const double w0 = std::exp2(static_cast<double>(observation.pod[kPodW0]) * 8) - 1;
   const double life = static_cast<double>(observation.pod[kPodLife]);
   const auto life_s = life > 0 ? std::optional(60 * (std::exp2(16 * life) - 1)) : std::nullopt;
+  std::vector<Outlook> nodes;
+  nodes.reserve(observation.nodes);
+  for (std::size_t row = 0; row < observation.nodes; ++row) {
+    const auto seen = std::span(observation.node).subspan(row * models::kNodeFeatures, models::kNodeFeatures);
+    nodes.push_back(outlook_of(seen, observation.pod, w0));
+    if (seen[kLatencyKnown] > 0)
+      nodes.back().latency_ms = static_cast<double>(seen[kLatencySoft]) * soft_ms.value_or(kReferenceLatencyMs);
+  }
+  const std::vector<PredictedTerms> terms = foresee(reward, {life_s, soft_ms, hard_ms}, nodes);
   for (std::size_t row = 0; row < observation.nodes; ++row) {
     const float* node = &observation.node[row * models::kNodeFeatures];
-    std::optional<double> latency_ms;
-    if (node[kLatencyKnown] > 0) {
-      latency_ms = static_cast<double>(node[kLatencySoft]) * soft_ms.value_or(kReferenceLatencyMs);
-    }
-    const PredictedTerms terms = predicted_terms(
-        reward, {w0 * (1 - static_cast<double>(node[kAmortised])), life_s, latency_ms, soft_ms, hard_ms});
     const auto preference = planned ? std::optional(static_cast<double>(node[kPlanPreference])) : std::nullopt;
-    const double prior = prior_of(reward, terms.energy + terms.latency, terms.latency, preference);
+    const double prior = prior_of(reward, terms[row].value(), terms[row].latency, preference);
     observation.prior[row] = static_cast<float>(within(prior, 1e6));
   }
 }

@@ -13,7 +13,7 @@
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/plan_view.hpp"
-#include "placement/reward.hpp"
+#include "placement/prior.hpp"
 
 namespace wattle::placement {
 

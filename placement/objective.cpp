@@ -52,12 +52,13 @@ double amortised_cost_w(const Fleet& fleet, std::size_t i, const PodEstimate& as
   return amortised_w(fleet.nodes[i], ask) + added_wait_w(fleet, i, ask);
 }
 
-void price_waiting(const RewardConfig& config, const Fleet& fleet, std::span<const std::size_t> rows,
-                   const PodSpec& pod, const PodEstimate& ask, std::span<Prediction> predictions) {
+void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
+                   std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
+                   std::span<Prediction> predictions) {
   if (!(fleet.cpu_wait_price_w > 0)) return;
   for (std::size_t row = 0; row < rows.size(); ++row)
     predictions[row].amortised_w += added_wait_w(fleet, rows[row], ask);
-  judge(config, pod, predictions);
+  judge(config, view, rows, pod, predictions);
 }
 
 void Budget::set_limit(std::optional<double> ratio) {

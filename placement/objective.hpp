@@ -18,7 +18,7 @@
 
 #include "placement/fleet.hpp"
 #include "placement/packed.hpp"
-#include "placement/reward.hpp"
+#include "placement/prior.hpp"
 
 namespace wattle::placement {
 
@@ -35,9 +35,10 @@ double added_wait_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask
 // As added_w and amortised_w (placement/fleet), waiting included.
 double added_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
-// The prior of Q, waiting at its price included. One prediction for each of the rows, indices into the fleet's nodes.
-void price_waiting(const RewardConfig& config, const Fleet& fleet, std::span<const std::size_t> rows,
-                   const PodSpec& pod, const PodEstimate& ask, std::span<Prediction> predictions);
+// The prior of Q, waiting at its price included. One prediction for each of the rows, indices into the nodes of both.
+void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
+                   std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
+                   std::span<Prediction> predictions);
 
 // One budget, what was measured of it, and its price.
 class Budget {

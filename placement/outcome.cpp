@@ -21,6 +21,19 @@ bool fits(const NodeView& node, const PodSpec& pod, std::uint64_t more_pods, dou
 
 }  // namespace
 
+WorkerBefore worker_before(const NodeView& node) {
+  WorkerBefore before;
+  before.pods = node.pods;
+  before.cpu_ratio = cpu_utilisation(node).value_or(fraction(node.requested.cpu_cores, node.allocatable.cpu_cores));
+  before.memory_ratio = node.values.memory_used_bytes && node.values.memory_total_bytes
+                            ? fraction(static_cast<double>(*node.values.memory_used_bytes),
+                                       static_cast<double>(*node.values.memory_total_bytes))
+                            : fraction(node.requested.memory_bytes, node.allocatable.memory_bytes);
+  before.disk_ratio = node.values.disk_used_ratio.value_or(0);
+  before.tcp_established = node.values.tcp_established.value_or(0);
+  return before;
+}
+
 RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::size_t node, const RewardConfig& reward) {
   std::vector<std::string> problems;  // told when it was decided
   const PodSpec pod = with_sane_limits(asked, problems);
@@ -31,17 +44,7 @@ RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::siz
   outcome.all_full = !view.nodes.empty();
   for (std::size_t i = 0; i < view.nodes.size(); ++i) {
     const NodeView& worker = view.nodes[i];
-    WorkerBefore before;
-    before.pods = worker.pods;
-    before.cpu_ratio =
-        cpu_utilisation(worker).value_or(fraction(worker.requested.cpu_cores, worker.allocatable.cpu_cores));
-    before.memory_ratio = worker.values.memory_used_bytes && worker.values.memory_total_bytes
-                              ? fraction(static_cast<double>(*worker.values.memory_used_bytes),
-                                         static_cast<double>(*worker.values.memory_total_bytes))
-                              : fraction(worker.requested.memory_bytes, worker.allocatable.memory_bytes);
-    before.disk_ratio = worker.values.disk_used_ratio.value_or(0);
-    before.tcp_established = worker.values.tcp_established.value_or(0);
-    outcome.before.add(before, i == node);
+    outcome.before.add(worker_before(worker), i == node);
     // Full after the placement: another pod of this kind does not fit.
     if (fits(worker, pod, i == node ? 2 : 1, i == node ? 2 : 1)) outcome.all_full = false;
     if (!worker.ready) continue;

@@ -14,7 +14,7 @@ PairedRule by_network(const PairedQuestion& question, Planner& planner, const Re
     const PlanView plan = planner.view(copy.fleet, question.ask, question.rows);
     if (plan.nodes.empty() || !plan.pick) return std::nullopt;
     auto predictions = predict(reward, copy.view, question.rows, question.pod, plan.demand_cores);
-    price_waiting(reward, copy.fleet, question.rows, question.pod, question.ask, predictions);
+    price_waiting(reward, copy.view, copy.fleet, question.rows, question.pod, question.ask, predictions);
     const models::Observation seen =
         observe(copy.view, question.rows, question.pod, copy.masked, predictions, reward, &plan);
     std::vector<float> residual(seen.nodes, 0.0F);

@@ -19,23 +19,8 @@ constexpr std::array<std::pair<Preset, std::string_view>, 8> kPresets = {{{Prese
 constexpr std::array<std::pair<LoadKind, std::string_view>, 4> kLoadKinds = {
     {{LoadKind::pods, "pods"}, {LoadKind::cpu, "cpu"}, {LoadKind::memory, "memory"}, {LoadKind::disk, "disk"}}};
 
-constexpr double kPodsPerNode = 50;  // a full node, as the thesis has it
 constexpr double kEnergyLimit = 10;
 constexpr double kRejection = 10'000;
-
-const LoadRange& load_of(const ClusterBefore& before, LoadKind kind) {
-  switch (kind) {
-    case LoadKind::pods:
-      break;
-    case LoadKind::cpu:
-      return before.by_cpu;
-    case LoadKind::memory:
-      return before.by_memory;
-    case LoadKind::disk:
-      return before.by_disk;
-  }
-  return before.by_pods;
-}
 
 void add(Reward& reward, const std::string& term, double value) {
   reward.terms[term] = value;
@@ -45,7 +30,7 @@ void add(Reward& reward, const std::string& term, double value) {
 Reward energy_efficiency(const RewardConfig& config, const RawOutcome& outcome) {
   Reward reward;
   const ClusterBefore& counts = outcome.before;
-  const LoadRange& loads = load_of(counts, config.load);
+  const LoadRange& loads = load_of(config, counts);
   const bool best = loads.chosen >= loads.most;
   reward.end_of_episode = !best;
   add(reward, "unused", best ? static_cast<double>((counts.workers - counts.on) * 10 / counts.workers) : 0.0);
@@ -101,12 +86,6 @@ Reward power(const RawOutcome& outcome) {
     add(reward, "power", -*outcome.mean_power_w);
   }
   return reward;
-}
-
-double energy_term(const RewardConfig& config, double saved_w, double life_s) {
-  const double hours = std::clamp(life_s, 0.0, std::max(config.horizon_s, 0.0)) / 3600;
-  const double value = saved_w * hours / std::max(config.reference_w, 1e-3);
-  return std::isfinite(value) ? std::clamp(value, -kEnergyLimit, kEnergyLimit) : 0.0;
 }
 
 Reward weighted(const RewardConfig& config, const RawOutcome& outcome) {
@@ -209,15 +188,29 @@ double deviations_pct(std::span<const WorkerAfter> workers) {
   return sum;
 }
 
+const LoadRange& load_of(const RewardConfig& config, const ClusterBefore& before) {
+  if (config.preset == Preset::lc) return before.by_tcp;
+  switch (config.load) {
+    case LoadKind::pods:
+      break;
+    case LoadKind::cpu:
+      return before.by_cpu;
+    case LoadKind::memory:
+      return before.by_memory;
+    case LoadKind::disk:
+      return before.by_disk;
+  }
+  return before.by_pods;
+}
+
 Reward evaluate(const RewardConfig& config, const RawOutcome& outcome) {
   const bool counted = outcome.before.workers > 0;
   switch (config.preset) {
     case Preset::ee:
       return counted ? energy_efficiency(config, outcome) : Reward{};
     case Preset::lb:
-      return counted ? least_loaded(load_of(outcome.before, config.load)) : Reward{};
     case Preset::lc:
-      return counted ? least_loaded(outcome.before.by_tcp) : Reward{};
+      return counted ? least_loaded(load_of(config, outcome.before)) : Reward{};
     case Preset::el_rl:
       return counted ? energy_latency(outcome) : Reward{};
     case Preset::drs: {
@@ -234,6 +227,12 @@ Reward evaluate(const RewardConfig& config, const RawOutcome& outcome) {
   return config.preset == Preset::weighted ? weighted(config, outcome) : by_formula(config, outcome);
 }
 
+double energy_term(const RewardConfig& config, double saved_w, double life_s) {
+  const double hours = std::clamp(life_s, 0.0, std::max(config.horizon_s, 0.0)) / 3600;
+  const double value = saved_w * hours / std::max(config.reference_w, 1e-3);
+  return std::isfinite(value) ? std::clamp(value, -kEnergyLimit, kEnergyLimit) : 0.0;
+}
+
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms) {
   if (!latency_ms || !std::isfinite(*latency_ms)) return hard_ms ? -1.0 : 0.0;
   if (hard_ms && *latency_ms > *hard_ms) return -1;
@@ -243,71 +242,6 @@ double latency_term(std::optional<double> latency_ms, std::optional<double> soft
   if (*latency_ms <= soft) return 1;
   if (end <= soft) return 0;
   return std::max(0.0, (end - *latency_ms) / (end - soft));
-}
-
-PredictedTerms predicted_terms(const RewardConfig& config, const Foreseen& foreseen) {
-  if (config.preset != Preset::weighted && config.preset != Preset::expression) return {};
-  const double energy = energy_term(config, foreseen.saved_w, foreseen.life_s.value_or(config.horizon_s));
-  const double latency = latency_term(foreseen.latency_ms, foreseen.latency_soft_ms, foreseen.latency_hard_ms);
-  if (config.preset == Preset::weighted) return {config.weights.energy * energy, config.weights.latency * latency};
-  const double without_energy = config.formula({0, latency});
-  return {config.formula({energy, latency}) - without_energy, without_energy};
-}
-
-double slots_for(const NodeView& node, const PodSpec& pod) {
-  double slots = static_cast<double>(node.pod_capacity);
-  if (pod.request.cpu_cores > 0 && node.allocatable.cpu_cores > 0)
-    slots = std::min(slots, node.allocatable.cpu_cores / pod.request.cpu_cores);
-  if (pod.request.memory_bytes > 0 && node.allocatable.memory_bytes > 0)
-    slots = std::min(slots, node.allocatable.memory_bytes / pod.request.memory_bytes);
-  return std::max(1.0, std::floor(slots));
-}
-
-namespace {
-
-double marginal_w(const NodeView& node, double demand_cores) {
-  const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
-  const double per_core = cores > 0 && std::isfinite(cores) ? 1 / cores : 1.0 / 16;
-  const double from = std::max(0.0, expected_cpu_cores(node) * per_core);
-  return node.curve.marginal_w(from, std::max(0.0, demand_cores) * per_core);
-}
-
-}  // namespace
-
-double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores) {
-  return node.curve.idle_w() / slots_for(node, pod) + marginal_w(node, demand_cores);
-}
-
-std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
-                                const PodSpec& pod, double demand_cores) {
-  std::vector<Prediction> predictions(rows.size());
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const NodeView& node = view.nodes[rows[row]];
-    Prediction& prediction = predictions[row];
-    prediction.marginal_w = marginal_w(node, demand_cores);
-    prediction.marginal_with_wake_w = prediction.marginal_w;
-    if (node.asleep && node.in_flight == 0 && node.unsettled == 0) {
-      prediction.marginal_with_wake_w += node.curve.idle_w() + node.wake_cost_j / std::max(config.horizon_s, 1.0);
-    }
-    prediction.slots = slots_for(node, pod);
-    prediction.latency_ms = latency_for(node, pod);
-    prediction.amortised_w = node.curve.idle_w() / prediction.slots + prediction.marginal_w;
-  }
-  judge(config, pod, predictions);
-  return predictions;
-}
-
-void judge(const RewardConfig& config, const PodSpec& pod, std::span<Prediction> predictions) {
-  double mean_w = 0;
-  for (const Prediction& prediction : predictions) mean_w += prediction.amortised_w;
-  mean_w /= std::max<double>(1, static_cast<double>(predictions.size()));
-  for (Prediction& prediction : predictions) {
-    const PredictedTerms terms = predicted_terms(
-        config,
-        {mean_w - prediction.amortised_w, pod.life_s, prediction.latency_ms, pod.latency_soft_ms, pod.latency_hard_ms});
-    prediction.energy = terms.energy;
-    prediction.latency = terms.latency;
-  }
 }
 
 }  // namespace wattle::placement

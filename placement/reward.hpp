@@ -23,6 +23,8 @@ enum class Preset { ee, lb, lc, el_rl, drs, power, weighted, expression };
 std::string_view to_string(Preset preset);
 Result<Preset> parse_preset(std::string_view text);
 
+inline constexpr double kPodsPerNode = 50;  // a full node, as the thesis has it
+
 enum class LoadKind { pods, cpu, memory, disk };
 std::string_view to_string(LoadKind kind);
 Result<LoadKind> parse_load_kind(std::string_view text);
@@ -46,6 +48,7 @@ struct RewardConfig {
   Formula formula;            // of expression
   double reference_w = 20.0;  // marginal watts that cost one unit of energy reward
   double horizon_s = 3600;    // expected remaining life is capped here
+  bool with_prior = true;     // false: Q is what a network says alone, of one that was taught so (placement/prior)
   bool operator==(const RewardConfig&) const = default;
 };
 
@@ -78,6 +81,7 @@ struct ClusterBefore {
   bool operator==(const ClusterBefore&) const = default;
 };
 ClusterBefore summed(std::span<const WorkerBefore> workers, std::size_t chosen);
+WorkerBefore worker_before(const NodeView& node);
 
 // Sum of the population standard deviations of the six metrics; 0 of none.
 double deviations_pct(std::span<const WorkerAfter> workers);
@@ -105,44 +109,14 @@ struct Reward {
 };
 
 Reward evaluate(const RewardConfig& config, const RawOutcome& outcome);
-
-// Idle watts of a pod's share of the node and the watts that its demand adds: what it costs there in the long run.
-double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores);
-
-// What `evaluate` will say of a placement on a node, as far as models predict it (energy; latency when it is known): the prior of Q.
-// Zero for presets that no model predicts; an expression is evaluated with the other terms 0.
-struct Prediction {
-  double marginal_w = 0;            // watts that the pod adds, wake not included
-  double marginal_with_wake_w = 0;  // idle watts and wake energy of a sleeping node included
-  double amortised_w =
-      0;              // idle watts / pods of this size that fit an empty node + marginal watts + waiting at its price
-  double energy = 0;  // terms, weights included; of an expression what the term adds to it
-  double latency = 0;
-  double slots = 1;                  // pods of this request that the empty node takes
-  std::optional<double> latency_ms;  // to the pod's target
-  double value() const { return energy + latency; }
-};
-std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
-                                const PodSpec& pod, double demand_cores);
-// Energy and latency of them, by their watts against each other.
-void judge(const RewardConfig& config, const PodSpec& pod, std::span<Prediction> predictions);
+// The energy term: above 0, fewer watts than an average node.
+double energy_term(const RewardConfig& config, double saved_w, double life_s);
+// The load that ee, lb (by configuration) and lc count.
+const LoadRange& load_of(const RewardConfig& config, const ClusterBefore& before);
 
 // 1 up to the soft limit, falling to 0 at the hard one, -1 beyond; docs/reference/rewards.md says what a missing one means.
 double latency_term(std::optional<double> latency_ms, std::optional<double> soft_ms, std::optional<double> hard_ms);
 
-// The terms of the prior, weights included.
-struct PredictedTerms {
-  double energy = 0, latency = 0;
-};
-struct Foreseen {
-  double saved_w = 0;            // the compared nodes' mean amortised watts minus this node's
-  std::optional<double> life_s;  // of the pod; absent: it outlasts the horizon
-  std::optional<double> latency_ms, latency_soft_ms, latency_hard_ms;
-};
-PredictedTerms predicted_terms(const RewardConfig& config, const Foreseen& foreseen);
-
-// Pods of this request that an empty node takes, at least 1.
-double slots_for(const NodeView& node, const PodSpec& pod);
 // Cores that are used, or will be once unsettled and in-flight pods run.
 double expected_cpu_cores(const NodeView& node);
 

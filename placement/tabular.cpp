@@ -145,12 +145,12 @@ void TabularNetwork::residual(const models::Observation& observation, std::span<
 std::unique_ptr<models::QTrainer> make_tabular_trainer() { return std::make_unique<TabularTrainer>(); }
 
 Result<std::shared_ptr<const models::QNetwork>> network_of(const models::Weights& weights, std::uint64_t step,
-                                                           const std::string& subject) {
+                                                           const std::string& subject, bool on_prior) {
   if (weights.contains(kTable)) {
     WATTLE_TRY(std::vector<float> table, tensor_of(weights, kTable, kTableCells, subject));
     return std::make_shared<const TabularNetwork>(std::move(table), step);
   }
-  WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights, step, subject));
+  WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(weights, step, subject, on_prior));
   return std::shared_ptr<const models::QNetwork>(std::move(network));
 }
 

@@ -157,6 +157,8 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   figures_.neutral += advice.top ? 0 : 1;
   keep(figures_.decide_us, decision.decide_us, kKeptTimes);
   keep(figures_.decided_at, now, kKeptTimes);
+  const auto& valid = advice.observation.valid;
+  const bool any_feasible = std::find(valid.begin(), valid.end(), 1) != valid.end();
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(spec);
   if (learned) entry.model = heard.version;
@@ -167,7 +169,8 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);
     engine_.reserve(spec, advice, now);
-    if (!open && advice.top) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
+    // Where nodes are worth the same the scheduler's choice is learned from all the same: how else would they come to differ.
+    if (!open && any_feasible) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
     if (open) {
       open->at = now;
       open->arm = arm;

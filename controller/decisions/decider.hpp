@@ -97,6 +97,8 @@ class Decider {
   const DeciderFigures& figures() const { return figures_; }
   const std::string& policy() const { return spec_.policy; }
   const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
+  // A network of the policy's kind and of the reward preset is there.
+  bool has_network() const { return heard().network != nullptr; }
   // Mode, policy and reward from the next decision on; a policy that there is.
   void take(const RolloutSpec& spec);
   std::uint64_t takes() const { return takes_; }
@@ -175,8 +177,11 @@ class Decider {
   void watch_curves(const placement::ClusterView& view);
   void shifted(const std::optional<std::string>& evidence, MonoTime now);
   void judge(std::uint64_t id, const std::string& node, double reward);
-  // The network serves the policy that it was made for.
-  bool fitting() const { return config_.learn.tabular == (spec_.policy == "tabular-q"); }
+  // The network serves the policy and the reward preset that it was made for; after a change the trainer puts the other in.
+  bool fits(const ServingModel::Network& network, const ModelVersion& version) const {
+    const bool judged_so = version.preset.empty() || version.preset == placement::to_string(spec_.reward.preset);
+    return network != nullptr && judged_so && config_.learn.tabular == (spec_.policy == "tabular-q");
+  }
 
   const ControllerConfig& config_;
   ClusterState& state_;

@@ -90,10 +90,11 @@ void Decider::tell(MonitorEvent event) const {
 }
 
 Decider::Heard Decider::heard() const {
-  if (!fitting()) return {};
   ServingModel::Serving serving = networks_.serving();
-  if (serving.trusted != nullptr && (engine_.learned_gated() || serving.network == nullptr))
+  const bool learned = fits(serving.network, serving.version);
+  if (fits(serving.trusted, serving.trusted_version) && (engine_.learned_gated() || !learned))
     return {std::move(serving.trusted), std::move(serving.trusted_version), false};
+  if (!learned) return {};
   return {std::move(serving.network), std::move(serving.version), true};
 }
 

@@ -21,7 +21,8 @@ Contributions contributions(const placement::PlacementDecision& advice, const wi
   const placement::Prediction& predicted = advice.predictions[row];
   const wire::Candidate& entry = decision.candidates[at];
   // Where there is a plan, it judges energy in place of the models.
-  return {entry.prior - predicted.latency, predicted.latency, entry.residual, advice.values[row], std::nullopt};
+  return {entry.prior - predicted.terms.latency, predicted.terms.latency, entry.residual, advice.values[row],
+          std::nullopt};
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decis
   if (advice.top && !decision.explored) {  // who was drawn among equals is the best; who was explored is not
     const auto at = std::find(advice.recorded.begin(), advice.recorded.end(), advice.row_of[*advice.top]);
     best = static_cast<std::size_t>(at - advice.recorded.begin());
-  } else {
+  } else if (advice.top) {  // else all are masked, or worth the same
     best = best_but({});
   }
   const std::optional<std::size_t> second = best ? best_but(best) : std::nullopt;

@@ -19,6 +19,8 @@ class Anchor {
   Anchor(models::QTrainer& trainer, int every)
       : trainer_(dynamic_cast<models::PolicyTrainer*>(&trainer)), every_(every) {}
   Status trust(const models::Weights& weights);
+  // Nothing is trusted any more.
+  void release() { network_.reset(); }
   bool holds() const { return trainer_ != nullptr && network_ != nullptr && every_ > 0; }
   // A step was taken on this batch.
   Status stepped(std::span<const models::Transition> batch);

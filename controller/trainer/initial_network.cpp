@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "controller/trainer/make_network.hpp"
 #include "placement/features.hpp"
 
 namespace wattle::controller {
@@ -39,6 +40,14 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   if (read.error().code == Errc::not_found)
     first.fault->mend = "install share/wattle/models beside the programs, or set learn.pretrained to a file or none";
   return first;
+}
+
+Result<BegunNetwork> begin_network(const LearnConfig& learn, const placement::RewardConfig& reward,
+                                   const std::string& models_dir) {
+  BegunNetwork begun;
+  begun.first = find_initial_network(learn, reward, models_dir);
+  WATTLE_TRY(begun.trainer, make_network(learn, begun.first.weights()));
+  return begun;
 }
 
 void tell_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,

@@ -5,6 +5,8 @@
 // Threads  single owner, at start
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,9 +14,17 @@
 #include "controller/config.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "models/frozen/pretrained.hpp"
+#include "models/frozen/trainer.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::controller {
+
+// Where a network's learning began, and whether it adds to the prior of its reward.
+struct NetworkOrigin {
+  std::string from;  // as InitialNetwork has its name; empty: it knew nothing, and the prior alone decided
+  bool on_prior = true;
+  std::string certificate = {};  // what speaks for it (models/frozen/pretrained)
+};
 
 struct InitialNetwork {
   std::optional<models::Pretrained> network;
@@ -23,11 +33,21 @@ struct InitialNetwork {
   std::string none;            // why there is none, where nothing is wrong
 
   std::optional<models::Weights> weights() const;
+  NetworkOrigin origin() const { return network ? NetworkOrigin{name, network->on_prior, network->certificate} : NetworkOrigin{}; }
 };
 
 // `models_dir` is where files are looked for by auto.
 InitialNetwork find_initial_network(const LearnConfig& learn, const placement::RewardConfig& reward,
                                     const std::string& models_dir);
+
+// What learning begins with for a reward. Errors: as make_network.
+struct BegunNetwork {
+  std::unique_ptr<models::QTrainer> trainer;
+  InitialNetwork first;
+};
+Result<BegunNetwork> begin_network(const LearnConfig& learn, const placement::RewardConfig& reward,
+                                   const std::string& models_dir);
+using BeginNetwork = std::function<Result<BegunNetwork>(const placement::RewardConfig& reward)>;
 
 // Log and audit, once it is known what serves; `serving_from` as ModelVersion has it. A network of one's own: nothing is said.
 void tell_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,

@@ -69,21 +69,32 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   const std::string name = order.what == What::save ? order.name : kPromotedModel;
   if (order.what == What::save && name == kPromotedModel)
     return fail(Errc::conflict, "model " + name, "is what the last promotion kept", "choose another name");
+  if (order.what == What::save && name.starts_with(kPresetModels))
+    return fail(Errc::conflict, "model " + name, "is what a change of the reward preset keeps", "choose another name");
   models::Weights network;
   models::add_prefixed(network, network_->checkpoint(), models::kNetworkPrefix);
   WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, manifest()));
-  if (name == kPromotedModel) trust(network_->weights(), name);
+  if (name == kPromotedModel) trust(network_->weights(), {name, origin_.on_prior});
   list_models();
   return "step " + std::to_string(network_->steps()) + " as " + name;
+}
+
+Status Trainer::of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const {
+  if (fits_preset(loaded.manifest)) return {};
+  return fail(Errc::conflict, "model " + name,
+              "was learned for the reward preset " + loaded.manifest.reward + ", and " +
+                  std::string(placement::to_string(reward_.preset)) + " is in force",
+              "wattle policy set --reward " + loaded.manifest.reward + " first");
 }
 
 // Whatever is wrong with it, the network of before goes on.
 Status Trainer::load_network(const std::string& name) {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
+  WATTLE_CHECK(of_preset(loaded, name));
   const models::Weights before = network_->checkpoint();
   Status taken = network_->restore(models::with_prefix(loaded.tensors, models::kNetworkPrefix));
   if (taken) {
-    auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_);
+    auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_, on_prior(loaded.manifest));
     if (!frozen) taken = forward_error(frozen);
   }
   if (!taken) {
@@ -94,7 +105,9 @@ Status Trainer::load_network(const std::string& name) {
   unsaved_ = true;
   from_step_ = steps_at_rate_ = network_->steps();
   serving_from_ = name;
-  trust(network_->weights(), name);
+  origin_ = {name, on_prior(loaded.manifest)};
+  if (learner_.reward().with_prior != origin_.on_prior) learner_.set_reward(learned_by());
+  trust(network_->weights(), {name, origin_.on_prior});
   serve();
   list_models();
   return {};
@@ -102,6 +115,10 @@ Status Trainer::load_network(const std::string& name) {
 
 Result<std::string> Trainer::evaluate_network(const std::string& name) const {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, checkpoints_.load(name, placement::feature_schema_hash()));
+  WATTLE_CHECK(of_preset(loaded, name));
+  if (on_prior(loaded.manifest) != origin_.on_prior)
+    return fail(Errc::conflict, "model " + name, "adds to another prior than the network that serves",
+                "load it: wattle model load " + name);
   WATTLE_TRY(const auto other, placement::network_of(models::with_prefix(loaded.tensors, models::kOnlinePrefix),
                                                      loaded.manifest.step, "model " + name));
   const auto serving = slot_.get();

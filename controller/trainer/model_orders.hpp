@@ -11,6 +11,7 @@
 #include "common/clock.hpp"
 #include "common/result.hpp"
 #include "models/frozen/checkpoint.hpp"
+#include "placement/reward.hpp"
 
 namespace wattle::controller {
 
@@ -27,6 +28,9 @@ struct ModelOrder {
 };
 // Of kPromotedModel's checkpoint.
 inline constexpr const char* kPromotedModel = "promoted";
+// Names of networks that are kept for a reward preset which is not in force begin so; kept_name() is the whole of one.
+inline constexpr const char* kPresetModels = "preset-";
+std::string kept_name(placement::Preset preset);
 
 // The order waits for its turn with the thread; the future is ready when it is done, or the thread ends.
 struct PendingOrder {

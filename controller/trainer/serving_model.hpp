@@ -16,6 +16,8 @@ namespace wattle::controller {
 struct ModelVersion {
   std::string sha256;       // of the serving weights alone, as `wattle model list` has it; empty: no network
   std::string loaded_from;  // the checkpoint that they came from unchanged; empty: learned since
+  std::string preset;       // the reward preset that they are for; empty: any
+  std::string began;        // what their learning began with: a file's or checkpoint's name; empty: the prior
   std::string certificate;  // what a held-out judgement before it was shipped says for it; empty: there is none
 };
 

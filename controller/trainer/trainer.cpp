@@ -39,8 +39,8 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
 }  // namespace
 
 Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
-                                             const std::deque<models::Observation>& recent) {
-  WATTLE_TRY(auto frozen, placement::network_of(trainer.weights(), trainer.steps(), "trained network"));
+                                             const std::deque<models::Observation>& recent, bool on_prior) {
+  WATTLE_TRY(auto frozen, placement::network_of(trainer.weights(), trainer.steps(), "trained network", on_prior));
   std::vector<float> out;
   for (const models::Observation& observation : recent) {
     out.assign(observation.nodes, 0.0F);
@@ -58,8 +58,10 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
                  std::unique_ptr<models::QTrainer> network, ServingModel& slot, const std::string& data_dir,
                  const Clock& clock, const Log& log)
     : config_(config),
+      reward_(reward),
       checkpoints_(std::move(checkpoints)),
       network_(std::move(network)),
+      untrained_(network_->checkpoint()),
       learner_(options_of(config), reward, *network_),
       anchor_(*network_, config.anchor_every),
       slot_(slot),
@@ -70,15 +72,17 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
 Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                 ServingModel& slot, const Clock& clock, const Log& log,
-                                                const std::string& network_from, const std::string& certificate) {
+                                                const NetworkOrigin& origin, BeginNetwork begin) {
   WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
   std::unique_ptr<Trainer> trainer(
       new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, data_dir, clock, log));
-  trainer->serving_from_ = network_from;
-  if (!network_from.empty()) trainer->trust(trainer->network_->weights(), network_from, certificate);
+  trainer->origin_ = origin;
+  trainer->begin_ = std::move(begin);
+  trainer->serving_from_ = origin.from;
+  if (!origin.from.empty()) trainer->trust(trainer->network_->weights(), origin);
   trainer->resume();
-  if (const auto kept = trainer->checkpoints_.load(kPromotedModel, placement::feature_schema_hash()))
-    trainer->trust(models::with_prefix(kept->tensors, models::kOnlinePrefix), kPromotedModel);
+  trainer->trust_promoted();
+  if (!trainer->origin_.on_prior) trainer->learner_.set_reward(trainer->learned_by());
   trainer->serve();
   trainer->list_models();
   trainer->tell();
@@ -136,13 +140,27 @@ void Trainer::resume() {
     return;
   }
   for (const Error& skipped : loaded->skipped) log_.warn("checkpoint skipped", {{"error", skipped}});
-  if (const auto restored = network_->restore(models::with_prefix(loaded->tensors, models::kNetworkPrefix));
-      !restored) {
+  const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
+  const bool fits = fits_preset(loaded->manifest);
+  if (!fits) {  // the preset was changed while nobody learned
+    keep_for(loaded->manifest.reward, network, loaded->manifest);
+    begin_preset();
+  } else if (const auto restored = network_->restore(network); !restored) {
     log_.error("checkpoint of another network, learning begins anew", {{"error", restored.error()}});
     return;
   }
   if (const auto restored = learner_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
     log_.error("replay not restored, the network is", {{"error", restored.error()}});
+  if (fits) {
+    origin_ = {loaded->name, on_prior(loaded->manifest)};
+    serving_from_ = loaded->name;
+  }
+  if (fits && loaded->manifest.reward.empty() && shut()) {
+    log_.warn(
+        "the network of the checkpoint was taught another reward preset and cannot learn this one: it begins anew",
+        {{"file", loaded->file}});
+    begin_preset();
+  }
   // Outcomes that were awaited died with the process that awaited them; the chain must not wait for them.
   learner_.expire(clock_.mono() + std::chrono::hours(24));
   const auto last = loaded->manifest.figures.find("last_decision");
@@ -151,7 +169,6 @@ void Trainer::resume() {
   own_.resumed_steps = network_->steps();
   own_.resumed = true;
   from_step_ = network_->steps();
-  serving_from_ = loaded->name;
   // Its age tells a copy that was put back from the one that the last process left.
   log_.info("learning resumed", {{"file", loaded->file},
                                  {"step", network_->steps()},
@@ -200,6 +217,7 @@ void Trainer::run() {
 void Trainer::take(LearningNews news) {
   unsaved_ = true;
   if (auto* placed = std::get_if<PlacedNews>(&news)) {
+    if (!origin_.on_prior) placement::relabel(placed->observation, learner_.reward());
     recent_.push_back(placed->observation);
     if (recent_.size() > kRecent) recent_.pop_front();
     last_decision_ = std::max(last_decision_, placed->decision_id);
@@ -207,7 +225,7 @@ void Trainer::take(LearningNews news) {
     return;
   }
   if (const auto* judge = std::get_if<RewardNews>(&news)) {
-    learner_.set_reward(judge->reward);
+    judge_by(judge->reward);
     return;
   }
   if (const auto* drift = std::get_if<DriftNews>(&news)) {
@@ -257,7 +275,7 @@ void Trainer::step() {
 
 void Trainer::serve() {
   frozen_at_ = network_->steps();
-  auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_);
+  auto frozen = freeze_checked(*network_, config_.max_abs_residual, recent_, origin_.on_prior);
   if (!frozen) {
     ++own_.networks_refused;
     own_.problem = frozen.error().message();
@@ -267,16 +285,19 @@ void Trainer::serve() {
   ++own_.networks;
   serving_network_ = digest_of(*network_);
   if (frozen_at_ != from_step_) serving_from_.clear();
-  slot_.set(std::move(*frozen), {serving_network_, serving_from_});
+  slot_.set(std::move(*frozen),
+            {serving_network_, serving_from_, std::string(placement::to_string(reward_.preset)), origin_.from});
 }
 
-void Trainer::trust(const models::Weights& weights, const std::string& from, const std::string& certificate) {
-  auto frozen = placement::network_of(weights, network_->steps(), "network " + from);
+void Trainer::trust(const models::Weights& weights, const NetworkOrigin& origin) {
+  auto frozen = placement::network_of(weights, network_->steps(), "network " + origin.from, origin.on_prior);
   if (const Status trusted = anchor_.trust(weights); !trusted || !frozen) {
-    log_.error("network is not held to", {{"network", from}, {"error", !trusted ? trusted.error() : frozen.error()}});
+    log_.error("network is not held to",
+               {{"network", origin.from}, {"error", !trusted ? trusted.error() : frozen.error()}});
     return;
   }
-  slot_.trust(std::move(*frozen), {models::network_digest(weights), from, certificate});
+  slot_.trust(std::move(*frozen), {models::network_digest(weights), origin.from,
+                                   std::string(placement::to_string(reward_.preset)), origin.from, origin.certificate});
 }
 
 models::Manifest Trainer::manifest() const {
@@ -288,6 +309,8 @@ models::Manifest Trainer::manifest() const {
                       {"loss", learner_.figures().loss},
                       {"mean_reward", learner_.figures().mean_reward}};
   manifest.network = digest_of(*network_);
+  manifest.reward = placement::to_string(reward_.preset);
+  manifest.on_prior = origin_.on_prior;
   return manifest;
 }
 

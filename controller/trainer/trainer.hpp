@@ -1,7 +1,8 @@
 // trainer: the one thread that learns. It owns the learner and the trainable network.
 // Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network into
 //          the slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for TensorBoard in
-//          data_dir/events. Orders about networks (model_orders) take their turn with news
+//          data_dir/events. Orders about networks (model_orders) take their turn with news; another reward preset has another
+//          network (preset_change)
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
 // Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
 // Threads  post(), order(), models() and figures() from any; the rest runs on its own thread
@@ -24,6 +25,7 @@
 #include "controller/decisions/news.hpp"
 #include "controller/trainer/anchor.hpp"
 #include "controller/trainer/curves.hpp"
+#include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/model_orders.hpp"
 #include "controller/trainer/serving_model.hpp"
 #include "models/frozen/checkpoint.hpp"
@@ -47,17 +49,16 @@ struct TrainerFigures {
 
 // A network that serving may use: finite, and within the bound on every one of the observations.
 Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
-                                             const std::deque<models::Observation>& recent);
+                                             const std::deque<models::Observation>& recent, bool on_prior = true);
 
 class Trainer {
  public:
-  // `network_from`: where the weights of `network` are from, in force until a checkpoint or a step replaces them, and which what is learned
-  // is held to; `certificate`: what speaks for it (models/frozen/pretrained).
+  // `origin`: where the weights of `network` are from, in force until a checkpoint or a step replaces them. `begin`: what another preset
+  // begins with that has no network of its own here; without one, the network as it was given.
   static Result<std::unique_ptr<Trainer>> start(const LearnConfig& config, const placement::RewardConfig& reward,
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                 ServingModel& slot, const Clock& clock, const Log& log,
-                                                const std::string& network_from = {},
-                                                const std::string& certificate = {});
+                                                const NetworkOrigin& origin = {}, BeginNetwork begin = {});
   ~Trainer();  // ends the thread and writes a last checkpoint
   void post(LearningNews news);
   // Answered by the trainer's own thread; unavailable when it ends first.
@@ -76,20 +77,35 @@ class Trainer {
   void take(LearningNews news);
   void step();
   void serve();
-  void trust(const models::Weights& weights, const std::string& from, const std::string& certificate = {});
+  void trust(const models::Weights& weights, const NetworkOrigin& origin);
   void save();
   void tell();
   void obey(PendingOrder pending);
   Result<std::string> do_order(const ModelOrder& order);
   Status load_network(const std::string& name);
+  // preset_change.cpp
+  void judge_by(const placement::RewardConfig& reward);
+  void keep_for(const std::string& preset, const models::Weights& network, const models::Manifest& manifest);
+  Status begin_anew();
+  void begin_preset();
+  void trust_promoted();
+  Status of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const;
+  bool fits_preset(const models::Manifest& manifest) const;
+  bool on_prior(const models::Manifest& manifest) const;
+  bool shut() const;
+  placement::RewardConfig learned_by() const;
   Result<std::string> evaluate_network(const std::string& name) const;
   models::Manifest manifest() const;
   void list_models();
   void draw_curves();
 
   LearnConfig config_;
+  placement::RewardConfig reward_;
+  NetworkOrigin origin_;
+  BeginNetwork begin_;
   models::CheckpointDir checkpoints_;
   std::unique_ptr<models::QTrainer> network_;
+  models::Weights untrained_;  // network_ as it was given
   placement::Learner learner_;
   Anchor anchor_;
   ServingModel& slot_;

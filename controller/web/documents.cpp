@@ -197,9 +197,23 @@ json cpu_wait_json(const placement::Budget& budget) {
           {"price_w", budget.price_w()}};
 }
 
+// Which network or prior ranks nodes for the reward preset in force.
+std::string ranked_by(const Sources& from) {
+  const std::string preset(placement::to_string(from.decider.spec().reward.preset));
+  if (!from.decider.policy_info().learns) return "the policy " + from.decider.policy() + ", which hears no network";
+  const Decider::Heard heard = from.decider.heard();
+  if (heard.network == nullptr) return "the prior of " + preset + ": no network of that preset serves";
+  const std::string step = ", at step " + std::to_string(heard.network->step());
+  const std::string network = "a network of " + preset + " that began with " +
+                              (heard.version.began.empty() ? "the prior alone" : heard.version.began) + step;
+  if (from.decider.network_gated()) return "the plan; not heard yet: " + network;
+  return network + (heard.network->on_prior() ? "" : ", without the prior");
+}
+
 std::string policy_text(const Sources& from) {
   json policy = from.rollout->document();
   policy["modelled"] = modelled_json(from.decider.saving());
+  policy["ranked_by"] = ranked_by(from);
   policy["cpu_wait"] = cpu_wait_json(from.decider.knowledge().cpu_wait());
   return dump_with_former("policy", std::move(policy));
 }

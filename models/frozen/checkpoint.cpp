@@ -81,6 +81,8 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
     vouched.manifest.wall = wall_from_ns(json.at("wall_ns").get<std::int64_t>());
     vouched.manifest.figures = json.at("figures").get<std::map<std::string, double>>();
     vouched.manifest.network = json.value("network", std::string());
+    vouched.manifest.reward = json.value("reward", std::string());
+    if (json.contains("prior")) vouched.manifest.on_prior = json.at("prior").get<std::string>() != "none";
     vouched.bytes = json.value("bytes", std::uint64_t{0});
     return vouched;
   } catch (const Json::exception& error) {
@@ -138,9 +140,11 @@ Result<std::string> CheckpointDir::write(const std::string& stem, const Weights&
   const std::string weights_path = path_ + "/" + stem + kWeightsEnd;
   const std::string bytes =
       to_safetensors({tensors, {{"schema", manifest.schema}, {"step", std::to_string(manifest.step)}}});
-  const Json json = {{"sha256", sha256_hex(bytes)}, {"bytes", bytes.size()},           {"schema", manifest.schema},
-                     {"step", manifest.step},       {"wall_ns", to_ns(manifest.wall)}, {"figures", manifest.figures},
-                     {"network", manifest.network}};
+  Json json = {{"sha256", sha256_hex(bytes)}, {"bytes", bytes.size()},           {"schema", manifest.schema},
+               {"step", manifest.step},       {"wall_ns", to_ns(manifest.wall)}, {"figures", manifest.figures},
+               {"network", manifest.network}};
+  if (!manifest.reward.empty()) json["reward"] = manifest.reward;
+  if (manifest.on_prior) json["prior"] = *manifest.on_prior ? "preset" : "none";
   WATTLE_CHECK(write_file_atomically(weights_path, bytes, 0600));
   WATTLE_CHECK(write_file_atomically(path_ + "/" + stem + kManifestEnd, text_of(json), 0600));
   return weights_path;

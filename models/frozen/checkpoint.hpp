@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct Manifest {
   WallTime wall;                          // when it was saved
   std::map<std::string, double> figures;  // free: losses, scores; finite
   std::string network;                    // SHA-256 of the network alone, by who saved it; empty: not told
+  std::string reward;                     // preset that it was learned for; empty: not told
+  std::optional<bool> on_prior;           // as QNetwork has it; absent: not told
 };
 
 // What a manifest says, without a look at the weights.

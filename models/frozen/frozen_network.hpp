@@ -15,16 +15,19 @@ namespace wattle::models {
 
 class FrozenNetwork final : public QNetwork {
  public:
-  // `subject` is what errors name: the file the weights came from, or who trained them.
+  // `subject` is what errors name: the file the weights came from, or who trained them. `on_prior` as QNetwork has it.
   static Result<std::shared_ptr<const FrozenNetwork>> from_weights(const Weights& weights, std::uint64_t step,
-                                                                   const std::string& subject = "network weights");
+                                                                   const std::string& subject = "network weights",
+                                                                   bool on_prior = true);
   void residual(const Observation& observation, std::span<float> out) const override;
   std::uint64_t step() const override { return step_; }
+  bool on_prior() const override { return on_prior_; }
 
  private:
-  FrozenNetwork(AlignedFloats flat, std::uint64_t step);
+  FrozenNetwork(AlignedFloats flat, std::uint64_t step, bool on_prior);
   AlignedFloats flat_;
   std::uint64_t step_;
+  bool on_prior_;
   const Kernels& kernels_;
 };
 

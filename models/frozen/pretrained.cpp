@@ -14,6 +14,13 @@ constexpr const char* kAnew = "put the file of this version in its place, or tra
 
 std::string network_digest(const Weights& weights) { return sha256_hex(to_safetensors({weights, {}})); }
 
+bool taught_on_prior(const std::map<std::string, std::string>& metadata) {
+  const auto prior = metadata.find("prior");
+  if (prior != metadata.end()) return prior->second != "none";
+  const auto reward = metadata.find("reward");
+  return had_prior(reward == metadata.end() ? std::string_view() : reward->second);
+}
+
 Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& file, const std::string& schema,
                                     const std::string& reward) {
   WATTLE_TRY(Safetensors model, parse_safetensors(bytes, file));
@@ -30,7 +37,7 @@ Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& f
     return fail(Errc::conflict, file, "was trained for the reward preset " + told("reward") + ", not " + reward,
                 "name another file, or none");
   WATTLE_CHECK(flatten(model.tensors, file));
-  Pretrained out{std::move(model.tensors), file, told("network_sha256"), told("certificate")};
+  Pretrained out{std::move(model.tensors), file, told("network_sha256"), told("certificate"), taught_on_prior(model.metadata)};
   if (network_digest(out.weights) != out.network_sha256)
     return fail(Errc::malformed, file, "is damaged: its weights are not those of its network_sha256", kAnew);
   return out;

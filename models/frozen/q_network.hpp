@@ -35,7 +35,20 @@ class QNetwork {
   // Writes [nodes]; 0 for nodes that are not valid. All finite for finite input.
   virtual void residual(const Observation& observation, std::span<float> out) const = 0;
   virtual std::uint64_t step() const = 0;  // gradient steps behind these weights
+  // false: it was taught on a prior of 0, so that Q is what it says alone.
+  virtual bool on_prior() const { return true; }
 };
+
+// Whether it said the same of every valid node, so that it adds nothing to the choice.
+inline bool is_flat(const Observation& observation, std::span<const float> said) {
+  std::size_t first = observation.nodes;
+  for (std::size_t i = 0; i < observation.nodes; ++i) {
+    if (observation.valid[i] == 0) continue;
+    if (first == observation.nodes) first = i;
+    if (said[i] < said[first] || said[i] > said[first]) return false;
+  }
+  return true;
+}
 
 struct Tensor {
   std::vector<std::int64_t> shape;

@@ -58,6 +58,8 @@ void CostPolicy::score(PolicyContext& context, std::span<double> values) {
     best = std::max(best, values[row]);
     worst = std::min(worst, values[row]);
   }
+  constexpr double kSame = 1e-6;  // of what the costs are: rounding
+  if (!plans() && best - worst <= kSame * std::max(1.0, std::abs(best))) return;
   // What it chooses is the best by a margin that no rounding takes; none (sizes that a plan has no place for): by cost.
   for (const std::size_t row : context.feasible())
     if (chosen && context.node(row) == *chosen) values[row] = best + std::max(1e-3, 0.01 * (best - worst));

@@ -15,7 +15,8 @@
 
 namespace wattle::placement {
 
-// Chooses the node of least cost; its values are the costs turned round, what it chooses above all others.
+// Chooses the node of least cost; its values are the costs turned round, what it chooses above all others, but where all cost
+// the same.
 class CostPolicy : public Policy {
  public:
   using Policy::Policy;
@@ -23,6 +24,8 @@ class CostPolicy : public Policy {
   std::optional<std::size_t> choose(PolicyContext& context) override;
 
  private:
+  // Whether it chooses among nodes of equal cost for a reason of its own.
+  virtual bool plans() const { return false; }
   // Of a node that fits. Amortised cost where a policy has no cost of a node alone.
   virtual double cost(const Fleet& fleet, std::size_t node, const PodEstimate& ask) {
     return amortised_cost_w(fleet, node, ask);
@@ -37,6 +40,7 @@ class PlannerPolicy final : public CostPolicy {
   std::optional<std::size_t> choose(PolicyContext& context) override;
 
  private:
+  bool plans() const override { return true; }
   Planner planner_;
 };
 

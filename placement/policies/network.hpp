@@ -42,6 +42,8 @@ class Shortlisted final : public models::QNetwork {
   Shortlisted(const models::QNetwork& network, std::size_t most) : network_(network), most_(most) {}
   void residual(const models::Observation& observation, std::span<float> out) const override;
   std::uint64_t step() const override { return network_.step(); }
+  bool on_prior() const override { return network_.on_prior(); }
+  bool on_prior() const override { return network_.on_prior(); }
 
  private:
   const models::QNetwork& network_;

@@ -44,6 +44,7 @@ struct PolicyInfo {
   std::unique_ptr<Policy> (*make)(const PolicyInfo&, const NetworkOptions&) = nullptr;
   bool learns = false;     // the network's residual counts
   bool explores = false;   // its values are rewards
+  bool draws = false;      // chance is what it decides by: nodes of equal value are no reason to be neutral
   bool telemetry = false;  // it reads what nodes told: there is nothing for it to go by where there is a fleet alone
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/dir.hpp"
+#include "models/frozen/pretrained.hpp"
 #include "placement/features.hpp"
 
 namespace wattle::sim::commands {
@@ -38,7 +39,7 @@ Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::str
   const auto schema = model.metadata.find("feature_schema");
   if (schema != model.metadata.end() && schema->second != placement::feature_schema_hash())
     return fail(Errc::conflict, file, "was trained on other features (schema " + schema->second + ")", "train it anew");
-  return models::FrozenNetwork::from_weights(model.tensors, 0, file);
+  return models::FrozenNetwork::from_weights(model.tensors, 0, file, models::taught_on_prior(model.metadata));
 }
 
 Result<std::vector<consolidation::Label>> read_labels(const std::vector<std::string>& files) {

@@ -35,6 +35,8 @@ struct TrainArguments {
   std::string curve_file;
   std::string kept_in, name = "trained";  // CheckpointDir
   bool resume = false;
+  std::string prior = "preset";
+  bool on_prior() const { return prior != "none"; }
 };
 
 constexpr std::size_t kValidationEpisodes = 10;
@@ -68,6 +70,8 @@ Status keep(const models::CheckpointDir& dir, const TrainArguments& arguments, c
   manifest.step = result.last.learner.steps;
   manifest.wall = SystemClock().wall();
   manifest.network = models::network_digest(result.weights);
+  manifest.reward = arguments.world.preset;
+  manifest.on_prior = arguments.on_prior();
   manifest.figures = {{"decisions", static_cast<double>(result.state.decisions)},
                       {"episodes", static_cast<double>(result.state.episodes)},
                       {"next_id", static_cast<double>(result.state.next_id)},
@@ -82,6 +86,8 @@ Status keep(const models::CheckpointDir& dir, const TrainArguments& arguments, c
 
 Result<TrainState> kept(const models::CheckpointDir& dir, const TrainArguments& arguments) {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, dir.load(arguments.name, placement::feature_schema_hash()));
+  if (loaded.manifest.on_prior.value_or(models::had_prior(arguments.world.preset)) != arguments.on_prior())
+    return fail(Errc::conflict, "--prior " + arguments.prior, "is not that of " + loaded.file, "the other one");
   const auto figure = [&](const char* name) -> Result<double> {
     const auto found = loaded.manifest.figures.find(name);
     if (found == loaded.manifest.figures.end() || found->second < 0)
@@ -110,6 +116,7 @@ Status run(const TrainArguments& arguments) {
     return fail(Errc::conflict, "--resume", "goes on from one training that was kept", "--keep DIR, and no --restarts");
   TrainOptions options;
   WATTLE_TRY(options.env, env_options(arguments.world));
+  options.env.reward.with_prior = arguments.on_prior();
   options.seed = arguments.seed;
   options.decisions = arguments.steps;
   options.epsilon_first = arguments.epsilon;
@@ -150,6 +157,7 @@ Status run(const TrainArguments& arguments) {
   model.metadata["network_sha256"] = models::network_digest(model.tensors);
   model.metadata["scenario"] = arguments.world.scenario;
   model.metadata["reward"] = arguments.world.preset;
+  model.metadata["prior"] = arguments.prior;
   model.metadata["seed"] = std::to_string(result.seed);
   model.metadata["decisions"] = std::to_string(result.last.decisions);
   model.metadata["gradient_steps"] = std::to_string(result.last.learner.steps);
@@ -173,6 +181,10 @@ int train(int argc, char** argv) {
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
+  app.add_option("--prior", arguments.prior,
+                 "that the network adds to: preset, that of the reward; none, 0, so that it is heard alone")
+      ->check(CLI::IsMember({"preset", "none"}))
+      ->capture_default_str();
   app.add_option("--keep", arguments.kept_in,
                  "directory of checkpoints, as a controller has one: what was learned is kept there, replay included");
   app.add_option("--name", arguments.name, "of what is kept")->capture_default_str();

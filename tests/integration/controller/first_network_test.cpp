@@ -4,12 +4,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "controller/trainer/make_network.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
 #include "placement/features.hpp"
+#include "tests/integration/controller/shipped.hpp"
 #include "tests/integration/controller/world.hpp"
-#include "tests/places.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -17,14 +16,6 @@ using namespace wattle::controller::test;
 using nlohmann::json;
 
 namespace {
-
-const std::string kShipped = tests::source_dir() + "/models/pretrained";
-
-bool cannot_learn() {
-  if (make_network(LearnConfig{})) return false;
-  MESSAGE("skipped: built without libtorch");
-  return true;
-}
 
 // Of the newest change that a start brought; empty: none did.
 std::string audited_at_start(transport::AskClient& client) {

@@ -108,11 +108,17 @@ struct World {
 class ScriptedAgent {
  public:
   ScriptedAgent(World& world, std::size_t index, std::uint64_t incarnation = 1)
-      : clock_(world.clock), outbox_(10'000), incarnation_(incarnation), node_(World::name(index)) {
+      : clock_(world.clock),
+        outbox_(10'000),
+        incarnation_(incarnation),
+        cores_(8 + 4 * static_cast<double>(index)),
+        node_(World::name(index)) {
     auto client = transport::Client::connect(world.context,
                                              world.to(world.controller->endpoints().telemetry, world.agents[index]));
     REQUIRE(client);
-    session_.emplace(std::move(*client), outbox_, hello_of(node_, incarnation), clock_, world.log, index + 1);
+    wire::Hello hello = hello_of(node_, incarnation);
+    hello.cpu_cores = cores_;
+    session_.emplace(std::move(*client), outbox_, std::move(hello), clock_, world.log, index + 1);
   }
   // One interval of 20 ms that ends now; each pod uses half a core.
   void tick() {
@@ -120,6 +126,7 @@ class ScriptedAgent {
     record.interval_ns = 20'000'000;
     record.mono_ns = to_ns(clock_.mono());
     record.node.cpu_used_cores = 1 + 0.5 * static_cast<double>(pods_.size());
+    record.node.cpu_cores = cores_;
     record.node.energy_uj = 1'000'000 + 100'000 * pods_.size();  // 50 W + 5 W a pod
     for (const std::string& uid : pods_) {
       record.workloads.push_back(pod_values(uid, 10'000));
@@ -142,6 +149,7 @@ class ScriptedAgent {
   const Clock& clock_;
   transport::MemoryOutbox outbox_;
   std::uint64_t incarnation_, seq_ = 0;
+  double cores_;  // of equal nodes none would be advised
   std::string node_, killed_;
   std::vector<std::string> pods_;
   std::optional<transport::AgentSession> session_;

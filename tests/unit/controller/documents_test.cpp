@@ -43,13 +43,13 @@ TEST_CASE("documents have the shapes of docs/reference/api.md") {
   CHECK((*status)["mode"] == "live");
   CHECK((*status)["decisions"] == 1);
   CHECK((*status)["loss"].is_null());
-  CHECK((*status)["power_w"] == doctest::Approx(200));
+  CHECK((*status)["power_w"] == doctest::Approx(203));
 
   const auto nodes = rig.get("nodes");
   REQUIRE(nodes);
   const json& node = (*nodes)["nodes"][0];
   CHECK(node["name"] == "n1");
-  CHECK(node["power_w"] == doctest::Approx(100));
+  CHECK(node["power_w"] == doctest::Approx(101));
   CHECK(node["idle_w"].is_null());
   CHECK(node["psi"]["cpu_some_ratio"].is_null());
   CHECK(node["pods"] == 1);
@@ -138,7 +138,7 @@ TEST_CASE("metrics are Prometheus text with one sample per node") {
                         {},         0};
   const std::string text = metrics_text(sources);
   CHECK(text.find("# TYPE wattle_node_power_watts gauge") != std::string::npos);
-  CHECK(text.find("wattle_node_power_watts{node=\"n2\",source=\"rapl\"} 100") != std::string::npos);
+  CHECK(text.find("wattle_node_power_watts{node=\"n2\",source=\"rapl\"} 102") != std::string::npos);
   CHECK(text.find("wattle_controller_decisions_total 0") != std::string::npos);
   // Under both names for one minor version.
   CHECK(text.find("\nwattle_controller_network_gated 0") != std::string::npos);

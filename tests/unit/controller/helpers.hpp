@@ -1,6 +1,8 @@
 // helpers: records and greetings that the controller's tests share.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "common/sample.hpp"
@@ -23,6 +25,14 @@ inline Record record_at(std::uint64_t seq, std::uint64_t incarnation = 1) {
   record.node.memory_total_bytes = std::uint64_t{8} << 30;
   record.node.energy_source = EnergySource::rapl;
   record.node.energy_uj = 100'000'000;
+  return record;
+}
+
+// Likewise of a node of that name: a watt more for each step of its number, since of equal nodes none is advised.
+inline Record record_of(const std::string& node, std::uint64_t seq, std::uint64_t incarnation = 1) {
+  Record record = record_at(seq, incarnation);
+  *record.node.energy_uj +=
+      1'000'000 * std::strtoull(node.c_str() + std::min<std::size_t>(1, node.size()), nullptr, 10);
   return record;
 }
 

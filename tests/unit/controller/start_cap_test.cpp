@@ -41,7 +41,7 @@ struct StartCapRig : DeciderRig {
   void tell() {
     ++seq;
     for (const std::string& name : names)
-      decider->record(name, record_at(seq), state.apply(name, record_at(seq), clock.mono()));
+      decider->record(name, record_of(name, seq), state.apply(name, record_of(name, seq), clock.mono()));
   }
   // The node that got the most; empty: neutral.
   std::string ask(const std::string& uid) {

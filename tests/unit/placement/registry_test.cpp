@@ -18,7 +18,11 @@ namespace {
 TEST_CASE(
     "every row of the registry makes a policy of its name that decides on a view and, without telemetry, on a fleet") {
   ClusterView view = testing::random_view(4, 9);
-  for (NodeView& node : view.nodes) node = testing::healthy_node(node.name, node.allocatable.cpu_cores + 4);
+  for (NodeView& node : view.nodes) {
+    const std::uint64_t pods = node.pods;
+    node = testing::healthy_node(node.name, node.allocatable.cpu_cores + 4);
+    node.pods = pods;
+  }
   for (const PolicyInfo& info : policies()) {
     CAPTURE(info.name);
     const auto policy = make_policy(info.name).value();

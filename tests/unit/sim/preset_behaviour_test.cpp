@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "models/frozen/frozen_network.hpp"
+#include "models/frozen/pretrained.hpp"
 #include "models/frozen/safetensors.hpp"
 #include "sim/episode/evaluate.hpp"
 #include "tests/places.hpp"
@@ -26,7 +27,8 @@ std::shared_ptr<const models::FrozenNetwork> shipped(const std::string& preset) 
   bytes << in.rdbuf();
   const auto model = models::parse_safetensors(bytes.str(), preset);
   REQUIRE(model);
-  auto network = models::FrozenNetwork::from_weights(model->tensors, 0, preset);
+  auto network =
+      models::FrozenNetwork::from_weights(model->tensors, 0, preset, models::taught_on_prior(model->metadata));
   REQUIRE(network);
   return *network;
 }

@@ -1,0 +1,120 @@
+// What a trainer does when another reward preset judges: each preset has a network of its own. The one that leaves is kept under a name,
+// so that a change back finds it; the one that comes is that which was kept, else what begins the preset (initial_network).
+#include <algorithm>
+
+#include "controller/trainer/trainer.hpp"
+#include "models/frozen/prefixed.hpp"
+#include "models/frozen/pretrained.hpp"
+#include "placement/features.hpp"
+#include "placement/tabular.hpp"
+
+namespace wattle::controller {
+
+namespace {
+
+constexpr std::size_t kLookedAt = 64;  // kept decisions that tell whether a network is shut
+
+std::string text_of(placement::Preset preset) { return std::string(placement::to_string(preset)); }
+
+}  // namespace
+
+std::string kept_name(placement::Preset preset) { return std::string(kPresetModels) + text_of(preset); }
+
+placement::RewardConfig Trainer::learned_by() const {
+  placement::RewardConfig reward = reward_;
+  reward.with_prior = origin_.on_prior;
+  return reward;
+}
+
+bool Trainer::on_prior(const models::Manifest& manifest) const {
+  return manifest.on_prior.value_or(
+      models::had_prior(manifest.reward.empty() ? text_of(reward_.preset) : manifest.reward));
+}
+
+void Trainer::judge_by(const placement::RewardConfig& reward) {
+  const bool other = reward.preset != reward_.preset;
+  if (other) keep_for(text_of(reward_.preset), network_->checkpoint(), manifest());
+  reward_ = reward;
+  if (other) begin_preset();
+  learner_.set_reward(learned_by());
+  if (!other) return;
+  serve();
+  list_models();
+}
+
+// One that came from a file and was never taught is found there again.
+void Trainer::keep_for(const std::string& preset, const models::Weights& network, const models::Manifest& manifest) {
+  if (manifest.step == 0) return;
+  models::Weights all;
+  models::add_prefixed(all, network, models::kNetworkPrefix);
+  if (const auto kept = checkpoints_.save_as(std::string(kPresetModels) + preset, all, manifest); !kept) {
+    own_.problem = kept.error().message();
+    log_.error("network of the former reward preset not kept", {{"preset", preset}, {"error", kept.error()}});
+  }
+}
+
+Status Trainer::begin_anew() {
+  anchor_.release();
+  slot_.trust(nullptr, {});
+  origin_ = {};
+  if (!begin_) return network_->restore(untrained_);
+  WATTLE_TRY(const BegunNetwork begun, begin_(reward_));
+  if (begun.first.fault) log_.error("network of the reward preset not loaded", {{"error", *begun.first.fault}});
+  WATTLE_CHECK(network_->restore(begun.trainer->checkpoint()));
+  origin_ = begun.first.origin();
+  if (begun.first.network) trust(network_->weights(), origin_);
+  return {};
+}
+
+void Trainer::begin_preset() {
+  const std::string name = kept_name(reward_.preset);
+  if (const Status begun = begin_anew(); !begun) {
+    own_.problem = begun.error().message();
+    log_.error("no network begins the reward preset", {{"error", begun.error()}});
+  }
+  const auto kept = checkpoints_.load(name, placement::feature_schema_hash());
+  if (kept) {
+    if (const Status taken = network_->restore(models::with_prefix(kept->tensors, models::kNetworkPrefix)); taken)
+      origin_ = {name, on_prior(kept->manifest)};
+    else
+      log_.error("kept network of the reward preset not usable", {{"model", name}, {"error", taken.error()}});
+  } else if (kept.error().code != Errc::not_found) {
+    log_.error("kept network of the reward preset not usable", {{"model", name}, {"error", kept.error()}});
+  }
+  trust_promoted();
+  unsaved_ = true;
+  from_step_ = steps_at_rate_ = network_->steps();
+  serving_from_ = origin_.from;
+  log_.info("another reward preset", {{"preset", text_of(reward_.preset)},
+                                      {"network", origin_.from.empty() ? "none: its prior begins" : origin_.from},
+                                      {"step", network_->steps()}});
+}
+
+void Trainer::trust_promoted() {
+  const auto kept = checkpoints_.load(kPromotedModel, placement::feature_schema_hash());
+  if (!kept || !fits_preset(kept->manifest)) return;
+  trust(models::with_prefix(kept->tensors, models::kOnlinePrefix), {kPromotedModel, on_prior(kept->manifest)});
+}
+
+bool Trainer::fits_preset(const models::Manifest& manifest) const {
+  return manifest.reward.empty() || manifest.reward == text_of(reward_.preset);
+}
+
+// Checkpoints of before did not tell their preset. One that was taught another may be shut here: all nodes are alike to it, whatever is
+// asked, and since its heads are shut no gradient passes but to what it says of all of them, so that they would be for ever. The
+// network of `weighted` may be shut by intent.
+bool Trainer::shut() const {
+  const auto& chain = learner_.chain();
+  if (reward_.preset == placement::Preset::weighted || network_->steps() == 0 || chain.empty()) return false;
+  const auto network = placement::network_of(network_->weights(), network_->steps(), "network");
+  if (!network) return false;
+  std::vector<float> said;
+  return std::all_of(chain.end() - static_cast<std::ptrdiff_t>(std::min(chain.size(), kLookedAt)), chain.end(),
+                     [&](const placement::Experience& each) {
+                       said.assign(each.observation.nodes, 0.0F);
+                       (*network)->residual(each.observation, said);
+                       return models::is_flat(each.observation, said);
+                     });
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,126 @@
+// Nodes that are worth the same get the same scores, whoever decides, and the record says why; a difference, however small beside a
+// large value, is told.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <set>
+
+#include "placement/board.hpp"
+#include "placement/decide.hpp"
+#include "placement/policies/registry.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+using testing::healthy_node;
+using testing::names_of;
+
+// One node, many times over.
+ClusterView alike(std::size_t count, double cores) {
+  ClusterView view;
+  for (std::size_t i = 0; i < count; ++i) {
+    view.nodes.push_back(healthy_node("n" + std::to_string(i), cores));
+    view.nodes.back().latency_ms["default"] = 12;
+    view.nodes.back().pods = 3;
+    view.nodes.back().requested = {1, 1e9};
+  }
+  return view;
+}
+
+// Every node's residual, the same for all.
+struct Flat final : models::QNetwork {
+  explicit Flat(float said) : said_(said) {}
+  void residual(const models::Observation& observation, std::span<float> out) const override {
+    for (std::size_t i = 0; i < observation.nodes; ++i) out[i] = observation.valid[i] != 0 ? said_ : 0.0F;
+  }
+  std::uint64_t step() const override { return 1; }
+
+ private:
+  float said_;
+};
+
+TEST_CASE("of equal nodes no policy that gives scores prefers one, under any preset, and the record says so") {
+  CHECK(rc::check([] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const PolicyInfo info = policies()[*rc::gen::inRange<std::size_t>(0, policies().size())];
+    DecideOptions options;
+    options.reward.preset = static_cast<Preset>(*rc::gen::inRange(0, static_cast<int>(Preset::expression) + 1));
+    options.reward.formula = Formula::compile("energy + latency - packing").value();
+    options.epsilon = *rc::gen::element(0.0, 0.3);
+    const std::size_t count = *rc::gen::inRange<std::size_t>(2, 30);
+    ClusterView view = alike(count, static_cast<double>(*rc::gen::inRange(2, 64)));
+    const bool masked = count > 2 && *rc::gen::arbitrary<bool>();
+    if (masked) view.nodes[0].ready = false;
+    const Flat network(static_cast<float>(*rc::gen::inRange(-1000, 1000)) * 0.37F);
+    const bool served = *rc::gen::arbitrary<bool>();
+    std::mt19937_64 random(seed);
+    const auto policy = make_policy(info.name).value();
+    const PlacementDecision advice = decide(view, testing::small_pod(), names_of(view),
+                                            {*policy, served ? &network : nullptr}, options, seed, random);
+    // Turns, chance and a plan, which fills one of equal nodes before it opens the next, are reasons of their own.
+    if (info.name == "round-robin" || info.name == "planner" || info.draws) {
+      RC_ASSERT(advice.top.has_value());
+      RC_ASSERT(advice.record.decided_by == (info.name == "planner" ? "plan" : "rule"));
+      return;
+    }
+    RC_ASSERT(!advice.top.has_value());
+    RC_ASSERT(std::count(advice.scores.begin(), advice.scores.end(), 0) == static_cast<std::ptrdiff_t>(count));
+    RC_ASSERT(advice.record.decided_by == "neutral");
+    RC_ASSERT(advice.record.advice.empty());
+    RC_ASSERT(!advice.record.explored);
+    RC_ASSERT(advice.record.propensity == 0);
+    RC_ASSERT(advice.record.reason.starts_with("neutral: all " + std::to_string(count - (masked ? 1 : 0)) + " nodes"));
+    // It can be learned from: who was feasible is known.
+    RC_ASSERT(std::count(advice.observation.valid.begin(), advice.observation.valid.end(), 1) ==
+              static_cast<std::ptrdiff_t>(count - (masked ? 1 : 0)));
+  }));
+}
+
+TEST_CASE("only random draws among equals") {
+  for (const PolicyInfo& info : policies()) CHECK(info.draws == (info.name == "random"));
+}
+
+TEST_CASE("one node that can take the pod is advised, however little there is to compare") {
+  ClusterView view = alike(3, 8);
+  view.nodes[0].ready = view.nodes[2].ready = false;
+  std::mt19937_64 random(1);
+  const auto policy = make_policy("dqn").value();
+  const PlacementDecision advice = decide(view, testing::small_pod(), names_of(view), {*policy}, {}, 0, random);
+  CHECK(advice.scores == std::vector<std::int64_t>{0, 10, 0});
+}
+
+TEST_CASE("of large values only a difference that floats can hold is one") {
+  struct Apart final : models::QNetwork {
+    void residual(const models::Observation& observation, std::span<float> out) const override {
+      for (std::size_t i = 0; i < observation.nodes; ++i) out[i] = level + (i == 1 ? step_up : 0.0F);
+    }
+    std::uint64_t step() const override { return 1; }
+    float level = 0, step_up = 0;
+  };
+  const ClusterView view = alike(3, 8);
+  DecideOptions options;
+  options.reward.with_prior = false;
+  std::mt19937_64 random(1);
+  const auto policy = make_policy("dqn").value();
+  const auto advised = [&](float level, float step_up) {
+    Apart network;
+    network.level = level;
+    network.step_up = step_up;
+    return decide(view, testing::small_pod(), names_of(view), {*policy, &network}, options, 0, random).record.advice;
+  };
+  CHECK(advised(0, 1e-5F) == "n1");
+  CHECK(advised(0, 1e-7F).empty());
+  CHECK(advised(-300, 1e-2F) == "n1");
+  CHECK(advised(-300, 3.1e-5F).empty());  // the next float but one
+}
+
+TEST_CASE("a board of equal nodes has no scores") {
+  std::mt19937_64 random(8);
+  const auto policy = make_policy("model-greedy").value();
+  for (const auto& each : board_classes(alike(4, 16), {*policy}, {}, 0, random)) CHECK(each.scores.empty());
+}
+
+}  // namespace
+}  // namespace wattle::placement
