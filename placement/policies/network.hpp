@@ -43,7 +43,6 @@ class Shortlisted final : public models::QNetwork {
   void residual(const models::Observation& observation, std::span<float> out) const override;
   std::uint64_t step() const override { return network_.step(); }
   bool on_prior() const override { return network_.on_prior(); }
-  bool on_prior() const override { return network_.on_prior(); }
 
  private:
   const models::QNetwork& network_;
