@@ -76,6 +76,7 @@ std::vector<std::size_t> shortlist(const models::Observation& seen, std::size_t 
     listed.push_back(row);
   };
   if (also) take(*also);
+  take(valid.front());
   for (std::size_t k = 0; k < valid.size() && listed.size() < (most + 1) / 2; ++k) take(valid[k]);
   std::map<Kind, bool> kinds;
   for (const std::size_t row : listed) kinds[kind_of(seen, row)] = true;

@@ -117,7 +117,9 @@ std::string Decider::serves() const {
 
 // What learning began with has been judged elsewhere: it is not made to err for the sake of learning.
 double Decider::epsilon() const {
-  return network_gated() || !heard().learned ? 0 : drift_.epsilon(engine_.options().epsilon, clock_.mono());
+  const Heard heard = this->heard();
+  const bool began_with = heard.network != nullptr && !heard.learned;
+  return network_gated() || began_with ? 0 : drift_.epsilon(engine_.options().epsilon, clock_.mono());
 }
 
 void Decider::watch_curves(const placement::ClusterView& view) {

@@ -34,6 +34,12 @@ struct ShadowRig : DeciderRig {
       decider->expire();
     }
   }
+  // n1 is a little fuller than the others, so that nodes are worth differently from the first pod on.
+  void tip() {
+    decider->described({.uid = "tip", .request = {0, 2e9}});
+    decider->bound("tip", "n1", false);
+    tell(1);
+  }
   // Where it is advised; empty: nowhere.
   std::string ask(const std::string& uid) {
     wire::Ask pod = ask_for(uid, names);
@@ -86,6 +92,7 @@ TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
   RolloutSpec spec = rig.decider->spec();
   spec.policy = "most-allocated";
   rig.decider->take(spec);
+  rig.tip();
   // All of it is advised to one of the two, and runs on the other.
   const std::string to = rig.ask("p0"), other = to == "n1" ? "n2" : "n1";
   rig.decider->placed("p0", other, false);
@@ -150,12 +157,14 @@ TEST_CASE("what was advised before a restart is where it was on the copy, once i
   RolloutSpec spec = before.decider->spec();
   spec.policy = "most-allocated";
   before.decider->take(spec);
+  before.tip();
   const std::string to = before.ask("p0"), other = to == "n1" ? "n2" : "n1";
   for (int pod = 1; pod < 8; ++pod) CHECK(before.ask("p" + std::to_string(pod)) == to);
   for (const bool recalled : {true, false}) {
     CAPTURE(recalled);
     ShadowRig after(2);
     after.decider->take(spec);
+    after.tip();
     if (recalled)
       for (const LoggedDecision& entry : before.decider->log().entries()) after.decider->recall(entry);
     for (int pod = 0; pod < 8; ++pod) after.decider->described({.uid = "p" + std::to_string(pod), .request = {1, 1e6}});
