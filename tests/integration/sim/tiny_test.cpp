@@ -19,7 +19,8 @@ EnvOptions tiny() {
   options.scenario.placements = kPods;
   options.scenario.window = 3;
   options.cluster_seed = 1;
-  options.reward.preset = placement::Preset::lb;  // no model predicts it: the untrained network knows nothing
+  options.reward.preset = placement::Preset::lb;
+  options.reward.with_prior = false;  // the untrained network knows nothing
   return options;
 }
 
