@@ -1,6 +1,7 @@
-// processes: programs that are started, each as a process group of its own, and are gone when we are, whatever ends us.
+// processes: programs that are started, each as a process group of its own, and are gone when we are, whatever ends us alone.
 // How      PR_SET_PDEATHSIG on each; and a watcher in a session of its own, which reads a pipe until we are no more and then kills the
 //          groups: children of children are of the group, but the kernel's signal is for children alone
+// Bounds   whoever kills us and the watcher at once, with SIGKILL, may leave children of children behind
 // Errors   not_found (no such program), io
 // Threads  single owner; start before any thread: it forks
 #pragma once
