@@ -33,7 +33,9 @@ struct InitialNetwork {
   std::string none;            // why there is none, where nothing is wrong
 
   std::optional<models::Weights> weights() const;
-  NetworkOrigin origin() const { return network ? NetworkOrigin{name, network->on_prior, network->certificate} : NetworkOrigin{}; }
+  NetworkOrigin origin() const {
+    return network ? NetworkOrigin{name, network->on_prior, network->certificate} : NetworkOrigin{};
+  }
 };
 
 // `models_dir` is where files are looked for by auto.

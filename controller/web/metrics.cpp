@@ -5,6 +5,7 @@
 
 #include "common/stats/quantile.hpp"
 #include "controller/web/findings.hpp"
+#include "controller/web/gate_metrics.hpp"
 #include "controller/web/metric_families.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_metrics.hpp"
@@ -256,43 +257,6 @@ void add_certificates(Families& families, const Sources& from) {
     if (end) Families::add(ends, {{"whose", whose}}, static_cast<double>(to_ns(*end)) / 1e9);
 }
 
-void add_contest(Families& families, const Sources& from) {
-  const placement::SequentialTest& contest = from.decider.contest();
-  families.gauge("wattle_controller_network_gated",
-                 "1: the planner's choices serve: the network is behind it, or not shown to be ahead.",
-                 from.decider.network_gated() ? 1.0 : 0.0);
-  families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which network and planner were compared.",
-                   contest.blocks());
-  families.gauge("wattle_controller_network_gate_difference_ratio",
-                 "Predicted joules of the network's choices beyond the planner's, of late.", contest.mean());
-  families.gauge("wattle_controller_network_gate_evidence",
-                 "Log of the odds that the network is behind; while it is gated: that it is ahead.",
-                 contest.evidence());
-  const placement::SequentialTest& learned = from.decider.learned_contest();
-  families.gauge(
-      "wattle_controller_learned_gated",
-      "1: the network that learning began with serves: what was learned since is not shown to be ahead of it.",
-      from.decider.heard().network != nullptr && !from.decider.heard().learned ? 1.0 : 0.0);
-  families.counter("wattle_controller_learned_gate_blocks_total", "Blocks in which the two were compared.",
-                   learned.blocks());
-  families.gauge("wattle_controller_learned_gate_difference_ratio",
-                 "Predicted joules of what was learned beyond those of what learning began with, of late.",
-                 learned.mean());
-  const placement::PlanRecord& plan = from.decider.plan_record();
-  families.gauge(
-      "wattle_controller_plan_trust_ratio",
-      "1: the plan of pods to come decides; 0: each pod's own cost, as the plan has not shown that it costs less.",
-      from.decider.knowledge().trust());
-  families.gauge("wattle_controller_plan_difference_ratio",
-                 "Predicted joules of the plan's choices beyond those by each pod's own cost, of late.",
-                 plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
-  families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
-                   from.decider.drifts());
-  families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
-                 from.decider.drifting() ? 1.0 : 0.0);
-  families.gauge("wattle_controller_network_gate_limit", "Where the evidence changes who serves.", contest.limit());
-}
-
 void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_acting", "1: scores are given; 0: answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
@@ -389,7 +353,7 @@ std::string metrics_text(const Sources& from) {
   add_decisions(families, from);
   add_watch(families, from);
   add_modes(families, from);
-  add_contest(families, from);
+  add_gates(families, from.decider);
   add_provision(families, from);
   add_shims(families, from);
   add_page(families, from);

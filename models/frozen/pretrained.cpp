@@ -37,7 +37,8 @@ Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& f
     return fail(Errc::conflict, file, "was trained for the reward preset " + told("reward") + ", not " + reward,
                 "name another file, or none");
   WATTLE_CHECK(flatten(model.tensors, file));
-  Pretrained out{std::move(model.tensors), file, told("network_sha256"), taught_on_prior(model.metadata), told("certificate")};
+  Pretrained out{std::move(model.tensors), file, told("network_sha256"), taught_on_prior(model.metadata),
+                 told("certificate")};
   if (network_digest(out.weights) != out.network_sha256)
     return fail(Errc::malformed, file, "is damaged: its weights are not those of its network_sha256", kAnew);
   return out;

@@ -29,7 +29,8 @@ struct Pretrained {
   std::string file;
   std::string network_sha256;
   bool on_prior = true;
-  std::string certificate;  // metadata of that name: that it did better on what it was not taught on, and by how much; may be empty
+  std::string
+      certificate;  // metadata of that name: that it did better on what it was not taught on, and by how much; may be empty
 };
 Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& file, const std::string& schema,
                                     const std::string& reward);

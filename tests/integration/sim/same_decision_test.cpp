@@ -157,8 +157,7 @@ struct BothTold : DeciderRig {
     CHECK(engine->engine().contest().evidence() == decider->contest().evidence());
     if (!simulated.top && simulated.predictions.empty()) return;
     // Where it goes is for a scheduler to say: mostly the advice.
-    const std::size_t row =
-        !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];
+    const std::size_t row = !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];
     engine->placed(pod, names[row], row, clock.mono());
     decider->placed(uid, names[row], false);
     running.push_back({uid, row, ask.cpu_request_cores * unit()});

@@ -42,7 +42,8 @@ struct HeardRig : DeciderRig {
       state.greet(hello_of(name));
       state.adopt_curve(name, placement::PowerCurve::known(watts));
     }
-    networks.trust(std::make_shared<Wants>(trusted), {"trusted", "shipped:weighted", "weighted", "shipped:weighted", certificate});
+    networks.trust(std::make_shared<Wants>(trusted),
+                   {"trusted", "shipped:weighted", "weighted", "shipped:weighted", certificate});
     networks.set(std::make_shared<Wants>(learned), {"learned", ""});
     second();
   }

@@ -1,0 +1,44 @@
+#include "controller/web/gate_metrics.hpp"
+
+#include <optional>
+
+namespace wattle::controller {
+
+void add_gates(Families& families, const Decider& decider) {
+  const placement::SequentialTest& contest = decider.contest();
+  families.gauge("wattle_controller_network_gated",
+                 "1: the planner's choices serve: the network is behind it, or not shown to be ahead.",
+                 decider.network_gated() ? 1.0 : 0.0);
+  families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which network and planner were compared.",
+                   contest.blocks());
+  families.gauge("wattle_controller_network_gate_difference_ratio",
+                 "Predicted joules of the network's choices beyond the planner's, of late.", contest.mean());
+  families.gauge("wattle_controller_network_gate_evidence",
+                 "Log of the odds that the network is behind; while it is gated: that it is ahead.",
+                 contest.evidence());
+  const placement::SequentialTest& learned = decider.learned_contest();
+  families.gauge(
+      "wattle_controller_learned_gated",
+      "1: the network that learning began with serves: what was learned since is not shown to be ahead of it.",
+      decider.heard().network != nullptr && !decider.heard().learned ? 1.0 : 0.0);
+  families.counter("wattle_controller_learned_gate_blocks_total", "Blocks in which the two were compared.",
+                   learned.blocks());
+  families.gauge("wattle_controller_learned_gate_difference_ratio",
+                 "Predicted joules of what was learned beyond those of what learning began with, of late.",
+                 learned.mean());
+  const placement::PlanRecord& plan = decider.plan_record();
+  families.gauge(
+      "wattle_controller_plan_trust_ratio",
+      "1: the plan of pods to come decides; 0: each pod's own cost, as the plan has not shown that it costs less.",
+      decider.knowledge().trust());
+  families.gauge("wattle_controller_plan_difference_ratio",
+                 "Predicted joules of the plan's choices beyond those by each pod's own cost, of late.",
+                 plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
+  families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
+                   decider.drifts());
+  families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
+                 decider.drifting() ? 1.0 : 0.0);
+  families.gauge("wattle_controller_network_gate_limit", "Where the evidence changes who serves.", contest.limit());
+}
+
+}  // namespace wattle::controller
