@@ -306,6 +306,9 @@ void Decider::refresh(MonoTime now) {
   engine_.knowledge().set_acting(acts(arm().arm));
   const placement::Fleet& fleet = engine_.refresh(view);
   comparison_.prepare(fleet);
+  const bool was_gated = network_gated();
+  if (heard().network != nullptr) comparison_.look_at(engine_, networks_.serving());
+  if (network_gated() != was_gated) repeats_.clear();
   if (!comparison_.due(now)) return;
   const Heard heard = this->heard();
   if (comparison_.run(engine_, state_, networks_.serving(), heard.network.get(), figures_.decisions)) repeats_.clear();

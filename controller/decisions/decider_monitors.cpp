@@ -109,9 +109,10 @@ std::string Decider::serves() const {
   if (engine_.contested())
     text += " It is left out once its choices cost more joules than the plan's on copies of this cluster.";
   if (engine_.learned_gated() && !heard.learned)
-    text += " What is learned here takes its place once it costs less than it there; " +
-            std::to_string(engine_.learned_contest().blocks()) +
-            " blocks of decisions say so far: " + signed_percent(engine_.learned_contest().mean()) + ".";
+    text += " What is learned here takes its place once it costs less than it there" +
+            (engine_.learned_contest().blocks() == 0
+                 ? std::string(", of which nothing is known yet.")
+                 : "; of late it cost " + signed_percent(engine_.learned_contest().mean()) + ".");
   return text;
 }
 

@@ -70,11 +70,8 @@ bool RankingComparison::run(placement::DecisionEngine& engine, ClusterState& sta
   return changed;
 }
 
-// Network and planner place the pod on a copy of the cluster each, and so do what is learned and what it is held to; who is behind by
-// joules is told by the gates.
-bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& made, const placement::ClusterView& view,
-                                const ServingModel::Serving& serving, const models::QNetwork* network) {
-  if (network == nullptr || !engine.contested(made.spec)) return false;
+void RankingComparison::look_at(placement::DecisionEngine& engine, const ServingModel::Serving& serving) {
+  if (!engine.contested()) return;
   const ModelVersion& version = serving.trusted != nullptr ? serving.trusted_version : serving.version;
   const std::string& from = version.loaded_from;
   // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
@@ -87,6 +84,13 @@ bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& m
       engine.begin_gate_anew("network " + from + " was loaded", version.certificate);
   }
   network_ = from;
+}
+
+// Network and planner place the pod on a copy of the cluster each, and so do what is learned and what it is held to; who is behind by
+// joules is told by the gates.
+bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& made, const placement::ClusterView& view,
+                                const ServingModel::Serving& serving, const models::QNetwork* network) {
+  if (network == nullptr || !engine.contested(made.spec)) return false;
   const bool learned_changed =
       serving.trusted != nullptr && serving.network != nullptr &&
       serving.version.sha256 != serving.trusted_version.sha256 &&

@@ -33,6 +33,8 @@ class RankingComparison {
 
   // A decision that was made; the first since the last comparison is taken.
   void offer(std::uint64_t id, const placement::PodSpec& spec, const std::vector<std::string>& candidates);
+  // Once a second, of what may serve: another network to be held to begins its gates anew.
+  void look_at(placement::DecisionEngine& engine, const ServingModel::Serving& serving);
   // What waits is of another ranking; `anew`: so is what was compared.
   void ranking_changed(bool anew);
   bool due(MonoTime now) const { return waiting_ && now >= after_; }

@@ -20,7 +20,7 @@ std::optional<std::string> DriftMonitor::begin(const char* why, MonoTime now) {
 
 std::optional<std::string> DriftMonitor::error(double reward_less_q, MonoTime now) {
   if (!errors_.add(reward_less_q)) return std::nullopt;
-  return begin("rewards are off from Q as they were not before", now);
+  return begin("rewards are off from what models predicted as they were not before", now);
 }
 
 // Curves fit themselves anew; when many do at once, what was learned on them is off too.
