@@ -25,7 +25,8 @@ EnvOptions proof_environment() {
   EnvOptions options;
   options.scenario = find_scenario("churn_sleep").value();
   options.cluster_seed = kClusterSeed;
-  options.reward.weights.contention = 4;  // an operator who minds tenants that wait; the prior predicts no contention
+  options.reward.weights.contention =
+      12;  // an operator who minds tenants that wait far more than the budget does, by which the prior prices it
   return options;
 }
 
@@ -106,7 +107,7 @@ std::vector<std::unique_ptr<models::QTrainer>> new_trainers(Wrap wrap) {
   for (std::uint64_t i = 0; i < kRestarts; ++i) {
     models::TrainerOptions options;
     options.seed = kSeed + i * kSeedsPerRestart;
-    options.huber_delta = 2;
+    options.huber_delta = 8;  // deviations of what a decision is paid
     trainers.push_back(wrap(models::make_torch_trainer(options).value()));
   }
   return trainers;
