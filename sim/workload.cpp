@@ -13,12 +13,15 @@ constexpr double kMiB = 1024.0 * 1024;
 }
 
 double demand_cores(const SimPod& pod, std::uint64_t slot) {
-  if (!pod.cores_by_slot.empty()) return static_cast<double>(pod.cores_by_slot[slot % pod.cores_by_slot.size()]);
-  if (pod.variability <= 0) return pod.mean_demand_cores;
+  const double mean =
+      pod.cores_by_slot.empty()
+          ? pod.mean_demand_cores
+          : pod.cores_times * static_cast<double>(pod.cores_by_slot[slot / pod.slots_each % pod.cores_by_slot.size()]);
+  if (pod.variability <= 0) return mean;
   // Log-normal around 1 with the wanted relative deviation.
   const double sigma = std::sqrt(std::log1p(pod.variability * pod.variability));
   const double z = normal_of(mix(pod.seed, 2 * slot), mix(pod.seed, 2 * slot + 1));
-  return pod.mean_demand_cores * std::exp(sigma * z - 0.5 * sigma * sigma);
+  return mean * std::exp(sigma * z - 0.5 * sigma * sigma);
 }
 
 AppProfile thesis_profile() {

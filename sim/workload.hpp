@@ -57,7 +57,9 @@ struct SimPod {
   Io io;
   bool serves_users = false;                  // its demand is what users ask
   double request_share = 0, work_core_s = 0;  // as its application's
-  std::span<const float> cores_by_slot;       // what it wants, again and again; empty: drawn around its mean
+  std::span<const float> cores_by_slot;  // what it wants, again and again; empty: its mean. Both with that variability
+  std::size_t slots_each = 1;            // that one of them lasts
+  double cores_times = 1;                // of them
 };
 
 // Use is constant within a slot of this length, counted from the start of the run, unless a world says otherwise.

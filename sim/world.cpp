@@ -88,6 +88,7 @@ void World::ran(std::size_t i, double dt_s) {
   const double cores = node.spec.server.cores;
   node.latency_ms_s += node.latency_ms * dt_s;
   if (machine.wanted_cores > node.spec.crowded_ratio * cores) figures_.crowded_node_s += dt_s;
+  figures_.used_core_s += dt_s * machine.used_cores;
   figures_.utilisation_s += dt_s * machine.used_cores / cores / static_cast<double>(nodes_.size());
   if (node.pods.empty()) return;
   figures_.active_node_s += dt_s;

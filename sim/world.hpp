@@ -83,6 +83,7 @@ struct WorldFigures {
   double crowded_node_s = 0;     // wanted more than its crowded_ratio
   double imbalance_pct_s = 0;    // sum over CPU, memory, rx, tx, read, write of the standard deviation between nodes
   double utilisation_s = 0;      // mean used share of cores of all nodes
+  double used_core_s = 0;        // the work that was done
   double requests = 0;           // of users, answered
   double failed_requests = 0;    // found no room
   double response_s = 0;         // summed over those that were answered

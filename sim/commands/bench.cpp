@@ -75,7 +75,8 @@ int bench(int argc, char** argv) {
                  "dqn: its residual is multiplied by this; -1: a bad network")
       ->check(CLI::Range(-100.0, 100.0));
   app.add_flag("!--no-plan", arguments.bench.learned.plan, "dqn: features and prior without the planner");
-  app.add_option("--moves", arguments.bench.moves_per_pod, "of annealing, per pod; 0: no reference")
+  app.add_option("--moves", arguments.bench.moves_per_pod,
+                 "of annealing, per pod; 0: no reference (nor with --sizes openb or --crowded)")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str();
   app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));

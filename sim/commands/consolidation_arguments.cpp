@@ -32,6 +32,14 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
   app.add_option("--churn-fill", options.churn_fill, "requested share of all cores on average, under churn")
       ->check(CLI::Range(0.01, 1.0))
       ->capture_default_str();
+  app.add_option("--sizes", arguments.sizes,
+                 "one-core: all pods request one; openb: requests and lives of a production cluster (openb_pods.csv of "
+                 "--trace), with --knowledge production")
+      ->check(CLI::IsMember({"one-core", "openb"}))
+      ->capture_default_str();
+  app.add_flag("--crowded", options.crowded,
+               "pods use twice as much in bursts, and applications ask for less or more than that; with --knowledge "
+               "production");
   app.add_option("--knowledge", arguments.knowledge,
                  "oracle: real curves and mean demand; production: what a controller learns in the run; for teaching, "
                  "imitated: curves, demand and lives fitted from a past that is drawn; pods: of that demand and lives")
@@ -55,6 +63,7 @@ Status apply(ConsolidationArguments& arguments) {
   if (arguments.scenario == kFill && options.churn)
     return fail(Errc::conflict, "--churn", "is not " + arguments.scenario, std::string(kChurn));
   if (arguments.scenario == kChurn) options.churn = true;
+  if (arguments.sizes == "openb") options.sizes = consolidation::Sizes::openb;
   double low = 0, high = 0;
   int used = 0;
   if (std::sscanf(arguments.fill.c_str(), "%lf-%lf%n", &low, &high, &used) != 2 ||
@@ -65,12 +74,18 @@ Status apply(ConsolidationArguments& arguments) {
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
     if (arguments.knowledge == consolidation::to_string(each)) options.knowledge = each;
   if (arguments.knowledge == "true") options.knowledge = consolidation::ClusterModel::truth;
+  if (options.knowledge != consolidation::ClusterModel::production && (options.crowded || arguments.sizes == "openb"))
+    return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb",
+                "is played by the controller's engine in a world alone", "say --knowledge production as well");
   return {};
 }
 
 Result<consolidation::Dataset> load(const ConsolidationArguments& arguments) {
   if (arguments.trace_dir.empty()) return consolidation::synthetic_dataset(arguments.demand_scale);
-  return consolidation::load_dataset(arguments.trace_dir, arguments.demand_scale);
+  WATTLE_TRY(auto data, consolidation::load_dataset(arguments.trace_dir, arguments.demand_scale));
+  if (arguments.options.sizes == consolidation::Sizes::openb && data.report_sizes.empty())
+    return fail(Errc::not_found, arguments.trace_dir + "/openb_pods.csv", "is not there, and --sizes openb is of it");
+  return data;
 }
 
 }  // namespace wattle::sim::commands

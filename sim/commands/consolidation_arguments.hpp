@@ -16,7 +16,7 @@ class App;
 namespace wattle::sim::commands {
 
 struct ConsolidationArguments {
-  std::string scenario, knowledge = "oracle", fill = "60-68", trace_dir;
+  std::string scenario, knowledge = "oracle", fill = "60-68", sizes = "one-core", trace_dir;
   double demand_scale = 3;
   consolidation::Options options;
 };

@@ -193,7 +193,7 @@ class Bench {
         WATTLE_TRY(RunFigures figures, run_one(episode, before, each.name));
         each.runs.push_back(std::move(figures));
       }
-      if (drawn.churn || options_.moves_per_pod == 0) continue;
+      if (drawn.churn || options_.moves_per_pod == 0 || compares_by_work(drawn)) continue;
       const Placement best = reference_placement(episode, options_.moves_per_pod * episode.pods.size());
       table.reference_j.push_back(hold(episode, best).energy_j);
     }
@@ -202,17 +202,20 @@ class Bench {
   }
 
  private:
-  static void compare(BenchTable& table);
+  void compare(BenchTable& table) const;
 
   const Dataset& data_;
   const BenchOptions& options_;
   std::shared_ptr<const models::QNetwork> network_;
 };
 
-void Bench::compare(BenchTable& table) {
-  const auto energies = [](const BenchRule& rule) {
+void Bench::compare(BenchTable& table) const {
+  // Where pods wait for a place, or for each other, less is done in the same time.
+  const bool by_work = compares_by_work(options_.episode);
+  const auto energies = [by_work](const BenchRule& rule) {
     std::vector<double> values;
-    for (const RunFigures& each : rule.runs) values.push_back(each.energy_j);
+    for (const RunFigures& each : rule.runs)
+      values.push_back(by_work ? each.energy_j / std::max(1.0, each.work_core_s) : each.energy_j);
     return values;
   };
   const auto over = [&](const BenchRule& rule, const std::vector<double>& base) {

@@ -23,7 +23,10 @@
 namespace wattle::sim::consolidation {
 
 struct RunFigures {
-  double energy_j = 0, awake_nodes = 0, wakes = 0, refused = 0, wake_wait_s = 0, placements = 0;
+  double energy_j = 0, awake_nodes = 0, wakes = 0, wake_wait_s = 0, placements = 0;
+  double refused = 0;        // pods that had found no place at the end; in a Cluster: when they came
+  double pending_s = 0;      // that a pod waited for a place, mean of all; in a World
+  double work_core_s = 0;    // that was done; in a World
   double waiting = 0;        // share of pod time spent waiting, for CPU or for a node that wakes
   double network_gated = 0;  // share of choices that a guarded network was left out of
   Placement placement;       // of a fill
@@ -55,9 +58,10 @@ Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& 
 // Of one seed there is no interval: the ends are no numbers.
 struct BenchRule {
   std::string name;
-  std::vector<RunFigures> runs;          // one per seed
-  std::optional<Interval> gap;           // to the reference
-  std::optional<Interval> over_default;  // energy / that of kube-default - 1
+  std::vector<RunFigures> runs;  // one per seed
+  std::optional<Interval> gap;   // to the reference
+  std::optional<Interval>
+      over_default;  // energy / that of kube-default - 1, where sizes differ or it is crowded of the same work
   std::optional<Interval> over_amortised;
   std::optional<Interval> over_planner;
 };

@@ -38,6 +38,12 @@ double mean_of(const BenchRule& rule, double RunFigures::*what) {
   return mean(values);
 }
 
+std::string joules_of_work(const BenchRule& rule) {
+  std::vector<double> values;
+  for (const RunFigures& each : rule.runs) values.push_back(each.energy_j / each.work_core_s);
+  return std::isfinite(values.front()) ? number(mean(values), 2) : "-";
+}
+
 std::string describe(const BenchResult& result) {
   const Options& options = result.options.episode;
   std::string text = std::string("consolidation_") + (options.churn ? "churn" : "fill") +
@@ -49,6 +55,8 @@ std::string describe(const BenchResult& result) {
   if (!options.churn)
     text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested" +
             (options.fill_told ? ", told" : "");
+  if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
+  if (options.crowded) text += ", crowded";
   return text + ", data: " + result.origin + " (" + (options.side == Side::report ? "reporting" : "training") +
          " servers and days)";
 }
@@ -67,7 +75,8 @@ std::string to_table(const BenchResult& result) {
            " paired seeds from " + std::to_string(table.seeds.front()) + "; inter-quartile means [95% intervals], %\n" +
            std::string(15, ' ') + padded("kWh", 9) + padded("waiting %", 11) + padded("gap to full knowl.", 24) +
            padded("energy / default - 1", 26) + padded("energy / amortised - 1", 26) +
-           padded("energy / planner - 1", 26) + padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) + "\n";
+           padded("energy / planner - 1", 26) + padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) +
+           padded("for a place s", 15) + padded("J/core-s", 10) + "\n";
     for (const BenchRule& rule : table.rules) {
       out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
              padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
@@ -75,7 +84,8 @@ std::string to_table(const BenchResult& result) {
              padded(percent(rule.over_default), 26) + padded(percent(rule.over_amortised), 26) +
              padded(percent(rule.over_planner), 26) + padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
-             padded(number(mean_of(rule, &RunFigures::refused), 1), 8);
+             padded(number(mean_of(rule, &RunFigures::refused), 1), 8) +
+             padded(number(mean_of(rule, &RunFigures::pending_s), 1), 15) + padded(joules_of_work(rule), 10);
       if (rule.name == "dqn-gated")
         out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
       out += "\n";
@@ -90,6 +100,8 @@ std::string to_json(const BenchResult& result) {
   out["what"] = describe(result);
   out["options"] = {{"sleep", options.sleep},
                     {"churn", options.churn},
+                    {"sizes", options.sizes == Sizes::openb ? "openb" : "one-core"},
+                    {"crowded", options.crowded},
                     {"knowledge", to_string(options.knowledge)},
                     {"side", options.side == Side::report ? "report" : "train"},
                     {"fill_low", options.fill_low},
@@ -110,6 +122,8 @@ std::string to_json(const BenchResult& result) {
                         {"wake_wait_s", each.wake_wait_s},
                         {"waiting", each.waiting},
                         {"refused", each.refused},
+                        {"pending_s", each.pending_s},
+                        {"work_core_s", each.work_core_s},
                         {"left_out", each.network_gated},
                         {"placements", each.placements}});
       rules.push_back({{"name", rule.name},

@@ -41,30 +41,16 @@ void Env::come(Arrivals::Arrival arrival) {
   ++decision_id_;
 }
 
-namespace {
-constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
-}
-
 bool Env::retry() {
-  if (pending_.empty()) return false;
-  const double now_s = world_->now_s();
-  const std::vector<KubeNode> nodes = world_->kube_nodes();
-  for (auto each = pending_.begin(); each != pending_.end(); ++each) {
-    if (now_s < each->tried_s + kRetry_s - kTick_s) continue;
-    each->tried_s = now_s;
-    const KubePod pod = kube_pod(each->pod.spec.request);
-    if (std::none_of(nodes.begin(), nodes.end(), [&](const KubeNode& node) { return fits(node, pod); })) continue;
-    pending_since_s_ = each->since_s;
-    come({now_s, std::move(each->pod), 0});
-    pending_.erase(each);
-    return true;
-  }
-  return false;
+  auto taken = pending_.take(*world_);
+  if (!taken) return false;
+  pending_since_s_ = taken->since_s;
+  come({world_->now_s(), std::move(taken->pod), 0});
+  return true;
 }
 
 bool Env::advance_to(double when_s) {
-  double until_s = when_s;
-  for (const Pending& each : pending_) until_s = std::min(until_s, each.tried_s + kRetry_s);
+  const double until_s = std::min(when_s, pending_.next_s());
   world_->advance_to(until_s);
   return until_s == when_s;
 }
@@ -92,7 +78,7 @@ void Env::go_on() {
     if (there) break;
   }
   if (!next_) {
-    for (const Pending& each : pending_) pending_s_ += world_->now_s() - each.since_s;
+    pending_s_ += pending_.waited_s(world_->now_s());
     return;
   }
   come(*std::exchange(next_, std::nullopt));
@@ -117,9 +103,7 @@ Status Env::bind(std::size_t node, const placement::ClusterView& view) {
 void Env::turn_away() {
   assert(arrival_);
   const double now_s = world_->now_s(), since_s = pending_since_s_.value_or(now_s);
-  const auto after =
-      std::find_if(pending_.begin(), pending_.end(), [&](const Pending& each) { return each.since_s > since_s; });
-  pending_.insert(after, {std::move(arrival_->pod), since_s, now_s});
+  pending_.add({std::move(arrival_->pod), 0, since_s, now_s});
   if (!pending_since_s_) ends_s_ = now_s + options_.scenario.aftermath_s;
   go_on();
 }

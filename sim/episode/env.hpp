@@ -5,8 +5,7 @@
 //                   the rewards of the outcomes that were read in between, whichever placement they belong to: outcomes
 //                   come a settle window after their placement, as they do live. When done, all are in.
 //
-// Pending  a pod that fits nowhere waits, and comes again, oldest first, after kRetry_s at least, once a machine has what it requests.
-//          Who still waits aftermath_s after the last placement has found no place
+// Pending  a pod that fits nowhere waits, and comes again (pending_pods.hpp). Who still waits aftermath_s after the last placement has found no place
 // Sees     observation is what the controller's network would see, plan and expectations of the episode so far included
 // Shapes   observation.nodes = number of nodes, in the order of the world; observation.valid is the mask
 // Units    rewards as in placement/reward.hpp
@@ -26,14 +25,12 @@
 #include "models/frozen/q_network.hpp"
 #include "placement/features.hpp"
 #include "placement/reward.hpp"
+#include "sim/episode/pending_pods.hpp"
 #include "sim/live_engine.hpp"
 #include "sim/scenarios/scenario.hpp"
 #include "sim/world.hpp"
 
 namespace wattle::sim {
-
-// As long as kube-scheduler lets a pod wait at most that fitted nowhere, when room has come since.
-inline constexpr double kRetry_s = 10;
 
 struct EnvOptions {
   Scenario scenario;
@@ -80,10 +77,6 @@ class Env {
   const EnvOptions& options() const { return options_; }
 
  private:
-  struct Pending {
-    SimPod pod;
-    double since_s = 0, tried_s = 0;
-  };
   EnvStep present();
   void go_on();
   void come(Arrivals::Arrival arrival);
@@ -98,7 +91,7 @@ class Env {
   std::optional<Arrivals> arrivals_;
   std::optional<Arrivals::Arrival> arrival_, next_;
   std::deque<SimPod> lost_;
-  std::deque<Pending> pending_;            // the longest first
+  PendingPods pending_;
   std::optional<double> pending_since_s_;  // of the pod that is asked about
   std::vector<std::string> names_;
   std::uint64_t decision_id_ = 0;

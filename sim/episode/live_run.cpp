@@ -4,9 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "sim/episode/pending_pods.hpp"
+
 namespace wattle::sim::consolidation {
 
 namespace {
+
+constexpr auto kSlotsOfSample = static_cast<std::size_t>(kSample_s / kDemandSlot_s);
+constexpr double kBurst = 0.6;  // relative standard deviation of half a minute's use around its five minutes' mean
 
 WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   WorldOptions world;
@@ -15,7 +20,7 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   world.sleep_after_s = kSleepAfter_s;
   world.telemetry_period_s = live.telemetry_period_s;
   world.power_noise_ratio = episode.options.power_noise_ratio;
-  world.demand_slot_s = kSample_s;
+  world.demand_slot_s = episode.options.crowded ? kDemandSlot_s : kSample_s;
   for (const ServerModel& server : episode.servers) {
     NodeSpec node;
     node.server = server;
@@ -32,11 +37,17 @@ SimPod sim_pod(const Episode& episode, std::size_t p) {
   made.spec.uid = "pod-" + std::to_string(p);
   made.spec.name = made.spec.uid;
   made.spec.app = app.owner + " " + app.image;
-  made.spec.request = kPodRequest;
-  made.mean_demand_cores = episode.day->mean_cores[pod.machine];
-  made.memory_used_bytes = 0.7 * kPodRequest.memory_bytes;
+  made.spec.request = pod.request;
+  made.mean_demand_cores = pod.times * episode.day->mean_cores[pod.machine];
+  made.memory_used_bytes = 0.7 * pod.request.memory_bytes;
   made.life_s = pod.life_s;
   made.cores_by_slot = episode.day->cores[pod.machine];
+  made.cores_times = pod.times;
+  if (episode.options.crowded) {
+    made.slots_each = kSlotsOfSample;
+    made.variability = kBurst;
+    made.seed = mix(episode.seed, p);
+  }
   return made;
 }
 
@@ -83,26 +94,47 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
     begun = world.figures();
     measuring = true;
   };
-  double gated = 0;
-  for (std::size_t p = 0; p < episode.pods.size(); ++p) {
-    measure_from(episode.pods[p].arrives_s);
-    world.advance_to(before_s + episode.pods[p].arrives_s);
+  PendingPods pending;
+  double gated = 0, asked = 0, waited_s = 0;
+  const auto ask = [&](PendingPods::Pod each) -> Status {
     WATTLE_CHECK(player.settled(world.take_settled()));
-    SimPod pod = sim_pod(episode, p);
-    pod.spec = player.engine().expected(pod.spec);
-    const placement::ClusterView view = world.view(pod.spec);
-    WATTLE_TRY(const auto node, player.choose(world, view, pod, p + 1));
+    each.pod.spec = player.engine().expected(each.pod.spec);
+    placement::ClusterView view = world.view(each.pod.spec);
+    view.pending_pods = pending.size();
+    WATTLE_TRY(const auto node, player.choose(world, view, each.pod, each.id));
+    asked += 1;
     if (player.engine().gated()) gated += 1;
     if (!node) {
-      figures.refused += 1;
-      continue;
+      each.tried_s = world.now_s();
+      pending.add(std::move(each));
+      return {};
     }
     figures.placements += 1;
-    WATTLE_CHECK(world.place(pod, *node, p + 1, placement::begin_outcome(view, pod.spec, *node, reward)));
+    waited_s += world.now_s() - each.since_s;
+    return world.place(each.pod, *node, each.id, placement::begin_outcome(view, each.pod.spec, *node, reward));
+  };
+  // Those that wait for a place are asked about on the way.
+  const auto advance_to = [&](double at_s) -> Status {
+    for (;;) {
+      const double until_s = std::min(before_s + at_s, pending.next_s());
+      measure_from(until_s - before_s);
+      world.advance_to(until_s);
+      if (auto taken = pending.take(world)) {
+        WATTLE_CHECK(ask(std::move(*taken)));
+      } else if (until_s >= before_s + at_s) {
+        return {};
+      }
+    }
+  };
+  for (std::size_t p = 0; p < episode.pods.size(); ++p) {
+    WATTLE_CHECK(advance_to(episode.pods[p].arrives_s));
+    WATTLE_CHECK(ask({sim_pod(episode, p), p + 1, world.now_s(), 0}));
   }
-  measure_from(episode.measure_from_s);
-  world.advance_to(before_s + episode.end_s);
+  WATTLE_CHECK(advance_to(episode.measure_from_s));
+  WATTLE_CHECK(advance_to(episode.end_s));
   WATTLE_CHECK(player.settled(world.take_settled()));
+  figures.refused = static_cast<double>(pending.size());
+  figures.pending_s = (waited_s + pending.waited_s(world.now_s())) / static_cast<double>(episode.pods.size());
   const WorldFigures end = world.figures();
   figures.energy_j = end.energy_j - begun.energy_j;
   figures.awake_nodes = (end.awake_node_s - begun.awake_node_s) / (episode.end_s - episode.measure_from_s);
@@ -110,7 +142,8 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   figures.wake_wait_s = end.waking_pod_s - begun.waking_pod_s;
   figures.waiting =
       (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
-  figures.network_gated = gated / std::max(1.0, static_cast<double>(episode.pods.size()));
+  figures.work_core_s = end.used_core_s - begun.used_core_s;
+  figures.network_gated = gated / std::max(1.0, asked);
   played.known = player.engine().knowledge().save(world.view({}));
   return played;
 }

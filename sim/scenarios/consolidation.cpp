@@ -16,6 +16,10 @@ constexpr std::size_t kSyntheticServers = 200;
 constexpr std::size_t kSyntheticMachines = 1000;
 constexpr std::size_t kSyntheticDays = 4;
 constexpr std::size_t kEpisodeExpectations = 65;
+constexpr std::size_t kSyntheticSizes = 400;
+constexpr std::size_t kSizeDraws = 100;
+constexpr double kLongestMeanLife_s = 86400;
+constexpr double kCrowdedUse = 2, kAskedSpread = 0.7;
 
 PodDay pod_day(const DemandDay& day, double scale) {
   PodDay out;
@@ -36,8 +40,11 @@ PodDay pod_day(const DemandDay& day, double scale) {
   return out;
 }
 
-Dataset split(const std::vector<ServerModel>& servers, const std::vector<DemandDay>& days, double scale) {
+Dataset split(const std::vector<ServerModel>& servers, const std::vector<DemandDay>& days,
+              const std::vector<PodSize>& sizes, double scale) {
   Dataset data;
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    (i % 2 == 0 ? data.train_sizes : data.report_sizes).push_back(sizes[i]);
   for (std::size_t i = 0; i < servers.size(); ++i)
     (i % 2 == 0 ? data.train_servers : data.report_servers).push_back(servers[i]);
   for (std::size_t i = 0; i < days.size(); ++i)
@@ -47,6 +54,8 @@ Dataset split(const std::vector<ServerModel>& servers, const std::vector<DemandD
 
 struct App {
   double popularity = 1, rank = 0.5, life_s = 3600;
+  placement::Resources request = kPodRequest;
+  double times = 1;
 };
 
 std::vector<App> make_apps(const Options& options, Random& random) {
@@ -61,6 +70,43 @@ std::vector<App> make_apps(const Options& options, Random& random) {
   }
   for (App& app : apps) app.life_s *= options.life_s * popularity / life_s;
   return apps;
+}
+
+// Requests and lives of a production cluster, of servers at least half have room for each.
+void give_sizes(std::vector<App>& apps, const std::vector<PodSize>& sizes, const std::vector<ServerModel>& servers,
+                Random& random) {
+  double mean_cores = 0;
+  for (const ServerModel& server : servers) mean_cores += server.cores / static_cast<double>(servers.size());
+  for (App& app : apps) {
+    for (std::size_t tries = 0; tries < kSizeDraws; ++tries) {
+      const PodSize& size = sizes[pick(random, sizes.size())];
+      const double cores = size.share_of_node * mean_cores;
+      const placement::Resources request{cores, cores * size.bytes_per_core};
+      const auto room = std::count_if(servers.begin(), servers.end(), [&](const ServerModel& server) {
+        return request.cpu_cores <= server.cores && request.memory_bytes <= server.memory_bytes;
+      });
+      if (2 * static_cast<std::size_t>(room) < servers.size()) continue;
+      app.request = request;
+      app.times = cores;
+      app.life_s = std::min(size.life_s, kLongestMeanLife_s);
+      break;
+    }
+  }
+}
+
+void crowd(std::vector<App>& apps, Random& random) {
+  for (App& app : apps)
+    app.times *= kCrowdedUse * std::exp(kAskedSpread * normal(random) - 0.5 * kAskedSpread * kAskedSpread);
+}
+
+// That a pod requests, over its life.
+double mean_core_s(const std::vector<App>& apps) {
+  double core_s = 0, popularity = 0;
+  for (const App& app : apps) {
+    core_s += app.popularity * app.request.cpu_cores * app.life_s;
+    popularity += app.popularity;
+  }
+  return core_s / popularity;
 }
 
 std::size_t draw_app(const std::vector<App>& apps, Random& random) {
@@ -128,10 +174,11 @@ placement::AppKey app_key(std::size_t app) {
 Result<Dataset> load_dataset(const std::string& trace_dir, double demand_scale) {
   WATTLE_TRY(const auto servers, load_servers(trace_dir));
   WATTLE_TRY(const auto days, load_days(trace_dir));
+  WATTLE_TRY(const auto sizes, load_pod_sizes(trace_dir));
   if (servers.size() < 4 || days.size() < 2)
     return fail(Errc::out_of_range, trace_dir, "has too little to split into training and reporting",
                 "at least 4 servers and 2 days");
-  Dataset data = split(servers, days, demand_scale);
+  Dataset data = split(servers, days, sizes, demand_scale);
   data.origin = trace_dir;
   return data;
 }
@@ -139,7 +186,8 @@ Result<Dataset> load_dataset(const std::string& trace_dir, double demand_scale) 
 Dataset synthetic_dataset(double demand_scale) {
   std::vector<DemandDay> days;
   for (std::size_t i = 0; i < kSyntheticDays; ++i) days.push_back(synthetic_day(kSyntheticMachines, 100 + i));
-  Dataset data = split(synthetic_fleet(kSyntheticServers, 100), days, demand_scale);
+  Dataset data =
+      split(synthetic_fleet(kSyntheticServers, 100), days, synthetic_pod_sizes(kSyntheticSizes, 100), demand_scale);
   data.origin = "synthetic";
   return data;
 }
@@ -159,38 +207,49 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
   // Another day than the one that is played, where there is one.
   const PodDay& past = data.train_days[report ? data.train_days.size() - 1 : (seed + 1) % data.train_days.size()];
   Random apps_random(mix(options.cluster_seed.value_or(0), 0x61707073ULL));
-  const std::vector<App> apps = make_apps(options, options.cluster_seed ? apps_random : random);
+  Random& of_apps = options.cluster_seed ? apps_random : random;
+  std::vector<App> apps = make_apps(options, of_apps);
+  const auto& sizes = report ? data.report_sizes : data.train_sizes;
+  assert(options.sizes == Sizes::one_core || !sizes.empty());
+  if (options.sizes == Sizes::openb) give_sizes(apps, sizes, episode.servers, of_apps);
+  if (options.crowded) crowd(apps, of_apps);
 
   const double cores = episode.total_cores();
   double room = 0;
   for (std::size_t i = 0; i < episode.servers.size(); ++i) room += episode.slots(i);
   const double drawn = uniform(random, options.fill_low, options.fill_high);
   const double fill = options.fill_longest ? options.fill_high : drawn;
-  const auto wanted = static_cast<std::size_t>(std::min(room, std::max(1.0, std::floor(fill * cores))));
+  const double wanted = std::min(room, std::max(1.0, std::floor(fill * cores)));
+  const auto add_pod = [&](std::size_t app, std::size_t machine, double at_s, double life_s) {
+    episode.pods.push_back({app, machine, at_s, life_s, apps[app].request, apps[app].times});
+  };
   if (!options.churn) {
-    for (std::size_t p = 0; p < wanted; ++p) {
+    for (double requested = 0; requested < wanted;) {
       const std::size_t app = draw_app(apps, random);
-      episode.pods.push_back({app, draw_machine(apps[app], *episode.day, options.app_spread, random),
-                              options.interval_s * static_cast<double>(p), std::numeric_limits<double>::infinity()});
+      const std::size_t machine = draw_machine(apps[app], *episode.day, options.app_spread, random);
+      add_pod(app, machine, options.interval_s * static_cast<double>(episode.pods.size()),
+              std::numeric_limits<double>::infinity());
+      requested += apps[app].request.cpu_cores;
     }
-    episode.measure_from_s = options.interval_s * static_cast<double>(wanted);
+    episode.measure_from_s = options.interval_s * static_cast<double>(episode.pods.size());
     episode.end_s = episode.measure_from_s + kSample_s * static_cast<double>(kDaySamples);
     for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(kEpisodeExpectations - 1);
-      const double told = options.fill_told ? static_cast<double>(wanted) / cores
-                                            : options.fill_low + part * (options.fill_high - options.fill_low);
+      const double told =
+          options.fill_told ? wanted / cores : options.fill_low + part * (options.fill_high - options.fill_low);
       episode.expected_cores.push_back(std::min(room, told * cores));
     }
   } else {
     episode.measure_from_s = options.warm_s;
     episode.end_s = options.warm_s + options.measure_s;
     const double concurrent = options.churn_fill * cores;
+    const double core_s = options.sizes == Sizes::one_core ? options.life_s : mean_core_s(apps);
     for (double at_s = 0; at_s < episode.end_s;) {
-      at_s += exponential(random, options.life_s / concurrent);
+      at_s += exponential(random, core_s / concurrent);
       const std::size_t app = draw_app(apps, random);
       const std::size_t machine = draw_machine(apps[app], *episode.day, options.app_spread, random);
       const double life_s = std::max(60.0, exponential(random, apps[app].life_s));
-      if (at_s < episode.end_s) episode.pods.push_back({app, machine, at_s, life_s});
+      if (at_s < episode.end_s) add_pod(app, machine, at_s, life_s);
     }
     episode.expected_cores = steady_state(concurrent);
   }

@@ -3,6 +3,10 @@
 //          later half of the days, are for reporting. What applications did before is drawn from a training day.
 // Pods     request one core; demand is min(1, demand_scale x the machine's share); applications (owner/image) draw their
 //          pods from a band of the machines ordered by mean
+// Sizes    openb: each application requests, and lives on average, as a pod of a production cluster did, in shares of the mean server;
+//          at least half of the servers have room for it, no mean life is beyond a day. Demand is that share of what is requested
+// Crowded  applications ask for less or more than they use (log-normal, twice the use on average), and each half minute's use is
+//          log-normal around its five minutes' mean
 // Units    in names; seconds from the start of the run
 // Errors   load_dataset: as its files; too few servers or days to split is out_of_range
 // Threads  values, pure functions
@@ -19,6 +23,7 @@
 #include "placement/demand.hpp"
 #include "sim/power.hpp"
 #include "sim/scenarios/demand_trace.hpp"
+#include "sim/scenarios/pod_sizes.hpp"
 
 namespace wattle::sim::consolidation {
 
@@ -34,6 +39,7 @@ struct Dataset {
   std::string origin;  // folder, or "synthetic"
   std::vector<ServerModel> train_servers, report_servers;
   std::vector<PodDay> train_days, report_days;
+  std::vector<PodSize> train_sizes, report_sizes;  // empty: the folder has none
 };
 
 enum class Side { train, report };
@@ -55,7 +61,11 @@ struct Shift {
   bool told = false;        // the watts are told after all
 };
 
+enum class Sizes { one_core, openb };
+
 struct Options {
+  Sizes sizes = Sizes::one_core;  // openb: played by worlds alone, as is what is crowded
+  bool crowded = false;
   std::size_t nodes = 10;
   bool sleep = false;
   bool churn = false;
@@ -78,12 +88,17 @@ struct Options {
       cluster_seed;  // servers and applications of this seed in every episode; absent: of each its own
 };
 
+// Energy of the work that was done, and not of the time: contestants do not get as much done.
+inline bool compares_by_work(const Options& options) { return options.crowded || options.sizes != Sizes::one_core; }
+
 inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};
 
 struct Pod {
   std::size_t app = 0, machine = 0;
   double arrives_s = 0;
   double life_s = 0;  // infinity: it stays
+  placement::Resources request = kPodRequest;
+  double times = 1;  // its demand, over that of a machine of its day
 };
 
 struct PastPod {
@@ -107,7 +122,7 @@ struct Episode {
   std::vector<PastPod> past_pods;
   std::vector<PastReading> past_readings;
   double total_cores() const;
-  double slots(std::size_t node) const;
+  double slots(std::size_t node) const;  // for pods of one core
 };
 
 placement::AppKey app_key(std::size_t app);

@@ -1,4 +1,4 @@
-// Traces: what parses has 288 percentages a line, servers of positive watts, rates within bounds; what unpacks stays within its bound.
+// Traces: what parses has 288 percentages a line, pods of positive sizes and lives, servers of positive watts, rates within bounds; what unpacks stays within its bound.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "sim/power.hpp"
 #include "sim/scenarios/demand_trace.hpp"
 #include "sim/scenarios/gzip.hpp"
+#include "sim/scenarios/pod_sizes.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::sim;
@@ -20,6 +21,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& machine : day->machines)
       for (const float percent : machine)
         if (!(percent >= 0 && percent <= 100)) std::abort();
+  }
+  if (const auto sizes = consolidation::parse_pod_sizes(text, "fuzz", 1)) {
+    for (const auto& size : *sizes)
+      if (!(size.share_of_node > 0 && size.bytes_per_core > 0 && size.life_s > 0)) std::abort();
   }
   if (const auto trace = wattle::parse_rates(text, "fuzz")) {
     if (trace->rates_rps.empty()) std::abort();
