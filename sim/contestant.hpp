@@ -19,9 +19,6 @@
 
 namespace wattle::sim {
 
-// The extender's weight in the demo and in the manifests.
-inline constexpr std::int64_t kExtenderWeight = 6;
-
 enum class Binding {
   advised,    // a policy of placement/policies, through extender scores
   unadvised,  // no scores of ours: the default scheduler
@@ -50,7 +47,13 @@ struct ChooserOptions {
   placement::ClusterModelOptions knowledge;
   std::string known;  // DecisionEngine's knowledge of an earlier run (Knowledge::save); empty: it begins with nothing
   placement::NetworkOptions network;
+  SchedulerOptions scheduler;
 };
+
+// Where that scheduler binds, given scores of each node (empty: no extender) and the view of the pod.
+std::optional<std::size_t> bind_node(std::span<const KubeNode> nodes, const KubePod& pod,
+                                     std::span<const std::int64_t> scores, const SchedulerOptions& scheduler,
+                                     const placement::ClusterView& view, Random& ties);
 
 class Chooser {
  public:
@@ -75,6 +78,7 @@ class Chooser {
 
   const Contestant* contestant_;
   placement::DecideOptions options_;
+  SchedulerOptions scheduler_;
   std::unique_ptr<LiveEngine> engine_;
   Random ties_, exploration_;
   std::vector<KubeNode> nodes_;

@@ -1,4 +1,6 @@
 // kube_scoring: the node that a default kube-scheduler binds to, by its own scores (placement/kube_scoring) and an extender's.
+// Source   NodeResourcesFit and BalancedAllocation; PodTopologySpread with its defaults for pods of one owner, where it is asked for: at most
+//          3 more on one node than on another, weight 2, nodes without zones
 // Errors   none
 // Threads  pure but for the generator passed in
 #pragma once
@@ -8,6 +10,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <vector>
 
 #include "placement/policies/kube_scoring.hpp"
 
@@ -29,10 +32,24 @@ using placement::remove_pod;
 
 inline constexpr std::int64_t kMaxExtenderPriority = 10;  // an extender's 0..10 is stretched to 0..100, then weighted
 
+// Scores of 0 to 100 for each node, of a pod whose owner has so many pods on each; 0 where it does not fit.
+inline constexpr std::int64_t kSpreadWeight = 2;
+std::vector<std::int64_t> topology_spread(std::span<const KubeNode> nodes, const KubePod& pod,
+                                          std::span<const std::size_t> pods_of_owner);
+
 // Index of the node that the scheduler binds to: highest default score plus extender score (0..10) x weight x 10, ties
-// at random; absent when none fits. `extender_scores` is empty without an extender, else one per node.
+// at random; absent when none fits. `extender_scores` is empty without an extender, `spread` without PodTopologySpread; else one per node.
 std::optional<std::size_t> select_node(std::span<const KubeNode> nodes, const KubePod& pod,
                                        std::span<const std::int64_t> extender_scores, std::int64_t extender_weight,
-                                       std::mt19937_64& random);
+                                       std::mt19937_64& random, std::span<const std::int64_t> spread = {});
+
+// The extender's weight in the demo and in the manifests.
+inline constexpr std::int64_t kExtenderWeight = 6;
+
+// How the scheduler is set up that binds.
+struct SchedulerOptions {
+  std::int64_t extender_weight = kExtenderWeight;
+  bool topology_spread = false;
+};
 
 }  // namespace wattle::sim

@@ -76,12 +76,21 @@ void add_world_options(CLI::App& app, WorldArguments& arguments) {
   app.add_option("--trace", arguments.trace_dir, "directory with server_power_curves.csv; default: synthetic");
 }
 
+void add_scheduler_options(CLI::App& app, SchedulerOptions& options) {
+  app.add_option("--extender-weight", options.extender_weight, "of the extender's scores in kube-scheduler")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_flag("--topology-spread", options.topology_spread,
+               "kube-scheduler's PodTopologySpread scores, too, with its defaults: advice may be outvoted");
+}
+
 Result<EnvOptions> env_options(const WorldArguments& arguments) {
   EnvOptions options;
   WATTLE_TRY(options.scenario, find_scenario(arguments.scenario));
   WATTLE_TRY(options.reward.preset, placement::parse_preset(arguments.preset));
   for (const std::string& weight : arguments.weights) WATTLE_CHECK(set_weight(options.reward.weights, weight));
   options.cluster_seed = arguments.cluster_seed;
+  options.scheduler = arguments.scheduler;
   if (arguments.nodes > 0) options.scenario.nodes = arguments.nodes;
   if (arguments.placements > 0) options.scenario.placements = arguments.placements;
   if (!arguments.trace_dir.empty()) {

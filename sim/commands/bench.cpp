@@ -71,6 +71,7 @@ int bench(int argc, char** argv) {
                  "dqn: nodes that the network ranks where there is a plan; 0: all")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
+  add_scheduler_options(app, arguments.bench.scheduler);
   app.add_option("--residual-times", arguments.bench.residual_times,
                  "dqn: its residual is multiplied by this; -1: a bad network")
       ->check(CLI::Range(-100.0, 100.0));

@@ -47,8 +47,11 @@ struct WorldArguments {
   std::optional<std::uint64_t> cluster_seed;
   std::size_t nodes = 0;       // 0: as the scenario says
   std::size_t placements = 0;  // likewise
+  SchedulerOptions scheduler;
 };
 void add_world_options(CLI::App& app, WorldArguments& arguments);
+// --extender-weight, --topology-spread
+void add_scheduler_options(CLI::App& app, SchedulerOptions& options);
 Result<EnvOptions> env_options(const WorldArguments& arguments);
 
 // "energy=1"

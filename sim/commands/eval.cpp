@@ -48,6 +48,7 @@ int eval(int argc, char** argv) {
                "wattle-sim eval"};
   app.add_option("--model", arguments.model_file, "safetensors file; without it only the rules are judged");
   add_world_options(app, arguments.world);
+  add_scheduler_options(app, arguments.world.scheduler);
   app.add_option("--seeds", arguments.seeds, "how many episodes each")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

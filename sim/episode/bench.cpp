@@ -162,6 +162,7 @@ class Bench {
       WATTLE_TRY(const Contestant contestant, contestant_named(name, network_.get()));
       LiveRunOptions live;
       live.network = options_.learned;
+      live.scheduler = options_.scheduler;
       return run_live(episode, before ? &*before : nullptr, contestant, live);
     }
     WATTLE_TRY(const auto policy, make_fleet_policy(name, episode.seed, options_));

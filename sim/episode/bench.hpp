@@ -16,6 +16,7 @@
 #include "models/frozen/q_network.hpp"
 #include "placement/policies/policy.hpp"
 #include "sim/episode/told_cluster.hpp"
+#include "sim/kube_scoring.hpp"
 #include "sim/reference/annealed.hpp"
 #include "sim/scenarios/consolidation.hpp"
 #include "sim/statistics.hpp"
@@ -48,6 +49,7 @@ struct BenchOptions {
   std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
   std::shared_ptr<const models::QNetwork> network;  // of the policy dqn
   placement::NetworkOptions learned;                // likewise
+  SchedulerOptions scheduler;                       // with production knowledge
   bool cold = false;                                // production: nothing is known at the start
   double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
 };

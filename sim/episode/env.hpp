@@ -36,6 +36,7 @@ struct EnvOptions {
   Scenario scenario;
   placement::RewardConfig reward;
   placement::MaskOptions mask;
+  SchedulerOptions scheduler;         // of whoever binds by scores
   std::vector<ServerModel> measured;  // empty: synthetic servers
   // The same cluster and applications in every episode, as a live controller has them; only the pods differ. Absent:
   // another cluster each episode.

@@ -7,8 +7,8 @@
 namespace wattle::sim {
 
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random) {
-  const std::vector<KubeNode> nodes = env.world().kube_nodes();
-  return select_node(nodes, kube_pod(env.waiting().spec.request), scores, kExtenderWeight, random);
+  return bind_node(env.world().kube_nodes(), kube_pod(env.waiting().spec.request), scores, env.options().scheduler,
+                   env.view(), random);
 }
 
 double decisions_to_recover(const EpisodeTrace& trace, double told_s, double until_s) {
@@ -86,7 +86,9 @@ void read_truth(EpisodeFigures& figures, Env& env) {
 }  // namespace
 
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed, EpisodeTrace* trace) {
-  WATTLE_TRY(Chooser chooser, Chooser::make(contestant, {env.options().reward, env.options().mask, {}, {}}, seed));
+  WATTLE_TRY(
+      Chooser chooser,
+      Chooser::make(contestant, {env.options().reward, env.options().mask, {}, {}, {}, env.options().scheduler}, seed));
   EpisodeFigures figures;
   const auto collect = [&] {
     for (const Settled& settled : env.take_settled()) {

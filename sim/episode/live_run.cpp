@@ -73,6 +73,7 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
   options.knowledge.idle_nodes_sleep = episode.options.sleep;
   options.known = std::move(known);
   options.network = live.network;
+  options.scheduler = live.scheduler;
   WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
   Judged player(std::move(chooser));
   return play_live(episode, player, options.reward, live);

@@ -17,6 +17,7 @@ namespace wattle::sim::consolidation {
 struct LiveRunOptions {
   double telemetry_period_s = 5;
   placement::NetworkOptions network;
+  SchedulerOptions scheduler;
 };
 
 // Who decides in a world, pod after pod.

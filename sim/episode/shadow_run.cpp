@@ -32,7 +32,7 @@ class ShadowPlayer final : public LivePlayer {
     live.acting = false;
     live.shadow = true;
     WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), std::move(knowledge)));
-    return ShadowPlayer(std::move(engine), contestant, episode.seed);
+    return ShadowPlayer(std::move(engine), contestant, options.scheduler, episode.seed);
   }
 
   WorldObserver* observer() override { return engine_.get(); }
@@ -41,18 +41,21 @@ class ShadowPlayer final : public LivePlayer {
   Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
                                             std::uint64_t) override {
     engine_->decide(view, pod.spec, contestant_->network, 0, exploration_);
-    return select_node(world.kube_nodes(), kube_pod(pod.spec.request), {}, kExtenderWeight, ties_);
+    return bind_node(world.kube_nodes(), kube_pod(pod.spec.request), {}, scheduler_, view, ties_);
   }
 
  private:
-  ShadowPlayer(std::unique_ptr<LiveEngine> engine, const Contestant& contestant, std::uint64_t seed)
+  ShadowPlayer(std::unique_ptr<LiveEngine> engine, const Contestant& contestant, const SchedulerOptions& scheduler,
+               std::uint64_t seed)
       : engine_(std::move(engine)),
         contestant_(&contestant),
+        scheduler_(scheduler),
         ties_(mix(seed, 0x74696573ULL)),
         exploration_(mix(seed, 0x65787021ULL)) {}
 
   std::unique_ptr<LiveEngine> engine_;
   const Contestant* contestant_;
+  SchedulerOptions scheduler_;
   Random ties_, exploration_;
 };
 
@@ -95,6 +98,7 @@ Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptio
   WATTLE_TRY(const Contestant contestant, contestant_named(policy, options.network.get()));
   LiveRunOptions live;
   live.network = options.learned;
+  live.scheduler = options.scheduler;
   std::vector<ShadowRun> runs;
   for (std::size_t k = 0; k < options.seeds; ++k) {
     Options drawn = options.episode;

@@ -70,8 +70,7 @@ class Online final : public LivePlayer {
       WATTLE_TRY(network_, models::FrozenNetwork::from_weights(trainer_.weights(), frozen_at_));
     }
     placement::PlacementDecision advice = engine_->decide(view, pod.spec, network_.get(), options_.epsilon, random_);
-    const auto node =
-        select_node(world.kube_nodes(), kube_pod(pod.spec.request), advice.scores, kExtenderWeight, ties_);
+    const auto node = bind_node(world.kube_nodes(), kube_pod(pod.spec.request), advice.scores, {}, view, ties_);
     if (!node) return node;
     learner_.placed(first_id_ + decision_id, std::move(advice.observation),
                     static_cast<std::uint32_t>(advice.row_of[*node]), when);

@@ -60,6 +60,27 @@ TEST_CASE("an extender's winner at weight 6 matches the highest default score") 
   CHECK(select_node(nodes, {1000, kBinaryGiB}, veto_of_unfit, 6, random) == 0);
 }
 
+TEST_CASE("topology spread: as upstream's defaults for three nodes, and it can outvote an extender") {
+  const std::vector<KubeNode> nodes(3, KubeNode{4000, 8 * kBinaryGiB, 110});
+  const KubePod pod{250, 64 << 20};
+  // ln(3 + 2) a pod, and 3 - 1: 2, 4 and 5 (3.6 and 5.2 are rounded).
+  const std::vector<std::size_t> pods{0, 1, 2};
+  CHECK(topology_spread(nodes, pod, pods) == std::vector<std::int64_t>{100, 60, 40});
+  CHECK(topology_spread(nodes, pod, std::vector<std::size_t>(3, 0)) == std::vector<std::int64_t>(3, 100));
+  std::mt19937_64 random(1);
+  const std::vector<std::int64_t> advice{9, 9, 10};
+  CHECK(select_node(nodes, pod, advice, 1, random) == 2);
+  CHECK(select_node(nodes, pod, advice, 1, random, topology_spread(nodes, pod, pods)) == 0);
+  CHECK(select_node(nodes, pod, std::vector<std::int64_t>{0, 0, 10}, 6, random, topology_spread(nodes, pod, pods)) ==
+        2);
+}
+
+TEST_CASE("topology spread scores no node that the pod does not fit") {
+  std::vector<KubeNode> nodes(2, KubeNode{4000, 8 * kBinaryGiB, 110});
+  nodes[0].allocatable_milli_cpu = 100;
+  CHECK(topology_spread(nodes, {250, 64 << 20}, std::vector<std::size_t>{0, 5}) == std::vector<std::int64_t>{0, 100});
+}
+
 TEST_CASE("ties are broken at random, each with equal chance") {
   const std::vector<KubeNode> nodes(3, KubeNode{4000, kBinaryGiB, 110});
   std::mt19937_64 random(7);
