@@ -9,6 +9,11 @@ namespace wattle::placement {
 
 namespace {
 
+// Where pods stay nobody sees how a forecast of growth ends before it has: chosen on training fleets, of 0, 0.3, 0.5 and 1.
+constexpr double kStayTrust = 0.3;
+// Deviation of requests over their mean: plans count pods of the mean request.
+constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;
+constexpr double kLeastRequest_cores = 1e-3;
 constexpr double kLeastSeen_s = 60;     // before a pod's spread is its own
 constexpr double kBurst_s = 300;        // that a pod strays from its mean, before it does so anew
 constexpr double kUpperEnd = 1.28;      // deviations that nine of ten normal values stay below
@@ -115,7 +120,10 @@ void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime 
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
   Resources& mean = fleet_.mean_request;
   const Resources request = sane(pod.request);
-  mean.cpu_cores += (request.cpu_cores - mean.cpu_cores) / request_weight_;
+  const double away_cores = request.cpu_cores - mean.cpu_cores;
+  mean.cpu_cores += away_cores / request_weight_;
+  request_variance_cores2_ +=
+      (away_cores * (request.cpu_cores - mean.cpu_cores) - request_variance_cores2_) / request_weight_;
   mean.memory_bytes += (request.memory_bytes - mean.memory_bytes) / request_weight_;
 }
 
@@ -286,7 +294,10 @@ void ClusterModel::revise(const ClusterView& view, bool must) {
 
 double ClusterModel::trust() const {
   if (!forecast_.known()) return 0;
-  return forecast_.pods_stay() ? 1 : plan_trust_;
+  if (!forecast_.pods_stay()) return plan_trust_;
+  const double spread =
+      std::sqrt(std::max(0.0, request_variance_cores2_)) / std::max(fleet_.mean_request.cpu_cores, kLeastRequest_cores);
+  return kStayTrust * std::clamp((kUnlikeRequests - spread) / (kUnlikeRequests - kAlikeRequests), 0.0, 1.0);
 }
 
 void ClusterModel::set_plan_trust(double trust) {

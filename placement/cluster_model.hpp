@@ -151,10 +151,11 @@ class ClusterModel {
   std::vector<Row> rows_;
   std::map<std::string, PowerCurve> kept_curves_;
   Fleet fleet_;
-  std::vector<std::size_t> touched_;  // rows of which something was learned since they were filled
-  std::uint64_t filled_ = 0;          // edition of the view
-  double cores_per_request_ = 0.5;    // of pods in flight
-  double request_weight_ = 0;         // of fleet_.mean_request
+  std::vector<std::size_t> touched_;    // rows of which something was learned since they were filled
+  std::uint64_t filled_ = 0;            // edition of the view
+  double cores_per_request_ = 0.5;      // of pods in flight
+  double request_weight_ = 0;           // of fleet_.mean_request
+  double request_variance_cores2_ = 0;  // around its cores
   std::optional<MonoTime> refreshed_, revised_;
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;

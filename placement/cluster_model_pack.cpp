@@ -1,14 +1,15 @@
 // cluster_model_pack: knowledge as bytes and back.
-// Format   "wattle-knowledge 2\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
-//          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node. Version 1 ends with the
-//          curves, and its demand knows no bursts
+// Format   "wattle-knowledge 3\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
+//          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance of requests.
+//          Version 2 ends before that, version 1 with the curves, and its demand knows no bursts
 #include "common/digest.hpp"
 #include "placement/cluster_model.hpp"
 
 namespace wattle::placement {
 
 namespace {
-constexpr std::string_view kMagic = "wattle-knowledge 2\n", kMagicBefore = "wattle-knowledge 1\n";
+constexpr std::string_view kMagic = "wattle-knowledge 3\n", kMagic2 = "wattle-knowledge 2\n",
+                           kMagic1 = "wattle-knowledge 1\n";
 constexpr std::size_t kDigestSize = 64;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 }  // namespace
@@ -39,6 +40,7 @@ std::string ClusterModel::save(const ClusterView& view) const {
     out.text(name);
     model->pack(out);
   }
+  out.real(request_variance_cores2_);
   const std::string body = out.take();
   return std::string(kMagic) + sha256_hex(body) + "\n" + body;
 }
@@ -49,16 +51,18 @@ Status ClusterModel::restore(std::string_view bytes) {
   };
   const std::size_t head = kMagic.size() + kDigestSize + 1;
   if (bytes.size() > kMaxBytes) return refused("is too large");
-  const bool before = bytes.starts_with(kMagicBefore);
-  if (bytes.size() < head || !(before || bytes.starts_with(kMagic)))
-    return refused("is of another version, or none of ours");
+  const int version = bytes.starts_with(kMagic)    ? 3
+                      : bytes.starts_with(kMagic2) ? 2
+                      : bytes.starts_with(kMagic1) ? 1
+                                                   : 0;
+  if (bytes.size() < head || version == 0) return refused("is of another version, or none of ours");
   const std::string_view body = bytes.substr(head);
   if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigestSize)) return refused("is damaged");
   PackReader in(body);
   ClusterModel read(options_);
   read.cpu_wait_ = cpu_wait_;
   read.acting_ = acting_;
-  read.demand_.unpack(in, !before);
+  read.demand_.unpack(in, version > 1);
   read.forecast_.unpack(in);
   Resources& mean = read.fleet_.mean_request;
   for (double* value : {&mean.cpu_cores, &mean.memory_bytes, &read.request_weight_}) *value = in.real();
@@ -67,7 +71,7 @@ Status ClusterModel::restore(std::string_view bytes) {
     PowerCurve curve = PowerCurve::unpack(in);
     if (read.kept_curves_.size() < options_.max_curves) read.kept_curves_.emplace(std::move(name), curve);
   }
-  if (!before) {
+  if (version > 1) {
     read.cpu_wait_.unpack(in);
     read.fleet_waiting_ = WaitingModel::unpack(in);
     for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
@@ -76,7 +80,9 @@ Status ClusterModel::restore(std::string_view bytes) {
       if (read.known_.size() < options_.max_curves) read.known_[name].waiting = model;
     }
   }
-  if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0)
+  if (version > 2) read.request_variance_cores2_ = in.real();
+  if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
+      read.request_variance_cores2_ < 0)
     return refused("does not say what it should");
   read.fleet_.cpu_wait_price_w = read.cpu_wait_.price_w();
   *this = std::move(read);

@@ -213,6 +213,36 @@ TEST_CASE(
   CHECK(growing.mean_request.cpu_cores == doctest::Approx(1));
 }
 
+TEST_CASE("pods that stay: the plan is trusted as far as their requests are alike, over a restart too") {
+  const auto trust = [](double large_cores, bool restart) {
+    Story fill;
+    for (int bucket = 0; bucket < 40; ++bucket) {
+      const std::string uid = "f" + std::to_string(bucket);
+      PodSpec pod = pod_of(uid, kLight);
+      pod.request.cpu_cores = bucket % 2 == 0 ? 1 : large_cores;
+      fill.knowledge.placed(pod, "a", fill.now());
+      fill.view.nodes[0].requested.cpu_cores += pod.request.cpu_cores;
+      fill.pass(300);
+    }
+    if (restart) {
+      const std::string bytes = fill.knowledge.save(fill.view);
+      REQUIRE(fill.knowledge.restore(bytes).has_value());
+      fill.refresh();
+    }
+    const Fleet& fleet = fill.knowledge.fleet(fill.view);
+    REQUIRE(fleet.pods_stay);
+    return fleet.trust;
+  };
+  const double most = trust(1, false);
+  CHECK(most > 0);
+  CHECK(trust(1.1, false) == most);
+  const double some = trust(1.7, false);  // their deviation is a quarter of their mean
+  CHECK(some > 0.2 * most);
+  CHECK(some < 0.8 * most);
+  CHECK(trust(4, false) == 0);
+  CHECK(trust(1.7, true) == doctest::Approx(some).epsilon(0.05));  // as of the last revision
+}
+
 TEST_CASE("the revision rises when a curve moved, a node came or fell silent, and not for nothing") {
   Story story;
   const auto revision = [&] { return story.knowledge.fleet(story.view).revision; };

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "common/digest.hpp"
 #include "models/frozen/safetensors.hpp"
 #include "placement/cluster_model.hpp"
 #include "placement/learner.hpp"
@@ -55,6 +56,19 @@ TEST_CASE("knowledge of version 1 is read: demand, lives and curves") {
   REQUIRE(knowledge.kept_curve("worker-1") != nullptr);
   CHECK(knowledge.kept_curve("worker-1")->samples() == 10);
   CHECK(knowledge.kept_curve("worker-1")->watts(0.5) == doctest::Approx(97.72).epsilon(1e-3));
+}
+
+TEST_CASE("knowledge of version 2, which ends before the variance of requests, is read") {
+  ClusterModel now;
+  REQUIRE(now.restore(kept("knowledge-1.hex")).has_value());
+  const std::string magic = "wattle-knowledge 3\n", bytes = now.save({});
+  constexpr std::size_t kDigest = 64, kReal = 8;
+  const std::string body = bytes.substr(magic.size() + kDigest + 1);
+  const std::string cut = body.substr(0, body.size() - kReal);
+  ClusterModel knowledge;
+  REQUIRE(knowledge.restore("wattle-knowledge 2\n" + sha256_hex(cut) + "\n" + cut).has_value());
+  CHECK(knowledge.save({}) == bytes);
+  CHECK_FALSE(knowledge.restore("wattle-knowledge 3\n" + sha256_hex(cut) + "\n" + cut).has_value());
 }
 
 TEST_CASE("a learner's checkpoint of format 2 is read: experience, outcomes and figures") {
