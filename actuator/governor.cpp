@@ -20,6 +20,18 @@ bool inside(const std::string& path, const std::string& outer) {
   return path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/';
 }
 
+bool same_workload(const actuation::Order& one, const actuation::Order& other) {
+  return one.level == other.level && one.path == other.path;
+}
+
+// Absent: the source began anew in between, or one of the two is not known.
+std::optional<MinuteOfRequests> between(const std::optional<actuation::Requests>& from,
+                                        const std::optional<actuation::Requests>& to) {
+  if (!from || !to || to->count < from->count || to->over < from->over) return std::nullopt;
+  const std::uint64_t count = to->count - from->count;
+  return MinuteOfRequests{count, std::min(count, to->over - from->over)};
+}
+
 std::string plain(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path.starts_with('/') ? path : "/" + path;
@@ -35,8 +47,9 @@ void Governor::own(std::vector<actuation::Order> orders) {
 }
 
 void Governor::order(actuation::Orders orders, MonoTime now) {
-  changed_ = changed_ || !told_ || told_->orders != orders.orders;
+  changed_ = changed_ || !told_ || !std::ranges::equal(told_->orders, orders.orders, same_workload);
   told_ = std::move(orders);
+  heard_ = true;
   told_at_ = now;
 }
 
@@ -44,7 +57,7 @@ void Governor::order(actuation::Orders orders, MonoTime now) {
 void Governor::merge(MonoTime now) {
   if (told_ && now - told_at_ > kSilence) {
     told_.reset();
-    changed_ = true;
+    changed_ = heard_ = true;
   }
   if (!changed_) return;
   changed_ = false;
@@ -78,6 +91,17 @@ void Governor::merge(MonoTime now) {
     workload->grant.path = path;
     workload->grant.level = level;
   }
+}
+
+// Whoever is not told of has no latency that is known.
+void Governor::hear_requests() {
+  if (!heard_) return;
+  heard_ = false;
+  for (auto& [path, workload] : workloads_) workload->requests.reset();
+  if (!told_) return;
+  for (const auto& order : told_->orders)
+    if (const auto found = workloads_.find(plain(order.path)); found != workloads_.end())
+      found->second->requests = order.requests;
 }
 
 // What was there is put back; it is looked for anew, should it still be asked for.
@@ -183,21 +207,22 @@ void Governor::observe_memory(Workload& workload, MonoTime now) {
   if (workload.level == Level::limits && workload.set) apply(workload, now);
 }
 
-// Without limits of ours throttling says nothing of the margin.
+// Without limits of ours neither latency nor throttling says anything of the margin.
 void Governor::move_margin(Workload& workload, MonoTime now) {
-  if (!workload.minute || workload.grant.state != State::set) {
-    workload.minute = workload.use;
-    workload.minute_at = now;
-    return;
+  const bool judged = workload.minute && workload.grant.state == State::set;
+  if (judged && now - workload.minute_at < kMinute) return;
+  if (judged) {
+    IntegralRules rules;
+    auto minute = between(workload.minute_requests, workload.requests);
+    if (!minute) {
+      const std::uint64_t count = workload.use->periods - workload.minute->periods;
+      minute = MinuteOfRequests{count, std::min(count, workload.use->throttled - workload.minute->throttled)};
+      rules.aim_ratio = rules_.throttled_aim_ratio;
+    }
+    workload.margin_ratio = next_margin(rules, workload.margin_ratio, *minute);
   }
-  if (now - workload.minute_at < kMinute) return;
-  MinuteOfRequests minute;
-  minute.count = workload.use->periods - workload.minute->periods;
-  minute.over = std::min(minute.count, workload.use->throttled - workload.minute->throttled);
-  IntegralRules rules;
-  rules.aim_ratio = rules_.throttled_aim_ratio;
-  workload.margin_ratio = next_margin(rules, workload.margin_ratio, minute);
   workload.minute = workload.use;
+  workload.minute_requests = workload.requests;
   workload.minute_at = now;
 }
 
@@ -279,6 +304,7 @@ void Governor::put_back_strays(MonoTime now) {
 
 void Governor::tick(MonoTime now) {
   merge(now);
+  hear_requests();
   if (!begun_ || now - second_at_ >= kSecond) {
     if (auto read = load_.read(now); !read) troubles_.push_back(read.error());
     put_back_strays(now);

@@ -3,6 +3,7 @@
 // Rules    a limit is never above what was there before; memory.high likewise, and memory.max and memory.min are not touched
 //          orders of somebody who was silent for 10 s are void, and what they set is put back
 //          at level suggest nothing is asked of systemd; a unit's limit is lowered every 5 s at most, as each costs systemd a file
+//          the margin follows the requests that were answered too late, where the agent knows of them, else throttling
 //          of two workloads of which one is inside the other the outer one counts
 // Errors   a workload's own trouble is in its report; the loop goes on
 // Threads  single owner
@@ -59,6 +60,7 @@ class Governor {
     double margin_ratio = 0;
     std::uint64_t ticks = 0;
     std::optional<CpuUse> use, minute;  // at the last tick, and at the beginning of the minute
+    std::optional<actuation::Requests> requests, minute_requests;  // likewise
     MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at;
     Wish wish;
     bool wishes = false;
@@ -69,6 +71,7 @@ class Governor {
   };
 
   void merge(MonoTime now);
+  void hear_requests();
   void seek(Workload& workload, MonoTime now);
   void lose(Workload& workload);
   bool observe(Workload& workload, MonoTime now);
@@ -87,7 +90,7 @@ class Governor {
   std::vector<actuation::Order> own_;
   std::optional<actuation::Orders> told_;
   MonoTime told_at_, second_at_;
-  bool changed_ = true, begun_ = false;
+  bool changed_ = true, heard_ = false, begun_ = false;
   std::map<std::string, std::unique_ptr<Workload>> workloads_;
   std::vector<Workload*> wishing_;
   std::vector<Wish> wishes_;

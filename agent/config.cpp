@@ -6,9 +6,11 @@
 #include <array>
 #include <set>
 
+#include "agent/collect/names.hpp"
 #include "agent/collect/probe_http.hpp"
 #include "common/config.hpp"
 #include "common/http/access.hpp"
+#include "common/http/url.hpp"
 
 namespace wattle::agent {
 
@@ -124,12 +126,53 @@ void read_bpf(config::Section& root, AgentConfig& out) {
     root.mistake("cluster_networks", "more than " + std::to_string(kMaxNetworks), "write larger networks");
 }
 
+LatencySource read_latency_source(config::Section& section) {
+  LatencySource out;
+  std::string url;
+  section.read("workload", out.workload, true);
+  section.read("url", url, true);
+  const std::string mend = "as in http://127.0.0.1:9102/metrics";
+  // A service's own page is on its own machine; a name might lead elsewhere tomorrow.
+  const auto read = http::parse_url(url, mend);
+  if (!read)
+    section.mistake("url", read.error().what, mend);
+  else if (read->origin.tls || !http::is_loopback(read->origin.host) ||
+           !numeric_address(read->origin.host, read->origin.port) || !valid_http_path(read->target))
+    section.mistake("url", "'" + url + "' is no http:// address of this machine in digits", mend);
+  if (read) {
+    out.host = read->origin.host;
+    out.port = read->origin.port;
+    out.path = read->target;
+  }
+  section.read("histogram", out.histogram.name, true);
+  if (!out.histogram.name.empty() && !valid_metric_name(out.histogram.name))
+    section.mistake("histogram", "'" + out.histogram.name + "' is no name of a metric",
+                    "as in http_request_duration_seconds");
+  if (out.histogram.name.ends_with("_bucket"))
+    section.mistake("histogram", "ends in _bucket, as its lines do", "leave that ending away");
+  section.read("labels", out.histogram.labels);
+  if (out.histogram.labels.contains("le"))
+    section.mistake("labels", "le is the bound of a bucket", "give the bound as target");
+  section.read("target", out.histogram.target_s,
+               {.min = 0.0001, .max = 3600, .unit = config::Unit::seconds, .required = true});
+  return out;
+}
+
 void read_provisioning(config::Section section, AgentConfig& out) {
   auto level = static_cast<std::size_t>(out.provisioning.level);
   section.read("socket", out.provisioning.socket);
   section.read_choice("level", level, {"off", "suggest"});
   section.read("limits", out.provisioning.limits);
   out.provisioning.level = static_cast<actuation::Level>(level);
+  std::set<std::string> workloads;
+  for (auto& source : section.sections("latency")) {
+    LatencySource latency = read_latency_source(source);
+    if (!latency.workload.empty() && !workloads.insert(latency.workload).second)
+      source.mistake("workload", "'" + latency.workload + "' is there twice", "name one page of each workload");
+    out.provisioning.latency.push_back(std::move(latency));
+  }
+  if (out.provisioning.latency.size() > kMaxLatencySources)
+    section.mistake("latency", "more than " + std::to_string(kMaxLatencySources), "remove some");
   if (out.provisioning.socket.empty()) return;
   if (out.provisioning.socket.size() > 107) section.mistake("socket", "longer than 107 bytes", "choose a shorter path");
   if (out.tick > kMaxProvisioningTick)
@@ -236,7 +279,8 @@ Result<AgentConfig> parse_config(const std::string& text, const std::string& nam
 
 std::vector<config::Key> config_keys() {
   // Sections that are asked for their keys only where they are there.
-  auto document = config::Document::parse("{controller: {enrol: {}}, probes: [{}]}", "keys");
+  auto document =
+      config::Document::parse("{controller: {enrol: {}}, probes: [{}], provisioning: {latency: [{}]}}", "keys");
   static_cast<void>(read(*document));
   return document->keys();
 }

@@ -15,6 +15,7 @@
 #include "agent/collect/pcm_answer.hpp"
 #include "agent/collect/probe_window.hpp"
 #include "agent/echo.hpp"
+#include "agent/latency.hpp"
 #include "agent/roots.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
@@ -50,7 +51,8 @@ struct EstimateConfig {
 struct ProvisioningConfig {
   std::string socket;  // empty: there is none
   actuation::Level level = actuation::Level::suggest;
-  std::vector<std::string> limits;  // names of services and VMs
+  std::vector<std::string> limits;          // names of services and VMs
+  std::vector<LatencySource> latency = {};  // at most one a workload
 };
 
 struct BpfConfig {

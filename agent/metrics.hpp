@@ -40,6 +40,8 @@ struct LinkValues {
 struct ProvisioningValues {
   bool configured = false, connected = false;
   std::uint64_t set = 0, foreign = 0, refills = 0;
+  std::uint64_t latency_sources = 0,
+                latency_known = 0;  // pages of metrics of services, and how many of them can be read
   double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;
 };
 

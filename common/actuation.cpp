@@ -56,10 +56,28 @@ std::optional<Enum> named(const std::array<std::string_view, N>& names, std::str
   return static_cast<Enum>(found - names.begin());
 }
 
+std::string requests_text(const std::optional<Requests>& requests) {
+  if (!requests) return "";
+  return ":" + std::to_string(requests->count) + "/" + std::to_string(std::min(requests->over, requests->count));
+}
+
+bool take_requests(std::string_view word, Requests& out) {
+  const auto slash = word.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto count = parse::u64(word.substr(0, slash)), over = parse::u64(word.substr(slash + 1));
+  if (!count || !over || *over > *count) return false;
+  out = {*count, *over};
+  return true;
+}
+
 bool take_line(std::string_view line, Order& out) {
-  const auto level = parse_level(take_word(line));
+  const auto word = take_word(line);
+  const auto colon = word.find(':');
+  const auto level = parse_level(word.substr(0, colon));
   if (!level) return false;
-  out = {std::string(line), *level};
+  if (colon != std::string_view::npos && !take_requests(word.substr(colon + 1), out.requests.emplace())) return false;
+  out.level = *level;
+  out.path = line;
   return fits(out.path);
 }
 
@@ -119,7 +137,8 @@ std::optional<Level> parse_level(std::string_view word) { return named<Level>(kL
 std::string to_text(const Orders& orders) {
   std::string text = "orders 1 " + cores_text(orders.headroom_cores) + "\n";
   append_lines(text, orders.orders, [](const Order& order) {
-    return std::string(kLevelNames[static_cast<std::size_t>(order.level)]) + " " + order.path + "\n";
+    return std::string(kLevelNames[static_cast<std::size_t>(order.level)]) + requests_text(order.requests) + " " +
+           order.path + "\n";
   });
   return text;
 }

@@ -1,8 +1,9 @@
 // actuation: what wattle-agent and wattle-actuator say to each other over their socket: orders one way, a report the other.
 // Source   datagrams of AF_UNIX SOCK_SEQPACKET, text, one line a workload:
 //              orders 1 HEADROOM                                      report 1 HEADROOM FOREIGN
-//              LEVEL PATH                                             LEVEL STATE USED GRANTED FREED HIGH REFILLS PATH
+//              LEVEL[:COUNT/OVER] PATH                                LEVEL STATE USED GRANTED FREED HIGH REFILLS PATH
 //          "status 1" asks for a report and orders nothing
+//          COUNT/OVER: requests that the workload answered since the agent's start, and how many of them too late
 //          cores in thousandths, memory in bytes, "-" where a value is not known; a path is the rest of its line
 // Errors   malformed, out_of_range; a message is taken whole or not at all
 // Threads  pure
@@ -31,9 +32,17 @@ enum class State : std::uint8_t { unseen, learning, suggested, set, hands_off, t
 inline constexpr std::array<std::string_view, 6> kStateNames{"unseen", "learning",  "suggested",
                                                              "set",    "hands_off", "trouble"};
 
+// Of requests since some moment, how many took longer than their target; over <= count.
+struct Requests {
+  std::uint64_t count = 0, over = 0;
+
+  bool operator==(const Requests&) const = default;
+};
+
 struct Order {
   std::string path;  // of the cgroup below its mount
   Level level = Level::suggest;
+  std::optional<Requests> requests = {};  // absent: nobody knows its latency
 
   bool operator==(const Order&) const = default;
 };

@@ -120,6 +120,35 @@ TEST_CASE("wherever the margin begins, calm minutes take it to a tenth below the
   }
 }
 
+TEST_CASE("where requests are known they move the margin, throttled or not; without them throttling does") {
+  const auto after_minutes = [](int minutes, bool throttled, const auto& requests_of) {
+    Node node;
+    for (int second = 0; second < 60 * minutes + 30; ++second) {
+      node.governor->order(Orders{4.0, {{"/a", Level::limits, requests_of(second)}}}, node.now);
+      node.pass(1, 0.5, throttled && second % 10 == 0);
+    }
+    node.governor->order(Orders{4.0, {{"/a", Level::limits, requests_of(60 * minutes + 30)}}}, node.now);
+    node.pass(8, 0.5);
+    return static_cast<double>(node.quota()) / 50'000 - 1;
+  };
+  using Known = std::optional<actuation::Requests>;
+  const auto all_in_time = [](int second) { return Known({static_cast<std::uint64_t>(second) * 100, 0}); };
+  const auto many_late = [](int second) {
+    return Known({static_cast<std::uint64_t>(second) * 100, static_cast<std::uint64_t>(second) * 3});
+  };
+  const auto unknown = [](int) { return Known(); };
+  // Lower than a minute ago, as after a new start: known in no minute.
+  const auto restarts = [](int second) { return Known({static_cast<std::uint64_t>(1'000'000 - second), 1000}); };
+  const auto none_came = [](int) { return Known({500, 100}); };
+  CHECK(after_minutes(4, false, many_late) > 0.8);  // 3% late: 0.27 a minute
+  CHECK(after_minutes(4, true, many_late) > 0.8);
+  CHECK(after_minutes(8, true, all_in_time) < 0.05);  // throttled in a tenth of the periods, and nobody waits
+  CHECK(after_minutes(8, true, unknown) > 0.8);
+  CHECK(after_minutes(8, true, restarts) > 0.8);
+  CHECK(after_minutes(8, false, restarts) < 0.05);
+  CHECK(after_minutes(4, false, none_came) == doctest::Approx(0.15).epsilon(0.01));
+}
+
 TEST_CASE("in a calm second nothing is written") {
   Node node;
   node.governor->own({{"/a", Level::limits}});

@@ -231,3 +231,36 @@ TEST_CASE("an actuator is told only by ticks that it can wait for, and never to 
   CHECK_FALSE(parse_config("{tick: 10s, provisioning: {socket: /run/s}}\n", "f"));
   CHECK_FALSE(parse_config("provisioning: {socket: /run/s, level: limits}\n", "f"));
 }
+
+TEST_CASE("the latency of a service is asked for on this machine alone, and every mistake in that is named") {
+  const auto with = [](const std::string& source) {
+    return parse_config("provisioning: {socket: /run/s, latency: [" + source + "]}\n", "f");
+  };
+  const std::string rest = ", histogram: h_seconds, target: 100ms";
+  const auto fine = with("{workload: a.service, url: 'http://[::1]:91/m?x=1', labels: {code: '200'}" + rest + "}");
+  REQUIRE(fine);
+  REQUIRE(fine->provisioning.latency.size() == 1);
+  const LatencySource& source = fine->provisioning.latency[0];
+  CHECK(source.workload == "a.service");
+  CHECK(source.host == "::1");
+  CHECK(source.port == 91);
+  CHECK(source.path == "/m?x=1");
+  CHECK(source.histogram.name == "h_seconds");
+  CHECK(source.histogram.labels.at("code") == "200");
+  CHECK(source.histogram.target_s == doctest::Approx(0.1));
+  const auto refuses = [&](const std::string& text, std::string_view word) {
+    INFO(text);
+    const auto config = with(text);
+    REQUIRE_FALSE(config);
+    CHECK(config.error().what.find(word) != std::string::npos);
+  };
+  for (const char* url : {"http://10.0.0.7:91/metrics", "http://localhost:91/m", "http://127.example.com/m",
+                          "https://127.0.0.1:91/m", "ftp://127.0.0.1/m", "127.0.0.1:91", "http://127.0.0.1:0/m"})
+    refuses("{workload: a.service, url: '" + std::string(url) + "'" + rest + "}", "http://127.0.0.1:9102/metrics");
+  const std::string at = "workload: a.service, url: 'http://127.0.0.1:91/m'";
+  refuses("{" + at + ", histogram: h-seconds, target: 1s}", "http_request_duration_seconds");
+  refuses("{" + at + ", histogram: h_bucket, target: 1s}", "ending");
+  refuses("{" + at + ", labels: {le: '1'}" + rest + "}", "target");
+  refuses("{" + at + ", histogram: h}", "target");
+  refuses("{" + at + rest + "}, {" + at + rest + "}", "twice");
+}

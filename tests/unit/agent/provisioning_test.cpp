@@ -68,6 +68,16 @@ TEST_CASE("services that are named are at level limits, the rest at the general 
   CHECK(orders_of(config, sample).orders == std::vector<actuation::Order>{{"/b.service", Level::limits}});
 }
 
+TEST_CASE("what is known of requests goes to the service of that name, at whatever level, and never to a pod") {
+  const Sample sample = three_workloads();
+  const actuation::Requests web{100, 3};
+  const auto orders = orders_of({"/s", Level::suggest, {"b.service"}}, sample,
+                                {{"b.service", web}, {"a.service", {7, 7}}, {"5eed", {9, 9}}, {"z.service", {1, 1}}});
+  CHECK(orders.orders == std::vector<actuation::Order>{{"/b.service", Level::limits, web},
+                                                       {"/a.service", Level::suggest, actuation::Requests{7, 7}},
+                                                       {"/5eed", Level::suggest}});
+}
+
 TEST_CASE("of very many workloads the named ones are told") {
   Sample sample = three_workloads();
   for (int i = 0; i < 400; ++i) {

@@ -8,8 +8,8 @@ using namespace wattle;
 using namespace wattle::actuation;
 
 TEST_CASE("orders and reports come back as they were sent") {
-  const Orders orders{1.25, {{"/system.slice/a b.service", Level::limits}, {"/x", Level::off}}};
-  CHECK(to_text(orders) == "orders 1 1250\nlimits /system.slice/a b.service\noff /x\n");
+  const Orders orders{1.25, {{"/system.slice/a b.service", Level::limits, Requests{1200, 34}}, {"/x", Level::off}}};
+  CHECK(to_text(orders) == "orders 1 1250\nlimits:1200/34 /system.slice/a b.service\noff /x\n");
   CHECK(*parse_orders(to_text(orders)) == orders);
   CHECK(*parse_orders(to_text(Orders{})) == Orders{});
   Report report;
@@ -21,9 +21,11 @@ TEST_CASE("orders and reports come back as they were sent") {
 }
 
 TEST_CASE("what is no message says what is wrong with it") {
-  for (const char* text : {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n",
-                           "orders 1 - -\n", "orders 1 -\nlimits /a", "orders 1 -\nmost /a\n", "orders 1 -\nlimits\n",
-                           "orders 1 -\n\n", "orders 1 99999999999\n", "orders 1 -1\n"}) {
+  for (const char* text :
+       {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n", "orders 1 - -\n",
+        "orders 1 -\nlimits /a", "orders 1 -\nmost /a\n", "orders 1 -\nlimits\n", "orders 1 -\nlimits: /a\n",
+        "orders 1 -\nlimits:5 /a\n", "orders 1 -\nlimits:5/6 /a\n", "orders 1 -\nlimits:5/-1 /a\n",
+        "orders 1 -\nlimits:5/1/1 /a\n", "orders 1 -\n\n", "orders 1 99999999999\n", "orders 1 -1\n"}) {
     INFO(text);
     const auto parsed = parse_orders(text);
     REQUIRE_FALSE(parsed);
@@ -51,7 +53,7 @@ TEST_CASE("messages are bounded in both directions") {
 
 TEST_CASE("any bytes are a message or none, and what is one is written as it was read") {
   std::mt19937_64 random(5);
-  const std::string seed = "orders 1 1250\nlimits /system.slice/a b.service\noff /x\n";
+  const std::string seed = "orders 1 1250\nlimits:1200/34 /system.slice/a b.service\noff /x\n";
   const std::string told = "report 1 500 3\nlimits set 250 500 - 4096 7 /a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
   for (int i = 0; i < 20'000; ++i) {
     std::string text = i % 2 == 0 ? seed : told;

@@ -1,0 +1,109 @@
+#include "agent/latency.hpp"
+
+#include <algorithm>
+
+namespace wattle::agent {
+
+namespace {
+constexpr std::chrono::milliseconds kPatience{1000};
+constexpr std::size_t kMaxPageBytes = 2 << 20;
+}  // namespace
+
+void LateRequestSum::add(const LateRequests& reading) {
+  // A page is written while requests end, so that its lines may be of different moments.
+  if (last_ && reading.count >= last_->count) {
+    const std::uint64_t count = reading.count - last_->count;
+    sum_.count += count;
+    sum_.over += reading.over > last_->over ? std::min(count, reading.over - last_->over) : 0;
+  }
+  last_ = reading;
+}
+
+struct Latency::Page {
+  explicit Page(const LatencySource& from)
+      : source(from),
+        subject("http://" + from.host + ":" + std::to_string(from.port) + from.path),
+        client(from.host, from.port, kMaxPageBytes) {
+    client.accept("text/plain; version=0.0.4");
+  }
+  Result<LateRequests> get() {
+    WATTLE_TRY(const auto answer, client.request("GET", source.path, "", kPatience));
+    if (answer.status != 200)
+      return fail(Errc::malformed, subject, "answers with status " + std::to_string(answer.status),
+                  "is it the page of metrics?");
+    return read_late_requests(answer.body, source.histogram);
+  }
+
+  const LatencySource source;
+  const std::string subject;
+  http::Client client;
+  MonoTime due;
+  bool told_lost = false, told_found = false;
+  LateRequestSum requests;  // this and `known`: under mutex_
+  bool known = false;
+};
+
+Latency::Latency(const std::vector<LatencySource>& sources, const Log& log, LatencyPace pace) : log_(log), pace_(pace) {
+  const MonoTime now = clock_.mono();
+  for (const auto& source : sources) {
+    pages_.push_back(std::make_unique<Page>(source));
+    pages_.back()->due = now;
+  }
+  thread_ = std::thread([this] { keep_asking(); });
+}
+
+Latency::~Latency() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  for (const auto& page : pages_) page->client.stop();
+  thread_.join();
+}
+
+std::map<std::string, actuation::Requests> Latency::totals() const {
+  std::map<std::string, actuation::Requests> out;
+  const std::lock_guard lock(mutex_);
+  for (const auto& page : pages_)
+    if (page->known) out[page->source.workload] = page->requests.sum();
+  return out;
+}
+
+void Latency::keep_asking() {
+  for (;;) {
+    const auto next = std::ranges::min_element(pages_, {}, [](const auto& page) { return page->due; });
+    {
+      std::unique_lock lock(mutex_);
+      const Duration wait = std::max((*next)->due - clock_.mono(), Duration(0));
+      if (wake_.wait_for(lock, wait, [this] { return stop_; })) return;
+    }
+    ask(**next);
+  }
+}
+
+void Latency::ask(Page& page) {
+  auto got = page.get();
+  page.due = clock_.mono() + (got ? pace_.every : pace_.after_failure);
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_) return;
+    page.known = got.has_value();
+    if (got) page.requests.add(*got);
+  }
+  if (!got) {
+    if (got.error().subject != page.subject) got.error().subject = page.subject + ": " + got.error().subject;
+    if (!page.told_lost) log_.warn("latency.lost", {{"workload", page.source.workload}, {"error", got.error()}});
+    page.told_lost = true;
+    return;
+  }
+  if (!page.told_found || page.told_lost)
+    log_.info("latency.known", {{"workload", page.source.workload},
+                                {"page", page.subject},
+                                {"target_s", page.source.histogram.target_s},
+                                {"late_above_s", got->bound_s}});
+  page.told_found = true;
+  page.told_lost = false;
+}
+
+}  // namespace wattle::agent
