@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""actuator_cost: what wattle-actuator costs at a number of workloads: its share of one core, and what it wrote.
+"""actuator_cost: what wattle-actuator costs at a number of workloads: its share of one core, what the reads of its loop
+cost alone at the same time (actuator_floor), and what it wrote.
 
 Each workload is a process in a cgroup of its own that works and rests by turns; all at level `limits`.
 Usage    actuator_cost.py FOLDER-OF-BINARIES [WORKLOADS] [SECONDS]     default 100 and 30; as root, on a machine with a CPU quota
-Gives    one JSON line: workloads, seconds, share of a core (user and system), writes, resident MiB
+Needs    actuator_floor in the same folder, which a build with -DWATTLE_BENCH=ON has
+Gives    one JSON line: workloads, seconds, shares of a core (user and system) of both, writes, resident MiB
 Exit     0 measured, 77 skipped: no cgroup with a CPU quota can be made
 """
 import json
@@ -26,8 +28,16 @@ WORK = "import time, sys\ntime.sleep(float(sys.argv[1]))\nwhile True:\n  end = t
 
 
 def used_s(pid):
-    stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+    """Of all threads, as the scheduler counts: /proc/PID/stat has hundredths of a second."""
+    return sum(int((task / "schedstat").read_text(encoding="utf-8").split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
+
+
+def floor(binaries, groups, span_s):
+    """The reads alone, of the same cgroups; v1 has the usage in a file of its own."""
+    def files(name):
+        return [found[0] for found in ([folder / name for folder in group.folders if (folder / name).exists()] for group in groups) if found]
+    command = [os.path.join(binaries, "actuator_floor"), str(span_s), *files("cpu.stat"), "--", *files("cpuacct.usage")]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def main():
@@ -47,13 +57,15 @@ def main():
         actuator = subprocess.Popen([binary, "run", "--config", folder / "config"], stdout=log, stderr=log)
         time.sleep(15)  # the first limits are set
         before, begun = used_s(actuator.pid), time.monotonic()
-        time.sleep(span_s)
+        reads = floor(sys.argv[1], groups, span_s)
+        reads_alone = float(reads.communicate()[0])
         used, elapsed = used_s(actuator.pid) - before, time.monotonic() - begun
         resident = int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{actuator.pid}/status").read_text(encoding="utf-8")).group(1))
         actuator.send_signal(signal.SIGTERM)
         actuator.wait(30)
         writes = re.search(r'"writes":(\d+)', (folder / "log").read_text(encoding="utf-8"))
         print(json.dumps({"workloads": count, "seconds": round(elapsed, 1), "share_of_a_core": round(used / elapsed, 5),
+                          "reads_alone": reads_alone,
                           "writes": int(writes.group(1)) if writes else None, "resident_mib": round(resident / 1024, 1)}))
     except OSError as error:
         print(f"skipped: {error}")
