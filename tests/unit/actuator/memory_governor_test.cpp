@@ -1,0 +1,139 @@
+// memory.high as the governor sets it, on a tree that behaves as the kernel's memory controller does (mm/memcontrol.c): a
+// write of memory.high below what is used takes file pages away at once and counts nothing; what is allocated beyond it is
+// reclaimed, stalls its task where nothing is left to take, and counts as an event of high either way.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "actuator/governor.hpp"
+#include "common/parse.hpp"
+#include "kernel_tree.hpp"
+
+using namespace wattle;
+using namespace wattle::actuator;
+using namespace wattle::actuator::test;
+using actuation::Level;
+
+namespace {
+constexpr std::int64_t kMiB = 1 << 20;
+
+struct MemoryNode {
+  explicit MemoryNode(Level level) : limits(tree.mounts(), os) {
+    tree.add("/a", "200000", "0", "max");
+    for (const char* kept : {"memory.max", "memory.min"}) overwrite(tree.root() + "/a/" + kept, "untouched");
+    overwrite(tree.path() + "/proc/stat", "cpu 0 0 0 4000 0 0 0 0 0 0\n");
+    show();
+    auto journal = Journal::open_(tree.state(), "boot-1", os);
+    REQUIRE(journal);
+    ledger.emplace(std::move(*journal), limits);
+    auto load = NodeLoad::open_(tree.path() + "/proc", 4);
+    REQUIRE(load);
+    governor.emplace(limits, limits, *ledger, std::move(*load), Rules{});
+    governor->own({{"/a", level}});
+  }
+  // Absent: no limit.
+  std::optional<std::int64_t> high() const { return parse::integer<std::int64_t>(tree.get("/a", Knob::high_bytes)); }
+  void show() const {
+    const std::string at = tree.root() + "/a/";
+    overwrite(at + "cpu.stat", "usage_usec " + std::to_string(used_us) + "\nnr_periods 0\nnr_throttled 0\n");
+    overwrite(at + "memory.current", std::to_string(anon + cache) + "\n");
+    overwrite(at + "memory.stat",
+              "inactive_file " + std::to_string(cache) + "\nworkingset_refault_anon 0\nworkingset_refault_file 0\n");
+    overwrite(at + "memory.events", "low 0\nhigh " + std::to_string(events) + "\nmax 0\n");
+    overwrite(at + "memory.pressure", "some avg10=0 avg60=0 avg300=0 total=" + std::to_string(stall_us) + "\n");
+  }
+  void reclaim(bool allocated) {
+    const auto limit = high();
+    if (!limit || anon + cache <= *limit) return;
+    cache = std::max<std::int64_t>(0, *limit - anon);
+    if (!allocated) return;
+    ++events;
+    if (anon > *limit) stall_us += 500'000;
+  }
+  void pass(Duration span, std::int64_t cache_growth = 0) {
+    for (const MonoTime until = now + span; now < until;) {
+      now += std::chrono::seconds(1);
+      used_us += 200'000;
+      cache += cache_growth;
+      reclaim(cache_growth > 0);
+      show();
+      const auto before = high();
+      governor->tick(now);
+      reclaim(false);
+      show();
+      const auto after = high();
+      if (before && after)
+        least_step = std::min(least_step, static_cast<double>(*after) / static_cast<double>(*before));
+      if (after) seconds_limited += 1;
+    }
+  }
+  bool others_untouched() const {
+    return text_of(tree.root() + "/a/memory.max") == "untouched" &&
+           text_of(tree.root() + "/a/memory.min") == "untouched";
+  }
+
+  KernelTree tree;
+  KernelOs os;
+  CgroupLimits limits;
+  std::optional<Ledger> ledger;
+  std::optional<Governor> governor;
+  MonoTime now{std::chrono::hours(1)};
+  std::uint64_t used_us = 0, events = 0, stall_us = 0;
+  std::int64_t anon = 400 * kMiB, cache = 600 * kMiB;
+  double least_step = 1;
+  int seconds_limited = 0;
+};
+}  // namespace
+
+TEST_CASE(
+    "pages that nobody wants go by steps of 5% a minute, without a stall, and the end puts back no limit at all") {
+  MemoryNode node(Level::limits);
+  node.pass(std::chrono::minutes(9));
+  CHECK_FALSE(node.high());
+  node.pass(std::chrono::minutes(40));
+  REQUIRE(node.high());
+  CHECK(*node.high() == doctest::Approx(460.0 * kMiB).epsilon(0.001));
+  CHECK(node.least_step >= 0.9499);
+  CHECK(node.cache == doctest::Approx(60.0 * kMiB).epsilon(0.01));
+  CHECK(node.events == 0);
+  CHECK(node.stall_us == 0);
+  CHECK(node.ledger->restore_all().put_back > 0);
+  CHECK(node.tree.get("/a", Knob::high_bytes) == "max");
+  CHECK(node.others_untouched());
+}
+
+TEST_CASE("who needs more is let go within seconds of the first event, and left alone for ten minutes") {
+  MemoryNode node(Level::limits);
+  node.pass(std::chrono::minutes(45));
+  REQUIRE(node.high());
+  node.anon = 800 * kMiB;
+  node.pass(std::chrono::seconds(6), 1);
+  CHECK_FALSE(node.high());
+  CHECK(node.stall_us > 0);
+  const auto stalled_us = node.stall_us;
+  node.seconds_limited = 0;
+  node.pass(std::chrono::minutes(9));
+  CHECK(node.seconds_limited == 0);
+  CHECK(node.stall_us == stalled_us);
+  node.pass(std::chrono::minutes(40));
+  REQUIRE(node.high());
+  CHECK(*node.high() >= 800 * kMiB);
+}
+
+TEST_CASE("a service whose file pages grow is limited seconds at a time: each event of high lets it go") {
+  MemoryNode node(Level::limits);
+  node.pass(std::chrono::minutes(60), kMiB);
+  CHECK(node.events > 0);
+  CHECK(node.seconds_limited < 60);
+  CHECK(node.stall_us == 0);
+}
+
+TEST_CASE("at level suggest memory.high is told and not written") {
+  MemoryNode node(Level::suggest);
+  node.pass(std::chrono::minutes(30));
+  CHECK_FALSE(node.high());
+  CHECK(node.ledger->writes() == 0);
+  const auto report = node.governor->report();
+  REQUIRE(report.grants.size() == 1);
+  CHECK(report.grants[0].high_bytes.has_value());
+}
