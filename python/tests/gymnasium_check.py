@@ -33,4 +33,23 @@ for _ in range(10_000):
         break
 assert terminated and info["figures"]["energy_j"] > 0
 env.close()
-print("gymnasium", gymnasium.__version__, "accepts the environment")
+env = wattle_gym.make_limits(simulator=simulator, services=2, minutes=5)
+with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    check_env(env, skip_render_check=True)
+observation, info = env.reset(seed=3)
+terminated, total = False, 0.0
+while not terminated:
+    assert env.observation_space.contains(observation)
+    used = observation["services"][:, 0]
+    observation, reward, terminated, truncated, info = env.step(np.searchsorted(env.level_cores, used * 1.5 + 0.2))
+    total += reward
+assert info["figures"]["granted_cores"] > info["figures"]["used_cores"] > 0 and total < 0
+for wrong in ([0], [0, 32], [-1, 0]):
+    try:
+        env.step(wrong)
+        raise SystemExit(f"{wrong} was taken")
+    except ValueError:
+        pass
+env.close()
+print("gymnasium", gymnasium.__version__, "accepts both environments")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""protocol_test.py WATTLE_SIM: the lines of `wattle-sim env`, with the standard library alone."""
+"""protocol_test.py WATTLE_SIM: the lines of `wattle-sim env` and `provision-env`, with the standard library alone."""
 import json
 import pathlib
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from wattle_gym.protocol import Episode, Refused, SimulatorGone  # noqa: E402
+from wattle_gym.protocol import Episode, LimitEpisode, Refused, SimulatorGone  # noqa: E402
 
 SIMULATOR = sys.argv[1]
 
@@ -84,7 +84,37 @@ def an_unknown_scenario_ends_with_its_reason():
     assert done.returncode == 1 and "nope" in done.stderr and "churn_sleep" in done.stderr
 
 
+def limits_speak_the_same_lines():
+    with LimitEpisode(SIMULATOR, services=2, minutes=5) as episode:
+        about = episode.about
+        levels = len(about["level_cores"])
+        assert about["environment"] == "provision" and about["services"] == 2 and levels == 32
+        assert about["level_cores"] == sorted(about["level_cores"]) and about["level_cores"][-1] == 4
+
+        def play_limits(seed, level):
+            answer, total, steps = episode.reset(seed), 0.0, 0
+            while not answer["done"]:
+                assert len(answer["observation"]["services"]) == 2 and len(answer["observation"]["minute"]) == 3
+                answer = episode.step(level + level * levels)
+                total, steps = total + answer["reward"], steps + 1
+            assert steps in (300, 301) and answer["observation"] is None
+            return total, answer["figures"]
+
+        plenty, starved = play_limits(4, levels - 1), play_limits(4, 5)
+        assert play_limits(4, levels - 1) == plenty
+        assert plenty[1]["minutes"] == 5 and plenty[1]["minutes_over"] == 0 and abs(plenty[1]["granted_cores"] - 8) < 0.1
+        assert starved[1]["minutes_over"] == 5 and starved[0] < plenty[0]
+        episode.reset(4)
+        for action in (levels ** 2, 2 ** 60):
+            try:
+                episode.step(action)
+                raise AssertionError("an action that is none was taken")
+            except Refused as refusal:
+                assert refusal.code == "out_of_range"
+        assert not episode.step(0)["done"]
+
+
 for check in (shapes_are_as_announced, a_seed_gives_the_same_episode, refusals_change_nothing,
-              bad_lines_are_answered_one_by_one, an_unknown_scenario_ends_with_its_reason):
+              bad_lines_are_answered_one_by_one, limits_speak_the_same_lines, an_unknown_scenario_ends_with_its_reason):
     check()
     print("ok:", check.__name__.replace("_", " "))

@@ -1,4 +1,5 @@
-"""`wattle-sim env` as a child process: one JSON object a line, one answer for each. Standard library only."""
+"""`wattle-sim env` and `wattle-sim provision-env` as child processes: one JSON object a line, one answer for each. Standard
+library only."""
 import json
 import os
 import shutil
@@ -26,16 +27,12 @@ def find_simulator(path=None):
     return found
 
 
-class Episode:
+class Lines:
     """A simulator and its present episode. Not for several threads at once; close it, or use it in `with`."""
 
-    def __init__(self, simulator=None, scenario="churn_sleep", reward="weighted", weights=None, nodes=None,
-                 placements=None, cluster_seed=None, trace=None):
-        command = [find_simulator(simulator), "env", "--scenario", scenario, "--reward", reward]
-        for name, value in (weights or {}).items():
-            command += ["--weight", f"{name}={value}"]
-        for option, value in (("--nodes", nodes), ("--placements", placements), ("--cluster-seed", cluster_seed),
-                              ("--trace", trace)):
+    def __init__(self, command, options):
+        """Options whose value is None are left to the simulator."""
+        for option, value in options:
             if value is not None:
                 command += [option, str(value)]
         try:
@@ -89,3 +86,24 @@ class Episode:
 
     def __del__(self):
         self.close()
+
+
+class Episode(Lines):
+    """Pods that are placed: `wattle-sim env`."""
+
+    def __init__(self, simulator=None, scenario="churn_sleep", reward="weighted", weights=None, nodes=None,
+                 placements=None, cluster_seed=None, trace=None):
+        options = [("--scenario", scenario), ("--reward", reward)]
+        options += [("--weight", f"{name}={value}") for name, value in (weights or {}).items()]
+        options += [("--nodes", nodes), ("--placements", placements), ("--cluster-seed", cluster_seed), ("--trace", trace)]
+        super().__init__([find_simulator(simulator), "env"], options)
+
+
+class LimitEpisode(Lines):
+    """Services whose CPU limits are set: `wattle-sim provision-env`. `traces`: files of requests a second."""
+
+    def __init__(self, simulator=None, services=None, target_ms=None, work_ms=None, traces=(), scale=None, minutes=None,
+                 synthetic_seed=None, over_price=None):
+        options = [("--services", services), ("--target", target_ms), ("--work", work_ms), ("--scale", scale),
+                   ("--minutes", minutes), ("--synthetic-seed", synthetic_seed), ("--over-price", over_price)]
+        super().__init__([find_simulator(simulator), "provision-env"], options + [("--trace", trace) for trace in traces])

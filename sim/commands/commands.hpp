@@ -30,7 +30,9 @@ int eval(int argc, char** argv);
 int labels(int argc, char** argv);
 int train(int argc, char** argv);  // in the simulated loop; `train consolidation`: the next
 int online(int argc, char** argv);
+int profile(int argc, char** argv);
 int provision(int argc, char** argv);
+int provision_env(int argc, char** argv);
 int requests(int argc, char** argv);
 int shadow(int argc, char** argv);
 int speed(int argc, char** argv);

@@ -68,12 +68,17 @@ json step_json(Env& env, const EnvStep& step) {
 
 }  // namespace
 
+// What a client typed may be no UTF-8; it must not end the dialogue.
+std::string error_line(const Error& error) {
+  return error_json(error).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 std::string EnvServer::carry_out(const EnvRequest& request) {
   if (std::holds_alternative<HelloRequest>(request)) return hello_json(env_.options()).dump();
   if (const auto* reset = std::get_if<ResetRequest>(&request)) return step_json(env_, env_.reset(reset->seed)).dump();
   if (const auto* step = std::get_if<StepRequest>(&request)) {
     auto next = env_.step(step->action);
-    return (next ? step_json(env_, *next) : error_json(next.error())).dump();
+    return next ? step_json(env_, *next).dump() : error_line(next.error());
   }
   closed_ = true;
   return json({{"closed", true}}).dump();
@@ -81,8 +86,7 @@ std::string EnvServer::carry_out(const EnvRequest& request) {
 
 std::string EnvServer::answer(std::string_view line) {
   const auto request = parse_env_request(line);
-  // What a client typed may be no UTF-8; it must not end the dialogue.
-  if (!request) return error_json(request.error()).dump(-1, ' ', false, json::error_handler_t::replace);
+  if (!request) return error_line(request.error());
   return carry_out(*request);
 }
 

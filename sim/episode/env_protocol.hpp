@@ -34,6 +34,9 @@ using EnvRequest = std::variant<HelloRequest, ResetRequest, StepRequest, CloseRe
 // {"op":"hello"}, {"op":"reset","seed":7}, {"op":"step","action":2}, {"op":"close"}; unknown fields are refused.
 Result<EnvRequest> parse_env_request(std::string_view line);
 
+// {"error":{"code","subject","what","mend"}}; text that is no UTF-8 is replaced.
+std::string error_line(const Error& error);
+
 class EnvServer {
  public:
   explicit EnvServer(EnvOptions options) : env_(std::move(options)) {}

@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "sim/learning": {"common", "models/frozen", "placement"},
     "sim/provision": {"common", "actuator/student"},
     "sim/requests": {"common", "placement"},
+    "sim/profile": {"common", "load"},
     "sim": {"common", "models/frozen", "models/torch", "placement"},
     "shim": {"common"},
     "cli": {"common"},
@@ -46,6 +47,7 @@ MAY_INCLUDE_IN_SIM = {
     "sim/episode": {"sim/cluster", "sim/scenarios", "sim/reference", "sim"},
     "sim/provision": {"sim"},
     "sim/requests": {"sim/scenarios", "sim/provision"},
+    "sim/profile": set(),
     "sim/learning": {"sim/cluster", "sim/scenarios", "sim/reference", "sim/episode", "sim"},
 }
 # Within common/, what a folder may see of its neighbours.

@@ -1,0 +1,60 @@
+"""CPU limits of services as an environment. Spaces and rules are in the package's README."""
+import gymnasium
+import numpy as np
+
+from .env import FIRST_REPORTED_SEED
+from .protocol import LimitEpisode
+
+FEATURE_LIMIT = 1e6
+
+
+class LimitEnv(gymnasium.Env):
+    metadata = {"render_modes": []}
+
+    def __init__(self, render_mode=None, **options):
+        if render_mode is not None:
+            raise ValueError("there is nothing to render")
+        self.render_mode = None
+        self._episode = LimitEpisode(**options)
+        about = self._episode.about
+        self.service_features, self.minute_features = about["service_features"], about["minute_features"]
+        self.level_cores, self.target_s = np.asarray(about["level_cores"]), about["target_s"]
+        services = int(about["services"])
+
+        def box(shape):
+            return gymnasium.spaces.Box(0, FEATURE_LIMIT, shape, np.float32)
+
+        self.action_space = gymnasium.spaces.MultiDiscrete([len(self.level_cores)] * services)
+        self.observation_space = gymnasium.spaces.Dict({
+            "services": box((services, len(self.service_features))),
+            "minute": box((len(self.minute_features),)),
+        })
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        # Without a seed the next one is drawn from the environment's own generator, below those that are reported on.
+        chosen = seed if seed is not None else int(self.np_random.integers(1, FIRST_REPORTED_SEED))
+        return self._told(self._episode.reset(chosen))
+
+    def step(self, action):
+        digits = np.asarray(action, np.int64).ravel()
+        if not self.action_space.contains(digits):
+            raise ValueError(f"{action!r} is no level for each service")
+        # One digit a service, the first service's lowest.
+        answer = self._episode.step(sum(int(digit) * len(self.level_cores) ** place for place, digit in enumerate(digits)))
+        observation, info = self._told(answer)
+        return observation, float(answer["reward"]), bool(answer["done"]), False, info
+
+    def close(self):
+        self._episode.close()
+
+    def _told(self, answer):
+        told = answer["observation"]
+        if told is None:  # the episode is over: zeros
+            observation = {name: np.zeros(space.shape, space.dtype) for name, space in self.observation_space.spaces.items()}
+        else:
+            observation = {name: np.clip(np.asarray(told[name], np.float32), 0, FEATURE_LIMIT) for name in ("services", "minute")}
+        info = {"time_s": float(answer["time_s"])}
+        if "figures" in answer:
+            info["figures"] = answer["figures"]
+        return observation, info

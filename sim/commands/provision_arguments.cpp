@@ -1,0 +1,52 @@
+#include "sim/commands/provision_arguments.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "sim/commands/model_file.hpp"
+#include "sim/provision/rates.hpp"
+
+namespace wattle::sim::commands {
+
+void add_provision_options(CLI::App& app, ProvisionWorldArguments& arguments) {
+  app.add_option("--trace", arguments.trace_files,
+                 "file with the requests of one second a line; may be repeated; default: synthetic");
+  app.add_option("--scale", arguments.scale, "times the rates")
+      ->check(CLI::Range(0.001, 1000.0))
+      ->capture_default_str();
+  app.add_option("--minutes", arguments.minutes, "of each trace")->check(CLI::Range(5, 10'080))->capture_default_str();
+  app.add_option("--synthetic-seed", arguments.synthetic_seed, "of the synthetic traces")->capture_default_str();
+  app.add_option("--services", arguments.services, "that each request passes one after the other")
+      ->check(CLI::Range(1, static_cast<int>(provision::kMostServices)))
+      ->capture_default_str();
+  app.add_option("--target", arguments.target_ms, "of the 99th percentile, ms")
+      ->check(CLI::Range(1.0, 60'000.0))
+      ->capture_default_str();
+  app.add_option("--work", arguments.work_ms, "mean CPU time of a request in each service, ms")
+      ->check(CLI::Range(0.01, 1000.0))
+      ->capture_default_str();
+}
+
+Result<std::vector<RateTrace>> provision_traces(const ProvisionWorldArguments& arguments) {
+  std::vector<RateTrace> traces;
+  for (const std::string& file : arguments.trace_files) {
+    WATTLE_TRY(const std::string text, read_whole(file, kMostTraceBytes));
+    WATTLE_TRY(RateTrace trace, parse_rates(text, file));
+    traces.push_back(std::move(trace));
+  }
+  if (traces.empty()) traces = provision::synthetic_rates(arguments.synthetic_seed, 60 * arguments.minutes);
+  for (RateTrace& trace : traces) {
+    if (trace.rates_rps.size() > 60 * arguments.minutes) trace.rates_rps.resize(60 * arguments.minutes);
+    scale(trace, arguments.scale);
+  }
+  return traces;
+}
+
+provision::WorldOptions provision_world(const ProvisionWorldArguments& arguments) {
+  provision::WorldOptions world;
+  world.services = arguments.services;
+  world.target_s = arguments.target_ms / 1000;
+  world.work_s = arguments.work_ms / 1000;
+  return world;
+}
+
+}  // namespace wattle::sim::commands

@@ -1,0 +1,68 @@
+// limit_env: the world as an environment: each second somebody chooses the CPU limit of every service; Gym-like.
+//
+//   reset(seed)  -> the first observation; before it a minute passes at the highest level
+//   step(action) -> sets a level for each service and lets a second pass
+//
+// Action   one digit of base kLevels a service, the first service's lowest: level_cores(digit) is its limit, with a burst as
+//          large; what is as it was is not written, as each write refills
+// Reward   less the share of its cores that a service was granted on average, less over_price for each minute over target: all
+//          of an episode sum up to that of its figures, so that a minute that is no longer over gives its price back
+// Units    seconds, cores, requests/s
+// Errors   step: out_of_range for an action that is none (nothing happens then), conflict before reset and after the end
+// Threads  single owner; the same options, seed and actions give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/provision/world.hpp"
+
+namespace wattle::sim::provision {
+
+inline constexpr std::uint64_t kLevels = 32;
+
+struct LimitEnvOptions {
+  std::vector<std::shared_ptr<const RateTrace>> traces;  // one an episode, by the seed
+  WorldOptions world;                                    // trace, seed, warm_s and first_cores are set by reset
+  double over_price = 60;                                // a minute over target, as that many seconds with all cores
+};
+
+struct ServiceSight {
+  double used_cores = 0, throttled_ratio = 0;  // of the second, and of its periods
+  double limit_cores = 0;
+};
+
+struct LimitStep {
+  bool done = false;
+  double reward = 0;
+  double now_s = 0;                    // since what is judged began
+  std::vector<ServiceSight> services;  // empty when done
+  // Of the last minute that ended: zeros before the first.
+  double over_ratio = 0, p99_s = 0, rate_rps = 0;
+};
+
+class LimitEnv {
+ public:
+  explicit LimitEnv(LimitEnvOptions options) : options_(std::move(options)) {}
+  LimitStep reset(std::uint64_t seed);
+  Result<LimitStep> step(std::uint64_t action);
+  // The truth until now; after reset.
+  Figures figures() const { return world_->figures(); }
+  const LimitEnvOptions& options() const { return options_; }
+  // From 0.05 to all cores, each the same factor above the last.
+  double level_cores(std::uint64_t level) const;
+  std::uint64_t actions() const;
+
+ private:
+  void pass(LimitStep& step);
+  double cost() const;
+
+  LimitEnvOptions options_;
+  std::optional<World> world_;
+  MinuteReading minute_;
+  double now_s_ = 0, cost_ = 0;
+};
+
+}  // namespace wattle::sim::provision
