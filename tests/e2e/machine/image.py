@@ -30,6 +30,7 @@ class Recipe:
     packages: tuple        # beside BASE and what a program's libraries are in
     mib: int
     modules: bool = False  # whether the root has the kernel's modules, for udev to load
+    at_hand: tuple = ()    # what its apt can install without a network, and has not: with its lists, as beside a mirror
 
 
 AGENT = Recipe(("stress-ng", "curl"), 700)
@@ -121,8 +122,10 @@ def build_root(folder, packages, recipe, release):
     excluded = [f"--dpkgopt=path-exclude={path}" for path in ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")]
     proxies = [f"--aptopt={line}" for line in run("apt-config", "dump").splitlines() if re.match(r"Acquire::\S*Proxy \"", line)]
     modules = [f"--customize-hook=copy-in {folder}/modules /usr/lib", f'--customize-hook=chroot "$1" depmod {release}'] if recipe.modules else []
+    fetch = f'APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get install -qq -y --download-only --no-install-recommends {" ".join(recipe.at_hand)}'
+    at_hand = [f"--customize-hook={fetch}", "--skip=cleanup/apt/lists,cleanup/apt/cache"] if recipe.at_hand else []
     tar = folder / "root.tar"
-    run("mmdebstrap", "--variant=minbase", "--include=" + ",".join(packages), *excluded, *proxies, *modules,
+    run("mmdebstrap", "--variant=minbase", "--include=" + ",".join(packages), *excluded, *proxies, *modules, *at_hand,
         f"--customize-hook=copy-in {unit} /etc/systemd/system",
         '--customize-hook=chroot "$1" systemctl enable machine.service',
         '--customize-hook=echo uninitialized >"$1/etc/machine-id"; echo machine >"$1/etc/hostname"; echo "127.0.0.1 localhost machine" >"$1/etc/hosts"',

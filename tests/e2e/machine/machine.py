@@ -1,9 +1,10 @@
-"""machine: boots the image under QEMU without KVM, gives it one folder, and takes back what it wrote.
+"""machine: boots the image under QEMU, by KVM where this machine has it, gives it one folder, and takes back what it wrote.
 
 Gives    the JSON value that guest.py wrote to the third disk
 Errors   MachineError with the tail of the console: a panic, a hang (bounded by `seconds`), or no result
 Writes   nothing but temporary files: the root image is a snapshot in each run
 """
+import functools
 import json
 import pathlib
 import subprocess
@@ -12,6 +13,9 @@ import tempfile
 from image import run
 
 RESULT_MIB = 8
+HOST = "10.0.2.2"  # of QEMU's user network
+KVM, TCG = ("-accel", "kvm", "-cpu", "max"), ("-accel", "tcg,thread=multi", "-cpu", "max")
+PANIC_S = 15  # emulated it takes 3
 
 
 class MachineError(Exception):
@@ -26,13 +30,24 @@ def console_tail(console):
     return "console:\n" + "\n".join(text.splitlines()[-60:])
 
 
+@functools.cache
+def accelerator(kernel):
+    """KVM, if the kernel gets to its panic for want of a root with it: a device that answers may be a nested one on which no guest gets on."""
+    try:
+        subprocess.run(["qemu-system-x86_64", *KVM, "-m", "256", "-display", "none", "-nodefaults", "-no-reboot", "-kernel", str(kernel), "-append", "panic=-1"],
+                       capture_output=True, timeout=PANIC_S, check=True)
+        return KVM
+    except (OSError, subprocess.SubprocessError):
+        return TCG
+
+
 def qemu(image, memory_mib, console, disks, append=""):
     """The command of a machine with these disks (path, options), the first of them its root."""
     namespaces = []
     for number, (path, options) in enumerate(disks):
         namespaces += ["-drive", f"file={path},if=none,id=d{number},format=raw,{options}", "-device", f"nvme-ns,drive=d{number},bus=disks"]
     return [
-        "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory_mib),
+        "qemu-system-x86_64", *accelerator(image / "vmlinuz"), "-smp", "2", "-m", str(memory_mib),
         "-display", "none", "-nodefaults", "-no-reboot", "-serial", f"file:{console}",
         "-kernel", str(image / "vmlinuz"),
         "-append", f"root=/dev/nvme0n1 rootwait rw console=ttyS0 panic=-1 quiet systemd.getty_auto=no systemd.show_status=no {append}".rstrip(),
@@ -40,14 +55,17 @@ def qemu(image, memory_mib, console, disks, append=""):
     ]
 
 
-def boot(image, payload, seconds, keep_console=None):
+def boot(image, payload, seconds, keep_console=None, network=False):
+    """With a network, the machine's eth0 reaches this machine's loopback at HOST."""
     with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
         folder = pathlib.Path(folder)
         disk, result, console = folder / "payload.ext4", folder / "result", folder / "console"
         run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", str(payload), str(disk), "48M")
         with open(result, "wb") as file:
             file.truncate(RESULT_MIB << 20)
-        command = qemu(image, 1024, console, ((image / "root.ext4", "snapshot=on"), (disk, "readonly=on"), (result, "cache=writeback")))
+        command = qemu(image, 1024, console, ((image / "root.ext4", "snapshot=on"), (disk, "readonly=on"), (result, "cache=writeback")), "net.ifnames=0")
+        if network:
+            command += ["-netdev", "user,id=net,restrict=off", "-device", "virtio-net-pci,netdev=net"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         except FileNotFoundError:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The agent on a real machine: a stock Debian 12 kernel and systemd, pure cgroup v2, booted under QEMU without KVM; the agent installed, upgraded,
+"""The agent on a real machine: a stock Debian 12 kernel and systemd, pure cgroup v2, booted under QEMU; the agent installed, upgraded,
 removed and purged by its Debian packages, loads by stress-ng in services. What the agent says is held against the cgroup files, /proc/pressure
 and systemd's own accounts, and the unit's confinement against what the kernel lets a program under it do. The actuator: units.py.
 

@@ -3,7 +3,6 @@
 Source   image.py's root with containerd; the programs of assets.py; a Registry for the images; NodePlane for who it is
 Gives    run(...) inside the machine, by QEMU's guest agent; files, journals and containers' logs by it
 Network  QEMU's user network: the guest reaches this machine's loopback at 10.0.2.2, and `ports` lead from here to the guest's
-Uses     TCG: what says that it is KVM may be a nested one that makes no progress
 Errors   HouseError with the end of the console
 """
 import base64
