@@ -21,6 +21,7 @@
 #include "common/clock.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
+#include "common/state_lock.hpp"
 #include "common/version.hpp"
 
 namespace wattle::cli {
@@ -112,20 +113,6 @@ Result<int> back_up(const Invocation& invocation, Controller& controller) {
       << to << ": " << written->files.size() << " files, " << cli::bytes(static_cast<double>(bytes))
       << ", mode 0600; the keys of controller and operator are among them: keep it where only root reads it\n";
   return kOk;
-}
-
-// SQLite's own locks: the bytes from 1 GiB on, as its file format says of the lock-byte page.
-Result<bool> in_use(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd.valid() && errno == ENOENT) return false;
-  if (!fd.valid()) return fail_errno(errno, path);
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = 1 << 30;
-  lock.l_len = 512;
-  if (::fcntl(fd.get(), F_GETLK, &lock) != 0) return fail_errno(errno, path);
-  return lock.l_type != F_UNLCK;
 }
 
 Status refuse_newer(const Manifest& manifest, const std::string& archive) {
@@ -240,12 +227,14 @@ Status restore(const Invocation& invocation) {
   // All of it is looked at before anything is touched.
   WATTLE_TRY(const Manifest manifest, read_archive(archive, [](const Member&, std::string_view) { return Status(); }));
   WATTLE_CHECK(refuse_newer(manifest, archive));
+  if (files.data_dir.empty())
+    return fail(Errc::not_found, arguments.controller_file, "names no data_dir", "name one: what is kept goes there");
+  WATTLE_CHECK(make_own_folder(files.data_dir));
+  // From here to the end no controller starts on it.
+  WATTLE_TRY(const StateLock lock, StateLock::take(files.data_dir));
+  WATTLE_CHECK(give_away(lock.path()));
   std::string there;
   for (const Kept& one : kept_files(files)) {
-    WATTLE_TRY(const bool used, in_use(one.copied ? one.path : std::string()));
-    if (used)
-      return fail(Errc::conflict, one.path, "is in use: the controller runs",
-                  "systemctl stop wattle-controller, then restore");
     std::error_code error;
     if (there.empty() && fs::exists(one.path, error)) there = one.path;
   }

@@ -67,6 +67,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   context_.serve(std::move(allow), log);
   WATTLE_TRY(mailbox_, TaskQueue::open_(kMailbox));
   std::string mode_reason;
+  WATTLE_CHECK(lock_state(log));
   WATTLE_CHECK(start_rollout(clock, log));
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
   WATTLE_CHECK(start_store(clock, log));
@@ -111,6 +112,16 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
     return {};
   }
   reason = "learn.enabled is false";
+  return {};
+}
+
+// A folder that takes nothing holds nothing that a restore could replace meanwhile.
+Status Controller::lock_state(const Log& log) {
+  const Status made = make_dirs(config_.data_dir, 0700);
+  auto lock = made ? StateLock::take(config_.data_dir) : Result<StateLock>(forward_error(made));
+  if (!lock && lock.error().code == Errc::conflict) return forward_error(lock);
+  if (!lock) log.warn("what is kept cannot be locked", {{"error", lock.error()}});
+  if (lock) lock_.emplace(std::move(*lock));
   return {};
 }
 

@@ -2,7 +2,7 @@
 // Threads  one loop owns the three sockets, the state and the decisions; one trainer; one
 //          writer of the store; two that follow an API server; HTTP workers that ask the loop.
 //          start() and the destructor from one thread
-// Errors   start: conflict (port in use), denied and malformed (keys, allow list), io (data_dir, store)
+// Errors   start: conflict (port or data_dir in use), denied and malformed (keys, allow list), io (data_dir, store)
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include "common/log.hpp"
 #include "common/pulse.hpp"
 #include "common/service_notify.hpp"
+#include "common/state_lock.hpp"
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"
 #include "controller/enrol/enrolment.hpp"
@@ -43,11 +44,13 @@ class Controller {
   std::optional<std::string> kept_contest(const Log& log) const;
   Status start_watch(const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
+  Status lock_state(const Log& log);
   Status start_http(const Clock& clock, const Log& log);
   http::Response of_store(const std::string& what, const std::map<std::string, std::string>& arguments, WallTime now);
   Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);
 
   ControllerConfig config_;
+  std::optional<StateLock> lock_;  // the last to go
   Endpoints endpoints_;
   transport::AllowFile allow_;
   transport::Context context_;

@@ -87,7 +87,16 @@ def keep(claims, host):
     wait_until("it answers", lambda: host.run("wattle status")[0] == 0, 60)
     code, said = host.run(f"wattle restore --replace {BACKUP}")
     claims.check("a controller that runs is not restored into", code == 1 and "systemctl stop wattle-controller" in said, said)
+    # Though a descriptor of the store is closed meanwhile, as a backup or a look at it does
+    host.run(f"wattle backup /root/again.backup && wattle doctor; head -c1 {DATA}/store.db >/dev/null")
+    code, said = host.run(f"wattle restore --replace {BACKUP}")
+    claims.check("nor after it was backed up", code == 1 and f"{DATA} is in use" in said, said)
     host.run("systemctl stop wattle-controller")
+    # Who replaces holds the lock that a controller takes before it opens anything
+    code, said = host.run(f"flock {DATA}/lock systemctl start wattle-controller")
+    claims.check("a controller does not start into a restore", code != 0 and "wattle restore is at work" in said, said)
+    code, said = host.run(f"flock {DATA}/lock wattle restore --replace {BACKUP}")
+    claims.check("nor does one restore start into another", code == 1 and "wattle restore is at work" in said, said)
     refusals(claims, host, whole)
 
     host.run("apt-get purge -y wattle-controller && apt-get install -y --no-install-recommends ./wattle-controller_*.deb")

@@ -1,0 +1,26 @@
+#include "common/state_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+
+namespace wattle {
+
+Result<StateLock> StateLock::take(const std::string& folder) {
+  std::string path = folder + "/lock";
+  // Whoever owns it may be root, who restored: reading is enough for the lock.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644));
+  if (!fd.valid()) return fail_errno(errno, path);
+  // Not one of fcntl(): such a lock ends as soon as the process closes any descriptor of the file.
+  int done = 0;
+  while ((done = ::flock(fd.get(), LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) {
+  }
+  if (done != 0 && errno == EWOULDBLOCK)
+    return fail(Errc::conflict, folder, "is in use: a controller runs on it, or wattle restore is at work",
+                "systemctl stop wattle-controller, or wait for the restore to end");
+  if (done != 0) return fail_errno(errno, path);
+  return StateLock(std::move(fd), std::move(path));
+}
+
+}  // namespace wattle
