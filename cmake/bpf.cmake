@@ -17,7 +17,7 @@ function(wattle_bpf_skeletons target)
     add_custom_command(
       OUTPUT "${object}"
       COMMAND "${WATTLE_BPF_CLANG}" -target bpf -mcpu=v3 -g -O2 -Wall -Wextra -Werror
-              -I "${PROJECT_SOURCE_DIR}" -idirafter "/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}"
+              -I "${PROJECT_SOURCE_DIR}" -idirafter "${CMAKE_SYSROOT}/usr/include/${CMAKE_LIBRARY_ARCHITECTURE}"
               -MD -MF "${object}.d" -fdebug-prefix-map=${PROJECT_SOURCE_DIR}=.
               -c "${CMAKE_CURRENT_SOURCE_DIR}/${source}" -o "${object}"
       DEPENDS "${source}" DEPFILE "${object}.d"

@@ -7,8 +7,12 @@ find_package(PkgConfig REQUIRED)
 
 # libzmq with cmake/zeromq/limits.patch, as scripts/zeromq builds it: a part of each program, so that no other libzmq can stand in for it.
 # Sanitizers leave libraries alone that are not instrumented, if they are apart.
-execute_process(COMMAND "${PROJECT_SOURCE_DIR}/scripts/zeromq" --print OUTPUT_VARIABLE WATTLE_ZEROMQ OUTPUT_STRIP_TRAILING_WHITESPACE
-                COMMAND_ERROR_IS_FATAL ANY)
+if(CMAKE_CROSSCOMPILING)
+  set(WATTLE_ZEROMQ "${CMAKE_SYSROOT}/zeromq")  # scripts/sysroot
+else()
+  execute_process(COMMAND "${PROJECT_SOURCE_DIR}/scripts/zeromq" --print OUTPUT_VARIABLE WATTLE_ZEROMQ OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+endif()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/zeromq" "${PROJECT_SOURCE_DIR}/cmake/zeromq/limits.patch")
 if(NOT EXISTS "${WATTLE_ZEROMQ}/lib/libzmq.a")
   message(FATAL_ERROR "libzmq with cmake/zeromq/limits.patch is not in ${WATTLE_ZEROMQ}: run scripts/setup, or scripts/zeromq alone. "

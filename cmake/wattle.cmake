@@ -24,7 +24,12 @@ add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
 
 # Hardening of what is released (tests/lint/hardening.py reads it back), and in each program only what it reaches.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  add_compile_options(-fstack-protector-strong -fcf-protection=full -D_FORTIFY_SOURCE=2 -ffunction-sections -fdata-sections)
+  add_compile_options(-fstack-protector-strong -D_FORTIFY_SOURCE=2 -ffunction-sections -fdata-sections)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+    add_compile_options(-mbranch-protection=standard)
+  else()
+    add_compile_options(-fcf-protection=full)
+  endif()
   add_link_options(-pie -Wl,-z,relro,-z,now -Wl,--gc-sections)
 endif()
 
@@ -64,8 +69,8 @@ function(wattle_program name)
     set(component ${arg_COMPONENT})
   endif()
   install(TARGETS ${name} RUNTIME COMPONENT ${component})
-  # Instrumented programs are tested, not handed out: a build does not hang on what a sanitizer says of them.
-  if(WATTLE_SANITIZE)
+  # Instrumented programs are tested, not handed out: a build does not hang on what a sanitizer says of them. Another machine's do not run here.
+  if(WATTLE_SANITIZE OR CMAKE_CROSSCOMPILING)
     return()
   endif()
   set(shown "${CMAKE_BINARY_DIR}/shown")

@@ -48,6 +48,11 @@ def rendered(*options, kube=KUBE):
     return ran.stdout
 
 
+def version():
+    """The chart's, which images are named by."""
+    return yaml.safe_load((HERE / "chart/Chart.yaml").read_text(encoding="utf-8"))["appVersion"]
+
+
 def documents(text):
     """(template's name, text) of each object."""
     for part in re.split(r"^---\n", text, flags=re.MULTILINE):

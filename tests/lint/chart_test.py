@@ -189,6 +189,19 @@ def check_following():
             manifests.breach(f"on a cluster of {cluster} the chart runs {images}")
 
 
+def check_digests():
+    """A release's images are those that it was made with; other images, by a tag of one's own, are not held to them."""
+    digests = {name: "sha256:" + digit * 64 for name, digit in (("agent", "a"), ("controller", "b"), ("shim", "c"))}
+    given = [word for name, digest in digests.items() for word in ("--set", f"images.digests.{name}={digest}")]
+    pinned = {image for image in images_of(rendering.charted(*given)) if "@" in image}
+    wanted = {f"wattle-{name}:{render.version()}@{digest}" for name, digest in digests.items()}
+    if pinned != wanted:
+        manifests.breach(f"with the digests of a release the chart names {sorted(pinned)}, and not {sorted(wanted)}")
+    loose = {image for image in images_of(rendering.charted(*given, "--set", "images.tag=mine")) if "@" in image}
+    if loose:
+        manifests.breach(f"with a tag of one's own the chart names {sorted(loose)}")
+
+
 def check_rendering():
     for name in render.differences(render.base_files()):
         manifests.breach(f"k8s/base/{name}: is not what the chart renders (run k8s/render.py)")
@@ -198,6 +211,7 @@ def check_rendering():
         manifests.breach(f"helm lint: {linted.stdout}{linted.stderr}")
     check_same()
     check_following()
+    check_digests()
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "values.json"
         for what, values in VARIANTS.items():

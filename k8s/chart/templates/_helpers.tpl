@@ -1,6 +1,8 @@
+{{- /* By the digest of the chart's own release, unless a tag is named: then the images are others. */}}
 {{- define "wattle.image" -}}
-{{- $tag := .root.Values.images.tag | default .root.Chart.AppVersion -}}
-{{- with .root.Values.images.registry }}{{ . }}/{{ end }}{{ .name }}:{{ $tag }}
+{{- $images := .root.Values.images -}}
+{{- with $images.registry }}{{ . }}/{{ end }}{{ get $images .image }}:{{ $images.tag | default .root.Chart.AppVersion }}
+{{- if not $images.tag }}{{ with get ($images.digests | default dict) .image }}@{{ . }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "wattle.pull" -}}
@@ -213,7 +215,7 @@ restartPolicy: OnFailure
 securityContext: {{- include "wattle.restrictedPod" . | nindent 2 }}
 containers:
   - name: keys
-    image: {{ include "wattle.image" (dict "root" . "name" .Values.images.shim) }}
+    image: {{ include "wattle.image" (dict "root" . "image" "shim") }}
     imagePullPolicy: {{ .Values.images.pullPolicy }}
     command: [wattle, keys, bootstrap, --namespace, {{ .Values.namespaces.control }}, --agents-namespace, {{ .Values.namespaces.agents }}]
     securityContext: {{- include "wattle.locked" . | nindent 6 }}

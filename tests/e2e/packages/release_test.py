@@ -41,6 +41,25 @@ def chart(claims, archive, version):
         claims.check("it is of this version", f"version: {version}\n" in tar.extractfile("wattle/Chart.yaml").read().decode())
 
 
+def pinned(claims, build, folder, version):
+    """With images there the chart has their digests, and is the same otherwise."""
+    sys.path.insert(0, str(ROOT / "k8s/images"))
+    from oci import Archive, layer  # pylint: disable=import-outside-toplevel
+    folder.mkdir()
+    digests = {}
+    for image in ("agent", "controller", "shim"):
+        archive = Archive()
+        archive.image([(*layer({"usr/bin/wattle": image.encode()}, int(EPOCH)), "a test's")], {}, {"architecture": "amd64", "os": "linux"}, int(EPOCH))
+        digests[image] = archive.write(folder / f"wattle-{image}-{version}.oci.tar", version, int(EPOCH))
+    code, said = release(build, folder, "chart")
+    with tarfile.open(folder / f"wattle-{version}.tgz") as tar:
+        values = tar.extractfile("wattle/values.yaml").read().decode()
+    here = (ROOT / "k8s/chart/values.yaml").read_text(encoding="utf-8").splitlines()
+    changed = [line for line in values.splitlines() if line not in here]
+    told = json.loads(re.search(r"digests: (\{.*?\})", changed[0]).group(1)) if len(changed) == 1 else None
+    claims.check("beside images the chart names them by digest, and changes nothing else", code == 0 and told == digests, f"{changed} {digests} {said}")
+
+
 def materials(claims, path, build):
     told = json.loads(path.read_text(encoding="utf-8"))
     ids = [package["SPDXID"] for package in told["packages"]]
@@ -76,6 +95,7 @@ def main():
         claims.check("made again they have the same bytes", all((first / name).read_bytes() == (second / name).read_bytes() for name in names))
         claims.check("the sums hold", subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=first, check=False).returncode == 0)
         chart(claims, first / f"wattle-{version}.tgz", version)
+        pinned(claims, build, pathlib.Path(folder) / "pinned", version)
         materials(claims, first / f"wattle-{version}.spdx.json", build)
         notes = (first / f"wattle-{version}.md").read_text(encoding="utf-8")
         claims.check("the notes are the version's part of CHANGELOG.md",

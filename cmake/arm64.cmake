@@ -1,0 +1,30 @@
+# arm64.cmake: programs for arm64 on a machine that is not: clang, which makes code for every machine, on the packages of scripts/sysroot.
+# A toolchain file; preset `release-arm64` takes it. WATTLE_SYSROOT names another sysroot.
+
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+if(DEFINED ENV{WATTLE_SYSROOT})
+  set(CMAKE_SYSROOT "$ENV{WATTLE_SYSROOT}")
+else()
+  execute_process(COMMAND "${CMAKE_CURRENT_LIST_DIR}/../scripts/sysroot" --print OUTPUT_VARIABLE CMAKE_SYSROOT OUTPUT_STRIP_TRAILING_WHITESPACE
+                  COMMAND_ERROR_IS_FATAL ANY)
+endif()
+if(NOT EXISTS "${CMAKE_SYSROOT}/usr/include/aarch64-linux-gnu")
+  message(FATAL_ERROR "what programs for arm64 are built with is not in ${CMAKE_SYSROOT}: run scripts/setup --release")
+endif()
+set(CMAKE_C_COMPILER clang)
+set(CMAKE_CXX_COMPILER clang++)
+set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
+# A product and a sum are rounded apart, as on x86-64: the same decisions of the same numbers
+set(CMAKE_C_FLAGS_INIT -ffp-contract=off)
+set(CMAKE_CXX_FLAGS_INIT -ffp-contract=off)
+foreach(kind IN ITEMS EXE SHARED MODULE)
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT -fuse-ld=mold)
+endforeach()
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+set(ENV{PKG_CONFIG_SYSROOT_DIR} "${CMAKE_SYSROOT}")
+set(ENV{PKG_CONFIG_LIBDIR} "${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/lib/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig")
