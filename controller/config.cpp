@@ -213,7 +213,7 @@ Result<ControllerConfig> read(config::Document document) {
   read_enrol(root.section("enrol"), out.enrol);
   read_kube(root.section("kubernetes"), out.kube, out.schedulers);
   auto provision = static_cast<std::size_t>(out.provision);
-  root.section("provisioning").read_choice("level", provision, {"off", "suggest"});
+  root.section("provisioning").read_choice("level", provision, {"off", "suggest", "requests"});
   out.provision = static_cast<ProvisionLevel>(provision);
   config::Section log = root.section("log");
   auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);

@@ -74,7 +74,8 @@ struct EnrolConfig {
 // What is done about pods' requests.
 enum class ProvisionLevel {
   off,
-  suggest,  // it is told what they should be
+  suggest,   // it is told what they should be
+  requests,  // and `wattle provision set --follow` may set them
 };
 
 struct ControllerConfig {

@@ -28,7 +28,7 @@ struct Client::Impl {
     request.set(bhttp::field::host, origin.host + ":" + std::to_string(origin.port));
     if (!token.empty()) request.set(bhttp::field::authorization, "Bearer " + token);
     if (!accept.empty()) request.set(bhttp::field::accept, accept);
-    if (!body.empty()) request.set(bhttp::field::content_type, "application/json");
+    if (!body.empty()) request.set(bhttp::field::content_type, content_type);
     request.body() = body;
     if (!body.empty() || method == "POST" || method == "PUT") request.content_length(body.size());
     request.keep_alive(true);
@@ -59,7 +59,7 @@ struct Client::Impl {
                   std::move(message.body())};
   }
 
-  std::string accept, token;
+  std::string accept, token, content_type = "application/json";
   std::size_t max_body_bytes;
   Connection connection;
   beast::flat_buffer buffer;
@@ -73,6 +73,8 @@ Client::Client(Client&&) noexcept = default;
 Client::~Client() = default;
 
 void Client::accept(std::string type) { impl_->accept = std::move(type); }
+
+void Client::content_type(std::string type) { impl_->content_type = std::move(type); }
 
 void Client::stop() { impl_->connection.stop(); }
 

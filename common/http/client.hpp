@@ -29,6 +29,8 @@ class Client {
   ~Client();
   // The media type that is asked for; none: any.
   void accept(std::string type);
+  // Of bodies that are sent from now on; application/json until then.
+  void content_type(std::string type);
   // Shown as "Authorization: Bearer" with every request.
   void bearer(std::string token);
   Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,

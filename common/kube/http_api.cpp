@@ -68,6 +68,15 @@ Result<Reply> HttpApi::post(const std::string& target, const std::string& body) 
   return request("POST", target, body);
 }
 
+Result<Reply> HttpApi::put(const std::string& target, const std::string& body) { return request("PUT", target, body); }
+
+Result<Reply> HttpApi::patch(const std::string& target, const std::string& body) {
+  client_.content_type("application/strategic-merge-patch+json");
+  auto reply = request("PATCH", target, body);
+  client_.content_type("application/json");
+  return reply;
+}
+
 Result<Reply> HttpApi::remove(const std::string& target) { return request("DELETE", target, ""); }
 
 Result<Reply> HttpApi::stream(const std::string& target, const std::function<bool(std::string_view)>& line) {

@@ -31,6 +31,9 @@ class HttpApi final : public Api {
   Result<Reply> get(const std::string& target) override;
   Result<Reply> stream(const std::string& target, const std::function<bool(std::string_view)>& line) override;
   Result<Reply> post(const std::string& target, const std::string& body);
+  Result<Reply> put(const std::string& target, const std::string& body);
+  // A strategic merge patch: containers are told apart by name.
+  Result<Reply> patch(const std::string& target, const std::string& body);
   Result<Reply> remove(const std::string& target);
   // What is under way ends, and no later request begins.
   void stop();

@@ -35,25 +35,44 @@ struct Request {
   double memory_bytes = 0;
 };
 
-Request request_of(const json& container, const std::string& where, Pod& pod) {
-  const json& requests = member(member(container, "resources"), "requests");
-  const std::string path = where + ".resources.requests";
-  return {quantity_of(requests, "cpu", path, pod), quantity_of(requests, "memory", path, pod)};
+Request resources_of(const json& resources, const std::string& path, Pod& pod) {
+  return {quantity_of(resources, "cpu", path, pod), quantity_of(resources, "memory", path, pod)};
+}
+
+Request most_of(const Request& a, const Request& b) {
+  return {std::max(a.cpu_cores, b.cpu_cores), std::max(a.memory_bytes, b.memory_bytes)};
+}
+
+// What is asked for, allocated and in force differ while requests change: a scheduler counts the most. What can never be is not counted.
+Request request_of(const json& container, const json& statuses, const std::string& where, Pod& pod) {
+  const Request asked =
+      resources_of(member(member(container, "resources"), "requests"), where + ".resources.requests", pod);
+  if (pod.resize == PodResize::none || !statuses.is_array()) return asked;
+  for (const json& status : statuses) {
+    const json& allocated = member(status, "allocatedResources");
+    if (allocated.is_null() || text_of(status, "name") != text_of(container, "name")) continue;
+    const Request has = most_of(resources_of(allocated, where + " allocated", pod),
+                                resources_of(member(member(status, "resources"), "requests"), where + " has", pod));
+    return pod.resize == PodResize::infeasible ? has : most_of(asked, has);
+  }
+  return asked;
 }
 
 // As kube-scheduler counts: containers together, or the most that one step of initialisation needs, whichever is more;
 // init containers that go on running (restartPolicy Always) count in both.
-Request pod_request(const json& spec, Pod& pod) {
+Request pod_request(const json& spec, const json& status, Pod& pod) {
   Request running, sidecars, starting;
   std::size_t index = 0;
   for (const json& container : member(spec, "containers")) {
-    const Request one = request_of(container, "spec.containers[" + std::to_string(index++) + "]", pod);
+    const Request one = request_of(container, member(status, "containerStatuses"),
+                                   "spec.containers[" + std::to_string(index++) + "]", pod);
     running.cpu_cores += one.cpu_cores;
     running.memory_bytes += one.memory_bytes;
   }
   index = 0;
   for (const json& container : member(spec, "initContainers")) {
-    const Request one = request_of(container, "spec.initContainers[" + std::to_string(index++) + "]", pod);
+    const Request one = request_of(container, member(status, "initContainerStatuses"),
+                                   "spec.initContainers[" + std::to_string(index++) + "]", pod);
     starting.cpu_cores = std::max(starting.cpu_cores, sidecars.cpu_cores + one.cpu_cores);
     starting.memory_bytes = std::max(starting.memory_bytes, sidecars.memory_bytes + one.memory_bytes);
     if (text_of(container, "restartPolicy") != "Always") continue;
@@ -166,6 +185,25 @@ const json& condition_of(const json& status, const char* type) {
   return kNone;
 }
 
+void read_resize(const json& status, Pod& pod) {
+  const json& pending = condition_of(status, "PodResizePending");
+  const json& under_way = condition_of(status, "PodResizeInProgress");
+  const bool waits = text_of(pending, "status") == "True";
+  if (!waits && text_of(under_way, "status") != "True") return;
+  const json& told = waits ? pending : under_way;
+  pod.resize_message = shortened(text_of(told, "message"), kMaxNameBytes);
+  if (waits)
+    pod.resize = text_of(told, "reason") == "Infeasible" ? PodResize::infeasible : PodResize::deferred;
+  else
+    pod.resize = text_of(told, "reason") == "Error" ? PodResize::failing : PodResize::in_progress;
+}
+
+bool set_by_us(const json& metadata) {
+  for (const json& manager : member(metadata, "managedFields"))
+    if (text_of(manager, "manager") == kRequestsManager) return true;
+  return false;
+}
+
 PodFailure failure_of(const json& status, bool leaving) {
   const std::string phase = text_of(status, "phase"), reason = text_of(status, "reason");
   if (reason == "Evicted" || text_of(condition_of(status, "DisruptionTarget"), "status") == "True")
@@ -234,6 +272,22 @@ std::string_view to_string(PodFailure failure) {
   return "";
 }
 
+std::string_view to_string(PodResize resize) {
+  switch (resize) {
+    case PodResize::none:
+      return "";
+    case PodResize::in_progress:
+      return "in_progress";
+    case PodResize::failing:
+      return "failing";
+    case PodResize::deferred:
+      return "deferred";
+    case PodResize::infeasible:
+      return "infeasible";
+  }
+  return "";
+}
+
 Pod read_pod(const json& object) {
   Pod pod;
   const json& metadata = member(object, "metadata");
@@ -249,11 +303,13 @@ Pod read_pod(const json& object) {
   pod.app = app_of(owner, spec);
   pod.owner = shortened(owner_name(metadata, owner), kMaxNameBytes);
   pod.labels = labels_of(metadata);
-  const Request request = pod_request(spec, pod);
+  const json& status = member(object, "status");
+  read_resize(status, pod);
+  pod.requests_set = set_by_us(metadata);
+  const Request request = pod_request(spec, status, pod);
   pod.cpu_request_cores = request.cpu_cores;
   pod.memory_request_bytes = request.memory_bytes;
   pod.daemonset = text_of(owner, "kind") == "DaemonSet" || is_static(annotations, owner);
-  const json& status = member(object, "status");
   const std::string phase = text_of(status, "phase");
   pod.ended = phase == "Succeeded" || phase == "Failed";
   pod.leaving = !member(metadata, "deletionTimestamp").is_null();

@@ -1,6 +1,6 @@
 // pod: what Wattle needs of a v1.Pod, wherever it came from: a scheduler's request or the API server.
-// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences,deletionTimestamp}, spec.{nodeName,schedulerName,containers,
-//          initContainers,resources,overhead}, status.{phase,reason,qosClass,conditions,containerStatuses,initContainerStatuses}
+// Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences,deletionTimestamp,managedFields}, spec.{nodeName,schedulerName,
+//          containers,initContainers,resources,overhead}, status.{phase,reason,qosClass,conditions,containerStatuses,initContainerStatuses}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in `problems` and left at its default
 // Threads  pure
@@ -25,6 +25,19 @@ enum class PodFailure : std::uint8_t {
 };
 std::string_view to_string(PodFailure failure);
 
+// What its kubelet says of requests that were changed while it runs; of several the last of these.
+enum class PodResize : std::uint8_t {
+  none,
+  in_progress,
+  failing,     // in progress, and its kubelet tells of an error
+  deferred,    // no room now; the kubelet tries again
+  infeasible,  // never on this node
+};
+std::string_view to_string(PodResize resize);
+
+// The field manager of `wattle provision set`: who owns the requests of a pod.
+inline constexpr const char* kRequestsManager = "wattle-requests";
+
 struct Pod {
   std::string uid;  // of a static pod the one that its node gave it, as in its cgroup's name
   std::string name, pod_namespace;
@@ -36,7 +49,10 @@ struct Pod {
   std::string containers;  // names, between commas; init containers are not among them
   std::string qos;         // status.qosClass; empty: not told
   bool shrink_allowed = false;  // annotation wattle.dev/shrink: allowed
-  double cpu_request_cores = 0;
+  bool requests_set = false;    // by kRequestsManager
+  PodResize resize = PodResize::none;
+  std::string resize_message;    // its kubelet's
+  double cpu_request_cores = 0;  // as kube-scheduler counts: while requests change, the most of before and after
   double memory_request_bytes = 0;
   bool daemonset = false;      // owned by a DaemonSet, or static
   bool ended = false;          // succeeded or failed: it holds nothing any more

@@ -48,6 +48,27 @@ void add(placement::Resources& sum, const placement::Resources& more) {
   sum.memory_bytes += more.memory_bytes;
 }
 
+// `pods`: 1, or -1 for what it said before.
+void count_resize(ResizeCounts& counts, kube::PodResize resize, bool set, int pods) {
+  const auto count = [pods](std::size_t& sum, bool counts_there) {
+    if (counts_there) sum += static_cast<std::size_t>(pods);
+  };
+  count(counts.set, set);
+  count(counts.in_progress, resize == kube::PodResize::in_progress);
+  count(counts.failing, resize == kube::PodResize::failing);
+  count(counts.deferred, resize == kube::PodResize::deferred);
+  count(counts.infeasible, resize == kube::PodResize::infeasible);
+}
+
+void add(ResizeCounts& sum, const ResizeCounts& more) {
+  sum.set += more.set;
+  sum.in_progress += more.in_progress;
+  sum.failing += more.failing;
+  sum.deferred += more.deferred;
+  sum.infeasible += more.infeasible;
+  add(sum.given_up, more.given_up);
+}
+
 }  // namespace
 
 void Freed::add(const Freed& other) {
@@ -67,8 +88,8 @@ std::optional<double> RequestWorkload::suggested_bytes() const {
 }
 
 bool differs(const RequestWorkload& workload) {
-  return is_other(workload.suggested_cores(), workload.original.cpu_cores) ||
-         is_other(workload.suggested_bytes(), workload.original.memory_bytes);
+  return is_other(workload.suggested_cores(), workload.request.cpu_cores) ||
+         is_other(workload.suggested_bytes(), workload.request.memory_bytes);
 }
 
 RequestBook::RequestBook(const Clock& clock, std::span<const RequestRow> found,
@@ -95,6 +116,7 @@ void RequestBook::restore(const RequestRow& row) {
     return;
   }
   if (workloads_.size() >= kMostRequestWorkloads) return;
+  workload.request = workload.original;
   workload.name_space = row.workload.substr(0, slash);
   workload.owner = row.workload.substr(slash + 1);
   workloads_.emplace(row.workload, std::move(workload));
@@ -129,17 +151,32 @@ void RequestBook::described(const kube::Pod& pod) {
     found = workloads_.emplace(key, std::move(made)).first;
   }
   Watched& watched = pods_[pod.uid];
+  if (watched.workload == key) count_resize(found->second.resizes, watched.resize, watched.set, -1);
   watched.workload = key;
   watched.request = sane_request(pod.cpu_request_cores, pod.memory_request_bytes);
   watched.shrink_allowed = pod.shrink_allowed;
+  watched.set = pod.requests_set;
+  watched.resize = pod.resize;
+  watched.resize_message = pod.resize_message;
   RequestWorkload& workload = found->second;
   // It has a pod, so that nobody takes its place before the minute is over.
   workload.pods = std::max<std::size_t>(workload.pods, 1);
   workload.shrink_allowed = pod.shrink_allowed;
-  workload.original = watched.request;
+  count_resize(workload.resizes, watched.resize, watched.set, 1);
+  if (watched.resize > kube::PodResize::in_progress) workload.resizes.message = watched.resize_message;
+  workload.request = watched.request;
+  const bool has_original = workload.original.cpu_cores > 0 || workload.original.memory_bytes > 0;
+  if (!watched.set || !has_original) workload.original = watched.request;
   workload.containers = pod.containers;
   workload.qos = pod.qos;
   workload.seen_s = now_s();
+}
+
+std::map<std::string, std::vector<std::string>> RequestBook::pods_of(const std::string& name_space) const {
+  std::map<std::string, std::vector<std::string>> uids;
+  for (const auto& [uid, pod] : pods_)
+    if (pod.workload.starts_with(name_space + "/")) uids[pod.workload].push_back(uid);
+  return uids;
 }
 
 void RequestBook::record(const Node& node) {
@@ -216,6 +253,7 @@ void RequestBook::close_minute(const ClusterState& state, double now_s, const st
     workload.pods = 0;
     workload.requested = workload.used = {};
     workload.freed = {};
+    workload.resizes = {};
     workload.shrink_allowed = true;
   }
   for (auto& [uid, pod] : pods_) {
@@ -223,6 +261,11 @@ void RequestBook::close_minute(const ClusterState& state, double now_s, const st
     ++workload.pods;
     workload.shrink_allowed = workload.shrink_allowed && pod.shrink_allowed;
     add(workload.requested, pod.request);
+    count_resize(workload.resizes, pod.resize, pod.set, 1);
+    if (pod.resize > kube::PodResize::in_progress) workload.resizes.message = pod.resize_message;
+    if (pod.set)
+      add(workload.resizes.given_up, {workload.original.cpu_cores - pod.request.cpu_cores,
+                                      workload.original.memory_bytes - pod.request.memory_bytes});
     close_pod(pod, workload, now_s);
     let_asks_in();
   }
@@ -252,6 +295,7 @@ void RequestBook::close_minute(const ClusterState& state, double now_s, const st
     add(totals_.requested, workload.requested);
     add(totals_.used, workload.used);
     totals_.freed.add(workload.freed);
+    add(totals_.resizes, workload.resizes);
   }
 }
 

@@ -2,7 +2,8 @@
 // Source   pods as the API server describes them (whose they are, what they request), and records of their nodes (usage, waiting,
 //          throttling, memory). A workload is namespace and owner; a rollout is the same one. Agents tell of pods, not of their
 //          containers: what is suggested is for the pod's containers together
-// Gives    a suggestion per workload (placement/request_rule), looked at each ten minutes; nothing is written to any pod
+// Gives    a suggestion per workload (placement/request_rule), looked at each ten minutes; nothing is written to any pod from here
+// Original what pods request that `wattle provision set` did not change; of a workload with none, what was kept of it
 // Watts    of a node's idle watts the share of the node that is freed: of cores or memory, whichever a pod takes more of. They are saved
 //          where nodes that become empty are powered down
 // Kept     in the store at each look, and read back at the start: a body is a version, what the pods request and the rule, packed
@@ -41,16 +42,25 @@ struct Freed {
   void add(const Freed& other);
 };
 
+// What became of requests that were changed while pods ran, as kubelets tell it.
+struct ResizeCounts {
+  std::size_t set = 0;  // pods whose requests `wattle provision set` owns
+  std::size_t in_progress = 0, failing = 0, deferred = 0, infeasible = 0;  // whoever asked
+  std::string message;                                                     // of one of the last three
+  placement::Resources given_up;                                           // by those that were set; below 0: taken
+};
+
 struct RequestWorkload {
   placement::RequestRule rule;
   std::string name_space, owner;
-  std::string containers, qos;    // of the pod that was described last, as is the next
-  placement::Resources original;  // per pod
-  bool shrink_allowed = false;    // by all of its pods
+  std::string containers, qos;             // of the pod that was described last, as is the next
+  placement::Resources request, original;  // per pod: now, and before it was set
+  bool shrink_allowed = false;             // by all of its pods
   // Of the last whole minute, all pods together.
   std::size_t pods = 0;
   placement::Resources requested, used;
   Freed freed;
+  ResizeCounts resizes;
   double seen_s = 0;  // when it had pods last
 
   // Per pod; never below the original unless that is allowed. Absent: not known yet.
@@ -62,6 +72,7 @@ struct RequestTotals {
   std::size_t workloads = 0, pods = 0, suggested = 0;  // with pods; of those, with another request than they have
   placement::Resources requested, used;
   Freed freed;
+  ResizeCounts resizes;  // without a message
 };
 
 // Whether another request is suggested than the pods have: beyond a hundredth of it.
@@ -82,6 +93,8 @@ class RequestBook {
   void tick(const ClusterState& state, const std::function<void()>& breathe);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }
+  // UIDs by workload, of one namespace.
+  std::map<std::string, std::vector<std::string>> pods_of(const std::string& name_space) const;
   const RequestTotals& totals() const { return totals_; }
   std::uint64_t beyond() const { return beyond_; }          // pods not followed, for there were too many
   std::uint64_t unreadable() const { return unreadable_; }  // rows of the store
@@ -90,7 +103,9 @@ class RequestBook {
   struct Watched {
     std::string workload;
     placement::Resources request;
-    bool shrink_allowed = false;
+    bool shrink_allowed = false, set = false;
+    kube::PodResize resize = kube::PodResize::none;
+    std::string resize_message;
     double needed_core_s = 0, used_core_s = 0, seconds = 0;  // of the minute
     placement::PodMemory memory;                             // last
     double needed_bytes = 0, memory_since_s = 0;             // the most since then

@@ -27,16 +27,18 @@ struct ResourceWords {
   const char* name;
   std::string (*text)(double);
   std::optional<double> wanted, suggested, low_since_s;
-  double original = 0;
+  double request = 0, original = 0;
 };
 
 // What is wanted and what comes of it.
 std::string resource_sentence(const RequestWorkload& workload, const ResourceWords& of) {
   if (!of.wanted) return std::string(of.name) + ": no agent has told of it yet.";
-  std::string text = std::string(of.name) + ": needs " + of.text(*of.wanted) + ", requests " + of.text(of.original);
+  std::string text = std::string(of.name) + ": needs " + of.text(*of.wanted) + ", requests " + of.text(of.request);
+  if (std::abs(of.request - of.original) > 0.01 * of.original)
+    text += " (" + of.text(of.original) + " before it was set)";
   if (!of.suggested) return text + ".";
-  const bool less = *of.wanted < of.original;
-  if (std::abs(*of.suggested - of.original) > 0.01 * of.original)
+  const bool less = *of.wanted < of.request;
+  if (std::abs(*of.suggested - of.request) > 0.01 * of.request)
     return text + "; would be " + of.text(*of.suggested) + ".";
   if (less && !workload.shrink_allowed)
     return text + "; stays, for its pods do not allow less (annotation wattle.dev/shrink: allowed).";
@@ -53,14 +55,26 @@ const char* class_words(const RequestWorkload& workload) {
   return nullptr;
 }
 
+void resize_words(const ResizeCounts& resizes, std::vector<std::string>& words) {
+  const auto say = [&](std::size_t pods, const std::string& what) {
+    if (pods > 0) words.push_back("Of its pods, " + std::to_string(pods) + " " + what);
+  };
+  const std::string told = resizes.message.empty() ? "." : ": " + resizes.message;
+  say(resizes.set, "had their requests set (wattle provision restore puts back what was there).");
+  say(resizes.in_progress, "are being resized by their kubelets.");
+  say(resizes.failing, "are being resized with errors" + told);
+  say(resizes.deferred, "wait for room on their nodes (Deferred); their kubelets try again" + told);
+  say(resizes.infeasible, "asked for what their nodes can never give (Infeasible)" + told);
+}
+
 }  // namespace
 
 std::string_view state_of(const RequestWorkload& workload) {
   if (!workload.rule.cpu_cores() && !workload.rule.memory_bytes()) return "learning";
   if (!differs(workload)) return "keep";
-  const double cpu = workload.suggested_cores().value_or(workload.original.cpu_cores) - workload.original.cpu_cores;
+  const double cpu = workload.suggested_cores().value_or(workload.request.cpu_cores) - workload.request.cpu_cores;
   const double memory =
-      workload.suggested_bytes().value_or(workload.original.memory_bytes) - workload.original.memory_bytes;
+      workload.suggested_bytes().value_or(workload.request.memory_bytes) - workload.request.memory_bytes;
   if (cpu >= 0 && memory >= 0) return "raise";
   return cpu <= 0 && memory <= 0 ? "lower" : "change";
 }
@@ -82,14 +96,17 @@ std::vector<std::string> request_words(const RequestWorkload& workload) {
   } else if (rule.lower_needs_s() > 0) {
     words.push_back("It needs " + more_time(rule.lower_needs_s()) + " of telemetry before less is suggested.");
   }
-  words.push_back(resource_sentence(workload, {"CPU", cores_text, rule.wanted_cores(), workload.suggested_cores(),
-                                               rule.cpu_track().low_since_s(), workload.original.cpu_cores}));
-  words.push_back(resource_sentence(workload, {"Memory", memory_text, rule.wanted_bytes(), workload.suggested_bytes(),
-                                               rule.memory_track().low_since_s(), workload.original.memory_bytes}));
+  words.push_back(resource_sentence(
+      workload, {"CPU", cores_text, rule.wanted_cores(), workload.suggested_cores(), rule.cpu_track().low_since_s(),
+                 workload.request.cpu_cores, workload.original.cpu_cores}));
+  words.push_back(resource_sentence(
+      workload, {"Memory", memory_text, rule.wanted_bytes(), workload.suggested_bytes(),
+                 rule.memory_track().low_since_s(), workload.request.memory_bytes, workload.original.memory_bytes}));
   if (const auto containers = 1 + std::count(workload.containers.begin(), workload.containers.end(), ',');
       containers > 1)
     words.push_back("Its pods have " + std::to_string(containers) +
                     " containers; agents tell of pods, so the figures are of all of them together.");
+  resize_words(workload.resizes, words);
   if (const char* text = class_words(workload)) words.emplace_back(text);
   return words;
 }

@@ -18,6 +18,12 @@ using Workloads = std::map<std::string, RequestWorkload>;
 constexpr double kSecondsPerDay = 86'400;
 constexpr std::size_t kMostMeant = 5;  // of workloads that a name could mean
 
+std::string_view level_word(ProvisionLevel level) { return level == ProvisionLevel::requests ? "requests" : "suggest"; }
+
+bool is_unit(const std::string& name) {
+  return name.ends_with(".service") || name.ends_with(".slice") || name.ends_with(".scope");
+}
+
 json resources_json(std::optional<double> cpu_cores, std::optional<double> memory_bytes) {
   return {{"cpu_cores", or_null(cpu_cores)}, {"memory_bytes", or_null(memory_bytes)}};
 }
@@ -31,6 +37,16 @@ json freed_json(const Freed& freed) {
   return object;
 }
 
+json resizes_json(const ResizeCounts& of) {
+  return {{"set", of.set},
+          {"in_progress", of.in_progress},
+          {"failing", of.failing},
+          {"deferred", of.deferred},
+          {"infeasible", of.infeasible},
+          {"message", text_or_null(of.message)},
+          {"given_up", resources_json(of.given_up)}};
+}
+
 json request_json(const std::string& key, const RequestWorkload& of) {
   return {{"workload", key},
           {"namespace", of.name_space},
@@ -39,11 +55,14 @@ json request_json(const std::string& key, const RequestWorkload& of) {
           {"qos", text_or_null(of.qos)},
           {"shrink_allowed", of.shrink_allowed},
           {"pods", of.pods},
-          {"request", resources_json(of.original)},
+          {"request", resources_json(of.request)},
+          {"original", resources_json(of.original)},
+          {"rule", resources_json(of.rule.cpu_cores(), of.rule.memory_bytes())},
           {"needed", resources_json(of.rule.wanted_cores(), of.rule.wanted_bytes())},
           {"suggested", resources_json(of.suggested_cores(), of.suggested_bytes())},
           {"used", resources_json(of.used)},
           {"freed", freed_json(of.freed)},
+          {"resizes", resizes_json(of.resizes)},
           {"state", state_of(of)},
           {"heard_s", of.rule.heard_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},
@@ -52,9 +71,20 @@ json request_json(const std::string& key, const RequestWorkload& of) {
 }
 
 json totals_json(const RequestTotals& totals) {
-  return {{"workloads", totals.workloads},       {"pods", totals.pods},
-          {"suggested", totals.suggested},       {"requested", resources_json(totals.requested)},
-          {"used", resources_json(totals.used)}, {"freed", freed_json(totals.freed)}};
+  return {{"workloads", totals.workloads},          {"pods", totals.pods},
+          {"suggested", totals.suggested},          {"requested", resources_json(totals.requested)},
+          {"used", resources_json(totals.used)},    {"freed", freed_json(totals.freed)},
+          {"resizes", resizes_json(totals.resizes)}};
+}
+
+// Whole, and with pods' UIDs: for who sets requests.
+json of_namespace(const RequestBook& book, const std::string& name_space) {
+  json list = json::array();
+  for (const auto& [key, uids] : book.pods_of(name_space)) {
+    list.push_back(request_json(key, book.workloads().at(key)));
+    list.back()["pod_uids"] = uids;
+  }
+  return list;
 }
 
 Result<Workloads::const_iterator> named_workload(const Workloads& workloads, const std::string& name) {
@@ -66,7 +96,8 @@ Result<Workloads::const_iterator> named_workload(const Workloads& workloads, con
   if (meant.size() == 1) return meant.front();
   if (meant.empty())
     return fail(Errc::not_found, "workload " + name, "is not known, or has told nothing yet",
-                "as NAMESPACE/KIND/NAME; `wattle provision list` has them");
+                is_unit(name) ? "units of systemd have no requests: their limits are wattle-actuator's"
+                              : "as NAMESPACE/KIND/NAME; `wattle provision list` has them");
   std::string list;
   for (std::size_t i = 0; i < std::min(meant.size(), kMostMeant); ++i) list += (i > 0 ? ", " : "") + meant[i]->first;
   return fail(Errc::malformed, "workload " + name, "may be " + list + (meant.size() > kMostMeant ? ", ..." : ""),
@@ -81,13 +112,18 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   if (from.requests == nullptr)
     return fail(Errc::not_found, "provision", "provisioning.level is off", "set provisioning.level: suggest");
   const Workloads& workloads = from.requests->workloads();
-  json document = {{"level", "suggest"},
+  json document = {{"level", level_word(from.config.provision)},
                    {"followed", from.watch != nullptr},
                    {"beyond", from.requests->beyond()},
                    {"totals", totals_json(from.requests->totals())}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
     document["workloads"] = json::array({request_json(found->first, found->second)});
+    return provision_dump(document);
+  }
+  if (const auto one = arguments.find("namespace"); one != arguments.end()) {
+    document["workloads"] = of_namespace(*from.requests, one->second);
+    document["more"] = 0;
     return provision_dump(document);
   }
   const auto only = arguments.find("only");
@@ -129,6 +165,14 @@ void add_provision(Families& families, const Sources& from) {
                  totals.freed.memory_bytes);
   families.gauge("wattle_controller_provision_freed_watts",
                  "Idle watts of the nodes that suggestions would empty, in shares of nodes.", totals.freed.power_w);
+  families.gauge("wattle_controller_provision_set_pods", "Pods whose requests `wattle provision set` owns.",
+                 count(totals.resizes.set));
+  families.gauge("wattle_controller_provision_given_up_cores",
+                 "What those request less than before they were set; below 0: more.",
+                 totals.resizes.given_up.cpu_cores);
+  families.gauge("wattle_controller_provision_pending_resizes",
+                 "Pods whose kubelets call a resize Deferred or Infeasible, whoever asked for it.",
+                 count(totals.resizes.deferred + totals.resizes.infeasible));
   families.counter("wattle_controller_provision_beyond_total",
                    "Times that a pod was not followed: there were too many.", from.requests->beyond());
 }

@@ -255,3 +255,61 @@ TEST_CASE("times that are left are told in hours or minutes, never less than one
   CHECK(more_time(5) == "1 more minute");
   CHECK(more_time(0) == "1 more minute");
 }
+
+TEST_CASE("what was set is the request, what was there before it stays the original, over a restart too") {
+  RequestRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  pod.shrink_allowed = true;
+  rig.tell(pod);
+  rig.hours(14, 0.5);
+  CHECK(state_of(rig.web()) == "lower");
+  pod.requests_set = true;
+  pod.cpu_request_cores = *rig.web().suggested_cores();
+  pod.memory_request_bytes = *rig.web().suggested_bytes();
+  rig.tell(pod);
+  rig.minute(0.5);
+  CHECK(state_of(rig.web()) == "keep");
+  CHECK(rig.web().original.cpu_cores == 2);
+  CHECK(rig.web().freed.cpu_cores == doctest::Approx(0));
+  CHECK(rig.web().resizes.set == 1);
+  CHECK(rig.book->totals().resizes.given_up.cpu_cores == doctest::Approx(2 - pod.cpu_request_cores));
+  CHECK(says(rig.web(), "2 cores before it was set"));
+  // Without leave it goes back to the original, not to what was set.
+  pod.shrink_allowed = false;
+  rig.tell(pod);
+  rig.minute(0.5);
+  CHECK(*rig.web().suggested_cores() == 2);
+  CHECK(state_of(rig.web()) == "raise");
+  rig.hours(0.5, 0.5);
+  rig.start(rig.kept);
+  rig.tell(pod);
+  CHECK(rig.web().original.cpu_cores == 2);
+  // What somebody else asks for is the original.
+  pod.requests_set = false;
+  rig.tell(pod);
+  CHECK(rig.web().original.cpu_cores == pod.cpu_request_cores);
+}
+
+TEST_CASE("kubelets that wait, refuse or fail are told in words, and over a namespace with the pods they are of") {
+  RequestRig rig;
+  kube::Pod pod = RequestRig::pod_of("a");
+  pod.resize = kube::PodResize::deferred;
+  pod.resize_message = "Node didn't have enough resource: cpu";
+  rig.tell(pod);
+  pod = RequestRig::pod_of("b");
+  pod.resize = kube::PodResize::infeasible;
+  pod.resize_message = "too large";
+  rig.tell(pod);
+  rig.minute(0.5);
+  CHECK(says(rig.web(), "1 wait for room on their nodes (Deferred)"));
+  CHECK(says(rig.web(), "can never give (Infeasible)"));
+  const auto told = rig.provision({{"namespace", "shop"}});
+  REQUIRE(told);
+  CHECK((*told)["workloads"][0]["pod_uids"].size() == 2);
+  CHECK((*told)["workloads"][0]["resizes"]["deferred"] == 1);
+  CHECK((*told)["workloads"][0]["rule"].contains("cpu_cores"));
+  CHECK((*rig.provision({{"namespace", "sho"}}))["workloads"].empty());
+  const auto unit = rig.provision({{"workload", "nginx.service"}});
+  REQUIRE_FALSE(unit);
+  CHECK(unit.error().mend.find("units of systemd have no requests") != std::string::npos);
+}

@@ -136,6 +136,34 @@ TEST_CASE("a pod that could not run, or stay, where it is bound says how; one th
       "initContainerStatuses": [{"state": {"terminated": {"exitCode": 143}}}]})") == PodFailure::none);
 }
 
+TEST_CASE("while requests change a pod holds the most of before and after, but what can never be") {
+  json object = some_pod();
+  object["spec"]["containers"][0]["name"] = "web";
+  object["status"]["containerStatuses"] = json::parse(
+      R"([{"name":"web","allocatedResources":{"cpu":"1","memory":"32Mi"},"resources":{"requests":{"cpu":"100m"}}}])");
+  CHECK(read_pod(object).cpu_request_cores == 0.25);  // no resize is under way
+  const auto tell = [&](const char* type, const char* reason) {
+    object["status"]["conditions"] = {{{"type", type}, {"status", "True"}, {"reason", reason}, {"message", "so"}}};
+    return read_pod(object);
+  };
+  CHECK(tell("PodResizeInProgress", "").resize == PodResize::in_progress);
+  CHECK(tell("PodResizeInProgress", "Error").resize == PodResize::failing);
+  const Pod deferred = tell("PodResizePending", "Deferred");
+  CHECK(deferred.resize == PodResize::deferred);
+  CHECK(deferred.resize_message == "so");
+  CHECK(deferred.cpu_request_cores == 1);
+  CHECK(deferred.memory_request_bytes == 64 << 20);
+  const Pod never = tell("PodResizePending", "Infeasible");
+  CHECK(never.resize == PodResize::infeasible);
+  CHECK(never.memory_request_bytes == 32 << 20);
+  object["status"]["conditions"][0]["status"] = "False";
+  CHECK(read_pod(object).resize == PodResize::none);
+  CHECK_FALSE(read_pod(object).requests_set);
+  object["metadata"]["managedFields"] = {{{"manager", "kubelet"}},
+                                         {{"manager", kRequestsManager}, {"subresource", "resize"}}};
+  CHECK(read_pod(object).requests_set);
+}
+
 TEST_CASE("only a pod that waits for a node, and for whom there is none, is unschedulable") {
   json object = some_pod();
   object["spec"].erase("nodeName");
