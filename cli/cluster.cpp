@@ -55,6 +55,7 @@ tl::unexpected<Error> refused(const std::string& what, const kube::Reply& reply)
   const Errc code = reply.status == 401 || reply.status == 403 ? Errc::denied
                     : reply.status == 404                      ? Errc::not_found
                     : reply.status == 409                      ? Errc::conflict
+                    : reply.status == 422                      ? Errc::malformed
                                                                : Errc::unavailable;
   return fail(code, what, message_of(reply),
               code == Errc::denied ? "see docs/reference/kubernetes.md for the permissions" : "");
@@ -165,6 +166,18 @@ Result<Json> Cluster::post(const std::string& target, const Json& object) {
   WATTLE_TRY(const kube::Reply reply, api_->post(target, object.dump()));
   if (reply.status != 200 && reply.status != 201) return refused("POST " + target, reply);
   return parsed("POST " + target, reply);
+}
+
+Result<Json> Cluster::put(const std::string& target, const Json& object) {
+  WATTLE_TRY(const kube::Reply reply, api_->put(target, object.dump()));
+  if (reply.status != 200 && reply.status != 201) return refused("PUT " + target, reply);
+  return parsed("PUT " + target, reply);
+}
+
+Result<Json> Cluster::patch(const std::string& target, const Json& object) {
+  WATTLE_TRY(const kube::Reply reply, api_->patch(target, object.dump()));
+  if (reply.status != 200) return refused("PATCH " + target, reply);
+  return parsed("PATCH " + target, reply);
 }
 
 Result<bool> Cluster::create(const std::string& target, const Json& object) {

@@ -37,6 +37,10 @@ class Cluster {
   Result<nlohmann::ordered_json> post(const std::string& target, const nlohmann::ordered_json& object);
   // False: it is there already.
   Result<bool> create(const std::string& target, const nlohmann::ordered_json& object);
+  // conflict: it was written meanwhile, or is no longer of that version.
+  Result<nlohmann::ordered_json> put(const std::string& target, const nlohmann::ordered_json& object);
+  // A strategic merge patch. malformed: what it would make is refused by validation.
+  Result<nlohmann::ordered_json> patch(const std::string& target, const nlohmann::ordered_json& object);
   const std::string& url() const { return url_; }
   // Of the client's own certificate; empty: it shows none.
   const std::string& certificate_file() const { return certificate_file_; }

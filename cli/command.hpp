@@ -59,11 +59,15 @@ struct Arguments {
   std::string address, join_valid = "15m";                               // of `token`
   std::string folder;                                                    // of `up` and `down`
   std::string name_space = "wattle", agents_namespace = "wattle-agent";  // of `keys bootstrap`
-  std::string kubeconfig, context;                                       // of it and `doctor`
+  std::string kubeconfig, context;                                       // of it, `doctor` and `provision`
   bool before = false, this_node = false;                                // of `doctor`, as are the next two
   std::vector<std::string> scheduler_files;
   std::string values_file;
   std::string shell;
+  std::vector<std::string> name_spaces;  // of `provision set` and `provision restore`, as are the next
+  bool follow = false, dry_run = false;
+  int every_s = 60;
+  std::string from, token_file;
   std::string mode, policy, reward, load, expression, cpu_wait, why, to;  // of `policy`; `why` of `model` too
   std::string name;                                                       // of `model`
   std::vector<std::string> weights;

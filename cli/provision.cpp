@@ -1,9 +1,11 @@
-// `wattle provision list|suggest|why WORKLOAD`: what workloads request and need, and what other requests would free.
+// `wattle provision list|suggest|why WORKLOAD`: what workloads request and need, and what other requests would free. To set them is
+// provision_set.cpp's.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
+#include "cli/provision_set.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
@@ -19,7 +21,9 @@ struct ProvisionAction {
 constexpr std::array kProvisionActions{
     ProvisionAction{"list", "Show every workload: what its pods request, need and should request"},
     ProvisionAction{"suggest", "Show those that should request something else, and what that would free; sets nothing"},
-    ProvisionAction{"why", "Tell what a workload needs, what is not known of it yet, and what stands in the way"}};
+    ProvisionAction{"why", "Tell what a workload needs, what is not known of it yet, and what stands in the way"},
+    ProvisionAction{kSetAction, "Set what running pods request to what is suggested, and keep on record what they had"},
+    ProvisionAction{kRestoreAction, "Put back what pods requested before it was set"}};
 
 // "-1.5 GiB" where it would take more.
 std::string signed_bytes(std::optional<double> value) {
@@ -55,6 +59,7 @@ std::string why_text(const std::vector<View>& rows) {
   for (const View& row : rows) {
     text += row["workload"].text_or() + ", " + count(row["pods"].number()) + " pods:\n";
     for (const View& line : row["why"].items()) text += wrapped(line.text_or(), 2);
+    for (const View& line : row["recorded"].items()) text += wrapped(line.text_or(), 2);
     text += wrapped("Would free " + freed_text(row["freed"]) + ".", 2);
   }
   return text.empty() ? std::string("no workload\n") : printable_lines(text);
@@ -101,7 +106,12 @@ void declare_provision(CLI::App& command, Arguments& arguments) {
     auto* sub = command.add_subcommand(std::string(action.name), std::string(action.help));
     sub->fallthrough();
     sub->callback([&arguments, name = action.name] { arguments.action = name; });
+    if (action.name == kSetAction || action.name == kRestoreAction) {
+      declare_provision_set(*sub, action.name == kSetAction, arguments);
+      continue;
+    }
     if (action.name == "why") {
+      declare_cluster(*sub, arguments);
       sub->add_option("WORKLOAD", arguments.name, "NAMESPACE/KIND/NAME, or an end of it that one workload has")
           ->required();
       continue;
@@ -115,6 +125,8 @@ void declare_provision(CLI::App& command, Arguments& arguments) {
 int run_provision(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   std::map<std::string, std::string> query;
+  if (arguments.action == kSetAction || arguments.action == kRestoreAction) return run_provision_set(invocation);
+  if (arguments.action == "why" && !arguments.kubeconfig.empty()) return run_provision_recorded(invocation);
   if (arguments.action == "why") {
     query["workload"] = arguments.name;
   } else {

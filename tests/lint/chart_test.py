@@ -40,6 +40,8 @@ VARIANTS = {
     "no agents": {"agent": {"enabled": False}},
     "no BPF, other networks": {"agent": {"bpf": False, "clusterNetworks": ["10.0.0.0/8", "fd00::/8"]}},
     "filter": {"shim": {"filter": True}},
+    "requests that are set": {"requests": {"namespaces": ["shop", "web"]},
+                              "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
                                      "images": {"registry": "registry.example/team", "tag": "1.2.3", "pullSecrets": ["password"]}},
@@ -159,6 +161,18 @@ def check_rights(objects, what):
             manifests.breach(f"{what}: {name} is insecure")
 
 
+def check_resizers(objects, namespaces, what):
+    """Who may write to pods: nobody, but in namespaces that were named, one account, their CPU and memory."""
+    wanted = {("wattle-requests", name) for name in namespaces}
+    roles = {(o["metadata"]["name"], o["metadata"].get("namespace")): o["rules"] for o in objects if o["kind"] in ("Role", "ClusterRole")}
+    found = {name for name, rules in roles.items() for rule in rules if "pods/resize" in rule["resources"]}
+    if found != wanted:
+        manifests.breach(f"{what}: pods may be resized by {sorted(found)}, not by {sorted(wanted)}")
+    writes = [rule for name in wanted & roles.keys() for rule in roles[name] if "pods" in rule["resources"] and set(rule["verbs"]) - {"list"}]
+    if writes:
+        manifests.breach(f"{what}: wattle-requests may do more to pods than list and resize them: {writes}")
+
+
 def plain(objects):
     """Without what only one of both tools adds: hashes of generated names, what only Helm reads."""
     text = re.sub(r"(wattle-[a-z]+-config)-[a-z0-9]{10}\b", r"\1", json.dumps(objects))
@@ -168,7 +182,7 @@ def plain(objects):
             metadata.pop("annotations", None)
             if thing["kind"] == "ConfigMap":
                 metadata.pop("labels", None)
-                thing["data"] = {key: value.removeprefix(render.HEAD).strip() for key, value in thing["data"].items()}
+                thing["data"] = {key: value.removeprefix(render.HEAD).strip() for key, value in thing.get("data", {}).items()}
         found[manifests.label(thing)] = thing
     return found
 
@@ -222,7 +236,10 @@ def check_rendering():
                 manifests.breach(f"{what}: {error}")
                 continue
             manifests.EXPECTED.add(("PersistentVolumeClaim", "wattle", "mine"))
-            check_objects(objects, what)
+            theirs = values.get("requests", {}).get("namespaces", [])
+            check_objects(objects + [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
+                                     for name in theirs], what)
+            check_resizers(objects, theirs, what)
         for what, (values, why) in REFUSED.items():
             file.write_text(json.dumps(values), encoding="utf-8")
             try:

@@ -148,6 +148,9 @@ enrol:
   kubernetes: {audience: wattle, accounts: [{{ .Values.namespaces.agents }}/wattle-agent]}
 kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name }}]{{ end }}}
 reward: {preset: weighted}
+{{- if .Values.requests.namespaces }}
+provisioning: {level: requests}
+{{- end }}
 log: {format: json}
 {{- end }}
 

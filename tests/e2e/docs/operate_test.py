@@ -51,6 +51,7 @@ ELSEWHERE = {
     "docs/how-to/install-packages.md": "../packages/joining.py",
     "docs/how-to/join.md": "../packages/joining.py",
     "docs/how-to/try-on-one-machine.md": "../packages/joining.py",
+    "docs/how-to/set-requests.md": "../kube/resize_test.py",
     "docs/how-to/provision.md": "../../integration/actuator/kernel_test.py",
     "docs/how-to/install-debian.md": "systemd_install_test.py",
     "docs/how-to/install-kubernetes.md": "kube_install_test.py",

@@ -35,4 +35,4 @@ def charted(*options, kube=render.KUBE):
 
 def texts_of(objects):
     """What the ConfigMaps hold: file's name -> text."""
-    return {key: text for o in objects if o["kind"] == "ConfigMap" for key, text in o["data"].items()}
+    return {key: text for o in objects if o["kind"] == "ConfigMap" for key, text in o.get("data", {}).items()}

@@ -1,0 +1,215 @@
+#include "cli/provision_set.hpp"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/parts.hpp"
+#include "cli/requests/setter.hpp"
+#include "cli/screen.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "common/clock.hpp"
+#include "common/dir.hpp"
+#include "common/http/client.hpp"
+#include "common/http/url.hpp"
+#include "common/parse.hpp"
+#include "common/printable.hpp"
+
+namespace wattle::cli {
+namespace {
+
+constexpr std::chrono::seconds kPatience{30};
+
+Result<Cluster> open_cluster(const Arguments& said) {
+  auto cluster =
+      said.kubeconfig.empty() ? Cluster::open_in_pod() : Cluster::open_kubeconfig(said.kubeconfig, said.context);
+  if (!cluster && said.kubeconfig.empty()) cluster.error().mend = "give --kubeconfig FILE";
+  return cluster;
+}
+
+// A workload that is named in full names its namespace.
+Result<std::vector<std::string>> namespaces_of(const Arguments& said) {
+  std::vector<std::string> spaces = said.name_spaces;
+  if (const auto slash = said.name.find('/'); spaces.empty() && said.name.find('/', slash + 1) != std::string::npos)
+    spaces.push_back(said.name.substr(0, slash));
+  if (spaces.empty())
+    return fail(Errc::malformed, "--namespace", "no namespace is named",
+                "give --namespace NAME, or the workload as NAMESPACE/KIND/NAME");
+  return spaces;
+}
+
+std::int64_t unix_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }
+
+// Where suggestions come from: the controller's ask socket, or its page by HTTP.
+class Advisor {
+ public:
+  static Result<Advisor> open_(const Invocation& invocation) {
+    Advisor advisor;
+    if (const std::string& from = invocation.arguments.from; !from.empty()) {
+      WATTLE_TRY(http::Url url, http::parse_url(from, "as in http://wattle-controller.wattle.svc:8050"));
+      advisor.token_file_ = invocation.arguments.token_file;
+      advisor.http_ = std::make_unique<http::Client>(std::move(url.origin));
+      return advisor;
+    }
+    WATTLE_TRY(const Settings settings, load_settings(invocation));
+    WATTLE_TRY(Controller controller, Controller::open_(settings));
+    advisor.controller_ = std::make_unique<Controller>(std::move(controller));
+    return advisor;
+  }
+
+  Result<Json> of_namespace(const std::string& name_space) {
+    if (controller_) return controller_->ask("provision", {{"namespace", name_space}});
+    if (!token_file_.empty()) {
+      WATTLE_TRY(const std::string token, read_file(token_file_));
+      http_->bearer(std::string(parse::trim(token)));
+    }
+    const std::string target = "/api/v1/provision?namespace=" + name_space;
+    WATTLE_TRY(const http::Answer answer, http_->request("GET", target, "", kPatience));
+    Json document = Json::parse(answer.body, nullptr, false);
+    if (answer.status != 200)
+      return fail(answer.status == 401 ? Errc::denied : Errc::unavailable, target,
+                  "the controller answers " + std::to_string(answer.status),
+                  answer.status == 401 ? "give --token-file FILE" : "");
+    if (!document.is_object()) return fail(Errc::malformed, target, "the answer is no JSON object");
+    return document;
+  }
+
+ private:
+  Advisor() = default;
+  std::unique_ptr<Controller> controller_;
+  std::unique_ptr<http::Client> http_;
+  std::string token_file_;
+};
+
+Json done_json(const std::string& name_space, const PodDone& one) {
+  return {{"namespace", name_space}, {"pod", one.pod},       {"workload", one.workload},
+          {"state", one.state},      {"before", one.before}, {"after", one.after},
+          {"why", one.why}};
+}
+
+Tone tone_of_state(const std::string& state) {
+  if (state == "refused" || state == "infeasible" || state == "failing") return Tone::warning;
+  return state == "in_force" || state == "restored" ? Tone::good : Tone::plain;
+}
+
+Result<std::string> render_done(const Json& document, const Style& style) {
+  Table table{{{"POD"}, {"WORKLOAD"}, {"STATE"}, {"HAD"}, {"HAS"}, {"WHY"}}, {}};
+  for (const View& one : View(document)["pods"].items()) {
+    const std::string state = one["state"].text_or();
+    table.rows.push_back({one["namespace"].text_or() + "/" + one["pod"].text_or(), one["workload"].text_or(),
+                          Cell{state, tone_of_state(state)}, one["before"].text_or(), one["after"].text_or(),
+                          one["why"].text_or()});
+  }
+  return table.rows.empty() ? std::string("no pods\n") : to_text(table, style.colour);
+}
+
+Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const std::string& name_space,
+                                      const Arguments& said) {
+  WATTLE_TRY(const Json document, advisor.of_namespace(name_space));
+  if (said.follow && View(document)["level"].text() != "requests")
+    return fail(Errc::denied, "provisioning.level", "is " + View(document)["level"].text_or() + ": nothing is set",
+                "set it to requests in the controller's configuration");
+  SetOptions options;
+  options.workload = said.name;
+  options.by_hand = !said.follow;
+  options.dry_run = said.dry_run;
+  options.now_s = unix_s();
+  return set_requests(cluster, name_space, document, options);
+}
+
+// Until a signal; a line where something changed. What goes wrong is told once, and tried again.
+int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster, Advisor& advisor,
+           const std::vector<std::string>& spaces) {
+  using Lines = std::map<std::string, std::string>;  // about -> what
+  std::map<std::string, Lines> told;
+  do {
+    for (const std::string& space : spaces) {
+      auto done = set_once(cluster, advisor, space, invocation.arguments);
+      Lines now{{"namespace " + space, done ? "is looked after" : error_text(done.error())}};
+      if (!done) now.insert(told[space].begin(), told[space].end());  // of its pods nothing is new
+      for (const PodDone& one : done ? *done : std::vector<PodDone>())
+        now[space + "/" + one.pod] = one.state + (one.after.empty() ? "" : ": " + one.before + " -> " + one.after) +
+                                     (one.why.empty() ? "" : ". " + one.why);
+      for (const auto& [about, what] : now)
+        if (told[space][about] != what) invocation.around.out << printable(about + ": " + what) << "\n" << std::flush;
+      told[space] = std::move(now);
+    }
+  } while (!stop.pressed(std::chrono::seconds(invocation.arguments.every_s)));
+  return kOk;
+}
+
+Result<int> do_all(const Invocation& invocation) {
+  const Arguments& said = invocation.arguments;
+  WATTLE_TRY(const StopKeys stop, StopKeys::open_());  // before any thread
+  WATTLE_TRY(const auto spaces, namespaces_of(said));
+  WATTLE_TRY(Cluster cluster, open_cluster(said));
+  Json list = Json::array();
+  bool well = true;
+  if (said.action == kRestoreAction) {
+    for (const std::string& space : spaces) {
+      WATTLE_TRY(const auto done, restore_requests(cluster, space, said.name));
+      for (const PodDone& one : done) {
+        list.push_back(done_json(space, one));
+        well = well && one.state != "refused";
+      }
+    }
+  } else {
+    WATTLE_TRY(Advisor advisor, Advisor::open_(invocation));
+    if (said.follow) return follow(invocation, stop, cluster, advisor, spaces);
+    for (const std::string& space : spaces) {
+      WATTLE_TRY(const auto done, set_once(cluster, advisor, space, said));
+      for (const PodDone& one : done) list.push_back(done_json(space, one));
+    }
+  }
+  WATTLE_CHECK(print(invocation, Json{{"pods", std::move(list)}}, render_done));
+  return well ? kOk : kProblem;
+}
+
+}  // namespace
+
+void declare_cluster(CLI::App& command, Arguments& arguments) {
+  command.add_option("--kubeconfig", arguments.kubeconfig, "How to reach the API server")->type_name("FILE");
+  command.add_option("--context", arguments.context, "Of the kubeconfig (default: its current one)");
+}
+
+void declare_provision_set(CLI::App& command, bool sets, Arguments& arguments) {
+  command.add_option("WORKLOAD", arguments.name,
+                     "NAMESPACE/KIND/NAME, or an end of it (default: all of the namespaces)");
+  command.add_option("--namespace", arguments.name_spaces, "Whose pods; may be given more than once");
+  declare_cluster(command, arguments);
+  if (!sets) return;
+  command.add_flag("--dry-run", arguments.dry_run, "Only tell what would be set");
+  command.add_flag("--follow", arguments.follow, "Go on until stopped, where provisioning.level is requests");
+  command.add_option("--every", arguments.every_s, "With --follow: seconds between looks, 1 to 3600")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  command
+      .add_option("--from", arguments.from, "The controller's page, as in http://host:8050 (default: its ask socket)")
+      ->type_name("URL");
+  command.add_option("--token-file", arguments.token_file, "With --from: what is shown to the controller")
+      ->type_name("FILE");
+}
+
+int run_provision_set(const Invocation& invocation) {
+  const auto done = do_all(invocation);
+  if (done) return *done;
+  return complain(invocation, done.error(), done.error().subject == "--namespace" ? kUsage : kProblem);
+}
+
+int run_provision_recorded(const Invocation& invocation) {
+  return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+    WATTLE_TRY(Json document, controller.ask("provision", {{"workload", invocation.arguments.name}}));
+    WATTLE_TRY(Cluster cluster, open_cluster(invocation.arguments));
+    for (Json& row : document["workloads"]) {
+      WATTLE_TRY(const auto words,
+                 recorded_words(cluster, View(row)["namespace"].text_or(""), View(row)["workload"].text_or("")));
+      row["recorded"] = words;
+    }
+    WATTLE_CHECK(print(invocation, document, render_provision));
+    return kOk;
+  });
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,283 @@
+#include "cli/requests/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "common/parse.hpp"
+
+namespace wattle::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kSameRatio = 0.01;
+constexpr double kMilli = 1000, kBytesPerMiB = 1 << 20;
+constexpr const char* kProvision = "wattle.dev/provision";
+constexpr const char* kShrink = "wattle.dev/shrink";
+constexpr const char* kMainContainer = "kubectl.kubernetes.io/default-container";
+constexpr const char* kMirror = "kubernetes.io/config.mirror";
+
+std::string quantity_text(const std::string& resource, double amount) {
+  return resource == "cpu" ? std::to_string(static_cast<long long>(std::ceil(amount * kMilli - 1e-6))) + "m"
+                           : std::to_string(static_cast<long long>(std::ceil(amount / kBytesPerMiB - 1e-6))) + "Mi";
+}
+
+View named_item(const View& list, const std::string& name) {
+  for (const View& item : list.items())
+    if (item["name"].text() == name) return item;
+  return {};
+}
+
+// The one that figures of the whole pod are said of; empty: nobody can tell.
+std::string main_container(const View& pod) {
+  const auto containers = pod["spec"]["containers"].items();
+  if (containers.size() == 1) return containers.front()["name"].text_or("");
+  const auto named = pod["metadata"]["annotations"][kMainContainer].text();
+  return named && named_item(pod["spec"]["containers"], *named).present() ? *named : std::string();
+}
+
+// What containers beside it request, those that start before it and go on among them.
+double others_request(const View& pod, const std::string& container, const std::string& resource) {
+  double sum = 0;
+  const auto count = [&](const View& one) {
+    sum += amount_of(Sizes::of(one["resources"]).requests, resource).value_or(0);
+  };
+  for (const View& one : pod["spec"]["containers"].items())
+    if (one["name"].text() != container) count(one);
+  for (const View& one : pod["spec"]["initContainers"].items())
+    if (one["restartPolicy"].text() == "Always") count(one);
+  return sum;
+}
+
+bool restarts(const View& container, const std::string& resource) {
+  for (const View& policy : container["resizePolicy"].items())
+    if (policy["resourceName"].text() == resource) return policy["restartPolicy"].text() == "RestartContainer";
+  return false;
+}
+
+std::int64_t started_s(const View& pod) {
+  std::tm at{};
+  const std::string text = pod["status"]["startTime"].text_or("");
+  return ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &at) == nullptr ? 0 : ::timegm(&at);
+}
+
+// What keeps us from the pod, whatever is wanted.
+std::optional<Verdict> obstacle(const View& pod, const PlanOptions& options) {
+  const auto refused = [](std::string why) { return Verdict{"refused", std::move(why), {}, {}, {}, false}; };
+  const View annotations = pod["metadata"]["annotations"];
+  if (pod["metadata"]["deletionTimestamp"].present())
+    return Verdict{"waits", "It is being deleted.", {}, {}, {}, false};
+  if (const auto level = annotations[kProvision].text(); level && *level != "requests")
+    return refused(std::string("Its annotation ") + kProvision + " says " + *level +
+                   (*level == "limits" ? ": of limits and requests a pod has one." : "."));
+  if (!options.autoscaler.empty())
+    return refused("VerticalPodAutoscaler " + options.autoscaler +
+                   " has the say over it (give that updateMode Off, or remove it).");
+  if (annotations[kMirror].present()) return refused("It is a static pod: its node's file says what it requests.");
+  if (pod["spec"]["resources"]["requests"].present() || pod["spec"]["resources"]["limits"].present())
+    return refused("It has resources of the whole pod, which cannot be resized yet.");
+  if (pod["status"]["qosClass"].text() == "BestEffort")
+    return refused(
+        "Its QoS class is BestEffort, and a class cannot change while a pod runs: give its template requests.");
+  if (pod["status"]["phase"].text() != "Running") return Verdict{"waits", "It does not run yet.", {}, {}, {}, false};
+  return std::nullopt;
+}
+
+View condition(const View& pod, const char* type) {
+  for (const View& one : pod["status"]["conditions"].items())
+    if (one["type"].text() == type && one["status"].text() == "True") return one;
+  return {};
+}
+
+// What its kubelet allocated; absent: it does not tell.
+std::optional<Sizes> allocated(const View& pod, const std::string& container, const Sizes& now) {
+  const View status = named_item(pod["status"]["containerStatuses"], container);
+  if (!status["allocatedResources"].present()) return std::nullopt;
+  Sizes has = now;
+  for (auto& [resource, amount] : has.requests) {
+    if (!status["allocatedResources"][resource].present()) continue;
+    const std::string before = amount;
+    amount = status["allocatedResources"][resource].any();
+    if (const auto limit = has.limits.find(resource);
+        limit != has.limits.end() && limit->second == before && pod["status"]["qosClass"].text() == "Guaranteed")
+      limit->second = amount;
+  }
+  return has;
+}
+
+// What its kubelet says of an earlier change.
+std::optional<Verdict> under_way(const View& pod, const PodRecord* before, Verdict about) {
+  const View pending = condition(pod, "PodResizePending"), progress = condition(pod, "PodResizeInProgress");
+  const View told = pending.present() ? pending : progress;
+  if (!told.present()) return std::nullopt;
+  const auto has = allocated(pod, about.container, *about.now);
+  const bool stale =
+      told["observedGeneration"].number().value_or(1e18) < pod["metadata"]["generation"].number().value_or(0);
+  const bool nothing_left = pending.present() && has && has->same_as(*about.now);
+  if (stale || nothing_left) {
+    about.state = "in_progress";
+    about.why = "Its kubelet has not looked at what it requests now.";
+    return about;
+  }
+  about.why = told["message"].text_or("its kubelet does not say why");
+  if (!pending.present()) {
+    about.state = told["reason"].text() == "Error" ? "failing" : "in_progress";
+    about.why =
+        about.state == "failing" ? "Its kubelet fails to resize it: " + about.why : "Its kubelet is resizing it.";
+    return about;
+  }
+  if (told["reason"].text() != "Infeasible") {
+    about.state = "deferred";
+    about.why = "No room on its node now (Deferred); its kubelet tries again: " + about.why;
+    return about;
+  }
+  about.state = "infeasible";
+  about.why = "Its node can never give that (Infeasible): " + about.why;
+  if (before == nullptr || about.foreign || about.now->same_as(before->original)) return about;
+  // A scheduler would go on counting what is asked for.
+  about.state = "take_back";
+  about.set = has ? *has : before->was.same_as(*about.now) ? before->original : before->was;
+  return about;
+}
+
+struct Wish {
+  Sizes set;
+  std::vector<std::string> notes;
+  bool refused = false;  // some of it, before
+};
+
+// As much as was refused, or less where less was.
+bool was_refused(double target, double has, std::optional<double> refused) {
+  if (!refused) return false;
+  return *refused > has ? target >= (1 - kSameRatio) * *refused : *refused < has && target < has;
+}
+
+Wish wish_of(const View& pod, const View& container, const Advice& advice, const Sizes& now, const PodRecord* before,
+             const PlanOptions& options) {
+  Wish wish{now, {}, false};
+  const Sizes& original = before != nullptr ? before->original : now;
+  const bool may_shrink = pod["metadata"]["annotations"][kShrink].text() == "allowed";
+  const bool guaranteed = pod["status"]["qosClass"].text() == "Guaranteed";
+  const bool young = options.now_s - started_s(pod) < options.hold_s;
+  for (const auto& [resource, wanted] :
+       {std::pair(std::string("cpu"), advice.cpu_cores), std::pair(std::string("memory"), advice.memory_bytes)}) {
+    const auto has = amount_of(now.requests, resource);
+    if (!wanted || !has) continue;
+    const std::string name = resource == "cpu" ? "CPU" : "Memory";
+    double target = *wanted - others_request(pod, container["name"].text_or(""), resource);
+    if (!may_shrink) target = std::max(target, amount_of(original.requests, resource).value_or(*has));
+    std::string text = quantity_text(resource, std::max(target, 1 / kMilli));
+    if (const auto had = amount_of(original.requests, resource); had && *had == target)
+      text = original.requests.at(resource);
+    const auto limit = amount_of(now.limits, resource);
+    if (limit && !guaranteed && target > *limit) {
+      wish.notes.push_back(name + " stops at its limit.");
+      target = *limit;
+      text = now.limits.at(resource);
+    }
+    if (std::abs(target - *has) <= kSameRatio * *has) continue;
+    if (restarts(container, resource)) {
+      wish.notes.push_back(name + " stays: its resizePolicy would restart the container.");
+      continue;
+    }
+    if (target < *has && young) {
+      wish.notes.push_back(name + " is not lowered before it has run for half an hour.");
+      continue;
+    }
+    if (before != nullptr && was_refused(target, *has, amount_of(before->refused.requests, resource))) {
+      wish.refused = true;
+      continue;
+    }
+    wish.set.requests[resource] = text;
+    if (guaranteed && limit) wish.set.limits[resource] = text;
+  }
+  return wish;
+}
+
+std::string joined(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += (text.empty() ? "" : " ") + note;
+  return text;
+}
+
+}  // namespace
+
+Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* before, const PlanOptions& options) {
+  const View pod(object);
+  if (auto stop = obstacle(pod, options)) return *stop;
+  Verdict verdict;
+  verdict.container = before != nullptr ? before->container : main_container(pod);
+  const View container = named_item(pod["spec"]["containers"], verdict.container);
+  if (!container.present()) {
+    verdict.state = "refused";
+    verdict.why =
+        std::string("It has several containers and agents tell of pods: name the one that is meant by annotation ") +
+        kMainContainer + ".";
+    return verdict;
+  }
+  verdict.now = Sizes::of(container["resources"]);
+  const Sizes& now = *verdict.now;
+  if (now.requests.empty()) {
+    verdict.state = "refused";
+    verdict.why = "Container " + verdict.container + " requests nothing: give its template requests.";
+    return verdict;
+  }
+  verdict.foreign =
+      before != nullptr && !now.same_as(before->set) && !now.same_as(before->was) && !now.same_as(before->original);
+  if (auto known = under_way(pod, before, verdict)) return *known;
+  if (verdict.foreign || (before != nullptr && before->foreign && options.now_s - before->at_s < options.hold_s)) {
+    verdict.state = "waits";
+    verdict.why = "Somebody else wrote what it requests: that is the original now, and is left alone for half an hour.";
+    return verdict;
+  }
+  const Wish wish = wish_of(pod, container, advice, now, before, options);
+  verdict.why = joined(wish.notes);
+  if (wish.set.same_as(now) && wish.refused) {
+    verdict.state = before->state;
+    verdict.why = before->why;
+    return verdict;
+  }
+  if (wish.set.same_as(now)) {
+    verdict.state = before != nullptr && !now.same_as(before->original) ? "in_force" : "keep";
+    return verdict;
+  }
+  verdict.state = "write";
+  verdict.set = wish.set;
+  return verdict;
+}
+
+Restoration plan_restore(const Json& object, const PodRecord& before) {
+  const View container = named_item(View(object)["spec"]["containers"], before.container);
+  const Sizes now = Sizes::of(container["resources"]);
+  if (now.same_as(before.original)) return {std::nullopt, "has what it had"};
+  if (!now.same_as(before.set) && !now.same_as(before.was))
+    return {std::nullopt, "somebody else wrote " + now.text() + " since: that stays"};
+  return {before.original, ""};
+}
+
+std::string autoscaler_of(const Json& list, std::string_view owner) {
+  for (const View& one : View(list)["items"].items()) {
+    const View target = one["spec"]["targetRef"];
+    if (target["kind"].text_or("") + "/" + target["name"].text_or("") != owner) continue;
+    if (one["spec"]["updatePolicy"]["updateMode"].text() == "Off") continue;
+    return one["metadata"]["name"].text_or("of no name");
+  }
+  return {};
+}
+
+Json resize_patch(const Json& pod, const std::string& container, const Sizes& set) {
+  const View metadata = View(pod)["metadata"];
+  Json resources = {{"requests", set.requests}};
+  if (!set.limits.empty()) resources["limits"] = set.limits;
+  Json containers = Json::array();
+  containers.push_back({{"name", container}, {"resources", std::move(resources)}});
+  return {{"metadata",
+           {{"uid", metadata["uid"].text_or("")}, {"resourceVersion", metadata["resourceVersion"].text_or("")}}},
+          {"spec", {{"containers", std::move(containers)}}}};
+}
+
+}  // namespace wattle::cli

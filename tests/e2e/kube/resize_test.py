@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Level `requests` on a real API server: what running pods request is set through pods/resize, told, and put back.
+
+Real     etcd, kube-apiserver with RBAC and validation, the chart's Role and account, `wattle provision set --follow`, a controller with its
+         own account and its watch, an agent
+Played   the kubelet's half (resize/kubelet.py), and the rule's figures (resize/advisor.py)
+
+Usage    resize_test.py FOLDER-OF-BINARIES [--version V]
+Skips    (77) where the control plane's programs or helm can neither be found nor built, with the reason
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE / "resize"), str(HERE.parent / "docs")]
+sys.dont_write_bytecode = True
+import assets  # noqa: E402
+import rendering  # noqa: E402
+from advisor import Advisor  # noqa: E402
+from control_plane import ControlPlane  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from documented import Walk  # noqa: E402
+from house import SKIPPED, House, wait_until  # noqa: E402
+from kubelet import Kubelet  # noqa: E402
+from rbac_test import Server, replace, without  # noqa: E402
+
+SPACE = "shop"
+PAGE = "docs/how-to/set-requests.md"
+PATIENCE = 120
+KILLS = 20
+PODS = f"/api/v1/namespaces/{SPACE}/pods"
+VPAS = f"/apis/autoscaling.k8s.io/v1/namespaces/{SPACE}/verticalpodautoscalers"
+VPA_DEFINITION = {
+    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    "metadata": {"name": "verticalpodautoscalers.autoscaling.k8s.io", "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"}},
+    "spec": {"group": "autoscaling.k8s.io", "scope": "Namespaced", "names": {"plural": "verticalpodautoscalers", "kind": "VerticalPodAutoscaler"},
+             "versions": [{"name": "v1", "served": True, "storage": True,
+                           "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+
+
+class Scenario:
+    def __init__(self, house, plane, admin, role, claims):
+        self.role = role
+        self.house, self.plane, self.admin, self.check = house, plane, admin, claims.check
+        self.kubelet = Kubelet(plane, SPACE, house.node)
+        self.advisor = Advisor(house.api())
+        self.account = admin.account("wattle", "wattle-requests")
+        self.kubeconfig = str(self.account.kubeconfig("requests.kubeconfig"))
+
+    # ---- what is there
+
+    def make(self, name, owner, requests=None, limits=None, **annotations):
+        resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
+        self.plane.call("POST", PODS, {
+            "metadata": {"name": name, "labels": {"pod-template-hash": "5d9"}, "annotations": {f"wattle.dev/{k}": v for k, v in annotations.items()},
+                         "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{owner}-5d9", "controller": True,
+                                              "uid": "00000000-0000-4000-8000-000000000001"}]},
+            "spec": {"nodeName": self.house.node, "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0,
+                     "containers": [{"name": "main", "image": "i", "resources": resources}]}})
+
+    def pod(self, name):
+        return self.plane.call("GET", f"{PODS}/{name}")
+
+    def requests(self, name):
+        return self.pod(name)["spec"]["containers"][0]["resources"].get("requests", {})
+
+    def record(self):
+        data = self.plane.call("GET", f"/api/v1/namespaces/{SPACE}/configmaps/wattle-requests").get("data") or {}
+        pods = {one["name"]: one for one in (json.loads(text) for key, text in data.items() if key.startswith("pod."))}
+        return pods, json.loads(data.get("said", "{}"))
+
+    def state(self, name):
+        return self.record()[0].get(name, {}).get("state")
+
+    def want(self, owner, cores, mib):
+        self.advisor.wanted[f"{SPACE}/Deployment/{owner}"] = (cores, mib)
+
+    def eventually(self, claim, condition):
+        def look():
+            self.house.alive("setter")
+            self.kubelet.sync()
+            return condition()
+        wait_until(claim, look, PATIENCE)
+        self.check(claim, True)
+
+    def told(self, owner, *more):
+        return self.house.query("provision", "why", f"{SPACE}/Deployment/{owner}", *more)["workloads"][0]
+
+    def why(self, owner, *more):
+        """Unwrapped."""
+        told = self.told(owner, *more)
+        return " ".join(told["why"] + told.get("recorded", []))
+
+    def start_setter(self):
+        self.house.start("setter", self.house.binary("wattle"), "provision", "set", "--follow", "--every", "1", "--from", self.advisor.url(),
+                         "--namespace", SPACE, "--kubeconfig", self.kubeconfig)
+
+    def held_cores(self):
+        return next(n["cpu_requested_cores"] for n in self.house.query("nodes")["nodes"] if n["name"] == self.house.node)
+
+    # ---- what is claimed
+
+    def up_and_down(self):
+        self.make("web-1", "web", {"cpu": "1", "memory": "512Mi"})
+        self.kubelet.sync()
+        self.kubelet.hold = True
+        self.want("web", 2, 512)
+        self.eventually("up: the API server has what the rule wants", lambda: self.requests("web-1") == {"cpu": "2", "memory": "512Mi"})
+        self.check("what it had is on record", self.record()[0]["web-1"]["original"]["requests"] == {"cpu": "1", "memory": "512Mi"}, self.record())
+        self.eventually("its kubelet's work is told", lambda: self.state("web-1") == "in_progress")
+        self.eventually("by why, too", lambda: "1 are being resized by their kubelets" in self.why("web"))
+        self.kubelet.hold = False
+        self.eventually("and that it is done", lambda: self.state("web-1") == "in_force")
+        self.eventually("the scheduler's view has it", lambda: abs(self.held_cores() - 2) < 1e-6)
+        told = self.told("web")
+        self.check("the controller tells what was there, and who set it", (told["request"]["cpu_cores"], told["original"]["cpu_cores"], told["resizes"]["set"]) == (2, 1, 1), told)
+        generation = self.pod("web-1")["metadata"]["generation"]
+        time.sleep(3)
+        self.check("nothing is written again", self.pod("web-1")["metadata"]["generation"] == generation)
+        self.want("web", 0.5, 100)
+        self.eventually("down: to the original", lambda: self.requests("web-1") == {"cpu": "1", "memory": "512Mi"})
+        time.sleep(3)
+        self.check("and no further without leave", self.requests("web-1") == {"cpu": "1", "memory": "512Mi"}, self.requests("web-1"))
+        self.plane.call("PATCH", f"{PODS}/web-1", {"metadata": {"annotations": {"wattle.dev/shrink": "allowed"}}})
+        self.eventually("below it with leave", lambda: self.requests("web-1") == {"cpu": "500m", "memory": "100Mi"})
+        self.eventually("freed cores reach the planner's view", lambda: abs(self.held_cores() - 0.5) < 1e-6)
+
+    def deferred(self):
+        self.make("big-1", "big", {"cpu": "3", "memory": "64Mi"})
+        self.kubelet.sync()
+        self.want("web", 2, 100)
+        self.eventually("Deferred: it is told and waited for", lambda: self.state("web-1") == "deferred")
+        self.check("in the kubelet's words", "enough resource: cpu, requested: 2000" in self.why("web", "--kubeconfig", self.kubeconfig), self.why("web"))
+        self.eventually("and by the controller", lambda: "wait for room on their nodes (Deferred)" in self.why("web"))
+        self.eventually("meanwhile the most of both is counted", lambda: abs(self.held_cores() - 5) < 1e-6)
+        self.plane.call("DELETE", f"{PODS}/big-1", {"gracePeriodSeconds": 0})
+        self.eventually("when there is room it is in force", lambda: self.state("web-1") == "in_force")
+
+    def infeasible(self):
+        self.want("web", 64, 100)
+        self.eventually("Infeasible: what the node can never give is taken back", lambda: self.state("web-1") == "infeasible" and self.requests("web-1")["cpu"] == "2")
+        self.check("why says so", "can never give that (Infeasible)" in self.why("web", "--kubeconfig", self.kubeconfig))
+        generation = self.pod("web-1")["metadata"]["generation"]
+        time.sleep(3)
+        self.check("it is not asked for again", self.pod("web-1")["metadata"]["generation"] == generation)
+        self.want("web", 3, 100)
+        self.eventually("less is", lambda: self.requests("web-1")["cpu"] == "3" and self.state("web-1") == "in_force")
+        self.want("web", 1, 100)
+        self.eventually("and in force", lambda: self.requests("web-1")["cpu"] == "1")
+
+    def classes(self):
+        self.make("tight-1", "tight", {"cpu": "500m", "memory": "64Mi"}, {"cpu": "1", "memory": "64Mi"})
+        self.make("full-1", "full", {"cpu": "500m", "memory": "64Mi"}, {"cpu": "500m", "memory": "64Mi"}, shrink="allowed")
+        self.make("best-1", "best")
+        self.kubelet.sync()
+        self.want("tight", 2, 64)
+        self.want("best", 1, 64)
+        self.want("full", 0.25, 32)
+        self.eventually("a change of QoS class is refused by the API server, and told", lambda: self.state("tight-1") == "refused")
+        text = self.why("tight", "--kubeconfig", self.kubeconfig)
+        self.check("in its words", "QOS Class may not change" in text, text)
+        self.check("nothing changed", self.requests("tight-1")["cpu"] == "500m")
+        self.eventually("BestEffort is explained", lambda: "BestEffort" in self.record()[1].get(f"{SPACE}/Deployment/best", {}).get("why", ""))
+        self.eventually("of Guaranteed the limit goes along", lambda: self.pod("full-1")["spec"]["containers"][0]["resources"]
+                        == {"requests": {"cpu": "250m", "memory": "32Mi"}, "limits": {"cpu": "250m", "memory": "32Mi"}})
+        self.check("and its class stays", self.pod("full-1")["status"]["qosClass"] == "Guaranteed")
+
+    def others(self):
+        self.plane.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", VPA_DEFINITION)
+        vpa = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "web-vpa"},
+               "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}
+        wait_until("the API server knows the autoscaler", lambda: self.plane.raw("POST", VPAS, vpa)[0] == 201, PATIENCE)
+        self.eventually("a VerticalPodAutoscaler beside it has the say", lambda: self.state("web-1") == "refused")
+        self.check("why names it", "web-vpa" in self.why("web", "--kubeconfig", self.kubeconfig))
+        self.want("web", 1.5, 100)
+        time.sleep(3)
+        self.check("nothing is set there", self.requests("web-1")["cpu"] == "1")
+        self.plane.call("PATCH", f"{VPAS}/web-vpa", {"spec": {"updatePolicy": {"updateMode": "Off"}}})
+        self.eventually("one that only recommends does not", lambda: self.requests("web-1")["cpu"] == "1500m")
+        self.plane.call("PATCH", f"{PODS}/full-1", {"metadata": {"annotations": {"wattle.dev/provision": "limits"}}})
+        self.eventually("of limits and requests a pod has one", lambda: self.state("full-1") == "refused")
+        self.make("hand-1", "hand", {"cpu": "500m", "memory": "64Mi"})
+        self.kubelet.sync()
+        self.want("hand", 0.6, 64)
+        self.eventually("somebody's pod is set", lambda: self.requests("hand-1")["cpu"] == "600m")
+        self.plane.raw("PATCH", f"{PODS}/hand-1/resize", {"spec": {"containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": "700m", "memory": "64Mi"}}}]}})
+        self.eventually("what somebody else writes is the new original", lambda: self.record()[0]["hand-1"]["original"]["requests"]["cpu"] == "700m")
+        time.sleep(3)
+        self.check("and stays", self.requests("hand-1")["cpu"] == "700m", self.requests("hand-1"))
+
+    def rights(self):
+        may = lambda who, method, path, body=None: who(method, path, body, "application/merge-patch+json" if method == "PATCH" else "application/json")[0]
+        controller = self.admin.account("wattle", "wattle-controller")
+        tries = {"its account may not change a pod": (self.account, "PATCH", f"{PODS}/web-1", {"metadata": {"labels": {"a": "b"}}}),
+                 "nor delete one": (self.account, "DELETE", f"{PODS}/web-1", None),
+                 "nor read Secrets": (self.account, "GET", f"/api/v1/namespaces/{SPACE}/secrets", None),
+                 "nor other ConfigMaps": (self.account, "GET", f"/api/v1/namespaces/{SPACE}/configmaps/other", None),
+                 "nor look at other namespaces": (self.account, "GET", "/api/v1/namespaces/default/pods", None),
+                 "nor resize there": (self.account, "PATCH", "/api/v1/namespaces/default/pods/x/resize", {}),
+                 "the controller's may resize nothing": (controller, "PATCH", f"{PODS}/web-1/resize", {}),
+                 "and read no ConfigMap": (controller, "GET", f"/api/v1/namespaces/{SPACE}/configmaps/wattle-requests", None)}
+        for claim, request in tries.items():
+            status = may(*request)
+            self.check(claim, status == 403, status)
+
+    def each_right(self):
+        """None of the Role's is for nothing."""
+        self.make("need-1", "need", {"cpu": "500m", "memory": "64Mi"})
+        self.kubelet.sync()
+        turn = [0]
+
+        def by_hand():
+            turn[0] += 1
+            self.want("need", 0.6 + 0.1 * (turn[0] % 2), 64)
+            done = self.house.wattle("provision", "set", "need", "--namespace", SPACE, "--from", self.advisor.url(), "--kubeconfig", self.kubeconfig,
+                                     "-o", "json", check=False)
+            self.kubelet.sync()
+            return "forbidden" in done.stdout + done.stderr, done.returncode == 0 and "refused" not in done.stdout
+        for number, rule in enumerate(self.role["rules"]):
+            for verb in rule["verbs"]:
+                replace(self.admin, without(self.role, number, "verbs", verb))
+                self.eventually(f"without {verb} of {rule['resources']} nothing is set, and it says so", lambda: by_hand() == (True, False))
+                replace(self.admin, self.role)
+                self.eventually("and with it it is", lambda: by_hand() == (False, True))
+
+    def killed(self):
+        """At any write; what pods had is on record all the same."""
+        chance = random.Random(1)
+        for turn in range(KILLS):
+            self.want("web", 0.5 + 0.1 * (turn % 9), 64 + turn)
+            self.want("full", 0.1 + 0.01 * turn, 32 + turn)
+            time.sleep(chance.uniform(0.02, 1.2))
+            self.house.kill("setter")
+            self.start_setter()
+            self.kubelet.sync()
+        record = self.record()[0]
+        self.check(f"{KILLS} times killed, originals are on record",
+                   (record["web-1"]["original"]["requests"], record["full-1"]["original"]["limits"])
+                   == ({"cpu": "1", "memory": "512Mi"}, {"cpu": "500m", "memory": "64Mi"}), record)
+
+    def restored(self):
+        done = self.house.wattle("provision", "restore", "--namespace", SPACE, "--kubeconfig", self.kubeconfig, "-o", "json", check=False)
+        told = {one["pod"]: one["state"] for one in json.loads(done.stdout)["pods"]} if done.returncode == 0 else {}
+        self.check("restore puts back", done.returncode == 0 and told.get("web-1") == "restored" and told.get("full-1") == "restored", done.stdout + done.stderr)
+        self.check("what there was", (self.requests("web-1"), self.pod("full-1")["spec"]["containers"][0]["resources"]["limits"])
+                   == ({"cpu": "1", "memory": "512Mi"}, {"cpu": "500m", "memory": "64Mi"}), (self.requests("web-1"), self.requests("full-1")))
+        self.check("and leaves what somebody else wrote", self.requests("hand-1")["cpu"] == "700m" and told.get("hand-1") == "kept", told)
+        self.want("web", 2, 600)
+        time.sleep(3)
+        self.house.alive("setter")
+        self.check("what was restored is not set again", self.requests("web-1") == {"cpu": "1", "memory": "512Mi"}, self.requests("web-1"))
+        self.check("its record is gone", not self.record()[0], self.record()[0])
+        by_hand = ["provision", "set", "--namespace", SPACE, "--from", self.advisor.url(), "--kubeconfig", self.kubeconfig]
+        dry = self.house.wattle(*by_hand, "--dry-run")
+        self.check("a dry run tells what would be set, and sets nothing", "cpu 2000m" in dry.stdout and self.requests("web-1")["cpu"] == "1", dry.stdout)
+        self.house.wattle(*by_hand)
+        self.check("but by hand", self.requests("web-1")["cpu"] == "2", self.requests("web-1"))
+        self.advisor.level = "suggest"
+        self.want("web", 2.5, 600)
+        wait_until("at level suggest it says that nothing is set", lambda: "is suggest: nothing is set" in self.house.log("setter"), PATIENCE)
+        self.check("and sets nothing", self.requests("web-1")["cpu"] == "2")
+
+    def documented(self):
+        """What the page has a reader type, with a configuration and a kubeconfig where readers have them."""
+        home = self.house.dir / "home"
+        (home / ".kube").mkdir(parents=True)
+        (home / ".kube/config").write_text(self.admin.kubeconfig("admin.kubeconfig").read_text(), encoding="utf-8")
+        config = self.house.write("cli.yaml", f"server: tcp://127.0.0.1:{self.house.ask}\nkey: {self.house.dir}/reader.key\nserver_key: {self.house.dir}/controller.key.pub")
+        around = os.environ | {"HOME": str(home), "PATH": f"{self.house.binaries}:{os.environ['PATH']}", "WATTLE_CONFIG": str(config)}
+
+        def typed(text):
+            done = subprocess.run(["bash", "-euc", text], env=around, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            return done.returncode, done.stdout + done.stderr
+        walk = Walk(PAGE, typed, lambda *_: None, without={"helm upgrade": "the chart's objects are applied where this test begins"})
+        walk("Set what running pods request")
+        self.check(f"{PAGE}: every command was run and succeeded ({walk.finish()} blocks)", True)
+
+
+def run(binaries, version, claims):
+    programs = assets.assets(version, ("etcd", "kube-apiserver"))
+    theirs = rendering.charted("--set", f"requests.namespaces={{{SPACE}}}")
+    with ControlPlane(programs) as plane:
+        admin = Server(plane)
+        plane.call("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE}})
+        for kinds in (("Namespace",), ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Deployment")):
+            for thing in (o for o in theirs if o["kind"] in kinds):
+                code, said, _ = admin.apply(thing, False)
+                if code not in (200, 201):
+                    claims.check(f"the chart's {thing['kind']} {thing['metadata']['name']} is taken", False, said[:300])
+        with House(binaries, mode="off", controller_extra=f"""
+            provisioning: {{level: requests}}
+            kubernetes: {{server: "{plane.url}", ca: {plane.ca}, token: {plane.dir}/controller.token}}
+            """) as house:
+            (plane.dir / "controller.token").write_text(admin.account("wattle", "wattle-controller").token)
+            plane.add_node(house.node)
+            house.start_controller()
+            house.start_agent()
+            wait_until("this machine is a node", house.connected, PATIENCE)
+            scenario = Scenario(house, plane, admin, next(o for o in theirs if o["kind"] == "Role" and o["metadata"]["namespace"] == SPACE), claims)
+            scenario.start_setter()
+            for part in (scenario.up_and_down, scenario.deferred, scenario.infeasible, scenario.classes, scenario.others, scenario.rights, scenario.each_right,
+                         scenario.killed, scenario.restored, scenario.documented):
+                part()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("--version", default=assets.VERSION)
+    options = parser.parse_args()
+    claims = Claims()
+    try:
+        run(options.binaries.resolve(), options.version, claims)
+    except assets.Missing as missing:
+        print(f"skipped: {missing}")
+        return SKIPPED
+    print("resize: every claim holds" if claims.failed == 0 else f"resize: {claims.failed} claims failed")
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
