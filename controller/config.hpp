@@ -19,6 +19,7 @@
 #include "controller/kube/watch.hpp"
 #include "controller/rollout/rollout_spec.hpp"
 #include "placement/decide.hpp"
+#include "placement/modelled_saving.hpp"
 #include "placement/objective.hpp"
 #include "placement/reward.hpp"
 
@@ -95,8 +96,9 @@ struct ControllerConfig {
   http::Access http_access;
   std::string policy = "dqn";
   placement::Limits limits;
-  placement::DecideOptions decide;  // reward, masks, exploration
-  SwitchbackSchedule blocks;        // their lengths, in mode canary
+  placement::DecideOptions decide;      // reward, masks, exploration
+  SwitchbackSchedule blocks;            // their lengths, in mode canary
+  placement::ModelledOptions modelled;  // blocks of the modelled saving, in mode shadow
   std::int64_t seed = 1;
   Duration in_flight_expiry = std::chrono::seconds(30);
   Duration repeat_within = std::chrono::seconds(2);

@@ -33,7 +33,8 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
       policy_(make_policy("dqn", options_.network).value()),
       plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), {}},
       learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), {}},
-      advised_(options_.advised) {
+      advised_(options_.advised),
+      saving_(options_.modelled) {
   begin_gate_anew("the start");
 }
 

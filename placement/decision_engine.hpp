@@ -44,6 +44,7 @@ struct EngineOptions {
   bool require_evidence = false;  // a network that nothing speaks for is heard only once it has shown that it is ahead
   NetworkOptions network;         // its gate is this class's
   AdvisedOptions advised;
+  ModelledOptions modelled;
 };
 
 // One question and who is ahead, on copies of the cluster.

@@ -178,6 +178,15 @@ TEST_CASE("an API server is followed where one is named, and only then outside a
   }
 }
 
+TEST_CASE("blocks of the modelled saving are as long as the configuration says, and 5 min without a word") {
+  const std::string keys = "{key: k, allow_list: a";
+  CHECK(parse_config(keys + "}", "test")->modelled.block_s == 300);
+  CHECK(parse_config(keys + ", shadow: {block: 30s}}", "test")->modelled.block_s == 30);
+  const auto wrong = parse_config(keys + ", shadow: {block: 1s}}", "test");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message().find("shadow.block") != std::string::npos);
+}
+
 TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
   const auto config = load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/controller-0.1.yaml");
   REQUIRE_MESSAGE(config, config.error().message());
