@@ -68,9 +68,12 @@ struct Arguments {
   bool follow = false, dry_run = false;
   int every_s = 60;
   std::string from, token_file;
-  std::string mode, policy, reward, load, expression, cpu_wait, why, to;  // of `policy`; `why` of `model` too
-  std::string name;                                                       // of `model`
+  std::string mode, policy, reward, load, expression, cpu_wait, why,
+      to;            // of `policy`; rewards of `explain`, `why` of `model` too
+  std::string name;  // of `model`
   std::vector<std::string> weights;
+  std::vector<std::string> without;  // of `explain`, as are the next two
+  std::string cpu, memory;
   bool force = false;
   PlaceArguments place;
 };

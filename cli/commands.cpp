@@ -9,7 +9,7 @@ constexpr std::array kCommands{
     Command{"nodes", "Show every node: use, pressure, watts, pods, latency", nullptr, run_nodes},
     Command{"node", "Show one node with its findings, energy domains and workloads", declare_node, run_node},
     Command{"pods", "Show pods, the busiest first", declare_pods, run_pods},
-    Command{"top", "Show the controller's state, the nodes and the busiest pods", declare_top, run_top},
+    Command{"top", "Show the controller's state, and nodes and pods, those that draw most first", declare_top, run_top},
     Command{"watch", "Show nodes, pods or decisions as they change, until Ctrl-C", declare_watch, run_watch},
     Command{"decisions", "Show the newest decisions and what became of them", declare_decisions, run_decisions},
     Command{"report", "Show what namespaces, owners, nodes or values of a label used", declare_report, run_report},

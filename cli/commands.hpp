@@ -79,6 +79,7 @@ Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_report(const Json& document, const Style& style);
 Result<std::string> render_provision(const Json& document, const Style& style);
 Result<std::string> render_explain(const Json& document, const Style& style);
+Result<std::string> render_what_if(const Json& document, const Style& style);
 // Of what `place -o json` prints.
 Result<std::string> render_placed(const Json& document, const Style& style);
 Result<std::string> render_doctor(const Json& document, const Style& style);

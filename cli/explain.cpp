@@ -222,10 +222,32 @@ Result<std::string> render_explain(const Json& document, const Style& style) {
 
 void declare_explain(CLI::App& command, Arguments& arguments) {
   command.add_option("POD", arguments.pod, "Pod name, namespace/name, pod UID or decision id")->required();
+  const char* group = "What if, as the cluster is now (nothing is changed)";
+  command.add_option("--without", arguments.without, "Nodes to do without")->delimiter(',')->group(group);
+  command.add_option("--cpu", arguments.cpu, "Cores that the pod would request: 250m, 1.5")->group(group);
+  command.add_option("--memory", arguments.memory, "Memory that it would request: 64Mi, 2Gi")->group(group);
+  command.add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated")->group(group);
+  command.add_option("--reward", arguments.reward, "Preset")->group(group);
+  command.add_option("--load", arguments.load, "Of presets ee and lb: pods, cpu, memory or disk")->group(group);
+  command.add_option("--expression", arguments.expression, "Formula of preset expression")->group(group);
 }
 
 int run_explain(const Invocation& invocation) {
-  return show(invocation, "explain", {{"pod", invocation.arguments.pod}}, render_explain);
+  const Arguments& given = invocation.arguments;
+  std::map<std::string, std::string> asked;
+  if (const auto well = add_weights(given.weights, asked); !well) return complain(invocation, well.error(), kUsage);
+  const auto put = [&](const char* name, const std::string& value) {
+    if (!value.empty()) asked[name] = value;
+  };
+  put("without", joined(given.without, ","));
+  put("cpu", given.cpu);
+  put("memory", given.memory);
+  put("reward", given.reward);
+  put("load", given.load);
+  put("expression", given.expression);
+  const bool what_if = !asked.empty();
+  asked["pod"] = given.pod;
+  return show(invocation, what_if ? "what-if" : "explain", asked, what_if ? render_what_if : render_explain);
 }
 
 }  // namespace wattle::cli

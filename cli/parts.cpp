@@ -123,6 +123,16 @@ std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, b
   return out;
 }
 
+Status add_weights(const std::vector<std::string>& given, std::map<std::string, std::string>& arguments) {
+  for (const std::string& weight : given) {
+    const auto equals = weight.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fail(Errc::malformed, "--weight " + weight, "is not NAME=NUMBER", "--weight energy=2");
+    arguments["weight." + weight.substr(0, equals)] = weight.substr(equals + 1);
+  }
+  return {};
+}
+
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string out;
   for (const std::string& word : words) {

@@ -4,6 +4,7 @@
 // Threads  any
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ std::string modelled_text(const View& modelled);
 std::string status_line(const View& status);
 // Name and value in two columns; a value may have several words.
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour);
+// "NAME=NUMBER" each, as arguments weight.NAME of a query.
+Status add_weights(const std::vector<std::string>& given, std::map<std::string, std::string>& arguments);
 std::string joined(const std::vector<std::string>& words, std::string_view between);
 
 }  // namespace wattle::cli

@@ -99,12 +99,7 @@ Result<Pairs> pairs_of(const Arguments& given) {
   put("load", given.load);
   put("expression", given.expression);
   put("cpu_wait", given.cpu_wait);
-  for (const std::string& weight : given.weights) {
-    const auto equals = weight.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return fail(Errc::malformed, "--weight " + weight, "is not NAME=NUMBER", "--weight energy=2");
-    pairs["weight." + weight.substr(0, equals)] = weight.substr(equals + 1);
-  }
+  WATTLE_CHECK(add_weights(given.weights, pairs));
   return pairs;
 }
 

@@ -1,5 +1,6 @@
-// `wattle top [--watch | --once]`: a status line, the nodes and the busiest pods; before a terminal a picture that answers keys (cli/top/).
+// `wattle top [--watch | --once]`: a status line, then nodes and pods, those that draw most first; before a terminal a picture that answers keys (cli/top/).
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -13,8 +14,13 @@
 namespace wattle::cli {
 
 namespace {
-constexpr std::size_t kBusiest = 10;
+constexpr std::size_t kShown = 10;
 constexpr std::chrono::milliseconds kEvery{1000};
+
+// What is not known is last; what draws the same, or nothing is known of, stays in the documents' order.
+bool draws_more(const View& a, const View& b) {
+  return a["power_w"].number().value_or(-1) > b["power_w"].number().value_or(-1);
+}
 
 Result<Json> ask_all(Controller& controller) {
   WATTLE_TRY(Json status, controller.ask("status", {}));
@@ -42,14 +48,15 @@ Result<int> watch(const Invocation& invocation, Controller& controller, const St
 Result<std::string> render_top(const Json& document, const Style& style) {
   const View top(document);
   WATTLE_TRY(const View status, top.object("status"));
-  WATTLE_TRY(const std::vector<View> nodes, top.list("nodes"));
+  WATTLE_TRY(std::vector<View> nodes, top.list("nodes"));
   WATTLE_TRY(std::vector<View> pods, top.list("pods"));
+  for (std::vector<View>* list : {&nodes, &pods}) std::stable_sort(list->begin(), list->end(), draws_more);
   std::string out = printable_lines(status_line(status) + "\n");
   out += "\n" + to_text(nodes_table(nodes, style.wide), style.colour);
   const std::size_t all = pods.size();
-  if (all > kBusiest) pods.resize(kBusiest);
+  if (all > kShown) pods.resize(kShown);
   if (all > 0) out += "\n" + to_text(pods_table(pods, energy_sources(document), style.wide), style.colour);
-  if (all > kBusiest) out += "and " + std::to_string(all - kBusiest) + " more: wattle pods\n";
+  if (all > kShown) out += "and " + std::to_string(all - kShown) + " more: wattle pods\n";
   return out;
 }
 

@@ -280,9 +280,9 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   };
   routes["GET " + std::string(kApi)] = [this, ask_loop, &clock](const http::Request& request) -> http::Response {
     const std::string what = request.path.substr(kApi.size());
+    if (what.empty()) return found(index_text(routes_));
     if (is_of_store(what, request.query)) return of_store(what, request.query, clock.wall());
-    const auto body =
-        ask_loop([this, what, arguments = request.query] { return document(loop_->sources(), what, arguments); });
+    const auto body = ask_loop([this, what, arguments = request.query] { return loop_->document(what, arguments); });
     return found(body);
   };
   http::ServerOptions options;
@@ -291,6 +291,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     WATTLE_TRY(page.token, http::Token::load(config_.http_access.token_file));
   }
   add_page(routes, options.open_paths, std::move(page));
+  for (const auto& [route, handler] : routes) routes_.push_back(route);
   options.address = config_.http_address;
   options.port = config_.http_port;
   options.threads = 2;

@@ -89,6 +89,8 @@ class Loop final : private TelemetrySink {
   Endpoints endpoints() const;  // without http
   // For work in the mailbox, on the loop's thread.
   Sources sources() const;
+  // What reads; docs/reference/api.md.
+  Result<std::string> document(const std::string& what, const Arguments& arguments);
   ~Loop() override;
 
  private:

@@ -4,6 +4,7 @@
 #include "controller/limits.hpp"
 #include "controller/loop.hpp"
 #include "controller/web/store_documents.hpp"
+#include "controller/web/what_if.hpp"
 
 namespace wattle::controller {
 
@@ -84,7 +85,7 @@ wire::Message Loop::answer_query(const wire::Query& query, const std::string& wh
   auto body = query.what == "confirm"             ? confirm(query.arguments)
               : query.what == "shim"              ? beat(query.arguments, who)
               : query.what.starts_with("policy-") ? parts_.rollout.handle(query.what, query.arguments, who)
-                                                  : document(sources(), query.what, query.arguments);
+                                                  : document(query.what, query.arguments);
   reply.ok = body.has_value();
   (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();
   return reply;
@@ -104,6 +105,11 @@ wire::Snapshot Loop::snapshot(std::uint64_t request_id) {
   snapshot.board.epoch = epoch_;
   snapshot.board.seq = feed_.boards();
   return snapshot;
+}
+
+Result<std::string> Loop::document(const std::string& what, const Arguments& arguments) {
+  if (what == "what-if") return what_if_text(sources(), decider_, arguments);
+  return controller::document(sources(), what, arguments);
 }
 
 Result<std::string> Loop::beat(const Arguments& facts, const std::string& who) {

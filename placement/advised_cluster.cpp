@@ -32,6 +32,14 @@ void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, bool
   load.waited_pods += static_cast<double>(node.pods) * node.waiting.wait(node.used_cores, node.used_cores2, cores);
 }
 
+// Editions are of the cluster: whoever followed it must look at all of the copy, and at all of the cluster after that.
+void stand_alone(Fleet& fleet) {
+  fleet.only.clear();
+  for (FleetNode& node : fleet.nodes) node.open = true;
+  fleet.edition_of.clear();
+  fleet.edition = std::numeric_limits<std::uint64_t>::max();
+}
+
 }  // namespace
 
 void AdvisedCluster::Sum::add(const PodEstimate& ask, int sign) {
@@ -157,19 +165,35 @@ FleetNode AdvisedCluster::changed(const Fleet& fleet, std::size_t row, const Dif
   return node;
 }
 
+void AdvisedCluster::show_running(NodeView& seen, const Sum& running, bool sleeps) {
+  seen.requested = sum_of(seen.requested, running.request);
+  seen.pods = moved_by(seen.pods, running.pods);
+  seen.asleep = sleeps;
+  if (seen.values.cpu_used_cores)
+    seen.values.cpu_used_cores = std::max(0.0, *seen.values.cpu_used_cores + running.cores);
+}
+
 void AdvisedCluster::show(std::size_t row, const Difference& difference) {
   copy_.fleet.nodes[row] = changed(copy_.fleet, row, difference, true);
-  const FleetNode& node = copy_.fleet.nodes[row];
   NodeView& seen = copy_.view.nodes[row];
-  seen.requested = sum_of(seen.requested, difference.running.request);
-  seen.pods = moved_by(seen.pods, difference.running.pods);
+  show_running(seen, difference.running, copy_.fleet.nodes[row].sleeps);
   seen.in_flight = moved_by(seen.in_flight, difference.expected.pods);
   seen.in_flight_request = sum_of(seen.in_flight_request, difference.expected.request);
   seen.starts = starts_.count(seen.name);
-  seen.asleep = node.sleeps;
-  if (seen.values.cpu_used_cores)
-    seen.values.cpu_used_cores = std::max(0.0, *seen.values.cpu_used_cores + difference.running.cores);
   shown_.push_back(row);
+}
+
+AdvisedCluster::Copy AdvisedCluster::without(const ClusterView& view, const Fleet& fleet, std::size_t row,
+                                             const PodEstimate& ask) {
+  Copy copy{view, fleet};
+  stand_alone(copy.fleet);
+  Difference gone;
+  gone.running.add(ask, -1);
+  copy.fleet.nodes[row] = changed(copy.fleet, row, gone, false);
+  NodeView& seen = copy.view.nodes[row];
+  show_running(seen, gone.running, copy.fleet.nodes[row].sleeps);
+  seen.same_app_pods = moved_by(seen.same_app_pods, -1);
+  return copy;
 }
 
 AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet& fleet) {
@@ -193,11 +217,7 @@ AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet&
   copy_.view.now = view.now;
   copy_.view.pending_pods = view.pending_pods;
   copy_.fleet = fleet;
-  copy_.fleet.only.clear();
-  for (FleetNode& node : copy_.fleet.nodes) node.open = true;
-  // Editions are of the cluster: whoever followed it must look at all of the copy, and at all of the cluster after that.
-  copy_.fleet.edition_of.clear();
-  copy_.fleet.edition = std::numeric_limits<std::uint64_t>::max();
+  stand_alone(copy_.fleet);
   for (const auto& [row, difference] : differences_)
     if (row < n) show(row, difference);
   return copy_;

@@ -78,6 +78,8 @@ class AdvisedCluster {
 
   // Of a view that is the same one from call to call where it tells its changes; all nodes open. Valid until the next call of anything.
   Copy& copy(const ClusterView& view, const Fleet& fleet);
+  // The cluster as it is, as if the pod, which runs in that row, did not: a copy of its own, as above.
+  static Copy without(const ClusterView& view, const Fleet& fleet, std::size_t row, const PodEstimate& ask);
   // The fleet is that of the cluster as it is.
   ComparedLoad compare(const Fleet& fleet);
 
@@ -109,6 +111,8 @@ class AdvisedCluster {
   void list(const std::string& uid, const Pod& pod, bool listed);
   static FleetNode changed(const Fleet& fleet, std::size_t row, const Difference& difference, bool expected);
   void show(std::size_t row, const Difference& difference);
+  // Who runs there by the difference, in the view's node.
+  static void show_running(NodeView& seen, const Sum& running, bool sleeps);
 
   AdvisedOptions options_;
   std::unordered_map<std::string, Pod> pods_;

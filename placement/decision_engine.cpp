@@ -75,6 +75,28 @@ PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, c
                                          std::span<const std::size_t> rows) {
   DecideOptions options = options_.decide;
   options.epsilon = epsilon;
+  return decide(view, copy, pod, std::move(candidates), network, options, turn, random, rows);
+}
+
+PlacementDecision DecisionEngine::what_if(const ClusterView& view, const PodSpec& pod,
+                                          std::vector<std::string> candidates, const models::QNetwork* network,
+                                          const RewardConfig& reward, std::optional<std::size_t> row,
+                                          std::uint64_t turn) {
+  DecideOptions options = options_.decide;
+  options.reward = reward;
+  options.epsilon = 0;
+  std::mt19937_64 random(turn);
+  std::optional<AdvisedCluster::Copy> copy;
+  if (const auto known = knowledge_.running(pod.uid); row && known)
+    copy = AdvisedCluster::without(view, knowledge_.fleet(view), *row, *known);
+  return decide(copy ? copy->view : view, copy ? &copy->fleet : nullptr, pod, std::move(candidates), network, options,
+                turn, random, {});
+}
+
+PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
+                                         std::vector<std::string> candidates, const models::QNetwork* network,
+                                         const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random,
+                                         std::span<const std::size_t> rows) {
   PolicyInputs inputs = mind(network);
   inputs.rows = rows;
   inputs.copy = copy;

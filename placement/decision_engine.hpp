@@ -85,6 +85,11 @@ class DecisionEngine {
                                                   const std::vector<std::string>& candidates,
                                                   const models::QNetwork* network, double epsilon, std::uint64_t turn,
                                                   std::mt19937_64& random, std::span<const std::size_t> rows = {});
+  // What the pod would be advised were these the rewards, on the cluster as it is; of a pod that runs in a row, less the pod itself.
+  // Nothing is explored, reserved or learned. `network`: null where it is of other rewards.
+  PlacementDecision what_if(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
+                            const models::QNetwork* network, const RewardConfig& reward, std::optional<std::size_t> row,
+                            std::uint64_t turn);
   // In shadow: what was advised is reserved on the copy until the pod ends.
   void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now);
   // It was advised there before a restart, and runs.
@@ -158,6 +163,10 @@ class DecisionEngine {
   PlacementDecision decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
                            std::vector<std::string> candidates, const models::QNetwork* network, double epsilon,
                            std::uint64_t turn, std::mt19937_64& random, std::span<const std::size_t> rows);
+  PlacementDecision decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
+                           std::vector<std::string> candidates, const models::QNetwork* network,
+                           const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random,
+                           std::span<const std::size_t> rows);
   void model_saving(const ClusterView& view, const Fleet& fleet);
   // Of the candidates, ascending, each once.
   std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);

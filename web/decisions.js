@@ -1,5 +1,6 @@
 // decisions: what was advised as it happens, and one of them: a sentence, then all nodes side by side.
 import { get, listen } from '/page/api.js';
+import { whatIf } from '/page/whatif.js';
 import { ABSENT, clock, count, fill, h, link, moment, number, panel, tag, tiles, watts, wide } from '/page/dom.js';
 
 const KEPT = 200;
@@ -35,11 +36,11 @@ export function decisions() {
   };
 }
 
-// What a person says of it. `without`: nodes that are thought away.
-export function sentence(d, without = new Set()) {
-  const open = d.candidates.filter((c) => c.masked === null && !without.has(c.node));
+// What a person says of it.
+export function sentence(d) {
+  const open = d.candidates.filter((c) => c.masked === null);
   const masked = d.candidates.filter((c) => c.masked !== null);
-  const best = without.size ? open[0] : open.find((c) => c.node === d.winner) || open[0];
+  const best = open.find((c) => c.node === d.winner) || open[0];
   const parts = [];
   if (!best) parts.push(`No node could take ${label(d)}.`);
   else {
@@ -47,10 +48,9 @@ export function sentence(d, without = new Set()) {
     const apart = next && best.marginal_w !== null && next.marginal_w !== null ? next.marginal_w - best.marginal_w : null;
     const than = apart === null ? '' : Math.abs(apart) < 0.05 ? `, as much as on ${next.node}` : `, ${watts(Math.abs(apart))} ${apart > 0 ? 'less' : 'more'} than on ${next.node}`;
     const watt = best.marginal_w === null ? '' : `: it is expected to add ${watts(best.marginal_w)} there${than}`;
-    parts.push(without.size ? `Then ${best.node} would be best${watt}.` : `${best.node} was best for ${label(d)}${watt}.`);
+    parts.push(`${best.node} was best for ${label(d)}${watt}.`);
     if (apart !== null && apart < -0.05) parts.push('Watts are not all: latency and what was learned weigh too.');
   }
-  if (without.size) return parts.join(' ');
   if (d.explored) parts.push(`${d.advice} was advised all the same, to learn.`);
   if (!d.advice) parts.push('No advice was given.');
   if (d.placed_on) parts.push(d.placed_on === d.advice ? 'It went there.' : `It went to ${d.placed_on}.`);
@@ -66,19 +66,15 @@ export function sentence(d, without = new Set()) {
 const TERMS = [['energy', 'energy'], ['latency', 'latency'], ['residual', 'learned'], ['policy_value', 'ranked by'], ['uncertainty', 'uncertainty']];
 
 export function decision(id) {
-  const note = h('div', { role: 'alert' }), told = h('p', { class: 'sentence' }), whatIf = h('p', { class: 'sentence dim', role: 'status' }), side = h('div'), body = h('tbody'), outcome = h('div');
+  const note = h('div', { role: 'alert' }), told = h('p', { class: 'sentence' }), other = whatIf(id), side = h('div'), body = h('tbody'), outcome = h('div');
   const facts = tiles([['when', 'When'], ['mode', 'Mode'], ['policy', 'Policy'], ['took', 'Decided in'], ['reward', 'Reward']]);
   const load = async () => {
     let d;
     try { d = (await get('explain', { pod: id })).decision; } catch (error) { return fill(note, h('p', { class: 'error' }, error.message)); }
-    const without = new Set();
-    const draw = () => {
-      fill(whatIf, without.size ? sentence(d, without) : '');
-      fill(body, d.candidates.slice(0, 300).map((c) => h('tr', { class: c.node === d.winner ? 'chosen' : null },
-        h('td', null, link('node', c.node), c.node === d.advice ? [' ', tag('advised', 'good')] : null, c.node === d.placed_on ? [' ', tag('placed')] : null),
-        [watts(c.marginal_w), number(c.q, 3), number(c.prior, 3), number(c.residual, 3), count(c.score)].map((text) => h('td', { class: 'number' }, c.masked === null ? text : ABSENT)),
-        h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: without.has(c.node), onchange: (event) => { event.target.checked ? without.add(c.node) : without.delete(c.node); draw(); } }), ' without it') : c.masked))));
-    };
+    fill(body, d.candidates.slice(0, 300).map((c) => h('tr', { class: c.node === d.winner ? 'chosen' : null },
+      h('td', null, link('node', c.node), c.node === d.advice ? [' ', tag('advised', 'good')] : null, c.node === d.placed_on ? [' ', tag('placed')] : null),
+      [watts(c.marginal_w), number(c.q, 3), number(c.prior, 3), number(c.residual, 3), count(c.score)].map((text) => h('td', { class: 'number' }, c.masked === null ? text : ABSENT)),
+      h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' without it') : c.masked))));
     fill(told, sentence(d));
     facts.set('when', moment(d.wall_ns));
     facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
@@ -89,12 +85,11 @@ export function decision(id) {
     fill(side, two.length ? h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Term'), two.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)))),
       h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'no two nodes to compare'));
     fill(outcome, d.outcome ? h('table', null, h('tbody', null, Object.entries(d.outcome.terms).map(([key, value]) => h('tr', null, h('td', null, key), h('td', { class: 'number' }, number(value, 3)))))) : h('p', { class: 'dim' }, 'It is known once the pod has run for a while.'));
-    draw();
   };
   return {
-    element: h('div', null, h('h1', null, 'Decision ', id), note, panel('In a sentence', null, told, whatIf), facts.element,
+    element: h('div', null, h('h1', null, 'Decision ', id), note, panel('In a sentence', null, told), facts.element, panel('What if', null, other.element),
       h('div', { class: 'two' }, panel('The two best, side by side', null, wide(side)), panel('What came of it', null, wide(outcome))),
       panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Left out because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
-    begin: load, end() {},
+    begin() { load(); other.begin(); }, end() {},
   };
 }

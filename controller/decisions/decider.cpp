@@ -162,6 +162,7 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const bool any_feasible = std::find(valid.begin(), valid.end(), 1) != valid.end();
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(spec);
+  entry.asked = spec;
   if (learned) entry.model = heard.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = prediction_error_.of(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = prediction_error_.of(entry.runner_up);

@@ -86,6 +86,10 @@ class Decider {
   void record(const std::string& node, const Record& record, const RecordNews& news);
   void expire();
   std::vector<wire::BoardClass> board();
+  // What a pod would be advised now were it or were rewards so, as its log entry would have it: nothing is recorded, expected or
+  // learned. One that runs is thought away from where it does.
+  LoggedDecision what_if(placement::PodSpec pod, std::vector<std::string> candidates,
+                         const placement::RewardConfig& reward);
   // How many starts the nodes that the board names may still be given.
   void tell_starts(wire::Board& board);
   // Of placement::kBoardClassCores, the one of that number: asks wait while it is made.

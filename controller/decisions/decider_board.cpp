@@ -33,4 +33,21 @@ wire::BoardClass Decider::board_class(std::size_t number) {
                                 figures_.decisions, random_);
 }
 
+LoggedDecision Decider::what_if(placement::PodSpec pod, std::vector<std::string> candidates,
+                                const placement::RewardConfig& reward) {
+  const Pod* known = state_.pod(pod.uid);
+  const Node* runs = known != nullptr ? state_.node(known->node) : nullptr;
+  const auto row = runs != nullptr ? std::optional(runs->row) : std::nullopt;
+  pod.node_name.clear();
+  const placement::PodSpec spec = engine_.expected(std::move(pod));
+  const Heard heard = this->heard();
+  const models::QNetwork* network = reward.preset == spec_.reward.preset ? heard.network.get() : nullptr;
+  placement::PlacementDecision advice = engine_.what_if(state_.view(spec, clock_.mono()), spec, std::move(candidates),
+                                                        network, reward, row, figures_.decisions);
+  wire::Decision decision = std::move(advice.record);
+  LoggedDecision entry = log_entry(advice, std::move(decision));
+  entry.demand_cores = placement::demand_cores(spec);
+  return entry;
+}
+
 }  // namespace wattle::controller

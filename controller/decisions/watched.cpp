@@ -91,6 +91,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   state_.decided(pod.uid, id);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
+  entry.asked = pod;
   if (learned) entry.model = heard.version;
   engine_.reserve(pod, advice, now);
   if (!open) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};

@@ -1,6 +1,7 @@
 #include "controller/web/documents.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,9 @@ using nlohmann::json;
 
 namespace {
 
+constexpr std::array<std::string_view, 17> kDocuments{"decisions", "doctor",    "explain", "fleet",  "gaps",   "heat",
+                                                      "history",   "latency",   "models",  "node",   "nodes",  "pods",
+                                                      "policy",    "provision", "report",  "status", "what-if"};
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::optional<double> mean(const std::deque<double>& values) {
@@ -246,6 +250,14 @@ Finding parse_finding(const std::string& text) {
   return finding;
 }
 
+std::span<const std::string_view> document_names() { return kDocuments; }
+
+std::string index_text(const std::vector<std::string>& routes) {
+  json names = json::array();
+  for (const std::string_view name : kDocuments) names.push_back(name);
+  return dump({{"version", kVersion}, {"documents", std::move(names)}, {"routes", routes}});
+}
+
 Result<std::string> document(const Sources& from, const std::string& what, const Arguments& arguments) {
   if (what == "status") return status(from);
   if (what == "nodes") return nodes_text(from, arguments);
@@ -263,9 +275,9 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "models" && from.trainer != nullptr) return models_text(from.trainer->models());
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
   if (what == "policy" && from.rollout != nullptr) return policy_text(from);
-  return fail(Errc::not_found, what, "there is no such document",
-              "one of status, fleet, heat, history, nodes, node, pods, decisions, explain, doctor, gaps, latency, "
-              "models, policy, provision");
+  std::string all;
+  for (const std::string_view name : kDocuments) all.append(all.empty() ? "one of " : ", ").append(name);
+  return fail(Errc::not_found, what, "there is no such document", all);
 }
 
 }  // namespace wattle::controller

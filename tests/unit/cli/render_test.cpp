@@ -1,7 +1,8 @@
-// Renderers over the documents of docs/reference/api.md as the page has them, and over what is left when parts of them are
+// Renderers over the documents as the pages of docs/reference/api.md have them, and over what is left when parts of them are
 // null, missing or of another type.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -15,16 +16,20 @@ using namespace wattle;
 using namespace wattle::cli;
 
 namespace {
-// The first JSON block of a section of docs/reference/api.md.
+// The first JSON block of that section of the pages below docs/reference/api.
 Json example(const std::string& section) {
-  std::ifstream in(tests::source_dir() + "/docs/reference/api.md");
-  std::stringstream all;
-  all << in.rdbuf();
-  const std::string page = all.str();
-  const auto heading = page.find("\n## " + section + "\n");
-  REQUIRE(heading != std::string::npos);
-  const auto begin = page.find("```json\n", heading) + 8;
-  return Json::parse(page.substr(begin, page.find("```", begin) - begin));
+  for (const auto& file : std::filesystem::directory_iterator(tests::source_dir() + "/docs/reference/api")) {
+    std::ifstream in(file.path());
+    std::stringstream all;
+    all << in.rdbuf();
+    const std::string page = all.str();
+    const auto heading = page.find("\n## " + section + "\n");
+    if (heading == std::string::npos) continue;
+    const auto begin = page.find("```json\n", heading) + 8;
+    return Json::parse(page.substr(begin, page.find("```", begin) - begin));
+  }
+  FAIL("no page has a section " << section);
+  return {};
 }
 
 Json node_example() {
@@ -76,6 +81,7 @@ std::vector<Page> pages() {
           {"provision", example("provision"), render_provision},
           {"provision why", why_example(), render_provision},
           {"explain", explain_example(), render_explain},
+          {"what-if", example("what-if"), render_what_if},
           {"place",
            {{"node", "worker-1"}, {"uid", "u-1"}, {"name", "batch"}, {"reason", "q"}, {"scores", Json::object()}},
            render_placed},
@@ -245,6 +251,28 @@ TEST_CASE(
   document["decision"]["model_step"] = 0;
   text = render_explain(document, {.wide = true}).value();
   CHECK(has(text, "no network."));
+}
+
+TEST_CASE("what if: both answers are sentences and stand side by side, and only what is different is named") {
+  Json document = example("what-if");
+  Json& asked = document["what_if"];
+  std::string text = render_what_if(document, {}).value();
+  CHECK(text.starts_with(
+      "What if default/web-5d9-x2x (decision 17) were placed now, without worker-1, weight of energy 5.000?\n"
+      "As it is:  worker-1, where it adds 4.2 W by the model.\nThen:      worker-3, where it adds 5.1 W by the "
+      "model.\n"));
+  CHECK_FALSE(has(text, "Nothing would change"));
+  CHECK(has(text, "THEN ADDS"));
+  CHECK_FALSE(has(text, "THEN Q"));
+  CHECK(has(render_what_if(document, {.wide = true}).value(), "THEN Q"));
+  asked["otherwise"]["advice"] = nullptr;
+  asked["otherwise"]["reason"] = "no candidate is feasible: cpu does not fit";
+  asked["otherwise"]["cpu_request_cores"] = 100.0;
+  text = render_what_if(document, {}).value();
+  CHECK(has(text, "100.000 cores instead of 0.250"));
+  CHECK(has(text, "Then:      no node (no candidate is feasible: cpu does not fit).\n"));
+  asked["otherwise"] = asked["as_is"];
+  CHECK(has(render_what_if(document, {}).value(), "Nothing would change.\n"));
 }
 
 TEST_CASE("explain says that a neutral decision advised nothing, and that an outcome is open") {

@@ -15,9 +15,9 @@ struct LiveRig : DeciderRig {
   Telemetry telemetry{clock, log, sink};
 
   explicit LiveRig(ModeSetting mode = Mode::live) : DeciderRig(mode) { begin(); }
+  Sources sources() const { return {config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0}; }
   Result<nlohmann::json> get(const std::string& what, const Arguments& arguments = {}) {
-    const Sources sources{config, state, *decider, telemetry, networks, clock, nullptr, "", 77, {}, 0};
-    auto body = document(sources, what, arguments);
+    auto body = document(sources(), what, arguments);
     if (!body) return forward_error(body);
     return nlohmann::json::parse(*body);
   }

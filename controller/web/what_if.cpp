@@ -1,0 +1,145 @@
+#include "controller/web/what_if.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "common/parse.hpp"
+#include "controller/web/cluster_json.hpp"
+#include "controller/web/decision_history.hpp"
+#include "controller/web/decision_json.hpp"
+
+namespace wattle::controller {
+
+using nlohmann::json;
+
+namespace {
+
+using Given = std::map<std::string, std::string>;
+constexpr std::size_t kCandidatesTold = 20;
+
+bool of_reward(const std::string& name) {
+  return name == "reward" || name == "load" || name == "expression" || name == "reference_w" || name == "horizon_s" ||
+         name.starts_with("weight.");
+}
+
+// One way to ask for it.
+struct Question {
+  placement::PodSpec pod;
+  std::vector<std::string> candidates;
+  placement::RewardConfig reward;
+};
+
+Result<double> amount(const Given& arguments, const char* name, double otherwise) {
+  const auto given = arguments.find(name);
+  if (given == arguments.end()) return otherwise;
+  const auto value = parse::quantity(given->second);
+  if (!value)
+    return fail(Errc::malformed, std::string("argument ") + name, "'" + given->second + "' is no amount",
+                "write 250m, 1.5, 64Mi or 2Gi");
+  return *value;
+}
+
+// What the pod asked for; of a decision of before a restart that is known while the pod runs.
+Result<placement::PodSpec> asked_for(const Sources& from, const LoggedDecision& entry) {
+  if (entry.asked) return *entry.asked;
+  if (const Pod* pod = from.state.pod(entry.decision.pod_uid); pod != nullptr) return pod->spec;
+  return fail(Errc::not_found, "decision " + std::to_string(entry.decision.id),
+              "is of before the last start and its pod is gone, so that what it asked for is not known",
+              "ask about a newer one; `wattle decisions` lists them");
+}
+
+Result<std::vector<std::string>> named_nodes(const Given& arguments, const LoggedDecision& entry) {
+  std::vector<std::string> names;
+  const auto given = arguments.find("without");
+  if (given == arguments.end() || given->second.empty()) return names;
+  for (const std::string_view name : parse::split(given->second, ',')) names.emplace_back(parse::trim(name));
+  const auto& all = entry.decision.candidates;
+  for (const std::string& name : names) {
+    if (std::any_of(all.begin(), all.end(), [&](const wire::Candidate& each) { return each.node == name; })) continue;
+    return fail(
+        Errc::not_found, "node " + name,
+        "is no candidate of decision " + std::to_string(entry.decision.id) + ", so nothing is different without it",
+        "`wattle explain " + std::to_string(entry.decision.id) + "` lists them");
+  }
+  return names;
+}
+
+Result<placement::RewardConfig> other_reward(const Sources& from, const Given& arguments) {
+  Given of_rewards;
+  std::copy_if(arguments.begin(), arguments.end(), std::inserter(of_rewards, of_rewards.end()),
+               [](const auto& each) { return of_reward(each.first); });
+  WATTLE_TRY(const RolloutSpec spec, with_changes(from.decider.spec(), of_rewards));
+  return spec.reward;
+}
+
+Status known_arguments(const Given& arguments) {
+  bool other = false;
+  for (const auto& [name, value] : arguments) {
+    const bool differs = of_reward(name) || name == "without" || name == "cpu" || name == "memory";
+    if (!differs && name != "pod" && name != "limit")
+      return fail(Errc::malformed, "argument " + name, "is not known",
+                  "one of pod, cpu, memory, without, reward, load, expression, reference_w, "
+                  "horizon_s, weight.NAME, limit");
+    other = other || differs;
+  }
+  if (other) return {};
+  return fail(Errc::malformed, "what-if", "says nothing that would be different",
+              "give a weight, a reward, a size, or a node to do without");
+}
+
+json answer_json(const LoggedDecision& entry, const Question& question, std::size_t limit) {
+  json told = explained_json(entry);
+  for (const char* name : {"id", "wall_ns", "pod_uid", "pod_name", "pod_namespace", "mode", "model_step", "model",
+                           "propensity", "explored", "placed_on", "decide_us", "outcome", "features"})
+    told.erase(name);
+  json& candidates = told["candidates"];
+  if (candidates.size() > limit)
+    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(limit), candidates.end());
+  told["of_candidates"] = entry.candidates;
+  told["cpu_request_cores"] = question.pod.request.cpu_cores;
+  told["memory_request_bytes"] = question.pod.request.memory_bytes;
+  told["reward"] = reward_json(question.reward);
+  return told;
+}
+
+}  // namespace
+
+Result<std::string> what_if_text(const Sources& from, Decider& decider, const Given& arguments) {
+  WATTLE_CHECK(known_arguments(arguments));
+  WATTLE_TRY(const std::size_t limit, parse_limit(arguments, kCandidatesTold));
+  const auto pod = arguments.find("pod");
+  if (pod == arguments.end())
+    return fail(Errc::malformed, "argument pod", "is missing", "name the pod, its UID or a decision id");
+  const LoggedDecision* entry = decider.log().newest(pod->second);
+  if (entry == nullptr)
+    return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
+                "`wattle decisions` lists what is kept");
+  Question as_is;
+  WATTLE_TRY(as_is.pod, asked_for(from, *entry));
+  as_is.reward = decider.spec().reward;
+  for (const wire::Candidate& each : entry->decision.candidates) as_is.candidates.push_back(each.node);
+  Question otherwise = as_is;
+  WATTLE_TRY(const double cpu_cores, amount(arguments, "cpu", as_is.pod.request.cpu_cores));
+  WATTLE_TRY(const double memory_bytes, amount(arguments, "memory", as_is.pod.request.memory_bytes));
+  otherwise.pod.request = sane_request(cpu_cores, memory_bytes);
+  WATTLE_TRY(otherwise.reward, other_reward(from, arguments));
+  WATTLE_TRY(const std::vector<std::string> without, named_nodes(arguments, *entry));
+  const std::set<std::string_view> out(without.begin(), without.end());
+  std::erase_if(otherwise.candidates, [&](const std::string& name) { return out.contains(name); });
+  json told{{"decision", entry->decision.id},       {"pod_uid", entry->decision.pod_uid},
+            {"pod_name", entry->decision.pod_name}, {"pod_namespace", entry->decision.pod_namespace},
+            {"wall_ns", to_ns(from.clock.wall())},  {"without", without}};
+  const auto answer = [&](const Question& question) {
+    return answer_json(decider.what_if(question.pod, question.candidates, question.reward), question, limit);
+  };
+  told["as_is"] = answer(as_is);
+  from.let_asks_in(0);  // which may push the decision out of the log
+  told["otherwise"] = answer(otherwise);
+  return json{{"what_if", std::move(told)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""docs/reference/openapi.yaml against a controller that runs: every route is documented, every documented one answers, and as documented.
+
+Routes   GET /api/v1/ tells which documents and routes there are; the second listener's one route is enrolment's
+Answers  every status is one that is documented; every JSON answer has all keys that are required, and no other than are documented
+Usage    api_test.py FOLDER-OF-BINARIES
+"""
+import json
+import pathlib
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import yaml
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from house import House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/openapi.yaml"
+TOKEN = "a-word-for-this-test-alone"
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
+# What is asked for where an argument is required, or another answer comes with one.
+ASKED = {
+    "/api/v1/node": [{"name": "this-machine"}, {"name": "nobody"}, {}],
+    "/api/v1/nodes": [{}, {"limit": "1", "sort": "power_w"}, {"sort": "colour"}],
+    "/api/v1/pods": [{}, {"limit": "1"}, {"node": "nobody"}],
+    "/api/v1/history": [{}, {"span": "24h"}, {"node": "this-machine"}, {"span": "1y"}, {"node": "nobody"}],
+    "/api/v1/decisions": [{}, {"since": "1h"}, {"limit": "0"}],
+    "/api/v1/explain": [{"pod": "1"}, {"pod": "nobody"}, {}],
+    "/api/v1/what-if": [{"pod": "1", "cpu": "2"}, {"pod": "1", "weight.energy": "3"}, {"pod": "1"}, {"pod": "nobody", "cpu": "1"}],
+    "/api/v1/report": [{}, {"by": "node"}, {"by": "label", "label": "team"}, {"by": "colour"}],
+    "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}],
+}
+BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/api/v1/enrol"): {"public_key": "no key"}}
+
+
+class Api:
+    def __init__(self, document):
+        self.document = document
+
+    def resolved(self, schema):
+        while "$ref" in schema:
+            found = self.document
+            for part in schema["$ref"].removeprefix("#/").split("/"):
+                found = found[part]
+            schema = found
+        return schema
+
+    def flat(self, schema):
+        """allOf as one object."""
+        schema = self.resolved(schema)
+        if "allOf" not in schema:
+            return schema
+        parts = [self.flat(part) for part in schema["allOf"]]
+        return {"type": "object", "required": [key for part in parts for key in part.get("required", [])],
+                "properties": {key: value for part in parts for key, value in part.get("properties", {}).items()}}
+
+    def wrong(self, value, schema, where):
+        schema = self.flat(schema)
+        if "anyOf" in schema:
+            tried = [self.wrong(value, each, where) for each in schema["anyOf"]]
+            return [] if any(not found for found in tried) else min(tried, key=len)
+        kinds = schema.get("type", [])
+        kinds = [kinds] if isinstance(kinds, str) else kinds
+        if kinds and not any(isinstance(value, TYPES[kind]) and (kind in ("boolean",) or not isinstance(value, bool)) for kind in kinds):
+            return [f"{where} is {json.dumps(value)[:80]}, not {' or '.join(kinds)}"]
+        if "enum" in schema and value not in schema["enum"]:
+            return [f"{where} is {value!r}, none of {schema['enum']}"]
+        if isinstance(value, list):
+            return [text for i, each in enumerate(value[:50]) for text in self.wrong(each, schema.get("items", {}), f"{where}[{i}]")]
+        if not isinstance(value, dict) or not kinds:
+            return []
+        known, more = schema.get("properties", {}), schema.get("additionalProperties")
+        found = [f"{where}.{key} is missing" for key in schema.get("required", []) if key not in value]
+        for key, each in value.items():
+            if key in known:
+                found += self.wrong(each, known[key], f"{where}.{key}")
+            elif more is None:
+                found.append(f"{where}.{key} is not documented")
+            elif isinstance(more, dict):
+                found += self.wrong(each, more, f"{where}.{key}")
+        return found
+
+
+def ask(method, url, body):
+    headers = {"X-Wattle": "page", "Content-Type": "application/json", "Accept-Encoding": "gzip"}
+    request = urllib.request.Request(url, data=None if body is None else json.dumps(body).encode(), method=method.upper(), headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            kind = answer.headers.get_content_type()
+            return answer.status, kind, b"" if kind == "text/event-stream" else answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers.get_content_type(), error.read()
+
+
+def ask_all(api, house, enrol):
+    """Breaches, and how many questions were asked."""
+    breaches, asked = [], 0
+    for path, methods in api.document["paths"].items():
+        for method, operation in methods.items():
+            server = enrol if "servers" in operation else house.api()
+            documented = {int(code): api.resolved(answer) for code, answer in operation["responses"].items()}
+            told = set()
+            for query in ASKED.get(path, [{}]):
+                given = {parameter["name"] for parameter in map(api.resolved, operation.get("parameters", []))}
+                breaches += [f"{method} {path}: argument {name} is not documented" for name in query
+                             if name not in given and not (name.startswith("weight.") and "weight.NAME" in given)]
+                url = f"{server}{path.replace('{file}', 'app.js')}{'?' + urllib.parse.urlencode(query) if query else ''}"
+                status, kind, body = ask(method, url, BODIES.get((method, path)))
+                asked += 1
+                told.add(status)
+                if status not in documented:
+                    breaches.append(f"{method} {url}: {status} is not documented: {body[:300]!r}")
+                    continue
+                content = documented[status].get("content", {})
+                if content and kind not in content:
+                    breaches.append(f"{method} {url}: {status} is {kind}, not {' or '.join(content)}")
+                elif kind == "application/json" and content:
+                    breaches += [f"{method} {url}: {text}" for text in api.wrong(json.loads(body), content[kind]["schema"], "answer")]
+            if 200 not in told and "servers" not in operation:
+                breaches.append(f"{method} {path}: never answered with what was asked for: {sorted(told)}")
+    return breaches, asked
+
+
+def undocumented(api, index):
+    """Of routes that there are, and documented ones that there are not."""
+    routes = {f"{method.upper()} {path}" for path, methods in api.document["paths"].items() for method, operation in methods.items() if "servers" not in operation}
+    there = {"GET /api/v1/" + name for name in index["documents"]}
+    for route in index["routes"]:
+        there.add("GET /page/{file}" if route.startswith("GET /page/") and route != "GET /page/pass" else route)
+    return [f"{route}: is not documented" for route in sorted(there - routes)] + [f"{route}: is documented and not there" for route in sorted(routes - there)]
+
+
+def main():
+    api = Api(yaml.safe_load(PAGE.read_text(encoding="utf-8")))
+    enrol_port, = free_ports(1)
+    with House(binaries_from(sys.argv), mode="shadow") as house:
+        config = house.dir / "controller.yaml"
+        tokens = house.dir / "tokens"
+        tokens.write_text("")
+        config.write_text(config.read_text() + f"store: {{path: {house.dir}/store.db}}\ndecide: {{settle_window: 1s}}\n"
+                          f"enrol: {{tokens: {tokens}, port: {enrol_port}, insecure: true}}\n")
+        house.start_controller()
+        house.start_agent()
+        house.start_shim()
+        wait_until("the node is heard", house.connected)
+        assert fetch(f"{house.shim()}/prioritize", extender_args("uid-1", [house.node, "nobody"]))[0] == 200
+        house.cli("confirm", "uid-1", house.node, key="operator")
+        wait_until("the decision has its outcome", lambda: house.query("explain", "uid-1")["decision"]["outcome"], 40)
+        wait_until("the node has a past", lambda: fetch(f"{house.api()}/api/v1/history?node={house.node}")[0] == 200, 60)
+        breaches = undocumented(api, json.loads(fetch(f"{house.api()}/api/v1/")[1]))
+        found, asked = ask_all(api, house, f"http://127.0.0.1:{enrol_port}")
+        breaches += found
+        for breach in breaches:
+            print(f"FAIL {breach}")
+        print(f"{asked} questions of {len(api.document['paths'])} paths, {len(breaches)} breaches")
+        return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
