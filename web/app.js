@@ -7,10 +7,11 @@ import { node, pod, pods } from '/page/parts.js';
 import { decision, decisions } from '/page/decisions.js';
 import { learning, saving } from '/page/learning.js';
 import { health } from '/page/health.js';
+import { cost } from '/page/cost.js';
 
 // View -> [in the bar, how it is made]. Each gives {element, end()}.
 const VIEWS = {
-  fleet: ['Fleet', fleet], pods: ['Pods', pods], decisions: ['Decisions', decisions], learning: ['Learning', learning], saving: ['Saving', saving],
+  fleet: ['Fleet', fleet], pods: ['Pods', pods], cost: ['Cost', cost], decisions: ['Decisions', decisions], learning: ['Learning', learning], saving: ['Saving', saving],
   health: ['Health', health], node: [null, node], pod: [null, pod], decision: [null, decision],
 };
 const ABOVE = { node: 'fleet', pod: 'pods', decision: 'decisions' };

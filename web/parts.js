@@ -5,6 +5,7 @@ import { ABSENT, bytes, count, fill, h, joules, link, number, panel, percent, sh
 import { estimated, nodeStates } from '/page/fleet.js';
 import { filter, table } from '/page/table.js';
 import { findings } from '/page/health.js';
+import { sentence } from '/page/decisions.js';
 
 export const podName = (pod) => (pod.name ? `${pod.namespace || 'default'}/${pod.name}` : pod.uid);
 const PRESSURES = [['cpu', 'CPU'], ['memory', 'memory'], ['io', 'I/O']];
@@ -117,7 +118,14 @@ export function pod(uid) {
   const curves = series({ pod: uid }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
     { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
-  const pressure = h('div');
+  const pressure = h('div'), why = h('p', { class: 'sentence' });
+  let explained = null;
+  const explain = async (id) => {
+    if (id === explained) return;
+    explained = id;
+    if (id === null) { fill(why, 'Nobody asked where it should go, so nothing is known of why it is there.'); return; }
+    try { fill(why, sentence((await get('explain', { pod: id })).decision)); } catch (error) { fill(why, error.message); }
+  };
   const live = pushed(async () => {
     try {
       const found = (await get('pods', { filter: uid, limit: 10 })).pods.find((each) => each.uid === uid);
@@ -134,7 +142,8 @@ export function pod(uid) {
       facts.set('why', found.decision_id === null ? 'nobody asked' : link('decision', found.decision_id, `decision ${found.decision_id}`));
       fill(pressure, pressureTable(found.psi));
       curves.give(found);
+      await explain(found.decision_id);
     } catch (error) { failed(error); }
   });
-  return { element: h('div', null, h('h1', null, 'Pod ', title), note, facts.element, curves.element, panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
+  return { element: h('div', null, h('h1', null, 'Pod ', title), note, panel('Why it is there', null, why), facts.element, curves.element, panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
 }

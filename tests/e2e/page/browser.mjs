@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 const [url, token, chromiumPath, web, shots] = process.argv.slice(2);
 const { chromium } = createRequire(`${web}/package.json`)('playwright-core');
 const axe = readFileSync(`${web}/node_modules/axe-core/axe.min.js`, 'utf8');
-const VIEWS = ['fleet', 'pods', 'decisions', 'learning', 'saving', 'health'];
+const VIEWS = ['fleet', 'pods', 'cost', 'decisions', 'learning', 'saving', 'health'];
 const MOST_BYTES = 200_000;
 
 let failed = 0;

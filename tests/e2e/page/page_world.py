@@ -1,0 +1,79 @@
+"""page_world: a controller with its page, beside simulated nodes that run pods, for tests that look at it as people do.
+
+Source   house.py; the nodes are a swarm's, the pods asked for through the shim and run where they were asked to
+Ends     everything when the `with` block ends
+"""
+import contextlib
+import json
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from house import House, HouseError, extender_args, fetch, free_ports, wait_until  # noqa: E402
+
+TOKEN = "a-word-for-this-test-alone"
+
+
+def missing(web):
+    """What a browser test lacks here, as a sentence; empty: nothing."""
+    if shutil.which("chromium") is None or shutil.which("node") is None or not (pathlib.Path(web) / "node_modules/playwright-core").exists():
+        return "chromium, node or playwright-core is missing (scripts/setup installs them)"
+    return ""
+
+
+class PageWorld(House):
+    """Beside House: `nodes` simulated nodes and this machine, a token for the page, a store."""
+
+    def __init__(self, binaries, nodes, mode="live"):
+        super().__init__(binaries, mode=mode)
+        self.count = nodes
+        self.swarm_port, = free_ports(1)
+        token = self.write("token", TOKEN)
+        token.chmod(0o400)
+        config = self.dir / "controller.yaml"
+        config.write_text(config.read_text().replace(f"http: {{port: {self.http}}}", f"http: {{port: {self.http}, token_file: {token}}}\n"
+                                                     f"decide: {{settle_window: 2s}}\nstore: {{path: {self.dir}/store.db}}"))
+        keys = self.dir / "nodes"
+        keys.mkdir(mode=0o700)
+        self.write("swarm.yaml", f"""
+            nodes: {nodes}
+            endpoint: "tcp://127.0.0.1:{self.telemetry}"
+            keys: {keys}
+            server_key: {self.dir}/controller.key.pub
+            listen: 127.0.0.1:{self.swarm_port}
+            seed: 7
+            """)
+
+    def begin(self):
+        swarm = (self.binary("wattle-sim"), "swarm", "--config", str(self.dir / "swarm.yaml"))
+        made = self.run(*swarm, "--make-keys", str(self.dir / "allow"))
+        if made.returncode != 0:
+            raise HouseError(made.stderr)
+        self.start_controller()
+        self.start("swarm", *swarm)
+        self.start_agent()
+        self.start_shim()
+        wait_until("all nodes are heard", lambda: self.query("status")["nodes_connected"] == self.count + 1, 40)
+        # What a node's first record shows may run for long, and is no placement.
+        wait_until("all nodes have told of some seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1), 40)
+        return [node["name"] for node in self.query("nodes")["nodes"]]
+
+    def place(self, uid, name, node, candidates, demand_cores=0.2):
+        """Asked for as kube-scheduler asks, and run there whatever is advised."""
+        status, told = fetch(f"{self.shim()}/prioritize", extender_args(uid, candidates, name=name))
+        if status != 200:
+            raise HouseError(f"prioritize: HTTP {status}: {told}")
+        pod = {"uid": uid, "name": name, "node": node, "cpu_request_cores": 0.25, "demand_cores": demand_cores, "lifetime": 600}
+        status, told = fetch(f"http://127.0.0.1:{self.swarm_port}/pods", json.dumps(pod).encode())
+        if status >= 300:
+            raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {told}")
+
+    def settled(self):
+        wait_until("a decision has its outcome", lambda: any(d["outcome"] for d in self.query("decisions")["decisions"]), 40)
+
+
+@contextlib.contextmanager
+def page_world(binaries, nodes, mode="live"):
+    with PageWorld(binaries, nodes, mode) as house:
+        yield house, house.begin()

@@ -1,0 +1,58 @@
+// The five questions of questions_test.py on the page: each begins at its front, and every click counts.
+// Usage: node questions.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web '{"node": ..., "pod": ..., "name": ..., "clicks": 2}'
+import { createRequire } from 'node:module';
+
+const [url, token, executablePath, web, facts] = process.argv.slice(2);
+const { node, name, clicks: most } = JSON.parse(facts);
+const { chromium } = createRequire(`${web}/package.json`)('playwright-core');
+let failed = 0;
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+await context.request.post(`${url}/page/pass`, { headers: { 'X-Wattle': 'page' }, data: { token } });
+const page = await context.newPage();
+page.setDefaultTimeout(15_000);
+const says = (pattern) => page.waitForFunction((source) => new RegExp(source, 's').test(document.querySelector('main').innerText), pattern.source);
+
+async function question(text, answer) {
+  await page.goto('about:blank');
+  await page.goto(`${url}/`);
+  await page.waitForSelector('.grid .row a');
+  let clicks = 0;
+  const click = async (locator) => { clicks += 1; await locator.click(); };
+  try {
+    await answer(click);
+    if (clicks > most) throw new Error(`it took ${clicks} clicks`);
+    console.log(`ok   ${text}? ${clicks} clicks`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAIL ${text}? ${error.message}: ${(await page.locator('main').innerText()).slice(0, 1500)}`);
+  }
+}
+const view = (label) => page.locator('#views a', { hasText: label });
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+await question('which node draws most and why', async (click) => {
+  await page.waitForFunction((wanted) => document.querySelector('.grid .row a').textContent === wanted, node);
+  await click(page.locator('.grid .row a').first());
+  await says(new RegExp(`Node ${escaped(node)}.*Workloads.*shop-\\d.* W`));
+});
+await question('what did namespace X cost last week', async (click) => {
+  await click(view('Cost'));
+  await says(/Since .* all nodes drew .*J/);
+  await page.waitForFunction(() => [...document.querySelectorAll('main tbody tr')].some((row) => row.cells[0].textContent === 'default' && /\d+ k?J|kWh/.test(row.textContent)));
+});
+await question('why is this pod there', async (click) => {
+  await click(view('Pods'));
+  await click(page.locator('.grid .row a', { hasText: name }).first());
+  await says(new RegExp(`Why it is there.*was best for default/${escaped(name)}: it is expected to add .* W`));
+});
+await question('is the network any good', async (click) => {
+  await click(view('Learning'));
+  await says(/Serves.*(the network .* serves|the plan serves)/);
+});
+await question('what would going live change', async (click) => {
+  await click(view('Saving'));
+  await says(/(Acting would draw|what acting would save is modelled after)/);
+});
+await browser.close();
+process.exit(failed ? 1 : 0);
