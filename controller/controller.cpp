@@ -117,7 +117,7 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
 
 // A folder that takes nothing holds nothing that a restore could replace meanwhile.
 Status Controller::lock_state(const Log& log) {
-  const Status made = make_dirs(config_.data_dir, 0700);
+  Status made = make_dirs(config_.data_dir, 0700);
   auto lock = made ? StateLock::take(config_.data_dir) : Result<StateLock>(forward_error(made));
   if (!lock && lock.error().code == Errc::conflict) return forward_error(lock);
   if (!lock) log.warn("what is kept cannot be locked", {{"error", lock.error()}});
@@ -193,7 +193,7 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
   placement::ClusterModelOptions options;
   options.stale_after_s = config_.decide.mask.stale_after_s;
   placement::ClusterModel knowledge(options);
-  const Status made = make_dirs(config_.data_dir, 0700);
+  Status made = make_dirs(config_.data_dir, 0700);
   const auto dir = Dir::open_(config_.data_dir);
   if (!made || !dir) {
     log.warn("what is learned of nodes and applications ends with this process",

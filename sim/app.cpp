@@ -43,6 +43,8 @@ constexpr std::array kSubcommands {
       Subcommand{"adapt",
                  "what learning online on consolidation gains, cluster by cluster, over the network it starts from",
                  commands::adapt},
+      Subcommand{"improve", "learn from a cluster's own recorded days, and keep what other days confirm",
+                 commands::improve},
       Subcommand{"online", "go on learning on consolidation from outcomes alone", commands::online},
 #endif
       Subcommand{"swarm", "play many nodes that speak the agents' protocol and run the pods they get", commands::swarm},

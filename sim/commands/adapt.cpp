@@ -94,7 +94,7 @@ Status run(AdaptArguments arguments) {
   for (const consolidation::AdaptRow& row : result.rows) {
     std::printf("%-10s %28s %28s", row.name.c_str(), percent(row.over_planner).c_str(),
                 percent(row.over_start).c_str());
-    if (row.name == "gated")
+    if (row.name == "gated" || row.name == "recorded")
       std::printf("   planner, start, learned serve on %zu, %zu, %zu", row.serves[0], row.serves[1], row.serves[2]);
     std::printf("\n");
   }
@@ -126,10 +126,10 @@ int adapt(int argc, char** argv) {
   app.add_option(
          "--contestants", options.contestants,
          "planner, start; with production knowledge online (anchored), free, scratch, guarded; with another informed, "
-         "hindsight, gated")
+         "hindsight, gated, recorded")
       ->delimiter(',')
       ->check(CLI::IsMember(
-          {"planner", "informed", "start", "online", "free", "scratch", "guarded", "hindsight", "gated"}));
+          {"planner", "informed", "start", "online", "free", "scratch", "guarded", "hindsight", "gated", "recorded"}));
   app.add_option("--labels", options.hindsight.labels.per_episode, "decisions of a recorded day that are judged")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();

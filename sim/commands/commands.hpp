@@ -27,6 +27,7 @@ int env(int argc, char** argv);
 int ablate(int argc, char** argv);  // settings of online learning; `ablate consolidation`: of imitation
 int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
+int improve(int argc, char** argv);  // from recorded days
 int labels(int argc, char** argv);
 int train(int argc, char** argv);  // in the simulated loop; `train consolidation`: the next
 int online(int argc, char** argv);

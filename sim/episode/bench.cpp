@@ -33,6 +33,7 @@ class Scaled final : public models::QNetwork {
 RunFigures figures_of(Cluster& cluster, const Episode& episode, std::size_t placements) {
   RunFigures figures;
   figures.energy_j = cluster.energy_j();
+  for (std::size_t i = 0; i < episode.servers.size(); ++i) figures.node_energy_j.push_back(cluster.node_energy_j(i));
   figures.awake_nodes = cluster.awake_node_s() / (episode.end_s - episode.measure_from_s);
   figures.wakes = static_cast<double>(cluster.wakes());
   figures.refused = static_cast<double>(cluster.refused());

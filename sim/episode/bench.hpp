@@ -25,12 +25,13 @@ namespace wattle::sim::consolidation {
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, wake_wait_s = 0, placements = 0;
-  double refused = 0;        // pods that had found no place at the end; in a Cluster: when they came
-  double pending_s = 0;      // that a pod waited for a place, mean of all; in a World
-  double work_core_s = 0;    // that was done; in a World
-  double waiting = 0;        // share of pod time spent waiting, for CPU or for a node that wakes
-  double network_gated = 0;  // share of choices that a guarded network was left out of
-  Placement placement;       // of a fill
+  double refused = 0;                 // pods that had found no place at the end; in a Cluster: when they came
+  double pending_s = 0;               // that a pod waited for a place, mean of all; in a World
+  double work_core_s = 0;             // that was done; in a World
+  double waiting = 0;                 // share of pod time spent waiting, for CPU or for a node that wakes
+  double network_gated = 0;           // share of choices that a guarded network was left out of
+  Placement placement;                // of a fill
+  std::vector<double> node_energy_j;  // of an oracle's cluster
 };
 RunFigures run(const Episode& episode, placement::Policy& policy);
 // A placement held for a day, pods in their places from the start.

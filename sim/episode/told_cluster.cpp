@@ -46,7 +46,7 @@ Cluster::Cluster(const Episode& episode)
   fleet_.idle_nodes_sleep = options.sleep;
   fleet_.pods_stay = !options.churn;
   fleet_.expected_cores = episode.expected_cores;
-  fleet_.mean_request = kPodRequest;
+  fleet_.mean_request = episode.mean_request;
   fleet_.hold_s = options.churn ? options.life_s : kSample_s * static_cast<double>(kDaySamples);
   for (std::size_t i = 0; i < episode.servers.size(); ++i) {
     const ServerModel& server = episode.servers[i];
@@ -62,8 +62,8 @@ Cluster::Cluster(const Episode& episode)
   }
   if (predicts_pods()) {
     for (const PastPod& past : episode.past_pods) {
-      demand_.observe(app_key(past.app), kPodRequest, past.mean_cores, 3600);
-      demand_.observe_life(app_key(past.app), past.life_s, true);
+      demand_.observe(episode.key_of(past.app), past.request, past.mean_cores, 3600);
+      demand_.observe_life(episode.key_of(past.app), past.life_s, true);
     }
     fleet_.expected_demand = demand_.expected_demand(kExpectations);
   } else {
@@ -84,13 +84,13 @@ double Cluster::expected_cores(const Running& running) const {
 placement::PodEstimate Cluster::ask(std::size_t p) const {
   const Pod& pod = episode_.pods[p];
   placement::PodEstimate ask;
-  ask.request = kPodRequest;
+  ask.request = pod.request;
   if (!predicts_pods()) {
     ask.demand_cores = episode_.day->mean_cores[pod.machine];
     ask.life_s = pod.life_s;
     return ask;
   }
-  const placement::DemandPrediction predicted = demand_.predict(app_key(pod.app), kPodRequest);
+  const placement::DemandPrediction predicted = demand_.predict(episode_.key_of(pod.app), pod.request);
   ask.demand_cores = predicted.cores;
   ask.life_s = std::isfinite(pod.life_s) ? predicted.life_s : pod.life_s;  // that pods stay is known
   return ask;
@@ -103,12 +103,16 @@ double Cluster::cores_now(std::size_t p) const {
 
 void Cluster::tell(std::size_t i) {
   placement::FleetNode& told = fleet_.nodes[i];
-  const auto pods = static_cast<double>(nodes_[i].pods.size());
   told.pods = nodes_[i].pods.size();
-  told.requested = {pods * kPodRequest.cpu_cores, pods * kPodRequest.memory_bytes};
+  told.requested = {};
   told.sleeps = episode_.options.sleep && told.pods == 0;
   told.used_cores = 0;
-  for (const Running& running : nodes_[i].pods) told.used_cores += expected_cores(running);
+  for (const Running& running : nodes_[i].pods) {
+    const placement::Resources& request = episode_.pods[running.pod].request;
+    told.requested.cpu_cores += request.cpu_cores;
+    told.requested.memory_bytes += request.memory_bytes;
+    told.used_cores += expected_cores(running);
+  }
   told.empties_at_s = empties_at_s(nodes_[i]);
 }
 
@@ -124,7 +128,8 @@ double Cluster::empties_at_s(const Node& node) const {
 
 void Cluster::report(const Running& running) {
   if (running.samples == 0) return;
-  demand_.observe(app_key(episode_.pods[running.pod].app), kPodRequest, running.seen_cores / running.samples,
+  const Pod& pod = episode_.pods[running.pod];
+  demand_.observe(episode_.key_of(pod.app), pod.request, running.seen_cores / running.samples,
                   kSample_s * running.samples);
 }
 
@@ -168,7 +173,7 @@ void Cluster::ended(cluster::PodId p, std::size_t i, std::size_t position) {
   const auto found = nodes_[i].pods.begin() + static_cast<std::ptrdiff_t>(position);
   if (predicts_pods()) {
     if (found->reported == 0) report(*found);
-    demand_.observe_life(app_key(episode_.pods[p].app), kernel_.now() - found->placed_s, true);
+    demand_.observe_life(episode_.key_of(episode_.pods[p].app), kernel_.now() - found->placed_s, true);
   }
   nodes_[i].pods.erase(found);
   ended_.push_back({p, kernel_.now()});
@@ -206,6 +211,11 @@ void Cluster::start_measuring() {
 double Cluster::energy_j() {
   kernel_.settle(*this);
   return kernel_.energy_j();
+}
+
+double Cluster::node_energy_j(std::size_t node) {
+  kernel_.settle(node, *this);
+  return kernel_.node(node).total.energy_j;
 }
 
 double Cluster::awake_node_s() {

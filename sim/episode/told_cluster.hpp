@@ -42,6 +42,7 @@ class Cluster : private cluster::Observer {
   void start_measuring();
 
   double energy_j();  // since start_measuring, up to now
+  double node_energy_j(std::size_t node);
   double awake_node_s();
   std::uint64_t wakes() const { return kernel_.wakes(); }
   std::uint64_t refused() const { return refused_; }

@@ -8,6 +8,8 @@
 #include "placement/policies/registry.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/episode/live_run.hpp"
+#include "sim/learning/improve.hpp"
+#include "sim/learning/lived_record.hpp"
 
 namespace wattle::sim::consolidation {
 
@@ -24,7 +26,9 @@ class Adapt {
   // Joules of a contestant over the cluster's judged days.
   Result<double> judge(AdaptRow& row, std::uint64_t cluster) {
     std::shared_ptr<const models::QNetwork> network;
-    if (row.name == "hindsight" || row.name == "gated") {
+    if (row.name == "recorded") {
+      WATTLE_TRY(network, grown_of_record(row, cluster));
+    } else if (row.name == "hindsight" || row.name == "gated") {
       WATTLE_TRY(network, grown_by_hindsight(row, cluster));
     } else if (row.name != "planner" && row.name != "informed") {
       WATTLE_TRY(network, grown(row.name, cluster));
@@ -64,6 +68,30 @@ class Adapt {
     learned.lives_known = options_.online.episode.knowledge == ClusterModel::truth;
     return std::make_unique<placement::NetworkPolicy>(network, learned);
   }
+  // What `wattle-sim improve` makes of the lived days as a controller would have recorded them. None: the planner serves.
+  Result<Network> grown_of_record(AdaptRow& row, std::uint64_t cluster) {
+    WATTLE_TRY(const Network start, frozen(options_.start));
+    std::vector<Episode> lived;
+    for (std::size_t day = 0; day < options_.online.episodes; ++day)
+      lived.push_back(make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * day));
+    const std::string subject = "record of cluster " + std::to_string(cluster);
+    WATTLE_TRY(const ClusterRecord record, parse_cluster_record(lived_record(lived), subject));
+    ImproveOptions improving;
+    improving.days.idle_nodes_sleep = options_.online.episode.sleep;
+    improving.hindsight = options_.hindsight;
+    improving.hindsight.network.margin = options_.margin;
+    WATTLE_TRY(const CalibratedDays days, calibrated_days(record, improving, subject));
+    std::vector<Label> labels;
+    for (std::size_t day = 0; day < days.learned; ++day)
+      for (Label& label : judge_day(days, day, improving.hindsight.labels, start)) labels.push_back(std::move(label));
+    WATTLE_TRY(const auto trainer, make_(options_.start));
+    WATTLE_TRY(const Improvement found, improve(days, labels, start, improving.hindsight, *trainer));
+    decisions_ = record.pods.size();
+    ++row.serves.at(static_cast<std::size_t>(found.serves));
+    row.gate.push_back({found.learned_over_start, found.learned_over_planner, found.start_over_planner});
+    if (found.serves == Serves::planner) return Network();
+    return found.serves == Serves::start ? start : frozen(found.weights);
+  }
   // None: the planner serves.
   Result<std::shared_ptr<const models::QNetwork>> grown_by_hindsight(AdaptRow& row, std::uint64_t cluster) {
     WATTLE_TRY(const auto start, frozen(options_.start));
@@ -73,7 +101,7 @@ class Adapt {
         lived.push_back(make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * day));
       WATTLE_TRY(const auto trainer, make_(options_.start));
       HindsightOptions hindsight = options_.hindsight;
-      hindsight.margin = options_.margin;
+      hindsight.network.margin = options_.margin;
       WATTLE_TRY(hindsight_, learn_by_hindsight(lived, start, hindsight, *trainer));
       hindsight_cluster_ = cluster;
       decisions_ = 0;
@@ -135,7 +163,7 @@ class Adapt {
 // Who learns online does so as a controller does, told by telemetry; who needs the record of a day, or is told the truth, is on the kernel.
 Status playable(const AdaptOptions& options) {
   constexpr std::array<std::string_view, 4> kLive{"online", "free", "scratch", "guarded"};
-  constexpr std::array<std::string_view, 3> kTold{"informed", "hindsight", "gated"};
+  constexpr std::array<std::string_view, 4> kTold{"informed", "hindsight", "gated", "recorded"};
   const bool live = options.online.episode.knowledge == ClusterModel::production;
   const Shift& shift = options.online.episode.shift;
   if (live && (shift.odd_watts != 1 || shift.interference != 0))

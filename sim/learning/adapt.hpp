@@ -5,7 +5,8 @@
 // Known    with production knowledge all is live: days are lived and judged in a World, and who is judged knows what the last lived day
 //          told it (or nothing: cold). With another knowledge days are played on the kernel; nobody learns online there
 // Informed the planner that is told the watts which a Shift keeps from the others
-// Hindsight what a network learns of recorded days (sim/learning/hindsight); gated: what its gate lets serve, guarded by the contest
+// Hindsight what a network learns of recorded days (sim/learning/hindsight); gated: what its gate lets serve, guarded by the contest; recorded:
+//          what wattle-sim improve makes of the days as a record (sim/learning/improve), by its own verdict
 // Errors   forwards the trainers'; out_of_range: not churn, one demand day only, or a contestant that this knowledge does not have
 // Threads  single owner; the same options give the same bytes
 #pragma once
@@ -35,8 +36,8 @@ struct AdaptOptions {
   models::Weights start;
   double margin = 0;
   bool cold = false;  // with production knowledge: judged days begin with nothing
-  std::vector<std::string> contestants{"planner", "start", "online",
-                                       "scratch"};  // and "free", "guarded", "informed", "hindsight", "gated"
+  std::vector<std::string> contestants{
+      "planner", "start", "online", "scratch"};  // and "free", "guarded", "informed", "hindsight", "gated", "recorded"
 };
 // A trainer that goes on from weights, or begins anew.
 using MakeTrainer =
@@ -46,7 +47,7 @@ struct AdaptRow {
   std::string name;
   std::vector<double> energy_j;                      // of each cluster, judged days together
   std::optional<Interval> over_planner, over_start;  // energy less 1
-  std::array<std::size_t, 3> serves{};               // of "gated": clusters in which planner, start, learned served
+  std::array<std::size_t, 3> serves{};  // of "gated" and "recorded": clusters in which planner, start, learned served
   // Of "gated", of each cluster: what its gate saw of learned over start, learned over planner, start over planner.
   std::vector<std::array<Interval, 3>> gate;
 };

@@ -53,53 +53,6 @@ void take_fitted_curves(const Episode& lived, placement::Policy& policy, Episode
   for (std::size_t i = 0; i < record.servers.size(); ++i) record.servers[i].watts = cluster.fleet().nodes[i].watts;
 }
 
-// Whole days on the model: each as it was, then in other orders.
-std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays) {
-  std::vector<Episode> days;
-  for (std::size_t k = 0; k < plays; ++k)
-    days.push_back(reordered(recorded_days[k % recorded_days.size()], k / recorded_days.size()));
-  return days;
-}
-
-// Joules of each day; without a network the planner's.
-std::vector<double> played_j(std::span<const Episode> days, const std::shared_ptr<const models::QNetwork>& network,
-                             double margin) {
-  std::vector<double> energy_j;
-  for (const Episode& day : days) {
-    placement::NetworkOptions options;
-    options.margin = margin;
-    placement::PlannerPolicy planner(placement::parse_policy("planner").value());
-    placement::NetworkPolicy by_network(network, options);
-    energy_j.push_back(run(day, network ? static_cast<placement::Policy&>(by_network) : planner).energy_j);
-  }
-  return energy_j;
-}
-
-// Learns, and leaves the best of the start and all passes in `out`.
-Status imitate_and_choose(std::span<const Episode> days, std::span<const Label> labels, double margin,
-                          const ImitateOptions& options, models::PolicyTrainer& trainer, Hindsight& out) {
-  double least_j = -1;
-  std::size_t passes = 0;
-  const auto consider = [&](const std::shared_ptr<const models::QNetwork>& network) {
-    const double all_j = mean(played_j(days, network, margin));
-    if (least_j >= 0 && all_j >= least_j) return;
-    least_j = all_j;
-    out.passes = passes;
-    out.weights = trainer.weights();
-  };
-  consider(options.anchor);
-  ImitateOptions watched = options;
-  watched.on_pass = [&]() -> Status {
-    ++passes;
-    WATTLE_TRY(std::shared_ptr<const models::QNetwork> network,
-               models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
-    consider(network);
-    return {};
-  };
-  if (!labels.empty()) WATTLE_CHECK(imitate(labels, watched, trainer));
-  return {};
-}
-
 }  // namespace
 
 Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin) {
@@ -126,6 +79,56 @@ Episode reordered(const Episode& day, std::uint64_t order) {
   return other;
 }
 
+std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays) {
+  std::vector<Episode> days;
+  for (std::size_t k = 0; k < plays; ++k)
+    days.push_back(reordered(recorded_days[k % recorded_days.size()], k / recorded_days.size()));
+  return days;
+}
+
+PlayedDays play_days(std::span<const Episode> days, const Network& network, const placement::NetworkOptions& options) {
+  PlayedDays played;
+  for (const Episode& day : days) {
+    placement::PlannerPolicy planner(placement::parse_policy("planner").value());
+    placement::NetworkPolicy by_network(network, options);
+    RunFigures figures = run(day, network ? static_cast<placement::Policy&>(by_network) : planner);
+    played.energy_j.push_back(figures.energy_j);
+    played.node_energy_j.push_back(std::move(figures.node_energy_j));
+  }
+  return played;
+}
+
+Result<Learned> learn_of_labels(std::span<const Episode> days, std::span<const Label> labels, const Network& start,
+                                const HindsightOptions& options, models::PolicyTrainer& trainer) {
+  Learned best;
+  double least_j = -1;
+  std::size_t passes = 0;
+  const auto consider = [&](const Network& network) {
+    const double all_j = mean(play_days(days, network, options.network).energy_j);
+    if (least_j >= 0 && all_j >= least_j) return;
+    least_j = all_j;
+    best = {trainer.weights(), passes};
+  };
+  consider(start);
+  ImitateOptions watched = options.imitate;
+  watched.anchor = start;
+  watched.on_pass = [&]() -> Status {
+    ++passes;
+    WATTLE_TRY(Network network, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+    consider(network);
+    return {};
+  };
+  if (!labels.empty()) WATTLE_CHECK(imitate(labels, watched, trainer));
+  return best;
+}
+
+Serves who_serves(const Interval& learned_over_start, const Interval& learned_over_planner,
+                  const Interval& start_over_planner) {
+  const bool start_may = start_over_planner.below_zero();
+  if (learned_over_planner.below_zero() && (learned_over_start.below_zero() || !start_may)) return Serves::learned;
+  return start_may ? Serves::start : Serves::planner;
+}
+
 Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
                                      const std::shared_ptr<const models::QNetwork>& start,
                                      const HindsightOptions& options, models::PolicyTrainer& trainer) {
@@ -136,30 +139,26 @@ Result<Hindsight> learn_by_hindsight(std::span<const Episode> lived,
   std::vector<Episode> model;
   std::vector<Label> labels;
   for (const Episode& day : taught) {
-    model.push_back(recorded(day, std::span(&start, 1), options.margin));
+    model.push_back(recorded(day, std::span(&start, 1), options.network.margin));
     std::vector<Label> more = judge_episode(model.back(), options.labels, start);
     std::move(more.begin(), more.end(), std::back_inserter(labels));
   }
-  ImitateOptions imitation = options.imitate;
-  imitation.anchor = start;
   Hindsight out;
   out.labels = labels.size();
-  WATTLE_CHECK(imitate_and_choose(days_to_play(model, options.plays), labels, options.margin, imitation, trainer, out));
-  WATTLE_TRY(std::shared_ptr<const models::QNetwork> learned, models::FrozenNetwork::from_weights(out.weights, 0));
+  WATTLE_TRY(Learned best, learn_of_labels(days_to_play(model, options.plays), labels, start, options, trainer));
+  out.weights = std::move(best.weights);
+  out.passes = best.passes;
+  WATTLE_TRY(Network learned, models::FrozenNetwork::from_weights(out.weights, 0));
   model.clear();
   const std::array beside{start, learned};
-  for (const Episode& day : judged) model.push_back(recorded(day, beside, options.margin));
+  for (const Episode& day : judged) model.push_back(recorded(day, beside, options.network.margin));
   const std::vector<Episode> days = days_to_play(model, options.plays);
-  const auto planner_j = played_j(days, nullptr, options.margin), start_j = played_j(days, start, options.margin),
-             learned_j = played_j(days, learned, options.margin);
+  const auto joules = [&](const Network& network) { return play_days(days, network, options.network).energy_j; };
+  const auto planner_j = joules(nullptr), start_j = joules(start), learned_j = joules(learned);
   out.learned_over_start = paired_ratio(learned_j, start_j);
   out.learned_over_planner = paired_ratio(learned_j, planner_j);
   out.start_over_planner = paired_ratio(start_j, planner_j);
-  const bool start_may = out.start_over_planner.below_zero();
-  if (out.learned_over_planner.below_zero() && (out.learned_over_start.below_zero() || !start_may))
-    out.serves = Serves::learned;
-  else if (start_may)
-    out.serves = Serves::start;
+  out.serves = who_serves(out.learned_over_start, out.learned_over_planner, out.start_over_planner);
   return out;
 }
 

@@ -21,12 +21,14 @@
 namespace wattle::sim::consolidation {
 
 struct HindsightOptions {
+  HindsightOptions() { network.margin = 0; }
   LabelOptions labels;
   ImitateOptions imitate;
-  std::size_t plays = 24;  // whole days, to choose a pass by, and as many at the gate
-  double margin = 0;       // placement::NetworkOptions, of whole days
+  std::size_t plays = 24;             // whole days, to choose a pass by, and as many at the gate
+  placement::NetworkOptions network;  // of whole days
 };
 enum class Serves { planner, start, learned };
+using Network = std::shared_ptr<const models::QNetwork>;
 struct Hindsight {
   models::Weights weights;  // learned
   Serves serves = Serves::planner;
@@ -38,6 +40,26 @@ struct Hindsight {
 
 // What is recorded of a day that the planner and the networks beside it live in turn, an hour each.
 Episode recorded(const Episode& lived, std::span<const std::shared_ptr<const models::QNetwork>> beside, double margin);
+
+// Whole days on the model: each as it was, then in other orders.
+std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays);
+// What they draw, by day; without a network by the planner's choices.
+struct PlayedDays {
+  std::vector<double> energy_j;
+  std::vector<std::vector<double>> node_energy_j;
+};
+PlayedDays play_days(std::span<const Episode> days, const Network& network, const placement::NetworkOptions& options);
+
+// The trainer goes on from the start's weights by imitation of what labels say; the best by the whole days of the start and what came of each
+// pass. The anchor is the start.
+struct Learned {
+  models::Weights weights;
+  std::size_t passes = 0;  // 0: the start
+};
+Result<Learned> learn_of_labels(std::span<const Episode> days, std::span<const Label> labels, const Network& start,
+                                const HindsightOptions& options, models::PolicyTrainer& trainer);
+Serves who_serves(const Interval& learned_over_start, const Interval& learned_over_planner,
+                  const Interval& start_over_planner);
 
 // The day with its pods (what they are, use and live) in another order; 0: as it was.
 Episode reordered(const Episode& day, std::uint64_t order);

@@ -10,6 +10,7 @@
 #include "placement/policies/cost.hpp"
 #include "placement/policies/network.hpp"
 #include "placement/policies/registry.hpp"
+#include "placement/shortlist.hpp"
 #include "sim/reference/annealed.hpp"
 
 namespace wattle::sim::consolidation {
@@ -119,6 +120,24 @@ std::vector<std::size_t> candidates_of(const models::Observation& state, std::si
   return nodes;
 }
 
+// What is judged: all nodes, or those of the shortlist as if there were no others.
+struct Listed {
+  models::Observation state;
+  std::vector<std::size_t> rows;  // the nodes; empty: all
+  std::vector<std::size_t> nodes_of(std::span<const std::size_t> listed) const {
+    std::vector<std::size_t> nodes(listed.begin(), listed.end());
+    if (!rows.empty())
+      for (std::size_t& each : nodes) each = rows[each];
+    return nodes;
+  }
+};
+Listed listed_of(models::Observation state, std::size_t most, std::size_t chosen) {
+  if (!placement::beyond_shortlist(state, most)) return {std::move(state), {}};
+  auto rows = placement::shortlist(state, most, chosen);
+  auto alone = placement::listed_alone(state, rows);
+  return {std::move(alone), std::move(rows)};
+}
+
 Label label_of(models::Observation state, std::span<const std::size_t> candidates, std::span<const double> regrets_w) {
   Label label{std::move(state), {}};
   label.regret.assign(label.state.nodes, std::nanf(""));
@@ -136,8 +155,9 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
   Cluster cluster(episode);
   placement::Planner watcher({});
   placement::PlannerPolicy planner(placement::parse_policy("planner").value());
-  placement::NetworkPolicy learned(network);
+  placement::NetworkPolicy learned(network, options.network);
   placement::ClusterView scratch;
+  std::size_t order = 0;
   const auto judged = [&](std::size_t p) {
     return !drawn.churn || (episode.pods[p].arrives_s >= episode.measure_from_s &&
                             episode.pods[p].arrives_s + horizon_s <= episode.end_s);
@@ -151,20 +171,29 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
     placement::PlannedAsk asked = placement::observe_planned(watcher, cluster.fleet(), ask, scratch);
     auto chosen = placement::choose(network ? static_cast<placement::Policy&>(learned) : planner, cluster.fleet(), ask);
     if (!chosen) continue;
-    const auto candidates = candidates_of(asked.observation, options.likely, options.others, random);
+    const Listed listed =
+        listed_of(std::move(asked.observation), options.listed ? options.network.shortlist : 0, *chosen);
+    const auto tried = candidates_of(listed.state, options.likely, options.others, random);
+    const auto candidates = listed.nodes_of(tried);
     if (judged(p)) {
       const bool take = uniform(random) * static_cast<double>(left--) < static_cast<double>(wanted);
       if (take && candidates.size() > 1) {
         --wanted;
+        const bool ours = order % options.shards == options.shard;
         const ClonePolicy clone = [&]() -> std::unique_ptr<placement::Policy> {
           if (network) return std::make_unique<placement::NetworkPolicy>(learned);
           return std::make_unique<placement::PlannerPolicy>(planner);
         };
-        const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s);
         // Drawn from a random source of its own: how many are kept so changes nothing else.
-        if (options.unplanned > 0 && uniform(sight) < options.unplanned)
-          asked = placement::observe_unplanned(cluster.fleet(), ask, scratch);
-        out.push_back(label_of(std::move(asked.observation), candidates, regrets_w));
+        const bool unplanned = options.unplanned > 0 && uniform(sight) < options.unplanned;
+        if (ours) {
+          const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s);
+          out.push_back(unplanned ? label_of(placement::observe_unplanned(cluster.fleet(), ask, scratch).observation,
+                                             candidates, regrets_w)
+                                  : label_of(listed.state, tried, regrets_w));
+          out.back().order = order;
+        }
+        ++order;
       }
     }
     if (uniform(random) < options.explore) chosen = candidates[pick(random, candidates.size())];

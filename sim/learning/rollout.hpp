@@ -32,6 +32,7 @@ std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now
 struct Label {
   models::Observation state;
   std::vector<float> regret;  // [nodes], W0; NaN: not tried
+  std::size_t order = 0;      // among the judged decisions of its episode
 };
 
 struct LabelOptions {
@@ -43,7 +44,10 @@ struct LabelOptions {
   std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
   double explore = 0.1;                // share of placements on another candidate than the policy's
   double horizon_lives = 3;
-  double unplanned = 0;  // share of the judged decisions that are kept as they look without a plan
+  double unplanned = 0;               // share of the judged decisions that are kept as they look without a plan
+  placement::NetworkOptions network;  // of the one that plays
+  bool listed = false;                // of many nodes the shortlist is judged, as the network sees it; else all of them
+  std::size_t shard = 0, shards = 1;  // of the judged decisions each shards-th, from the shard-th on
 };
 // Plays the episode and judges some of its decisions; of the options the episode, its nodes and its seed are not looked at.
 std::vector<Label> judge_episode(const Episode& episode, const LabelOptions& options,

@@ -167,6 +167,8 @@ double Episode::slots(std::size_t node) const {
                     1e-9);
 }
 
+placement::AppKey Episode::key_of(std::size_t app) const { return apps.empty() ? app_key(app) : apps[app]; }
+
 placement::AppKey app_key(std::size_t app) {
   return {"deployment/app-" + std::to_string(app), "image-" + std::to_string(app / 3), ""};
 }

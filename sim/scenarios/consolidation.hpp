@@ -104,6 +104,7 @@ struct Pod {
 struct PastPod {
   std::size_t app = 0;
   double mean_cores = 0, life_s = 0;
+  placement::Resources request = kPodRequest;
 };
 struct PastReading {
   std::size_t node = 0;
@@ -121,6 +122,9 @@ struct Episode {
   std::vector<double> expected_demand;  // of the training day, by rank; what true knowledge has
   std::vector<PastPod> past_pods;
   std::vector<PastReading> past_readings;
+  std::vector<placement::AppKey> apps;  // of a recorded day; empty: app_key()
+  placement::Resources mean_request = kPodRequest;
+  placement::AppKey key_of(std::size_t app) const;
   double total_cores() const;
   double slots(std::size_t node) const;  // for pods of one core
 };

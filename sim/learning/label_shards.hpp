@@ -1,0 +1,31 @@
+// label_shards: labels of recorded days in a file of their own process, which goes on where it was when it is killed, and all of them put together.
+// Format   safetensors: the tensors of labels (sim/learning/imitate), `order` of each, and what was asked as metadata
+// Same     put together they are as one process would have made them, bit by bit
+// Errors   malformed, conflict (labels of another record, start or options; a shard that is missing or not done): names the file
+// Threads  pure functions
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "models/frozen/safetensors.hpp"
+#include "sim/learning/rollout.hpp"
+
+namespace wattle::sim::consolidation {
+
+struct LabelShard {
+  std::string question;  // digest of all that labels depend on
+  std::size_t shard = 0, shards = 1;
+  std::size_t days_done = 0;
+  std::vector<Label> labels;  // `order` counts over all days
+};
+std::string shard_name(std::size_t shard, std::size_t shards);  // of its file
+models::Safetensors to_file(const LabelShard& shard);
+Result<LabelShard> parse_label_shard(const models::Safetensors& file, const std::string& subject);
+// Of shards of one question, all of them there and done with so many days.
+Result<std::vector<Label>> merged(std::vector<LabelShard> shards, std::size_t days, const std::string& folder);
+
+}  // namespace wattle::sim::consolidation
