@@ -46,7 +46,7 @@ def staged(unit_text, name, bin_dir, directory, tell=True):
         return here
 
     path = pathlib.Path(directory) / name
-    path.write_text(re.sub(r"/usr/s?bin/((?:wattle|pcm)[a-z-]*)", replace, unit_text), encoding="utf-8")
+    path.write_text(re.sub(r"/usr/(?:s?bin|lib/wattle)/((?:wattle|pcm)[a-z-]*)", replace, unit_text), encoding="utf-8")
     return path
 
 
@@ -75,6 +75,64 @@ def check_units(bin_dir, directory):
         print(f"{unit.name}: exposure {level.group(1) if level else '?'} (at most {limit / 10})")
         if code != 0 or not level:
             breach(f"{unit.name}: exposure above {limit / 10}: {said[-400:]}")
+
+
+def check_timers(directory):
+    """A timer is one of a unit that nothing else starts: off until somebody starts the timer, and of low priority."""
+    for timer in sorted((ROOT / "systemd").glob("*.timer")):
+        unit = (ROOT / "systemd" / (timer.stem + ".service")).read_text(encoding="utf-8")
+        staged(unit, timer.stem + ".service", None, directory, tell=False)
+        path = pathlib.Path(directory) / timer.name
+        path.write_text(timer.read_text(encoding="utf-8"), encoding="utf-8")
+        fine, said = verify(path)
+        if not fine:
+            breach(f"{timer.name}: systemd-analyze verify: {said}")
+        if "[Install]" in unit:
+            breach(f"{timer.stem}.service: has an [Install] section beside its timer")
+        for key, value in (("Nice", "19"), ("CPUSchedulingPolicy", "idle"), ("IOSchedulingClass", "idle"), ("Type", "oneshot")):
+            if f"\n{key}={value}\n" not in unit:
+                breach(f"{timer.stem}.service: {key}={value} is missing")
+
+
+STAND_IN = """#!/bin/sh
+echo "$(basename "$0") $*" >>"$STATE_DIRECTORY/../calls"
+case "$*" in *"model save"*) touch "$WATTLE_CHECKPOINTS/improve-start.safetensors" "$WATTLE_CHECKPOINTS/improve-start.json" ;;
+*"model record"*) touch record.jsonl ;;
+*--out*) [ ! -e "$STATE_DIRECTORY/../killed" ] || exit 137; mkdir -p labels; [ ! -e "$STATE_DIRECTORY/../better" ] || touch candidate.safetensors ;;
+esac
+"""
+
+
+def check_improve(directory):
+    """One turn of wattle-improve: who is killed goes on with the same record; a network is handed over when one was written, and nothing stays."""
+    top = pathlib.Path(directory) / "turn"
+    for name in ("state", "checkpoints", "bin"):
+        (top / name).mkdir(parents=True)
+    for name in ("wattle", "wattle-sim"):
+        (top / "bin" / name).write_text(STAND_IN, encoding="utf-8")
+        (top / "bin" / name).chmod(0o755)
+    env = {"PATH": f"{top}/bin:/usr/bin:/bin", "STATE_DIRECTORY": str(top / "state"), "CREDENTIALS_DIRECTORY": str(top),
+           "WATTLE_CHECKPOINTS": str(top / "checkpoints")}
+
+    def turn(*marks):
+        (top / "calls").write_text("", encoding="utf-8")
+        for mark in ("killed", "better"):
+            (top / mark).unlink(missing_ok=True)
+        for mark in marks:
+            (top / mark).touch()
+        code = subprocess.run([str(ROOT / "systemd/wattle-improve")], env=env, capture_output=True, check=False, timeout=60).returncode
+        calls = [re.sub(r" --key \S+", "", line) for line in (top / "calls").read_text(encoding="utf-8").splitlines()]
+        return code, [" ".join(call.split()[:3]) for call in calls]
+
+    asked, learned = ["wattle model save", "wattle model record"], ["wattle-sim improve record.jsonl"]
+    for marks, wanted in ((("killed",), (137, asked + learned)), (("better",), (0, learned + ["wattle model add"])),
+                          ((), (0, asked + learned))):
+        found = turn(*marks)
+        if found != wanted:
+            breach(f"wattle-improve {marks}: {found}, not {wanted}")
+        left = sorted(path.name for path in (top / "state").iterdir())
+        if "killed" not in marks and left:
+            breach(f"wattle-improve {marks}: leaves {left}")
 
 
 def check_capabilities():
@@ -161,6 +219,8 @@ def main():
         check_capabilities()
         check_units(bin_dir, directory)
         check_users(directory)
+        check_timers(directory)
+        check_improve(directory)
     print("units: no breach" if not BREACHES else f"units: {len(BREACHES)} breaches")
     return 1 if BREACHES else 0
 
