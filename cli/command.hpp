@@ -75,6 +75,7 @@ struct Arguments {
   std::vector<std::string> without;  // of `explain`, as are the next two
   std::string cpu, memory;
   bool force = false;
+  bool hash_names = false;  // of `model record`
   PlaceArguments place;
 };
 

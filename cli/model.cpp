@@ -1,9 +1,10 @@
-// `wattle model list|save|load|eval`: the networks that are kept, which of them serves, and changing that.
+// `wattle model list|save|load|eval|record|add`: the networks that are kept, which of them serves, and changing that.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "cli/human.hpp"
+#include "cli/model_files.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
 #include "common/printable.hpp"
@@ -45,6 +46,21 @@ Result<std::string> render_eval(const View& eval, const Style& style) {
   return printable_lines(pairs_text(pairs, style.colour));
 }
 
+// What the ranking in force is worth beside others, in words.
+std::string compared_text(const View& one) {
+  const std::string reference = one["reference"].text_or(), decisions = count(one["decisions"].number());
+  const auto regret = one["regret"].number(), share = one["differ_ratio"].number();
+  if (!regret || !share) return "Beside " + reference + ": " + decisions + " decisions compared, too few to say\n";
+  const auto interval = [&](const std::string& key) {
+    return number(one[key].number(), 4) + " [" + number(one[key + "_low"].number(), 4) + ", " +
+           number(one[key + "_high"].number(), 4) + "]";
+  };
+  std::string text = "Beside " + reference + ": regret " + interval("regret") + " reward a decision; " +
+                     number(100 * *share, 1) + "% of " + decisions + " differ";
+  if (one["differing_worth"].number()) text += ", worth " + interval("differing_worth") + " each";
+  return text + "\n";
+}
+
 }  // namespace
 
 Result<std::string> render_models(const Json& document, const Style& style) {
@@ -72,10 +88,15 @@ Result<std::string> render_models(const Json& document, const Style& style) {
                           {model["fault"].text_or(""), Tone::warning}});
   }
   const View serving = view["serving"];
+  std::string beside;
+  if (view["compared"].present()) {
+    WATTLE_TRY(const std::vector<View> compared, view.list("compared"));
+    for (const View& one : compared) beside += compared_text(one);
+  }
   const std::string from = serving["loaded_from"].text() ? "loaded from " + serving["loaded_from"].text_or()
                                                          : std::string("learned since it was loaded");
   return to_text(table, style.colour) + "\n" +
-         printable_lines("Serving: " + shortened(serving["network_sha256"]) + ", " + from + "\n");
+         printable_lines("Serving: " + shortened(serving["network_sha256"]) + ", " + from + "\n" + beside);
 }
 
 void declare_model(CLI::App& command, Arguments& arguments) {
@@ -88,12 +109,20 @@ void declare_model(CLI::App& command, Arguments& arguments) {
     sub->add_option("NAME", arguments.name, "A name, or the number of a checkpoint")->required();
     if (action.name != "eval") sub->add_option("--why", arguments.why, "Kept with the change");
   }
+  declare_model_files(command, arguments);
 }
 
 int run_model(const Invocation& invocation) {
+  if (invocation.arguments.action == "record") return run_model_record(invocation);
   std::map<std::string, std::string> pairs;
   if (!invocation.arguments.name.empty()) pairs["name"] = invocation.arguments.name;
   if (!invocation.arguments.why.empty()) pairs["why"] = invocation.arguments.why;
+  if (invocation.arguments.action == "add") {
+    auto network = network_parts(invocation.arguments.words.at(0));
+    if (!network) return complain(invocation, network.error(), kProblem);
+    pairs.merge(*network);
+    return show(invocation, "model-add", pairs, render_models);
+  }
   for (const ModelAction& action : kModelActions)
     if (action.name == invocation.arguments.action)
       return show(invocation, std::string(action.query), pairs, render_models);

@@ -94,6 +94,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     keep_monitors();
   });
   decider_.on_placed([this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
+  decider_.on_left([this](const placement::PodSpec& pod) { owners_.left(pod); });
   follow_requests();
   join_.on_bound([this](const kube::Pod& pod) {
     owners_.described(pod);

@@ -19,9 +19,11 @@ std::string shown(double value) {
 
 }  // namespace
 
-bool OffPolicyEstimate::worse() const {
-  return samples >= OffPolicyComparison::kLeastSamples && difference < 0 && -difference > stats::kNormal95 * error;
-}
+bool OffPolicyEstimate::told() const { return samples >= OffPolicyComparison::kLeastSamples; }
+
+double OffPolicyEstimate::half_width() const { return stats::kNormal975 * error; }
+
+bool OffPolicyEstimate::worse() const { return told() && difference < 0 && -difference > stats::kNormal95 * error; }
 
 void OffPolicyComparison::restore(std::vector<ComparedDecision> samples) {
   samples_.clear();

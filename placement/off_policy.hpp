@@ -42,6 +42,11 @@ struct OffPolicyEstimate {
   double difference = 0;  // of the ranking in force less the reference's, reward per decision
   double error = 0;
   bool worse() const;
+  bool told() const;  // of enough decisions to say anything
+  // Reward a decision that the reference would have brought beyond the ranking in force; below 0: it would have brought less.
+  double regret() const { return -difference; }
+  double half_width() const;  // of 95%, of either
+  double differ_ratio() const { return samples > 0 ? static_cast<double>(differ) / static_cast<double>(samples) : 0; }
 };
 
 class OffPolicyComparison {

@@ -31,6 +31,7 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "policy-promote", kOperator},
     Right{Channel::ask, Kind::query, "policy-rollback", kOperator},
     Right{Channel::ask, Kind::query, "model-save", kOperator},
+    Right{Channel::ask, Kind::query, "model-add", kOperator},
     Right{Channel::ask, Kind::query, "model-load", kOperator},
     Right{Channel::ask, Kind::query, "model-eval", kOperator},
     Right{Channel::ask, Kind::query, "backup", kOperator},

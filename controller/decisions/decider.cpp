@@ -314,6 +314,10 @@ void Decider::refresh(MonoTime now) {
   if (!comparison_.due(now)) return;
   const Heard heard = this->heard();
   if (comparison_.run(engine_, state_, networks_.serving(), heard.network.get(), figures_.decisions)) repeats_.clear();
+  // Too few decisions say nothing; that it is so again after a change is news, too.
+  const auto estimates = comparison_.off_policy().estimates();
+  if (estimates.front().told() || compared_told_) learn_(ComparedNews{estimates});
+  compared_told_ = estimates.front().told();
 }
 
 }  // namespace wattle::controller

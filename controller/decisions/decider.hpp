@@ -124,6 +124,8 @@ class Decider {
   void on_placed(std::function<void(const placement::PodSpec& pod, const std::string& node)> placed) {
     placed_ = std::move(placed);
   }
+  // Likewise of each that leaves the node it was seen on.
+  void on_left(std::function<void(const placement::PodSpec& pod)> left) { left_ = std::move(left); }
   const placement::SequentialTest& contest() const { return engine_.contest(); }
   const placement::PlanRecord& plan_record() const { return engine_.plan_record(); }
   const placement::SequentialTest& learned_contest() const { return engine_.learned_contest(); }
@@ -196,8 +198,10 @@ class Decider {
   placement::DecisionEngine engine_;
   MonoTime refreshed_{}, state_expired_{};
   RankingComparison comparison_;
+  bool compared_told_ = false;  // to the learner, last
   std::function<void(const MonitorEvent&)> told_;
   std::function<void(const placement::PodSpec&, const std::string&)> placed_;
+  std::function<void(const placement::PodSpec&)> left_;
   DriftMonitor drift_;
   PredictionError prediction_error_;
   RolloutSpec spec_;

@@ -24,6 +24,7 @@ std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + rew
 
 void Decider::left(const std::string& pod_uid, MonoTime now) {
   const Pod* pod = state_.pod(pod_uid);
+  if (pod != nullptr && left_) left_(pod->spec);
   const Node* node = pod != nullptr ? state_.node(pod->node) : nullptr;
   engine_.left(pod_uid, pod != nullptr ? &pod->spec : nullptr,
                node != nullptr ? std::optional(node->row) : std::nullopt, now);

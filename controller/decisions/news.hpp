@@ -2,11 +2,13 @@
 // Threads  values
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <variant>
 
 #include "common/clock.hpp"
 #include "models/frozen/q_network.hpp"
+#include "placement/off_policy.hpp"
 #include "placement/reward.hpp"
 
 namespace wattle::controller {
@@ -34,6 +36,10 @@ struct RewardNews {
 struct DriftNews {
   MonoTime since{}, until{};
 };
-using LearningNews = std::variant<PlacedNews, SettledNews, LostNews, RewardNews, DriftNews>;
+// What the ranking in force is worth beside its references, as it stands.
+struct ComparedNews {
+  std::array<placement::OffPolicyEstimate, placement::kReferencePolicies.size()> estimates;
+};
+using LearningNews = std::variant<PlacedNews, SettledNews, LostNews, RewardNews, DriftNews, ComparedNews>;
 
 }  // namespace wattle::controller

@@ -1,10 +1,24 @@
 #include "controller/decisions/owner_keeper.hpp"
 
+#include <cmath>
 #include <utility>
+
+#include "controller/decisions/decider.hpp"
 
 namespace wattle::controller {
 
 std::string_view owner_of_app(std::string_view app) { return app.substr(0, app.find(' ')); }
+
+namespace {
+
+// What a day that is played again asks for. Where a DaemonSet's pods go is nobody's choice.
+void add_ask(const std::string& app, const placement::Resources& request, PodFacts& facts) {
+  facts.app = app;
+  facts.cpu_millicores = std::llround(request.cpu_cores * 1000);
+  facts.memory_bytes = std::llround(request.memory_bytes);
+}
+
+}  // namespace
 
 void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node) {
   if (store_ == nullptr) return;
@@ -14,6 +28,18 @@ void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node)
   facts.owner = owner_of_app(pod.app);
   facts.node = node;
   facts.placed_s = to_ns(clock_.wall()) / 1'000'000'000;
+  if (!pod.daemonset) add_ask(pod.app, pod.request, facts);
+  store_->note(std::move(facts));
+}
+
+void OwnerKeeper::left(const placement::PodSpec& pod) {
+  if (store_ == nullptr) return;
+  PodFacts facts;
+  facts.uid = pod.uid;
+  facts.name_space = pod.pod_namespace;
+  facts.owner = owner_of_app(pod.app);
+  facts.ended_s = to_ns(clock_.wall()) / 1'000'000'000;
+  if (!pod.daemonset) add_ask(pod.app, pod.request, facts);
   store_->note(std::move(facts));
 }
 
@@ -25,6 +51,7 @@ void OwnerKeeper::described(const kube::Pod& pod) {
   facts.owner = pod.owner;
   facts.labels = pod.labels;
   facts.described = true;
+  if (!pod.daemonset) add_ask(pod.app, sane_request(pod.cpu_request_cores, pod.memory_request_bytes), facts);
   store_->note(std::move(facts));
 }
 

@@ -1,4 +1,5 @@
-// owner_keeper: whose each workload is, and when it was placed where, to the store, for `wattle report`.
+// owner_keeper: whose each workload is, and when it was placed where and ended, to the store, for `wattle report` and
+//               `wattle model record`.
 // Cost     a row in the store's queue; nobody waits for the disk
 // Errors   none: what the disk does not take is told by the store
 // Threads  single owner
@@ -23,6 +24,8 @@ class OwnerKeeper {
   OwnerKeeper(Store* store, const Clock& clock) : store_(store), clock_(clock) {}
   // It has been placed now.
   void placed(const placement::PodSpec& pod, const std::string& node);
+  // It has ended, or was taken away.
+  void left(const placement::PodSpec& pod);
   // An API server has it.
   void described(const kube::Pod& pod);
 

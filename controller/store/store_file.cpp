@@ -10,7 +10,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 5> kStoreSteps{
+constexpr std::array<const char*, 6> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0,"
     " refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT 0,"
     " estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0,"
@@ -54,7 +54,12 @@ constexpr std::array<const char*, 5> kStoreSteps{
     " WITHOUT ROWID",
     // 5: what is known of workloads' needs.
     "CREATE TABLE request(workload TEXT PRIMARY KEY, at_s INTEGER NOT NULL, hash INTEGER NOT NULL, body BLOB NOT NULL)"
-    " WITHOUT ROWID"};
+    " WITHOUT ROWID",
+    // 6: what was asked for, and when it ended: days that can be played again.
+    "ALTER TABLE pod ADD COLUMN app TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE pod ADD COLUMN cpu_millicores INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pod ADD COLUMN memory_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE pod ADD COLUMN ended_s INTEGER NOT NULL DEFAULT 0"};
 
 constexpr const char* kClockSet = "clock set";  // an event: by so many seconds, before the raw record of that id
 constexpr std::uint64_t kLogBytes = 8 << 20;

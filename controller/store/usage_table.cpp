@@ -9,11 +9,13 @@ namespace {
 constexpr std::uint64_t kUsageRowOverhead = 48;  // of a row beside its texts
 const std::string kSums = "energy_uj, estimated_uj, cpu_us, wait_us, pressure_us";
 const std::string kSlotSums = "slot_energy_uj, slot_estimated_uj, slot_cpu_us, slot_wait_us, slot_pressure_us";
-const std::string kPodLengths = "length(uid) + length(namespace) + length(owner) + length(labels) + length(node)";
+const std::string kPodLengths =
+    "length(uid) + length(namespace) + length(owner) + length(labels) + length(node) + length(app)";
 
 // What an API server has said stands against what anybody else says.
 constexpr const char* kPutPod =
-    "INSERT INTO pod VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(uid) DO UPDATE SET"
+    "INSERT INTO pod(uid, namespace, owner, labels, described, node, placed_s, last_s, app, cpu_millicores,"
+    " memory_bytes, ended_s) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) ON CONFLICT(uid) DO UPDATE SET"
     " namespace=CASE WHEN excluded.described >= described AND excluded.namespace <> '' THEN excluded.namespace"
     " ELSE namespace END,"
     " owner=CASE WHEN excluded.described >= described AND excluded.owner <> '' THEN excluded.owner ELSE owner END,"
@@ -22,7 +24,11 @@ constexpr const char* kPutPod =
     " placed_s=CASE WHEN excluded.placed_s > 0 AND (placed_s = 0 OR node <> excluded.node) THEN excluded.placed_s"
     " ELSE placed_s END,"
     " node=CASE WHEN excluded.placed_s > 0 THEN excluded.node ELSE node END,"
-    " last_s=max(last_s, excluded.last_s)";
+    " last_s=max(last_s, excluded.last_s),"
+    " app=CASE WHEN excluded.app <> '' THEN excluded.app ELSE app END,"
+    " cpu_millicores=CASE WHEN excluded.app <> '' THEN excluded.cpu_millicores ELSE cpu_millicores END,"
+    " memory_bytes=CASE WHEN excluded.app <> '' THEN excluded.memory_bytes ELSE memory_bytes END,"
+    " ended_s=CASE WHEN excluded.ended_s > 0 THEN excluded.ended_s WHEN excluded.placed_s > 0 THEN 0 ELSE ended_s END";
 
 std::string empty_slots(const std::string& which) {
   return "UPDATE ledger SET slot_s = -1, slot_energy_uj = 0, slot_estimated_uj = 0, slot_cpu_us = 0, slot_wait_us = 0,"
@@ -48,6 +54,12 @@ void PodFacts::merge(PodFacts later) {
     labels = std::move(later.labels);
     described = later.described;
   }
+  if (!later.app.empty()) {
+    app = std::move(later.app);
+    cpu_millicores = later.cpu_millicores;
+    memory_bytes = later.memory_bytes;
+  }
+  if (later.ended_s > 0 || later.placed_s > 0) ended_s = later.ended_s;
   if (later.placed_s == 0) return;
   if (placed_s == 0 || node != later.node) placed_s = later.placed_s;
   node = std::move(later.node);
@@ -198,6 +210,10 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
       put_->bind_text(6, pod.node);
       put_->bind(7, pod.placed_s);
       put_->bind(8, now_s);
+      put_->bind_text(9, pod.app);
+      put_->bind(10, pod.cpu_millicores);
+      put_->bind(11, pod.memory_bytes);
+      put_->bind(12, pod.ended_s);
       WATTLE_CHECK(put_->run());
     }
     return transaction.commit();

@@ -2,7 +2,7 @@
 // Rows     of the hour that a node is in, workloads' sums are in columns of the ledger (slot_*); when the node's first record of another
 //          hour is added up they become rows here. What nodes drew is added here at once. Both within the ledger's transactions, so
 //          that each record is in them once, whoever is killed when
-// Pods     by UID: namespace, owner, labels, and when it was last placed
+// Pods     by UID: namespace, owner, labels, what was asked for, when it was last placed, and when it ended
 // Bounds   as old as `keep_s` by the wall clock, and `max_bytes` of rows together: the oldest hours go, and pods of which nothing younger
 //          is kept. Beyond one and a half of `max_bytes` no pods are added
 // Units    energy in microjoules, times in microseconds; hours are Unix seconds at which they begin, of the controller's clock when it
@@ -20,6 +20,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/sqlite/database.hpp"
 #include "controller/store/ledger_buffer.hpp"
@@ -41,10 +43,27 @@ struct PodFacts {
   bool described = false;     // by an API server, whose word stands
   std::string node;           // where it was placed
   std::int64_t placed_s = 0;  // 0: nothing is said of that
+  std::string app;  // as asked for, owner and images; empty: unknown, or nobody chooses where it goes (a DaemonSet's)
+  std::int64_t cpu_millicores = 0, memory_bytes = 0;  // that it requests; told with `app`
+  std::int64_t ended_s = 0;                           // 0: it runs, or nothing is said of that
   // What both say; the later one where they differ.
   void merge(PodFacts later);
-  std::size_t bytes() const { return uid.size() + name_space.size() + owner.size() + labels.size() + node.size(); }
+  std::size_t bytes() const {
+    return uid.size() + name_space.size() + owner.size() + labels.size() + node.size() + app.size();
+  }
   bool operator==(const PodFacts&) const = default;
+};
+
+// A pod that was asked for: when it came and went, and what it used in which hours.
+struct PodLife {
+  PodFacts pod;
+  std::int64_t last_s = 0;                                   // when it was last told of or used anything
+  std::vector<std::pair<std::int64_t, std::int64_t>> hours;  // slot_s, CPU time in microseconds; ascending
+};
+struct NodeHour {
+  std::int64_t slot_s = 0, node = 0;
+  std::string name;
+  NodeUse use;
 };
 
 class UsageTable {
@@ -75,6 +94,16 @@ class UsageTable {
   using TakeSums = std::function<void(std::int64_t node, std::int64_t kind, std::string_view name, const LedgerSums&)>;
   Status each_workload(std::int64_t slot_s, const TakeSums& take);
   Status each_node(std::int64_t slot_s, const std::function<void(std::int64_t node, const NodeUse&)>& take);
+  // Some of the pods that were asked for and placed, by UID from the one after `after` on, and whose time reaches `since_s`: at most `most`, and
+  // kLifeHours hours of them. `next`: to go on after; empty: these were the last.
+  static constexpr std::size_t kLifeHours = 50'000;
+  struct Lives {
+    std::vector<PodLife> pods;
+    std::string next;
+  };
+  Result<Lives> lives(std::string_view after, std::int64_t since_s, std::size_t most);
+  // Whole hours after (slot_s, node), by both.
+  Result<std::vector<NodeHour>> node_hours(std::int64_t slot_s, std::int64_t node, std::size_t most);
   // What it takes of the file, roughly.
   std::uint64_t bytes() const { return bytes_; }
 

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "controller/trainer/make_network.hpp"
 #include "controller/trainer/trainer.hpp"
 #include "models/frozen/prefixed.hpp"
+#include "models/frozen/pretrained.hpp"
 #include "placement/features.hpp"
 #include "placement/tabular.hpp"
 
@@ -66,17 +68,39 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
     WATTLE_CHECK(load_network(name));
     return "step " + std::to_string(network_->steps()) + " from " + name;
   }
-  const std::string name = order.what == What::save ? order.name : kPromotedModel;
-  if (order.what == What::save && name == kPromotedModel)
+  const bool named = order.what == What::save || order.what == What::add;
+  const std::string name = named ? order.name : kPromotedModel;
+  if (named && name == kPromotedModel)
     return fail(Errc::conflict, "model " + name, "is what the last promotion kept", "choose another name");
-  if (order.what == What::save && name.starts_with(kPresetModels))
+  if (named && name.starts_with(kPresetModels))
     return fail(Errc::conflict, "model " + name, "is what a change of the reward preset keeps", "choose another name");
+  if (order.what == What::add) return add_network(order);
   models::Weights network;
   models::add_prefixed(network, network_->checkpoint(), models::kNetworkPrefix);
   WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, manifest()));
   if (name == kPromotedModel) trust(network_->weights(), {name, origin_.on_prior});
   list_models();
   return "step " + std::to_string(network_->steps()) + " as " + name;
+}
+
+// The network that serves goes on; this one waits for an order to load it.
+Result<std::string> Trainer::add_network(const ModelOrder& order) {
+  const std::string preset(placement::to_string(reward_.preset));
+  WATTLE_TRY(const models::Pretrained given,
+             models::parse_pretrained(order.network, "model " + order.name, placement::feature_schema_hash(), preset));
+  WATTLE_TRY(const auto network, make_network(config_, given.weights));
+  models::Weights all;
+  models::add_prefixed(all, network->checkpoint(), models::kNetworkPrefix);
+  models::Manifest manifest;
+  manifest.schema = placement::feature_schema_hash();
+  manifest.wall = clock_.wall();
+  manifest.network = given.network_sha256;
+  manifest.reward = preset;
+  manifest.on_prior = given.on_prior;
+  manifest.certificate = given.certificate;
+  WATTLE_CHECK(checkpoints_.save_as(order.name, all, manifest));
+  list_models();
+  return given.network_sha256.substr(0, 12) + " as " + order.name;
 }
 
 Status Trainer::of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const {
@@ -105,9 +129,9 @@ Status Trainer::load_network(const std::string& name) {
   unsaved_ = true;
   from_step_ = steps_at_rate_ = network_->steps();
   serving_from_ = name;
-  origin_ = {name, on_prior(loaded.manifest)};
+  origin_ = {name, on_prior(loaded.manifest), loaded.manifest.certificate};
   if (learner_.reward().with_prior != origin_.on_prior) learner_.set_reward(learned_by());
-  trust(network_->weights(), {name, origin_.on_prior});
+  trust(network_->weights(), origin_);
   serve();
   list_models();
   return {};
@@ -174,6 +198,14 @@ void Trainer::draw_curves() {
                       {"train/replay", static_cast<double>(learner_.figures().replay)},
                       {"train/td_error", learner_.figures().td_error},
                       {"train/reward_centre", learner_.figures().centre}};
+  for (const placement::OffPolicyEstimate& one : compared_) {
+    if (!one.told()) continue;
+    const std::string tag = "regret/" + std::string(one.reference);
+    now.emplace_back(tag, one.regret());
+    now.emplace_back(tag + "_low", one.regret() - one.half_width());
+    now.emplace_back(tag + "_high", one.regret() + one.half_width());
+    now.emplace_back(tag + "_differs_ratio", one.differ_ratio());
+  }
   if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
   if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {
     if (own_.problem != drawn.error().message()) log_.error("curves not written", {{"error", drawn.error()}});

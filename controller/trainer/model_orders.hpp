@@ -18,13 +18,15 @@ namespace wattle::controller {
 struct ModelOrder {
   enum class What {
     save,        // the network as it is now, under a name
+    add,         // one from outside, under a name; nothing else changes
     load,        // another one serves, and learning goes on from it
     eval,        // compare one with the network that serves, on replayed decisions
     promoted,    // keep what serves: a rollback brings it back
     bring_back,  // what was kept at the last promotion serves again
   };
   What what = What::save;
-  std::string name;  // of save, load and eval
+  std::string name;          // of save, add, load and eval
+  std::string network = {};  // of add: a safetensors file, as models/frozen/pretrained has it
 };
 // Of kPromotedModel's checkpoint.
 inline constexpr const char* kPromotedModel = "promoted";

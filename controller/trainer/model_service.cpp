@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base64.hpp"
 #include "controller/web/model_json.hpp"
 
 namespace wattle::controller {
@@ -13,8 +14,8 @@ namespace {
 
 using What = ModelOrder::What;
 constexpr std::size_t kMaxWhy = 500;
-constexpr std::array<std::pair<std::string_view, What>, 3> kQueries{
-    {{"model-save", What::save}, {"model-load", What::load}, {"model-eval", What::eval}}};
+constexpr std::array<std::pair<std::string_view, What>, 4> kQueries{
+    {{"model-save", What::save}, {"model-add", What::add}, {"model-load", What::load}, {"model-eval", What::eval}}};
 
 struct Given {
   ModelOrder order;
@@ -24,20 +25,30 @@ struct Given {
 Result<Given> read(const wire::Query& query) {
   std::optional<Given> given;
   for (const auto& [name, what] : kQueries)
-    if (name == query.what) given = Given{{what, {}}, {}};
+    if (name == query.what) given = Given{{what, {}, {}}, {}};
   if (!given)
-    return fail(Errc::not_found, query.what, "is nothing to do to a model", "model-save, model-load, model-eval");
+    return fail(Errc::not_found, query.what, "is nothing to do to a model",
+                "model-save, model-add, model-load, model-eval");
+  std::string encoded;
   for (const auto& [name, value] : query.arguments) {
     if (name == "name") {
       given->order.name = value;
     } else if (name == "why") {
       given->why = value.substr(0, kMaxWhy);
+    } else if (name.starts_with("network.") && given->order.what == What::add) {
+      encoded += value;  // in the order of their names
     } else {
       return fail(Errc::malformed, "argument " + name, "is not known");
     }
   }
   if (given->order.name.empty())
     return fail(Errc::malformed, "argument name", "is missing", "`wattle model list` has names");
+  if (given->order.what == What::add) {
+    auto network = base64_decode(encoded);
+    if (!network || network->empty())
+      return fail(Errc::malformed, "arguments network.NNNN", "are missing, or no base64", "wattle model add NAME FILE");
+    given->order.network = std::move(*network);
+  }
   return *given;
 }
 
@@ -45,6 +56,8 @@ std::string_view said(What what) {
   switch (what) {
     case What::save:
       return "model saved";
+    case What::add:
+      return "model added";
     case What::load:
       return "model loaded";
     case What::promoted:
@@ -72,7 +85,7 @@ void ModelService::take(const wire::Query& query, const std::string& who, std::s
 
 void ModelService::follow(What what) {
   if (trainer_ == nullptr) return;
-  waiting_.push_back({{}, "rollout", {}, 0, {what, {}}, trainer_->order({what, {}}), false});
+  waiting_.push_back({{}, "rollout", {}, 0, {what, {}, {}}, trainer_->order({what, {}, {}}), false});
 }
 
 std::vector<ModelService::Done> ModelService::done() {

@@ -1,5 +1,5 @@
 // model_service: operators' orders about networks, from the loop to the trainer's thread and back, none of them waited for.
-// Queries  model-save, model-load, model-eval (docs/reference/api.md); audited through the rollout when they are done, eval not
+// Queries  model-save, model-add, model-load, model-eval (docs/reference/api.md); audited through the rollout when they are done, eval not
 // Errors   in the reply: malformed (no name, an argument that is not known), unavailable (learning is off), and the trainer's
 // Threads  single owner
 #pragma once

@@ -215,7 +215,7 @@ void Trainer::run() {
 }
 
 void Trainer::take(LearningNews news) {
-  unsaved_ = true;
+  unsaved_ = unsaved_ || !std::holds_alternative<ComparedNews>(news);
   if (auto* placed = std::get_if<PlacedNews>(&news)) {
     if (!origin_.on_prior) placement::relabel(placed->observation, learner_.reward());
     recent_.push_back(placed->observation);
@@ -234,6 +234,10 @@ void Trainer::take(LearningNews news) {
   }
   if (const auto* lost = std::get_if<LostNews>(&news)) {
     learner_.lost(lost->decision_id);
+    return;
+  }
+  if (const auto* compared = std::get_if<ComparedNews>(&news)) {
+    compared_ = compared->estimates;
     return;
   }
   auto& settled = std::get<SettledNews>(news);

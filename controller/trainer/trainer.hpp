@@ -89,6 +89,7 @@ class Trainer {
   Status begin_anew();
   void begin_preset();
   void trust_promoted();
+  Result<std::string> add_network(const ModelOrder& order);
   Status of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const;
   bool fits_preset(const models::Manifest& manifest) const;
   bool on_prior(const models::Manifest& manifest) const;
@@ -120,6 +121,7 @@ class Trainer {
   std::uint64_t steps_at_rate_ = 0;
   TrainerFigures own_;  // the thread's; figures_ is its copy for others
   Curves curves_;
+  decltype(ComparedNews::estimates) compared_{};
   std::string serving_network_, serving_from_;
 
   mutable std::mutex mutex_;

@@ -18,6 +18,7 @@
 #include "controller/web/lists.hpp"
 #include "controller/web/model_json.hpp"
 #include "controller/web/provision_json.hpp"
+#include "controller/web/record_json.hpp"
 #include "controller/web/saving_json.hpp"
 #include "controller/web/shims_json.hpp"
 #include "placement/features.hpp"
@@ -28,9 +29,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 17> kDocuments{"decisions", "doctor",    "explain", "fleet",  "gaps",   "heat",
-                                                      "history",   "latency",   "models",  "node",   "nodes",  "pods",
-                                                      "policy",    "provision", "report",  "status", "what-if"};
+constexpr std::array<std::string_view, 18> kDocuments{
+    "decisions", "doctor", "explain", "fleet",  "gaps",      "heat",   "history", "latency", "models",
+    "node",      "nodes",  "pods",    "policy", "provision", "record", "report",  "status",  "what-if"};
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::optional<double> mean(const std::deque<double>& values) {
@@ -270,9 +271,11 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "explain") return explain(from, arguments);
   if (what == "doctor") return doctor(from);
   if (what == "gaps") return gaps(from);
+  if (what == "record") return record_nodes_text(from, arguments);
   if (what == "provision") return provision_text(from, arguments);
   if (what == "latency") return latency(from, arguments);
-  if (what == "models" && from.trainer != nullptr) return models_text(from.trainer->models());
+  if (what == "models" && from.trainer != nullptr)
+    return models_text(from.trainer->models(), from.decider.off_policy().estimates());
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
   if (what == "policy" && from.rollout != nullptr) return policy_text(from);
   std::string all;

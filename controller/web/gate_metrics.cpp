@@ -4,6 +4,36 @@
 
 namespace wattle::controller {
 
+namespace {
+
+void add_compared(Families& families, const Decider& decider) {
+  using prometheus::MetricType;
+  // Each is finished before the next begins: a family moves when another is added.
+  const auto each = [&](const char* name, const char* help, auto&& value) {
+    prometheus::MetricFamily& family = families.family(name, help, MetricType::Gauge);
+    for (const placement::OffPolicyEstimate& one : decider.off_policy().estimates())
+      if (const std::optional<double> told = value(one))
+        Families::add(family, {{"reference", std::string(one.reference)}}, *told);
+  };
+  using Estimate = placement::OffPolicyEstimate;
+  const auto once_told = [](double (*figure)(const Estimate&)) {
+    return [figure](const Estimate& one) { return one.told() ? std::optional(figure(one)) : std::nullopt; };
+  };
+  each("wattle_controller_compared_decisions", "Recent decisions that the reference was asked about, too.",
+       [](const Estimate& one) { return std::optional(static_cast<double>(one.samples)); });
+  each("wattle_controller_compared_differ_ratio", "Share of them that the reference would have placed elsewhere.",
+       once_told([](const Estimate& one) { return one.differ_ratio(); }));
+  each("wattle_controller_regret_reward",
+       "Reward a decision that the reference would have brought more; below 0: less.",
+       once_told([](const Estimate& one) { return one.regret(); }));
+  each("wattle_controller_regret_low_reward", "Lower end of its 95% interval.",
+       once_told([](const Estimate& one) { return one.regret() - one.half_width(); }));
+  each("wattle_controller_regret_high_reward", "Upper end of its 95% interval.",
+       once_told([](const Estimate& one) { return one.regret() + one.half_width(); }));
+}
+
+}  // namespace
+
 void add_gates(Families& families, const Decider& decider) {
   const placement::SequentialTest& contest = decider.contest();
   families.gauge("wattle_controller_network_gated",
@@ -36,6 +66,7 @@ void add_gates(Families& families, const Decider& decider) {
                  plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
   families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
                    decider.drifts());
+  add_compared(families, decider);
   families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
                  decider.drifting() ? 1.0 : 0.0);
   families.gauge("wattle_controller_network_gate_limit", "Where the evidence changes who serves.", contest.limit());

@@ -2,12 +2,15 @@
 // Threads  pure
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "controller/trainer/model_orders.hpp"
+#include "placement/off_policy.hpp"
 
 namespace wattle::controller {
 
-std::string models_text(const ModelList& list);
+// `compared`: the ranking in force beside its references; empty: not told here.
+std::string models_text(const ModelList& list, std::span<const placement::OffPolicyEstimate> compared = {});
 
 }  // namespace wattle::controller

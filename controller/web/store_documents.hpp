@@ -1,4 +1,5 @@
-// store_documents: the documents that the store's thread makes of its file: `report`, and `decisions` with the argument `since`.
+// store_documents: the documents that the store's thread makes of its file: `report`, `record` of pods and hours, and
+//          `decisions` with the argument `since`.
 // Errors   malformed (arguments), not_found (no store, or it keeps none of that), unavailable (the writer stops or is busy), and the
 //          database's
 // Threads  any

@@ -83,6 +83,7 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
     vouched.manifest.network = json.value("network", std::string());
     vouched.manifest.reward = json.value("reward", std::string());
     if (json.contains("prior")) vouched.manifest.on_prior = json.at("prior").get<std::string>() != "none";
+    vouched.manifest.certificate = json.value("certificate", std::string());
     vouched.bytes = json.value("bytes", std::uint64_t{0});
     return vouched;
   } catch (const Json::exception& error) {
@@ -145,6 +146,7 @@ Result<std::string> CheckpointDir::write(const std::string& stem, const Weights&
                {"network", manifest.network}};
   if (!manifest.reward.empty()) json["reward"] = manifest.reward;
   if (manifest.on_prior) json["prior"] = *manifest.on_prior ? "preset" : "none";
+  if (!manifest.certificate.empty()) json["certificate"] = manifest.certificate;
   WATTLE_CHECK(write_file_atomically(weights_path, bytes, 0600));
   WATTLE_CHECK(write_file_atomically(path_ + "/" + stem + kManifestEnd, text_of(json), 0600));
   return weights_path;

@@ -28,6 +28,7 @@ struct Manifest {
   std::string network;                    // SHA-256 of the network alone, by who saved it; empty: not told
   std::string reward;                     // preset that it was learned for; empty: not told
   std::optional<bool> on_prior;           // as QNetwork has it; absent: not told
+  std::string certificate;  // what speaks for it before it has served (models/frozen/pretrained); may be empty
 };
 
 // What a manifest says, without a look at the weights.

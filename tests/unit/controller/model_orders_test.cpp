@@ -10,7 +10,10 @@
 #include "controller/web/model_json.hpp"
 #include "models/frozen/layout.hpp"
 #include "models/frozen/prefixed.hpp"
+#include "models/frozen/pretrained.hpp"
+#include "models/frozen/safetensors.hpp"
 #include "placement/features.hpp"
+#include "placement/off_policy.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -92,7 +95,8 @@ struct OrdersRig {
     return out[0];
   }
   // A checkpoint of a network whose value is this, as another process would have left it.
-  void put(const std::string& name, float bias, const std::string& schema = placement::feature_schema_hash()) {
+  void put(const std::string& name, float bias, const std::string& schema = placement::feature_schema_hash(),
+           const std::string& certificate = "") {
     FakeNetwork network;
     models::Weights all;
     models::Weights tensors = network.checkpoint();
@@ -100,6 +104,7 @@ struct OrdersRig {
     models::add_prefixed(all, tensors, models::kNetworkPrefix);
     models::Manifest manifest;
     manifest.schema = schema;
+    manifest.certificate = certificate;
     REQUIRE(models::CheckpointDir::open_(path + "/checkpoints")->save_as(name, all, manifest));
   }
 };
@@ -128,6 +133,102 @@ TEST_CASE("a network that is saved under a name is listed, and serves again when
   REQUIRE(rig.order(What::load, "first"));
   CHECK(rig.value() == 0.0F);
   CHECK(rig.models()["models"][0]["active"] == true);
+}
+
+TEST_CASE("a network from outside is kept under its name with what speaks for it, and serves when it is loaded") {
+  OrdersRig rig;
+  models::Safetensors file{models::initial_weights(3), {}};
+  file.metadata = {{"network_sha256", models::network_digest(file.tensors)},
+                   {"reward", "weighted"},
+                   {"feature_schema", placement::feature_schema_hash()},
+                   {"certificate", "it was better on Tuesday"}};
+  const auto add = [&](const std::string& name) {
+    return rig.trainer->order({What::add, name, models::to_safetensors(file)}).get();
+  };
+  const auto added = add("grown");
+  if (!added && added.error().code == Errc::unsupported) return;  // built without libtorch
+  REQUIRE(added);
+  const auto kept =
+      models::CheckpointDir::open_(rig.path + "/checkpoints")->load("grown", placement::feature_schema_hash());
+  REQUIRE(kept);
+  CHECK(kept->manifest.certificate == "it was better on Tuesday");
+  CHECK(kept->manifest.network == file.metadata["network_sha256"]);
+  const json models = rig.models();
+  REQUIRE(models["models"].size() == 1);
+  CHECK(models["models"][0]["name"] == "grown");
+  CHECK(models["models"][0]["active"] == false);
+  CHECK(add("promoted").error().code == Errc::conflict);
+  CHECK(add("no name").error().code == Errc::malformed);
+  file.metadata["reward"] = "lb";
+  CHECK(add("other").error().code == Errc::conflict);
+  file.metadata["reward"] = "weighted";
+  file.tensors.begin()->second.values[0] += 1;
+  CHECK(add("other").error().message().find("damaged") != std::string::npos);
+}
+
+TEST_CASE("what speaks for a network that is loaded is told with it, until something is learned") {
+  OrdersRig rig;
+  rig.put("proven", 7, placement::feature_schema_hash(), "it was better on Tuesday");
+  REQUIRE(rig.order(What::load, "proven"));
+  CHECK(rig.slot.serving().trusted_version.certificate == "it was better on Tuesday");
+  CHECK(rig.slot.serving().trusted_version.loaded_from == "proven");
+}
+
+TEST_CASE(
+    "the list of models tells regret to each reference and what decisions that differ were worth, once there are "
+    "enough") {
+  const OrdersRig rig;
+  placement::OffPolicyComparison compared;
+  const auto told = [&] { return json::parse(models_text(rig.trainer->models(), compared.estimates()))["compared"]; };
+  // Of each ten decisions one differs, and is worth 0.5 by models.
+  const auto decide = [&](std::uint64_t count) {
+    for (std::uint64_t id = 1; id <= count; ++id) {
+      const bool differs = id % 10 == 0;
+      const placement::RankedChoice other{differs ? "b" : "a", differs ? 0.5 : 1.0};
+      compared.add({id, {"a", 1}, {other, other}, {}, 0, 0});
+    }
+  };
+  decide(29);
+  REQUIRE(told().size() == 2);
+  CHECK(told()[0]["decisions"] == 29);
+  CHECK(told()[0]["regret"].is_null());
+  CHECK(told()[0]["differing_worth"].is_null());
+  compared.begin_anew();
+  decide(200);
+  const json planner = told()[0];
+  CHECK(planner["reference"] == "planner");
+  CHECK(planner["differ"] == 20);
+  CHECK(planner["differ_ratio"].get<double>() == doctest::Approx(0.1));
+  CHECK(planner["regret"].get<double>() == doctest::Approx(-0.05));
+  CHECK(planner["regret_low"].get<double>() < -0.05);
+  CHECK(planner["regret_high"].get<double>() > -0.05);
+  CHECK(planner["regret_high"].get<double>() < 0);
+  CHECK(planner["differing_worth"].get<double>() == doctest::Approx(0.5));
+  CHECK(planner["differing_worth_low"].get<double>() == doctest::Approx(-10 * planner["regret_high"].get<double>()));
+  CHECK(json::parse(models_text(rig.trainer->models()))["compared"].empty());
+}
+
+TEST_CASE("curves for TensorBoard have the regret that was told last, once enough decisions were compared") {
+  for (const std::uint64_t decisions : {29, 40}) {
+    OrdersRig rig;
+    placement::OffPolicyComparison compared;
+    for (std::uint64_t id = 1; id <= decisions; ++id)
+      compared.add({id, {"a", 1}, {placement::RankedChoice{"b", 2}, placement::RankedChoice{"a", 1}}, {}, 0, 0});
+    rig.trainer->post(ComparedNews{compared.estimates()});
+    rig.trainer->post(PlacedNews{1, two_nodes(), 0, rig.clock.mono()});
+    rig.trainer->post(SettledNews{1, {}});
+    REQUIRE(rig.order(What::save, "barrier"));
+    rig.trainer.reset();
+    std::string drawn;
+    for (const auto& entry : std::filesystem::directory_iterator(rig.path + "/events")) {
+      std::ifstream in(entry.path(), std::ios::binary);
+      drawn.append(std::istreambuf_iterator<char>(in), {});
+    }
+    CHECK(drawn.find("reward/mean") != std::string::npos);
+    for (const char* tag :
+         {"regret/planner", "regret/planner_low", "regret/planner_high", "regret/amortised_differs_ratio"})
+      CHECK((drawn.find(tag) != std::string::npos) == (decisions >= 30));
+  }
 }
 
 TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, and the old network serves on") {

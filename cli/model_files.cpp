@@ -1,0 +1,125 @@
+// `wattle model record FILE`: the days that the cluster has lived through, as a file for `wattle-sim improve`; and
+// `wattle model add NAME FILE`: a network from a file among those that are kept.
+#include <CLI/CLI.hpp>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cli/archive.hpp"
+#include "cli/human.hpp"
+#include "cli/model_files.hpp"
+#include "cli/show.hpp"
+#include "cli/view.hpp"
+#include "common/base64.hpp"
+#include "common/clock.hpp"
+#include "common/digest.hpp"
+#include "common/dir.hpp"
+#include "common/enrol_tokens.hpp"
+#include "common/version.hpp"
+
+namespace wattle::cli {
+
+namespace {
+
+constexpr std::array kParts{"nodes", "pods", "hours"};
+constexpr std::size_t kMostNetworkBytes = 512 << 10;
+constexpr std::size_t kHashed = 16;  // digits
+
+// Names of this file are the same wherever they stand in it, and another file has others.
+class Names {
+ public:
+  static Result<Names> make(bool hashed) {
+    if (!hashed) return Names({});
+    WATTLE_TRY(std::string salt, make_enrol_token());
+    return Names(std::move(salt));
+  }
+  void hide(Json& row) const {
+    if (salt_.empty()) return;
+    for (const char* key : {"name", "node", "owner", "image", "labels"}) {
+      const auto found = row.find(key);
+      if (found == row.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) continue;
+      *found = sha256_hex(salt_ + found->get<std::string>()).substr(0, kHashed);
+    }
+  }
+  bool hashed() const { return !salt_.empty(); }
+
+ private:
+  explicit Names(std::string salt) : salt_(std::move(salt)) {}
+  std::string salt_;
+};
+
+Result<int> write_record(const Invocation& invocation, Controller& controller) {
+  const Arguments& arguments = invocation.arguments;
+  const std::string& to = arguments.words.at(0);
+  WATTLE_CHECK(refuse_taken(to));
+  WATTLE_TRY(const Names names, Names::make(arguments.hash_names));
+  std::string text = Json{{"wattle_record", 1},
+                          {"version", kVersion},
+                          {"to_s", to_ns(SystemClock().wall()) / 1'000'000'000},
+                          {"names", names.hashed() ? "hashed" : "plain"}}
+                         .dump() +
+                     "\n";
+  std::array<std::size_t, kParts.size()> rows{};
+  for (std::size_t part = 0; part < kParts.size(); ++part) {
+    std::map<std::string, std::string> query{{"of", kParts[part]}};
+    if (part > 0 && !arguments.since.empty()) query["since"] = arguments.since;
+    for (;;) {
+      WATTLE_TRY(Json page, controller.ask("record", query, std::chrono::minutes(1)));
+      for (Json& row : page["rows"]) {
+        names.hide(row);
+        text += Json{{kParts[part], std::move(row)}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+        ++rows[part];
+      }
+      const auto next = View(page)["next"].text();
+      if (!next) break;
+      query["after"] = *next;
+    }
+  }
+  WATTLE_CHECK(write_file_atomically(to, text, 0600));
+  invocation.around.out << to << ": " << rows[0] << " nodes, " << rows[1] << " pods, " << rows[2]
+                        << " hours of a node, " << bytes(static_cast<double>(text.size())) << ", mode 0600; names are "
+                        << (names.hashed() ? "hashed" : "as they are") << "\n";
+  return kOk;
+}
+
+}  // namespace
+
+void declare_model_files(CLI::App& command, Arguments& arguments) {
+  auto* record = command.add_subcommand("record", "Write what the cluster has lived through, for wattle-sim improve");
+  record->fallthrough();
+  record->callback([&arguments] { arguments.action = "record"; });
+  record->add_option("FILE", arguments.words, "A file that is not there yet; it is made with mode 0600")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1);
+  record->add_option("--since", arguments.since, "Of that time, as in 24h, 7d (default 30d)");
+  record->add_flag("--hash-names", arguments.hash_names, "No name of a node or an application is told");
+  auto* add = command.add_subcommand("add", "Keep a network that is in a file, under a name; load lets it serve");
+  add->fallthrough();
+  add->callback([&arguments] { arguments.action = "add"; });
+  add->add_option("NAME", arguments.name, "A name that it is kept by")->required();
+  add->add_option("FILE", arguments.words, "What wattle-sim improve or train wrote")
+      ->type_name("FILE")
+      ->required()
+      ->expected(1);
+  add->add_option("--why", arguments.why, "Kept with the change");
+}
+
+int run_model_record(const Invocation& invocation) {
+  return with_controller(invocation, [&](Controller& controller) { return write_record(invocation, controller); });
+}
+
+Result<std::map<std::string, std::string>> network_parts(const std::string& file) {
+  constexpr std::size_t kPart = 4000;  // of a text on the wire at most 4096 bytes
+  WATTLE_TRY(const std::string content, read_file(file, kMostNetworkBytes));
+  const std::string text = base64_encode(content);
+  std::map<std::string, std::string> parts;
+  for (std::size_t at = 0; at < text.size(); at += kPart) {
+    const std::string number = std::to_string(at / kPart);
+    parts["network." + std::string(4 - number.size(), '0') + number] = text.substr(at, kPart);
+  }
+  return parts;
+}
+
+}  // namespace wattle::cli
