@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "cli/parts.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
@@ -198,12 +199,6 @@ Wish wish_of(const View& pod, const View& container, const Advice& advice, const
   return wish;
 }
 
-std::string joined(const std::vector<std::string>& notes) {
-  std::string text;
-  for (const std::string& note : notes) text += (text.empty() ? "" : " ") + note;
-  return text;
-}
-
 }  // namespace
 
 Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* before, const PlanOptions& options) {
@@ -235,7 +230,7 @@ Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* befo
     return verdict;
   }
   const Wish wish = wish_of(pod, container, advice, now, before, options);
-  verdict.why = joined(wish.notes);
+  verdict.why = joined(wish.notes, " ");
   if (wish.set.same_as(now) && wish.refused) {
     verdict.state = before->state;
     verdict.why = before->why;

@@ -30,7 +30,8 @@ ASKED = {
     "/api/v1/explain": [{"pod": "1"}, {"pod": "nobody"}, {}],
     "/api/v1/what-if": [{"pod": "1", "cpu": "2"}, {"pod": "1", "weight.energy": "3"}, {"pod": "1"}, {"pod": "nobody", "cpu": "1"}],
     "/api/v1/report": [{}, {"by": "node"}, {"by": "label", "label": "team"}, {"by": "colour"}],
-    "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}],
+    "/api/v1/record": [{"of": "nodes"}, {"of": "pods"}, {"of": "hours", "since": "2d"}, {"of": "colours"}, {}],
+    "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}, {"namespace": "shop"}],
 }
 BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/api/v1/enrol"): {"public_key": "no key"}}
 

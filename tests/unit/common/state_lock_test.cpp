@@ -14,7 +14,7 @@
 using namespace wattle;
 
 TEST_CASE("what a controller keeps is one's at a time, and the next one's once that one is gone") {
-  const test::TempDir folder;
+  const wattle::test::TempDir folder;
   std::optional<StateLock> held = std::move(*StateLock::take(folder.path()));
   const auto second = StateLock::take(folder.path());
   REQUIRE_FALSE(second);
@@ -30,7 +30,7 @@ TEST_CASE("what a controller keeps is one's at a time, and the next one's once t
 }
 
 TEST_CASE("a lock ends with its process, however that ends") {
-  const test::TempDir folder;
+  const wattle::test::TempDir folder;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
@@ -55,7 +55,7 @@ TEST_CASE("a lock ends with its process, however that ends") {
 }
 
 TEST_CASE("a lock is not looked for where a link leads, nor made where no folder is") {
-  const test::TempDir folder;
+  const wattle::test::TempDir folder;
   std::filesystem::create_symlink("/etc/passwd", folder.file("lock"));
   CHECK_FALSE(StateLock::take(folder.path()));
   const auto nowhere = StateLock::take(folder.file("none"));
