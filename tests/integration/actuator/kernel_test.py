@@ -165,13 +165,19 @@ def walk_page(rig, cgroup, name):
         ran = subprocess.run(["bash", "-euc", text], env={"PATH": f"{bin_dir}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
         return ran.returncode, ran.stdout + ran.stderr
 
-    def write(_, text):
+    def write(path, text):
+        if path == "agent.yaml":
+            config = rig.folder / path
+            config.write_text(text, encoding="utf-8")
+            told = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-agent"), "run", "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+            claim(f"{PAGE}: the agent takes what it is told of latency", told.returncode == 0, told.stdout + told.stderr)
+            return
         rig.config.write_text(f"state_dir: {rig.folder}/state\nsocket: {rig.socket}\n{text.replace('unit: reports.service', f'cgroup: /{name}')}", encoding="utf-8")
 
     start = f"wattle-actuator run --config {rig.config} >>{rig.folder}/log 2>&1 & echo $! >{pid}; until wattle-actuator status >/dev/null 2>&1; do sleep 0.1; done"
     stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # it has the lock until its end
     why = "a shell does it, where PID 1 is no systemd"
-    page = Walk(PAGE, run, write, files={"workloads:": "actuator.yaml"},
+    page = Walk(PAGE, run, write, files={"workloads:": "actuator.yaml", "latency:": "agent.yaml"},
                 instead={"systemctl enable": (start, why), "systemctl restart": (f"{stop}; {start}", why), "systemctl disable": (stop, why)})
     try:
         said = page("Set limits of services")

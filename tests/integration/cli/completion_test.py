@@ -34,9 +34,8 @@ class Help:
         text = run(program, *path, "--help").stdout
         part = re.search(r"^Subcommands:\n((?:^ .*\n?)+)", text, re.M)
         self.commands = re.findall(r"^  ([a-z]+)(?: |$)", part.group(1), re.M) if part else []
-        part = re.search(r"^Options:\n((?:^ .*\n?)+)", text, re.M)
-        self.options = {}
-        for names, takes in re.findall(r"^  (-[-a-zA-Z,]+)(.*)$", part.group(1), re.M):
+        self.options = {}  # of all groups
+        for names, takes in re.findall(r"^  (-[-a-zA-Z,]+)(.*)$", text, re.M):
             self.options |= {name: takes.split("  ")[0].strip() for name in names.split(",")}
         part = re.search(r"^Positionals:\n((?:^ .*\n?)+)", text, re.M)
         self.operands = re.findall(r"^  (\S.*)$", part.group(1), re.M) if part else []
