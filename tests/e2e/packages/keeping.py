@@ -90,7 +90,7 @@ def keep(claims, host):
     # Though a descriptor of the store is closed meanwhile, as a backup or a look at it does
     host.run(f"wattle backup /root/again.backup && wattle doctor; head -c1 {DATA}/store.db >/dev/null")
     code, said = host.run(f"wattle restore --replace {BACKUP}")
-    claims.check("nor after it was backed up", code == 1 and f"{DATA} is in use" in said, said)
+    claims.check("nor after it was backed up", code == 1 and f"{DATA}: is in use" in said, said)
     host.run("systemctl stop wattle-controller")
     # Who replaces holds the lock that a controller takes before it opens anything
     code, said = host.run(f"flock {DATA}/lock systemctl start wattle-controller")

@@ -30,7 +30,9 @@ LARGEST = {"wattle": 4 * MIB, "wattle-agent": 5 * MIB, "wattle-shim": 4 * MIB}
 CONFFILES = {"wattle-controller": ["/etc/wattle/controller.yaml"], "wattle-shim": ["/etc/wattle/shim.yaml"]}
 MANUALS = {name: 1 if name in ("wattle", "wattle-sim") else 8 for name in PROGRAMS}
 BESIDE = {"wattle-sim": ["wattle-load"]}  # programs in a package beside the one it is named for
-UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-actuator": ["wattle-actuator"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"]}
+UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-actuator": ["wattle-actuator"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"],
+         "wattle-sim": ["wattle-improve"]}
+RUN_BY_UNITS = {"wattle-sim": ["/usr/lib/wattle/wattle-improve"]}  # programs that nobody types
 # What a machine has of dpkg's and of systemd's own once a package was there
 OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabled|masked)|ucf|apt)|log|cache)(/.*)?|etc/(passwd|group|shadow|gshadow|sub[ug]id)-?"
                            r"|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/hosts|var|var/lib|var/lib/systemd|etc|etc/systemd|etc/systemd/system"
@@ -57,7 +59,7 @@ def read_back(claims, packages):
         claims.check(f"{name}: everything is root's, and nobody else writes it",
                      all(owner == "root/root" and (mode[0] == "l" or (mode[5] != "w" and mode[8] != "w" and "s" not in mode)) for mode, owner, _ in files.values()), str(files))
         programs = [path for path, (mode, _, _) in files.items() if mode[0] == "-" and "x" in mode]
-        own = sorted(f"/usr/bin/{each}" for each in [name, *BESIDE.get(name, [])])
+        own = sorted([f"/usr/bin/{each}" for each in [name, *BESIDE.get(name, [])]] + RUN_BY_UNITS.get(name, []))
         claims.check(f"{name}: its programs alone may be run", sorted(programs) == own, str(programs))
         control = output("dpkg-deb", "--ctrl-tarfile", package, errors="replace")
         listed = output("dpkg-deb", "-I", package, "conffiles").split() if "conffiles" in control else []
