@@ -25,7 +25,7 @@ std::optional<double> number(const json& object, const char* key) {
 
 void make_rising(std::vector<double>& values) {
   std::ranges::sort(values);
-  values.erase(std::ranges::unique(values).begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ LimitPlay play_limits(LimitEnv& env, std::uint64_t seed, const Choose& choose) {
   LimitPlay played;
   LimitStep step = env.reset(seed);
   while (!step.done) {
-    auto next = env.step(choose(step));
+    auto next = env.step(static_cast<std::uint64_t>(choose(step)));
     REQUIRE(next);
     step = std::move(*next);
     played.reward += step.reward;
