@@ -209,7 +209,7 @@ TEST_CASE(
 }
 
 TEST_CASE("curves for TensorBoard have the regret that was told last, once enough decisions were compared") {
-  for (const std::uint64_t decisions : {29, 40}) {
+  for (const std::uint64_t decisions : {29U, 40U}) {
     OrdersRig rig;
     placement::OffPolicyComparison compared;
     for (std::uint64_t id = 1; id <= decisions; ++id)

@@ -179,7 +179,7 @@ TEST_CASE("labels of one process and of eight are the same, bit by bit") {
   REQUIRE(alone);
   REQUIRE(alone->size() > 8);
   std::vector<LabelShard> eight;
-  for (const std::size_t shard : {3, 1, 7, 0, 2, 5, 4, 6})
+  for (const std::size_t shard : {3U, 1U, 7U, 0U, 2U, 5U, 4U, 6U})
     eight.push_back(shard_of(days, options.hindsight.labels, shard, 8));
   std::vector<LabelShard> seven(eight.begin(), eight.end() - 1);
   std::vector<LabelShard> unfinished = eight;
