@@ -82,7 +82,7 @@ enum class ProvisionLevel {
 struct ControllerConfig {
   ModeSetting mode;
   placement::NetworkOptions network;  // decide.margin, decide.shortlist
-  // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/reference/contest.md, Never
+  // What is learned is heard once it has shown on this cluster that it costs fewer joules than the plan (docs/reference/network-gate.md, Never
   // below the planner); a configuration file that says nothing says true.
   bool require_evidence = false;
   std::string data_dir = "/var/lib/wattle-controller";

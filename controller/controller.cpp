@@ -74,7 +74,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   placement::ClusterModel knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                                watch_.get(), *rollout_, allow_, *live_, std::move(knowledge), kept_contest(log),
+                                watch_.get(), *rollout_, allow_, *live_, std::move(knowledge), former_network_gate(log),
                                 mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
@@ -218,11 +218,11 @@ placement::ClusterModel Controller::start_knowledge(const Log& log) {
 }
 
 // A file that cannot be read is one that says nothing: the loop refuses it.
-std::optional<std::string> Controller::kept_contest(const Log& log) const {
+std::optional<std::string> Controller::former_network_gate(const Log& log) const {
   constexpr std::size_t kMostBytes = 64 << 10;
   const auto dir = Dir::open_(config_.data_dir);
   if (!dir) return std::nullopt;  // told by start_knowledge()
-  const auto file = dir->open_file(std::string(kContestFile));
+  const auto file = dir->open_file(std::string(kFormerNetworkGateFile));
   auto bytes = file ? file->read_all(kMostBytes) : Result<std::string>(tl::unexpected(file.error()));
   if (bytes) return *bytes;
   if (bytes.error().code == Errc::not_found) return std::nullopt;

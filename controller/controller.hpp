@@ -42,7 +42,7 @@ class Controller {
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
   Status start_store(const Clock& clock, const Log& log);
   placement::ClusterModel start_knowledge(const Log& log);
-  std::optional<std::string> kept_contest(const Log& log) const;
+  std::optional<std::string> former_network_gate(const Log& log) const;
   Status start_watch(const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
   Status lock_state(const Log& log);

@@ -212,15 +212,16 @@ void Loop::follow_requests() {
 }
 
 void Loop::keep_monitors() {
-  if (parts_.rollout.keep(decider_.monitors()) && std::exchange(parts_.contest, {}))
-    std::remove((parts_.config.data_dir + "/" + std::string(kContestFile)).c_str());  // its row has what it held
+  if (parts_.rollout.keep(decider_.monitors()) && std::exchange(parts_.former_network_gate, {}))
+    std::remove(
+        (parts_.config.data_dir + "/" + std::string(kFormerNetworkGateFile)).c_str());  // its row has what it held
 }
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
   for (const std::string_view name : {kDriftRow, kNetworkGateRow, kLearnedGateRow, kOffPolicyRow, kSavingRow}) {
     const std::string* text = parts_.rollout.kept(name);
-    if (text == nullptr && name == kNetworkGateRow && parts_.contest) text = &*parts_.contest;
+    if (text == nullptr && name == kNetworkGateRow && parts_.former_network_gate) text = &*parts_.former_network_gate;
     if (text != nullptr) states.push_back({std::string(name), *text});
   }
   std::vector<Error> unreadable;

@@ -51,7 +51,7 @@ Result<bool> DecisionEngine::take(const std::string& policy, const RewardConfig&
 void DecisionEngine::plan_with(PlanMaker* maker) {
   maker_ = maker;
   policy_->plan_with(maker);
-  contest_planner_.plan_with(maker);
+  copies_planner_.plan_with(maker);
 }
 
 PodSpec DecisionEngine::expected(PodSpec pod) const {
@@ -154,13 +154,13 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
 }
 
 // Of other rewards than energy, and other policies, the planner knows nothing.
-bool DecisionEngine::contested() const {
+bool DecisionEngine::network_gate_applies() const {
   const RewardConfig& reward = options_.decide.reward;
   return reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->name() == "dqn";
 }
 
-bool DecisionEngine::contested(const PodSpec& pod) const {
-  return contested() && !pod.latency_soft_ms && !pod.latency_hard_ms && !pod.daemonset;
+bool DecisionEngine::network_gate_applies(const PodSpec& pod) const {
+  return network_gate_applies() && !pod.latency_soft_ms && !pod.latency_hard_ms && !pod.daemonset;
 }
 
 std::vector<std::size_t> DecisionEngine::rows_of(const ClusterView& view, std::span<const std::string> candidates) {
@@ -178,7 +178,7 @@ void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::
   const PodEstimate ask = knowledge_.ask(pod);
   const PairedQuestion question{view, knowledge_.fleet(view), rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
   const auto figure =
-      plan_trial_.play(question, by_plan(question, contest_planner_, 1), by_plan(question, contest_planner_, 0));
+      plan_trial_.play(question, by_plan(question, copies_planner_, 1), by_plan(question, copies_planner_, 0));
   if (figure && plan_record_.add(*figure)) knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
 }
 
@@ -222,8 +222,8 @@ bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const Po
   const RewardConfig& reward = options_.decide.reward;
   const double margin = options_.network.margin;
   const auto figure =
-      gate.copies.play(question, by_network(question, contest_planner_, reward, &heard, margin),
-                       by_network(question, contest_planner_, reward, other ? &*other : nullptr, margin));
+      gate.copies.play(question, by_network(question, copies_planner_, reward, &heard, margin),
+                       by_network(question, copies_planner_, reward, other ? &*other : nullptr, margin));
   return figure && gate.test.add(*figure);
 }
 

@@ -117,8 +117,8 @@ class DecisionEngine {
   const Fleet& refresh(const ClusterView& view);
 
   // Whether networks are compared with the planner at all, by policy and reward; and for such a pod: no latency limits, which the planner does not look at.
-  bool contested() const;
-  bool contested(const PodSpec& pod) const;
+  bool network_gate_applies() const;
+  bool network_gate_applies(const PodSpec& pod) const;
   // The network's choice for it and the planner's. True: the verdict has changed.
   bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                const models::QNetwork& network);
@@ -135,16 +135,16 @@ class DecisionEngine {
   void begin_learned_anew();
   bool restore_gate(const SequentialTestState& state, std::string why);
   bool restore_learned_gate(const SequentialTestState& state) { return learned_gate_.test.restore(state); }
-  bool gated() const { return plan_gate_.test.network_gated() && contested(); }
+  bool gated() const { return plan_gate_.test.network_gated() && network_gate_applies(); }
   // Why; empty: it is not.
   const std::string& gated_why() const { return gated() ? plan_gate_.why : none_; }
   // Why the network serves, if it does; empty: it is gated, or nothing has been judged.
-  const std::string& heard_why() const { return contested() && !gated() ? plan_gate_.why : none_; }
+  const std::string& heard_why() const { return network_gate_applies() && !gated() ? plan_gate_.why : none_; }
   const std::string& gate_why() const { return plan_gate_.why; }
   // Whether what it is held to is heard in place of what is learned here.
-  bool learned_gated() const { return contested() && learned_gate_.test.network_gated(); }
-  const SequentialTest& contest() const { return plan_gate_.test; }
-  const SequentialTest& learned_contest() const { return learned_gate_.test; }
+  bool learned_gated() const { return network_gate_applies() && learned_gate_.test.network_gated(); }
+  const SequentialTest& network_gate() const { return plan_gate_.test; }
+  const SequentialTest& learned_network_gate() const { return learned_gate_.test; }
   const models::QNetwork* usable(const models::QNetwork* network) const { return gated() ? nullptr : network; }
 
   const PolicyInfo& policy() const { return policy_->info(); }
@@ -176,7 +176,7 @@ class DecisionEngine {
   RowIndex index_;
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_;
-  Planner contest_planner_{PlannerOptions{}};
+  Planner copies_planner_{PlannerOptions{}};
   ChoiceGate plan_gate_, learned_gate_;
   PairedSimulation plan_trial_;
   PlanRecord plan_record_;

@@ -1,6 +1,6 @@
 // sequential_test: is the network behind the planner? Decided block after block, at any time, with a stated rate of false alarms.
 // Input    of each block of decisions the joules that the network's choices cost beyond the planner's, over what the block's pods
-//          cost on average: within -1..1, positive: the network costs more (placement/twins makes them)
+//          cost on average: within -1..1, positive: the network costs more (placement/paired_simulation makes them)
 // Method   betting against "not behind": capital grows by log(1 + stake x difference), the stake set from earlier blocks only,
 //          never below 0 (a CUSUM of a test martingale). Whatever the differences' distribution, and however they depend on
 //          earlier ones, as long as each is 0 or less on average given the past the mean number of blocks to a false alarm is at
@@ -40,7 +40,7 @@ class SequentialTest {
   bool network_gated() const { return network_gated_; }
   void begin_anew() { *this = SequentialTest(options_); }
   SequentialTestState state() const { return {network_gated_, capital_.level(), mean_, square_, blocks_, changes_}; }
-  // False: it is no state that a contest can be in, and nothing changes.
+  // False: it is no state that a test can be in, and nothing changes.
   bool restore(const SequentialTestState& state);
 
   double evidence() const { return capital_.level(); }  // log; of being behind, or of being ahead again while left out

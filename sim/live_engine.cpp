@@ -42,7 +42,8 @@ void LiveEngine::refresh(const ViewFor& view_for) {
   if (!pod) return;
   const placement::ClusterView view = view_for(*pod);
   engine_.try_plan(view, *pod, names_);
-  if (options_.gate && network_ != nullptr && engine_.contested(*pod)) engine_.compare(view, *pod, names_, *network_);
+  if (options_.gate && network_ != nullptr && engine_.network_gate_applies(*pod))
+    engine_.compare(view, *pod, names_, *network_);
 }
 
 void LiveEngine::told(const World& world) {

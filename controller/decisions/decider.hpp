@@ -126,9 +126,9 @@ class Decider {
   }
   // Likewise of each that leaves the node it was seen on.
   void on_left(std::function<void(const placement::PodSpec& pod)> left) { left_ = std::move(left); }
-  const placement::SequentialTest& contest() const { return engine_.contest(); }
+  const placement::SequentialTest& network_gate() const { return engine_.network_gate(); }
   const placement::PlanRecord& plan_record() const { return engine_.plan_record(); }
-  const placement::SequentialTest& learned_contest() const { return engine_.learned_contest(); }
+  const placement::SequentialTest& learned_network_gate() const { return engine_.learned_network_gate(); }
   // The network that a decision of now would be made with, if it serves the policy; that its gates may keep it from being heard is told
   // below. Null: none.
   struct Heard {
@@ -139,7 +139,7 @@ class Decider {
   Heard heard() const;
   // Who serves, why, and what would change it: a sentence or three for people; empty: no network is asked.
   std::string serves() const;
-  // Whether the network is not heard for the contest's sake, and why; empty: it is.
+  // Whether the network is gated, and why; empty: it is.
   bool network_gated() const { return engine_.gated(); }
   const std::string& network_gated_why() const { return engine_.gated_why(); }
   // Over a restart: of another policy or reward network gate and comparison are not taken, and begin anew. A name that it does not

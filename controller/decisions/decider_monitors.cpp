@@ -36,9 +36,9 @@ std::vector<MonitorState> Decider::monitors() const {
   std::vector<MonitorState> rows{
       {std::string(kDriftRow), drift_text(drift_.state(clock_.mono()))},
       {std::string(kNetworkGateRow),
-       network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.contest().state()})},
+       network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.network_gate().state()})},
       {std::string(kLearnedGateRow),
-       network_gate_text({of, comparison_.network(), {}, engine_.learned_contest().state()})},
+       network_gate_text({of, comparison_.network(), {}, engine_.learned_network_gate().state()})},
       {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})}};
   if (const placement::ModelledSaving* saving = engine_.saving())
     rows.push_back({std::string(kSavingRow), saving_text({of, saving->state()})});
@@ -107,13 +107,13 @@ std::string Decider::serves() const {
   if (network_gated()) return "the plan serves, not " + name + ". " + network_gated_why();
   const std::string& why = engine_.heard_why();
   std::string text = name + " serves" + (why.empty() ? "" : ": " + why) + ".";
-  if (engine_.contested())
+  if (engine_.network_gate_applies())
     text += " It is left out once its choices cost more joules than the plan's on copies of this cluster.";
   if (engine_.learned_gated() && !heard.learned)
     text += " What is learned here takes its place once it costs less than it there" +
-            (engine_.learned_contest().blocks() == 0
+            (engine_.learned_network_gate().blocks() == 0
                  ? std::string(", of which nothing is known yet.")
-                 : "; of late it cost " + signed_percent(engine_.learned_contest().mean()) + ".");
+                 : "; of late it cost " + signed_percent(engine_.learned_network_gate().mean()) + ".");
   return text;
 }
 

@@ -71,7 +71,7 @@ bool RankingComparison::run(placement::DecisionEngine& engine, ClusterState& sta
 }
 
 void RankingComparison::look_at(placement::DecisionEngine& engine, const ServingModel::Serving& serving) {
-  if (!engine.contested()) return;
+  if (!engine.network_gate_applies()) return;
   const ModelVersion& version = serving.trusted != nullptr ? serving.trusted_version : serving.version;
   const std::string& from = version.loaded_from;
   // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
@@ -90,7 +90,7 @@ void RankingComparison::look_at(placement::DecisionEngine& engine, const Serving
 // joules is told by the gates.
 bool RankingComparison::contend(placement::DecisionEngine& engine, const Made& made, const placement::ClusterView& view,
                                 const ServingModel::Serving& serving, const models::QNetwork* network) {
-  if (network == nullptr || !engine.contested(made.spec)) return false;
+  if (network == nullptr || !engine.network_gate_applies(made.spec)) return false;
   const bool learned_changed =
       serving.trusted != nullptr && serving.network != nullptr &&
       serving.version.sha256 != serving.trusted_version.sha256 &&

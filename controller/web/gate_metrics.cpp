@@ -35,18 +35,17 @@ void add_compared(Families& families, const Decider& decider) {
 }  // namespace
 
 void add_gates(Families& families, const Decider& decider) {
-  const placement::SequentialTest& contest = decider.contest();
+  const placement::SequentialTest& gate = decider.network_gate();
   families.gauge("wattle_controller_network_gated",
                  "1: the planner's choices serve: the network is behind it, or not shown to be ahead.",
                  decider.network_gated() ? 1.0 : 0.0);
   families.counter("wattle_controller_network_gate_blocks_total", "Blocks in which network and planner were compared.",
-                   contest.blocks());
+                   gate.blocks());
   families.gauge("wattle_controller_network_gate_difference_ratio",
-                 "Predicted joules of the network's choices beyond the planner's, of late.", contest.mean());
+                 "Predicted joules of the network's choices beyond the planner's, of late.", gate.mean());
   families.gauge("wattle_controller_network_gate_evidence",
-                 "Log of the odds that the network is behind; while it is gated: that it is ahead.",
-                 contest.evidence());
-  const placement::SequentialTest& learned = decider.learned_contest();
+                 "Log of the odds that the network is behind; while it is gated: that it is ahead.", gate.evidence());
+  const placement::SequentialTest& learned = decider.learned_network_gate();
   families.gauge(
       "wattle_controller_learned_gated",
       "1: the network that learning began with serves: what was learned since is not shown to be ahead of it.",
@@ -69,7 +68,7 @@ void add_gates(Families& families, const Decider& decider) {
   add_compared(families, decider);
   families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
                  decider.drifting() ? 1.0 : 0.0);
-  families.gauge("wattle_controller_network_gate_limit", "Where the evidence changes who serves.", contest.limit());
+  families.gauge("wattle_controller_network_gate_limit", "Where the evidence changes who serves.", gate.limit());
 }
 
 }  // namespace wattle::controller

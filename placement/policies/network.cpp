@@ -125,9 +125,9 @@ void NetworkPolicy::compare(const models::QNetwork& network, PolicyContext& cont
   RewardConfig reward;
   reward.horizon_s = fleet.hold_s;
   const PairedQuestion question{view_, fleet, rows_, pod, context.ask(), {}, context.key, options_.lives_known};
-  const auto figure = twins_.play(question, by_network(question, planner_, reward, &network, options_.margin),
-                                  by_network(question, planner_, reward, nullptr, options_.margin));
-  if (figure) contest_.add(*figure);
+  const auto figure = copies_.play(question, by_network(question, planner_, reward, &network, options_.margin),
+                                   by_network(question, planner_, reward, nullptr, options_.margin));
+  if (figure) network_gate_.add(*figure);
 }
 
 std::optional<std::size_t> NetworkPolicy::choose(PolicyContext& context) {
@@ -138,7 +138,7 @@ std::optional<std::size_t> NetworkPolicy::choose(PolicyContext& context) {
   if (network_ != nullptr) {
     const Shortlisted heard(*network_, options_.shortlist);
     if (gated()) compare(heard, context);
-    if (contest_.network_gated())
+    if (network_gate_.network_gated())
       ++network_gated_;
     else
       heard.residual(asked.observation, q_);
@@ -150,11 +150,11 @@ std::optional<std::size_t> NetworkPolicy::choose(PolicyContext& context) {
 }
 
 void NetworkPolicy::placed(const PodEvent& pod) {
-  if (gated() && pod.node) twins_.placed(pod.key, *pod.node, pod.ask, pod.now_s);
+  if (gated() && pod.node) copies_.placed(pod.key, *pod.node, pod.ask, pod.now_s);
 }
 
 void NetworkPolicy::ended(const PodEvent& pod) {
-  if (gated() && !twins_.ended(pod.key, pod.now_s) && pod.node) twins_.ended_there(*pod.node, pod.ask, pod.now_s);
+  if (gated() && !copies_.ended(pod.key, pod.now_s) && pod.node) copies_.ended_there(*pod.node, pod.ask, pod.now_s);
 }
 
 MadePolicy make_network_policy(const PolicyInfo& info, const NetworkOptions& options) {

@@ -54,7 +54,7 @@ class Shortlisted final : public models::QNetwork {
 class NetworkPolicy final : public Policy {
  public:
   NetworkPolicy(const PolicyInfo& info, const NetworkOptions& options)
-      : Policy(info), options_(options), contest_(options.gate.value_or(SequentialTestOptions{})) {}
+      : Policy(info), options_(options), network_gate_(options.gate.value_or(SequentialTestOptions{})) {}
   explicit NetworkPolicy(std::shared_ptr<const models::QNetwork> network, const NetworkOptions& options = {});
 
   void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
@@ -70,7 +70,7 @@ class NetworkPolicy final : public Policy {
   std::uint64_t choices() const { return choices_; }
   std::uint64_t deviations() const { return deviations_; }
   std::uint64_t network_gated() const { return network_gated_; }
-  const SequentialTest& contest() const { return contest_; }
+  const SequentialTest& network_gate() const { return network_gate_; }
 
  private:
   bool gated() const { return options_.gate && options_.plan; }
@@ -79,8 +79,8 @@ class NetworkPolicy final : public Policy {
   NetworkOptions options_;
   std::shared_ptr<const models::QNetwork> network_;
   Planner planner_{PlannerOptions{}};
-  SequentialTest contest_;
-  PairedSimulation twins_;
+  SequentialTest network_gate_;
+  PairedSimulation copies_;
   ClusterView view_;
   std::vector<std::size_t> rows_;
   std::vector<float> q_;

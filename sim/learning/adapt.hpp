@@ -5,7 +5,7 @@
 // Known    with production knowledge all is live: days are lived and judged in a World, and who is judged knows what the last lived day
 //          told it (or nothing: cold). With another knowledge days are played on the kernel; nobody learns online there
 // Informed the planner that is told the watts which a Shift keeps from the others
-// Hindsight what a network learns of recorded days (sim/learning/hindsight); gated: what its gate lets serve, guarded by the contest; recorded:
+// Hindsight what a network learns of recorded days (sim/learning/hindsight); gated: what its gate lets serve, guarded by the network gate; recorded:
 //          what wattle-sim improve makes of the days as a record (sim/learning/improve), by its own verdict
 // Errors   forwards the trainers'; out_of_range: not churn, one demand day only, or a contestant that this knowledge does not have
 // Threads  single owner; the same options give the same bytes

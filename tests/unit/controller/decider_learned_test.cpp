@@ -139,7 +139,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   rig.decider->ask(ask_for("before", nodes));
   CHECK(rig.decider->log().newest("before")->decision.advice == "dear");
-  for (int i = 0; i < 3000 && !rig.decider->contest().network_gated(); ++i) {
+  for (int i = 0; i < 3000 && !rig.decider->network_gate().network_gated(); ++i) {
     wire::Ask small = ask_for("p" + std::to_string(i), nodes);
     small.cpu_request_cores = 0.1;
     small.memory_request_bytes = 1e6;
@@ -149,7 +149,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     rig.decider->placed("p" + std::to_string(i), "dear", false);
     if (i >= 60) rig.decider->gone("p" + std::to_string(i - 60), "dear");
   }
-  REQUIRE(rig.decider->contest().network_gated());
+  REQUIRE(rig.decider->network_gate().network_gated());
   REQUIRE(told.size() == 1);
   CHECK(told[0].starts_with("guard: the network is left out"));
   rig.decider->ask(ask_for("after", nodes));
@@ -172,9 +172,9 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   REQUIRE(restore(next, kept));
-  CHECK(next.contest().network_gated());
+  CHECK(next.network_gate().network_gated());
   CHECK(next.network_gated_why() == rig.decider->network_gated_why());
-  CHECK(next.contest().blocks() == rig.decider->contest().blocks());
+  CHECK(next.network_gate().blocks() == rig.decider->network_gate().blocks());
   next.ask(ask_for("restarted", nodes));
   CHECK(next.log().newest("restarted")->decision.advice == "cheap");
   CHECK(row_of(next) == kept);
@@ -183,8 +183,8 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   next.ask(ask_for("compared", nodes));
   rig.clock.advance(1s);
   next.expire();
-  CHECK(next.contest().network_gated());
-  CHECK(next.contest().blocks() >= rig.decider->contest().blocks());
+  CHECK(next.network_gate().network_gated());
+  CHECK(next.network_gate().blocks() >= rig.decider->network_gate().blocks());
   rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
   // Of another reward it says nothing.
   Decider changed(
@@ -193,8 +193,8 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   spec.reward.weights.energy = 2;
   changed.take(spec);
   REQUIRE(restore(changed, kept));
-  CHECK_FALSE(changed.contest().network_gated());
-  // Where a network must prove itself first it is not heard from the start; of a reward that the contest does not know it is.
+  CHECK_FALSE(changed.network_gate().network_gated());
+  // Where a network must prove itself first it is not heard from the start; of a reward that the gate does not know it is.
   ControllerConfig strict = rig.config;
   strict.require_evidence = true;
   Decider unproven(
@@ -219,12 +219,12 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   nlohmann::json wrong = nlohmann::json::parse(kept);
   wrong["evidence"] = 1e9;
   CHECK(restore(changed, wrong.dump()).error().message().find("no such gate can be in") != std::string::npos);
-  CHECK_FALSE(changed.contest().network_gated());
-  // Another network is another contest.
+  CHECK_FALSE(changed.network_gate().network_gated());
+  // Another network begins another test.
   rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
   rig.decider->ask(ask_for("loaded", nodes));
   tick();
-  CHECK_FALSE(rig.decider->contest().network_gated());
+  CHECK_FALSE(rig.decider->network_gate().network_gated());
   CHECK(told.back() == "guard: the network serves: network promoted was loaded");
 }
 

@@ -109,18 +109,18 @@ TEST_CASE("what was learned is kept out while it costs more than what it is held
     REQUIRE(rig.advice() == "cheap");
   }
   CHECK_FALSE(rig.decider->network_gated());
-  CHECK(rig.decider->learned_contest().network_gated());
-  CHECK(rig.decider->learned_contest().mean() > 0);
+  CHECK(rig.decider->learned_network_gate().network_gated());
+  CHECK(rig.decider->learned_network_gate().mean() > 0);
 }
 
 TEST_CASE("what was learned is heard once it costs less than what it is held to, and a restart does not forget it") {
   HeardRig rig(10, "it was better elsewhere", 0);
   int pods = 0;
-  while (pods < 3000 && rig.decider->learned_contest().network_gated()) {
+  while (pods < 3000 && rig.decider->learned_network_gate().network_gated()) {
     rig.pod();
     ++pods;
   }
-  REQUIRE_FALSE(rig.decider->learned_contest().network_gated());
+  REQUIRE_FALSE(rig.decider->learned_network_gate().network_gated());
   CHECK(rig.decider->heard().learned);
   CHECK(rig.decider->heard().version.sha256 == "learned");
   rig.pod();
@@ -129,6 +129,6 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   for (const MonitorState& state : rig.decider->monitors()) REQUIRE(next.restore(state));
   CHECK(next.heard().learned);
-  CHECK(next.learned_contest().blocks() == rig.decider->learned_contest().blocks());
+  CHECK(next.learned_network_gate().blocks() == rig.decider->learned_network_gate().blocks());
   CHECK(next.serves() == rig.decider->serves());
 }

@@ -1,4 +1,4 @@
-// contest and twins: a network that is behind is left out, one that is not hardly ever is, and the same network is never either.
+// test and copies: a network that is behind is left out, one that is not hardly ever is, and the same network is never either.
 #include "placement/sequential_test.hpp"
 
 #include <doctest/doctest.h>
@@ -17,9 +17,9 @@ namespace {
 
 // Blocks until the verdict changes, at most `most`.
 template <class Draw>
-std::uint64_t blocks_until(SequentialTest& contest, std::uint64_t most, Draw&& draw) {
+std::uint64_t blocks_until(SequentialTest& test, std::uint64_t most, Draw&& draw) {
   for (std::uint64_t block = 1; block <= most; ++block)
-    if (contest.add(draw())) return block;
+    if (test.add(draw())) return block;
   return most + 1;
 }
 
@@ -35,13 +35,13 @@ TEST_CASE(
     std::mt19937_64 random(7);
     int alarms = 0;
     for (int run = 0; run < 1000; ++run) {
-      SequentialTest contest;
+      SequentialTest test;
       const double down = -shape.up * shape.chance / (1 - shape.chance);
       const auto draw = [&] {
         return std::uniform_real_distribution<double>(0, 1)(random) < shape.chance ? shape.up : down;
       };
-      const auto tenth = static_cast<std::uint64_t>(contest.options().run_blocks / 10);
-      if (blocks_until(contest, tenth, draw) <= tenth) ++alarms;
+      const auto tenth = static_cast<std::uint64_t>(test.options().run_blocks / 10);
+      if (blocks_until(test, tenth, draw) <= tenth) ++alarms;
     }
     CHECK_MESSAGE(alarms <= 130, shape.name);  // 100 expected at the most, three standard deviations
   }
@@ -54,10 +54,10 @@ TEST_CASE(
   const double kept = std::exp(-1.0 / 15);
   int alarms = 0;
   for (int run = 0; run < 400; ++run) {
-    SequentialTest contest;
+    SequentialTest test;
     double figure = 0;
     const auto draw = [&] { return figure = kept * figure + std::sqrt(1 - kept * kept) * noise(random); };
-    if (blocks_until(contest, 300, draw) <= 300) ++alarms;
+    if (blocks_until(test, 300, draw) <= 300) ++alarms;
   }
   CHECK(alarms <= 20);
 }
@@ -65,52 +65,52 @@ TEST_CASE(
 TEST_CASE("a network that costs a tenth more is left out, comes back when it is better, and not for noise") {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.2);
-  SequentialTest contest;
-  REQUIRE(blocks_until(contest, 2000, [&] { return 0.1 + noise(random); }) <= 2000);
-  CHECK(contest.network_gated());
-  CHECK(contest.evidence() == 0);
-  CHECK(blocks_until(contest, 500, [&] { return 0.1 + noise(random); }) > 500);  // still behind
-  CHECK(blocks_until(contest, 2000, [&] { return -0.2 + noise(random); }) <= 2000);
-  CHECK_FALSE(contest.network_gated());
-  CHECK(contest.changes() == 2);
+  SequentialTest test;
+  REQUIRE(blocks_until(test, 2000, [&] { return 0.1 + noise(random); }) <= 2000);
+  CHECK(test.network_gated());
+  CHECK(test.evidence() == 0);
+  CHECK(blocks_until(test, 500, [&] { return 0.1 + noise(random); }) > 500);  // still behind
+  CHECK(blocks_until(test, 2000, [&] { return -0.2 + noise(random); }) <= 2000);
+  CHECK_FALSE(test.network_gated());
+  CHECK(test.changes() == 2);
 }
 
 TEST_CASE("one that begins left out comes in when it has shown that it is ahead, and not by being level") {
   std::mt19937_64 random(4);
   std::normal_distribution<double> noise(0, 0.2);
-  SequentialTest contest({.begins_gated = true});
-  CHECK(contest.network_gated());
-  CHECK(contest.limit() == doctest::Approx(std::log(200)));
-  for (int i = 0; i < 1000; ++i) CHECK_FALSE(contest.add(0));
-  CHECK(contest.network_gated());
-  REQUIRE(blocks_until(contest, 2000, [&] { return -0.1 + noise(random); }) <= 2000);
-  CHECK_FALSE(contest.network_gated());
-  contest.begin_anew();
-  CHECK(contest.network_gated());
-  CHECK(contest.changes() == 0);
+  SequentialTest test({.begins_gated = true});
+  CHECK(test.network_gated());
+  CHECK(test.limit() == doctest::Approx(std::log(200)));
+  for (int i = 0; i < 1000; ++i) CHECK_FALSE(test.add(0));
+  CHECK(test.network_gated());
+  REQUIRE(blocks_until(test, 2000, [&] { return -0.1 + noise(random); }) <= 2000);
+  CHECK_FALSE(test.network_gated());
+  test.begin_anew();
+  CHECK(test.network_gated());
+  CHECK(test.changes() == 0);
 }
 
 TEST_CASE("a restart may come after any block: what is kept is always a state that is taken back") {
   std::mt19937_64 random(6);
   std::normal_distribution<double> noise(-0.05, 0.2);
-  SequentialTest contest, again;
+  SequentialTest test, again;
   for (int i = 0; i < 500; ++i) {
-    contest.add(noise(random));
-    REQUIRE(contest.evidence() >= 0);
-    REQUIRE(again.restore(contest.state()));
+    test.add(noise(random));
+    REQUIRE(test.evidence() >= 0);
+    REQUIRE(again.restore(test.state()));
   }
 }
 
 TEST_CASE("what is no number counts for nothing, and beginning anew forgets everything") {
-  SequentialTest contest;
-  CHECK_FALSE(contest.add(std::nan("")));
-  CHECK(contest.blocks() == 0);
-  while (!contest.add(1)) {
+  SequentialTest test;
+  CHECK_FALSE(test.add(std::nan("")));
+  CHECK(test.blocks() == 0);
+  while (!test.add(1)) {
   }
-  CHECK(contest.network_gated());
-  contest.begin_anew();
-  CHECK_FALSE(contest.network_gated());
-  CHECK(contest.mean() == 0);
+  CHECK(test.network_gated());
+  test.begin_anew();
+  CHECK_FALSE(test.network_gated());
+  CHECK(test.mean() == 0);
 }
 
 Fleet draw_fleet(std::mt19937_64& random) {
@@ -185,7 +185,7 @@ void live(std::mt19937_64& random, Fleet fleet, std::uint64_t pods, Choose&& cho
 }
 
 TEST_CASE(
-    "twins: a network that has learned nothing draws what the prior does, to the joule, however pods come and end and "
+    "copies: a network that has learned nothing draws what the prior does, to the joule, however pods come and end and "
     "far users are") {
   const auto same = models::FrozenNetwork::from_weights(models::initial_weights(3), 0).value();
   std::size_t figures = 0;
@@ -195,7 +195,7 @@ TEST_CASE(
     std::vector<std::size_t> rows(fleet.nodes.size());
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = i;
     Planner planner({});
-    PairedSimulation twins;
+    PairedSimulation copies;
     ClusterView view;
     const PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
     live(
@@ -206,8 +206,8 @@ TEST_CASE(
             for (const std::size_t i : rows) view.nodes[i].latency_ms["default"] = 20 * static_cast<double>(i);
           const RewardConfig reward;
           const PairedQuestion question{view, now, rows, pod, ask, {}, key, seed % 3 == 0};
-          const auto figure = twins.play(question, by_network(question, planner, reward, same.get(), 0),
-                                         by_network(question, planner, reward, nullptr, 0));
+          const auto figure = copies.play(question, by_network(question, planner, reward, same.get(), 0),
+                                          by_network(question, planner, reward, nullptr, 0));
           if (figure) {
             RC_ASSERT(*figure == 0);
             ++figures;
@@ -218,16 +218,16 @@ TEST_CASE(
             if (fits(now.nodes[i], ask)) open.push_back(i);
           if (open.empty()) return std::nullopt;
           const std::size_t node = open[random() % open.size()];
-          twins.placed(key, node, ask, now.now_s);
+          copies.placed(key, node, ask, now.now_s);
           return node;
         },
-        [&](const Running& each) { twins.ended(each.key, each.ends_s); });
-    RC_ASSERT(twins.pods() <= 60);
+        [&](const Running& each) { copies.ended(each.key, each.ends_s); });
+    RC_ASSERT(copies.pods() <= 60);
   }));
   CHECK(figures > 300);
 }
 
-TEST_CASE("twins keep no pod that ended, that never ran, or beyond their bound, and take ends of pods of before") {
+TEST_CASE("copies keep no pod that ended, that never ran, or beyond their bound, and take ends of pods of before") {
   std::mt19937_64 random(2);
   Fleet fleet = draw_fleet(random);
   for (FleetNode& node : fleet.nodes) {
@@ -244,37 +244,37 @@ TEST_CASE("twins keep no pod that ended, that never ran, or beyond their bound, 
   Planner planner({});
   PairedSimulationOptions few;
   few.max_pods = 5;
-  PairedSimulation twins(few);
+  PairedSimulation copies(few);
   const auto play = [&](std::uint64_t key) {
     fleet.now_s += 1;
     fill_view(fleet, view);
     const RewardConfig reward;
     const PairedQuestion question{view, fleet, rows, pod, ask, {}, key, false};
-    return twins.play(question, by_network(question, planner, reward, same.get(), 0),
-                      by_network(question, planner, reward, nullptr, 0));
+    return copies.play(question, by_network(question, planner, reward, same.get(), 0),
+                       by_network(question, planner, reward, nullptr, 0));
   };
   play(1);
-  CHECK(twins.pods() == 1);
-  CHECK_FALSE(twins.ended(7, fleet.now_s));                            // of before, or never heard of
-  for (int k = 0; k < 3; ++k) twins.ended_there(0, ask, fleet.now_s);  // more than there were: none is left
-  play(1);                                                             // asked again
-  CHECK(twins.pods() == 1);
-  twins.placed(1, 3, ask, fleet.now_s);
+  CHECK(copies.pods() == 1);
+  CHECK_FALSE(copies.ended(7, fleet.now_s));                            // of before, or never heard of
+  for (int k = 0; k < 3; ++k) copies.ended_there(0, ask, fleet.now_s);  // more than there were: none is left
+  play(1);                                                              // asked again
+  CHECK(copies.pods() == 1);
+  copies.placed(1, 3, ask, fleet.now_s);
   play(2);
   fleet.now_s += 700;
   play(3);
-  CHECK(twins.pods() == 2);  // the second never ran
+  CHECK(copies.pods() == 2);  // the second never ran
   // One that ran before it was compared stays.
-  twins.placed(4, 1, ask, fleet.now_s);
+  copies.placed(4, 1, ask, fleet.now_s);
   play(4);
   fleet.now_s += 700;
   play(3);
-  CHECK(twins.pods() == 3);
-  CHECK(twins.ended(4, fleet.now_s));
-  CHECK(twins.ended(1, fleet.now_s));
+  CHECK(copies.pods() == 3);
+  CHECK(copies.ended(4, fleet.now_s));
+  CHECK(copies.ended(1, fleet.now_s));
   for (std::uint64_t key = 10; key < 30; ++key) {
     play(key);
-    CHECK(twins.pods() <= few.max_pods);
+    CHECK(copies.pods() <= few.max_pods);
   }
 }
 
@@ -301,7 +301,7 @@ std::uint64_t decisions_until_out(const std::shared_ptr<const models::QNetwork>&
         PolicyContext context(now, ask, key, key);
         const auto chosen = policy.choose(context);
         if (chosen) policy.placed({key, ask, chosen, {}, now.now_s});
-        if (until > most && policy.contest().network_gated()) until = key - spread;
+        if (until > most && policy.network_gate().network_gated()) until = key - spread;
         return chosen;
       },
       [&](const Running& each) {
