@@ -214,18 +214,18 @@ models::Weights Learner::save() const {
   Writer words;
   models::Tensor node, prior, valid, pod, context;
   words(kFormat);
-  words(first_);
-  words(std::uint64_t{chain_.size()});
+  words(replay_.first());
+  words(std::uint64_t{chain().size()});
   words(static_cast<std::uint64_t>(reward_.preset));
   reward_fields(words, reward_);
   figure_fields(words, figures_);
   std::stringstream generator;
-  generator << random_;
+  generator << replay_.generator();
   std::vector<std::uint64_t> state;
   for (std::uint64_t word = 0; generator >> word;) state.push_back(word);
   words.size(state);
   for (const std::uint64_t word : state) words(word);
-  for (const Experience& experience : chain_) {
+  for (const Experience& experience : chain()) {
     words(experience.decision_id);
     words(std::bit_cast<std::uint64_t>(to_ns(experience.when)));
     words(std::uint64_t{experience.observation.nodes});
@@ -242,7 +242,7 @@ models::Weights Learner::save() const {
     context.values.insert(context.values.end(), seen.context.begin(), seen.context.end());
   }
   const auto rows = static_cast<std::int64_t>(prior.values.size());
-  const auto count = static_cast<std::int64_t>(chain_.size());
+  const auto count = static_cast<std::int64_t>(chain().size());
   node.shape = {rows, models::kNodeFeatures};
   prior.shape = valid.shape = {rows};
   pod.shape = {count, models::kPodFeatures};
@@ -255,7 +255,7 @@ models::Weights Learner::save() const {
   saved["replay/context"] = std::move(context);
   saved["replay/words"] = words.take();
   Writer centring;
-  centring_fields(centring, centring_);
+  centring_fields(centring, centring_.state());
   saved[kCentring] = centring.take();
   return saved;
 }
@@ -331,12 +331,12 @@ Status Learner::restore(const models::Weights& saved) {
       seen.context[j] = context->values[i * models::kContextFeatures + j];
     row += seen.nodes;
     if (relabels) relabel(seen, reward_);
-    judge(experience);
+    judge(experience, reward_);
     chain.push_back(std::move(experience));
   }
   if (!words.done() || row != total) return malformed("replay/words", "holds more than its experience");
 
-  Centring centring;
+  RewardCentring::State centring;
   if (saved.contains(kCentring)) {
     WATTLE_TRY(const models::Tensor* kept, find(saved, kCentring, 3));
     Reader of_centring(kept->values);
@@ -345,14 +345,10 @@ Status Learner::restore(const models::Weights& saved) {
     if (!of_centring.done() || !numbers) return malformed(kCentring, "does not hold a centre");
   }
 
-  centring_ = relabels ? Centring{} : centring;
-  chain_ = std::move(chain);
-  first_ = first;
-  random_ = random;
+  centring_.restore(relabels ? RewardCentring::State{} : centring);
+  replay_.restore(std::move(chain), first, random);
   figures_ = figures;
-  bytes_ = 0;
-  for (const Experience& experience : chain_) bytes_ += bytes_of(experience);
-  rebuild_transitions();
+  figures_.replay = replay_.size();
   return {};
 }
 

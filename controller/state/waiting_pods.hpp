@@ -1,0 +1,46 @@
+// waiting_pods: pods that are on no node yet, by what they wait for: a node that somebody finds, a start that was advised, or an end of
+//               being remembered.
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "common/clock.hpp"
+
+namespace wattle::controller {
+
+struct Pod;
+
+class WaitingPods {
+ public:
+  // Around each change of a pod that is on no node: remove(), change, add().
+  void add(const Pod& pod);
+  void remove(const Pod& pod);
+
+  // That nobody has found a node for: asked of late and advised nowhere, or told as unschedulable.
+  std::size_t pending() const { return pending_.size() + unschedulable_.size(); }
+  bool is_pending(const Pod& pod) const;
+  // Who asked so long ago is not pending any more.
+  void expire_pending(MonoTime now);
+
+  // The one that has been expected for longest, if for as long as that; nowhere and not expected, likewise.
+  std::optional<std::string> expected_since(MonoTime before) const { return oldest(flying_, before); }
+  std::optional<std::string> forgotten_since(MonoTime before) const { return oldest(unplaced_, before); }
+  std::size_t unplaced() const { return unplaced_.size(); }
+
+ private:
+  using Since = std::set<std::pair<MonoTime, std::string>>;  // UIDs, the longest first
+  static std::optional<std::string> oldest(const Since& pods, MonoTime before);
+
+  Since pending_;                        // asked of late and were advised nowhere
+  std::set<std::string> unschedulable_;  // UIDs of those whom kube-scheduler could not place; not in pending_
+  Since unplaced_;                       // are nowhere and expected nowhere, and no API server has them; by when they asked
+  Since flying_;                         // expected on a node
+};
+
+}  // namespace wattle::controller
