@@ -8,7 +8,6 @@ namespace {
 
 using std::chrono::minutes;
 constexpr Duration kForgetAskAfter = minutes(10);
-constexpr Duration kPendingFor = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -26,20 +25,15 @@ const Pod* ClusterState::pod(const std::string& uid) const {
 }
 const placement::NodeView* ClusterState::node_view(const std::string& name) const {
   const Node* found = node(name);
-  return found == nullptr ? nullptr : &view_.nodes[found->row];
+  return found == nullptr ? nullptr : &rows_[found->row];
 }
 
 void ClusterState::greet(const wire::Hello& hello) {
   const auto [entry, fresh] = nodes_.try_emplace(hello.node);
   Node& node = entry->second;
   if (fresh) {
-    node.row = free_row(now_);
-    view_.nodes[node.row] = {};
-    sampled_at_.resize(view_.nodes.size());
-    view_.edition_of.resize(view_.nodes.size());
-    sampled_at_[node.row].reset();
-    view_.nodes[node.row].name = hello.node;
-    view_.nodes[node.row].starts = starts_.count(hello.node);
+    node.row = rows_.add(hello.node, now_);
+    change(node).starts = starts_.count(hello.node);
   }
   placement::NodeView& seen = change(node);
   if (seen.curve.samples() == 0 && hello.cpu_cores > 0) seen.curve = placement::PowerCurve::prior(hello.cpu_cores);
@@ -69,9 +63,9 @@ void ClusterState::ask(const placement::PodSpec& spec, std::uint64_t decision_id
   pod.advised = advised;
   pod.decision_id = decision_id;
   list(pod);
-  if (unplaced_.size() <= kMaxAsked) return;
+  if (waiting_.unplaced() <= kMaxAsked) return;
   ++asks_forgotten_;
-  forget(std::string(unplaced_.begin()->second));
+  forget(*waiting_.forgotten_since(MonoTime::max()));
 }
 
 void ClusterState::fly(const std::string& uid, const std::string& name, MonoTime now) {
@@ -161,13 +155,12 @@ bool ClusterState::unbind(const std::string& uid, const std::string& name) {
 
 void ClusterState::expire(MonoTime now) {
   now_ = now;
-  while (!flying_.empty() && now - flying_.begin()->first >= in_flight_expiry_) {
-    end_flight(pods_.at(flying_.begin()->second));
+  while (const auto uid = waiting_.expected_since(now - in_flight_expiry_)) {
+    end_flight(pods_.at(*uid));
     ++in_flight_expired_;
   }
   expire_starts(now);
-  while (!unplaced_.empty() && now - unplaced_.begin()->first >= kForgetAskAfter)
-    forget(std::string(unplaced_.begin()->second));
+  while (const auto uid = waiting_.forgotten_since(now - kForgetAskAfter)) forget(*uid);
   std::erase_if(buried_, [&](const auto& item) { return now - item.second >= kForgetAskAfter; });
   retire_nodes(now);
 }
@@ -175,22 +168,16 @@ void ClusterState::expire(MonoTime now) {
 void ClusterState::list(const Pod& pod) {
   ++steps_;
   if (pod.node.empty()) {
-    if (pod.unschedulable && pod.in_flight_to.empty())
-      unschedulable_.insert(pod.spec.uid);
-    else if (pod.asked && !pod.advised)
-      pending_.emplace(pod.asked_at, pod.spec.uid);
+    waiting_.add(pod);
     if (!pod.in_flight_to.empty()) {
       Node& node = *find(pod.in_flight_to);
-      flying_.emplace(pod.in_flight_since, pod.spec.uid);
       node.sums.in_flight.add(pod.spec.request, 1);
       tell_sums(node);
-    } else if (!pod.watched) {
-      unplaced_.emplace(pod.asked_at, pod.spec.uid);
     }
     return;
   }
   Node& node = *find(pod.node);
-  if (!pod.spec.app.empty()) ++bound_by_app_[pod.spec.app][node.row];
+  rows_.count(pod.spec.app, node.row);
   node.sums.bound.add(pod.spec.request, 1);
   node.sums.daemonsets += pod.spec.daemonset ? 1 : 0;
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, 1);
@@ -200,13 +187,10 @@ void ClusterState::list(const Pod& pod) {
 // A pod that was not listed yet has no UID.
 void ClusterState::unlist(const Pod& pod) {
   ++steps_;
-  pending_.erase({pod.asked_at, pod.spec.uid});
-  unschedulable_.erase(pod.spec.uid);
+  waiting_.remove(pod);
   if (pod.node.empty()) {
-    unplaced_.erase({pod.asked_at, pod.spec.uid});
     if (!pod.in_flight_to.empty()) {
       Node& node = *find(pod.in_flight_to);
-      flying_.erase({pod.in_flight_since, pod.spec.uid});
       node.sums.in_flight.add(pod.spec.request, -1);
       tell_sums(node);
     }
@@ -217,11 +201,7 @@ void ClusterState::unlist(const Pod& pod) {
   node.sums.daemonsets -= pod.spec.daemonset ? 1 : 0;
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, -1);
   tell_sums(node);
-  if (pod.spec.app.empty()) return;
-  const auto found = bound_by_app_.find(pod.spec.app);
-  const auto there = found->second.find(node.row);
-  if (--there->second == 0) found->second.erase(there);
-  if (found->second.empty()) bound_by_app_.erase(found);
+  rows_.uncount(pod.spec.app, node.row);
 }
 
 void ClusterState::tell_sums(const Node& node) {
@@ -236,45 +216,26 @@ void ClusterState::tell_sums(const Node& node) {
 }
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, MonoTime now) {
-  // Row by row: a walk over the names would cost as much as the decision.
-  for (std::size_t row = 0; row < view_.nodes.size(); ++row) tell_age(row, now);
+  rows_.tell_ages(now);
   count_what_waits(asked, now);
-  return view_;
+  return rows_.view();
 }
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, std::span<const std::size_t> rows,
                                                  MonoTime now) {
-  for (const std::size_t row : rows)
-    if (row < view_.nodes.size()) tell_age(row, now);
+  rows_.tell_ages(rows, now);
   count_what_waits(asked, now);
-  return view_;
-}
-
-void ClusterState::tell_age(std::size_t row, MonoTime now) {
-  const std::optional<MonoTime>& at = sampled_at_[row];
-  view_.nodes[row].telemetry_age = at ? std::optional(std::max(Duration{0}, now - *at)) : std::nullopt;
+  return rows_.view();
 }
 
 // What depends on the pod and on those that wait beside it.
 void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime now) {
   expire_starts(now);
-  view_.now = now;
   const Pod* itself = pod(asked.uid);
-  for (const std::size_t row : same_app_) view_.nodes[row].same_app_pods = 0;
-  same_app_.clear();
-  const auto same = bound_by_app_.find(asked.app);
-  if (same != bound_by_app_.end()) {
-    for (const auto& [row, pods] : same->second) {
-      view_.nodes[row].same_app_pods = pods;
-      same_app_.push_back(row);
-    }
-    if (itself != nullptr && !itself->node.empty() && itself->spec.app == asked.app)
-      --view_.nodes[find(itself->node)->row].same_app_pods;
-  }
-  while (!pending_.empty() && now - pending_.begin()->first >= kPendingFor) pending_.erase(pending_.begin());
-  const bool waits =
-      itself != nullptr && (pending_.contains({itself->asked_at, asked.uid}) || unschedulable_.contains(asked.uid));
-  view_.pending_pods = pending() - (waits ? 1 : 0);
+  const bool counted = itself != nullptr && !itself->node.empty() && itself->spec.app == asked.app;
+  rows_.tell_same_app(asked.app, counted ? std::optional(find(itself->node)->row) : std::nullopt);
+  waiting_.expire_pending(now);
+  rows_.tell_time(now, pending() - (itself != nullptr && waiting_.is_pending(*itself) ? 1 : 0));
 }
 
 }  // namespace wattle::controller

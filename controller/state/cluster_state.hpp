@@ -28,6 +28,8 @@
 #include "controller/state/clock_map.hpp"
 #include "controller/state/newcomers.hpp"
 #include "controller/state/pod_sums.hpp"
+#include "controller/state/view_rows.hpp"
+#include "controller/state/waiting_pods.hpp"
 #include "placement/cluster_view.hpp"
 #include "placement/features.hpp"
 
@@ -155,15 +157,15 @@ class ClusterState {
   // The same, with ages of these rows alone: the others' are those of an earlier call.
   const placement::ClusterView& view(const placement::PodSpec& pod, std::span<const std::size_t> rows, MonoTime now);
   // Nothing is filled in.
-  const placement::ClusterView& raw_view() const { return view_; }
+  const placement::ClusterView& raw_view() const { return rows_.view(); }
   const placement::NodeView* node_view(const std::string& name) const;
-  const placement::NodeView& view_of(const Node& node) const { return view_.nodes[node.row]; }
+  const placement::NodeView& view_of(const Node& node) const { return rows_[node.row]; }
   const std::map<std::string, Node>& nodes() const { return nodes_; }
   const Node* node(const std::string& name) const;
   const std::unordered_map<std::string, Pod>& pods() const { return pods_; }
   const Pod* pod(const std::string& uid) const;
   // That wait and for whom nobody has found a node: asked of late and advised nowhere, or told as unschedulable.
-  std::size_t pending() const { return pending_.size() + unschedulable_.size(); }
+  std::size_t pending() const { return waiting_.pending(); }
   std::uint64_t in_flight_expired() const { return in_flight_expired_; }
   // Pods and workloads that were looked at so far. It grows with what is told, not with that times what is there: tests hold it.
   std::uint64_t steps() const { return steps_; }
@@ -171,12 +173,7 @@ class ClusterState {
 
  private:
   Node* find(const std::string& name);
-  // To change it: who reads the view is told.
-  placement::NodeView& change(const Node& node) {
-    view_.edition_of[node.row] = ++view_.edition;
-    return view_.nodes[node.row];
-  }
-  void tell_age(std::size_t row, MonoTime now);
+  placement::NodeView& change(const Node& node) { return rows_.change(node.row); }
   void count_what_waits(const placement::PodSpec& asked, MonoTime now);
   static Turn turn_of(Node& node, const Record& record, bool ahead, bool& again);
   void add_up(Node& node, const Record& record);
@@ -191,7 +188,6 @@ class ClusterState {
   void list(const Pod& pod);
   void unlist(const Pod& pod);
   void tell_sums(const Node& node);
-  std::size_t free_row(MonoTime now);
   void retire_nodes(MonoTime now);
   void judge(Node& node);
 
@@ -203,17 +199,9 @@ class ClusterState {
   StartWindow starts_;
   std::map<std::string, Node> nodes_;
   std::unordered_map<std::string, Pod> pods_;
-  std::unordered_map<std::string, std::map<std::size_t, std::uint64_t>> bound_by_app_;  // app -> row -> pods there
-  using Since = std::set<std::pair<MonoTime, std::string>>;                             // UIDs, the longest first
-  Since pending_;                        // asked of late and were advised nowhere
-  std::set<std::string> unschedulable_;  // UIDs of those whom kube-scheduler could not place; not in pending_
-  Since unplaced_;                       // are nowhere and expected nowhere; by when they asked
-  Since flying_;
-  placement::ClusterView view_;
-  std::vector<std::optional<MonoTime>> sampled_at_;   // by row of the view, as its node has it
-  std::vector<std::size_t> same_app_;                 // rows in which the view counts pods of the application asked for
+  WaitingPods waiting_;
+  ViewRows rows_;
   std::unordered_map<std::string, MonoTime> buried_;  // UID -> since
-  std::vector<std::pair<std::size_t, MonoTime>> free_rows_;  // of nodes that went, since
   std::uint64_t in_flight_expired_ = 0, asks_forgotten_ = 0, steps_ = 0;
   MonoTime now_{};  // of the last expire()
 };

@@ -116,7 +116,8 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   }
   ++node.parts_seen;
   news.at = node.clock.map(record.mono_ns, received);
-  node.sampled_at = sampled_at_[node.row] = news.at;
+  node.sampled_at = news.at;
+  rows_.sampled(node.row, news.at);
   node.interval_ns = record.interval_ns;
   if (record.part == 0) apply_node(node, record);
   apply_workloads(node, record, received);

@@ -49,9 +49,9 @@ class ViewRows {
   void tell_age(std::size_t row, MonoTime now);
 
   placement::ClusterView view_;
-  std::vector<std::optional<MonoTime>> sampled_at_;          // by row, as its node has it
-  std::vector<std::size_t> same_app_;                        // rows in which the view counts pods of the application asked for
-  std::vector<std::pair<std::size_t, MonoTime>> free_rows_;  // of nodes that went, since
+  std::vector<std::optional<MonoTime>> sampled_at_;  // by row, as its node has it
+  std::vector<std::size_t> same_app_;                // rows in which the view counts pods of the application asked for
+  std::vector<std::pair<std::size_t, MonoTime>> free_rows_;                             // of nodes that went, since
   std::unordered_map<std::string, std::map<std::size_t, std::uint64_t>> bound_by_app_;  // app -> row -> pods there
 };
 

@@ -39,8 +39,8 @@ class WaitingPods {
 
   Since pending_;                        // asked of late and were advised nowhere
   std::set<std::string> unschedulable_;  // UIDs of those whom kube-scheduler could not place; not in pending_
-  Since unplaced_;                       // are nowhere and expected nowhere, and no API server has them; by when they asked
-  Since flying_;                         // expected on a node
+  Since unplaced_;  // are nowhere and expected nowhere, and no API server has them; by when they asked
+  Since flying_;    // expected on a node
 };
 
 }  // namespace wattle::controller

@@ -4,13 +4,6 @@
 #include "controller/state/cluster_state.hpp"
 
 namespace wattle::controller {
-namespace {
-
-// Outcomes of placements on a node that went are waited for no longer than that; then its row may be another's.
-constexpr Duration kRowRests = std::chrono::minutes(30);
-
-}  // namespace
-
 void ClusterState::adopt(const std::string& name, std::shared_ptr<const kube::Node> facts) {
   Node* node = find(name);
   if (node == nullptr) return;
@@ -52,17 +45,6 @@ void ClusterState::forget(const std::string& uid) {
   pods_.erase(found);
 }
 
-std::size_t ClusterState::free_row(MonoTime now) {
-  if (!free_rows_.empty() && now - free_rows_.front().second >= kRowRests) {
-    const std::size_t row = free_rows_.front().first;
-    free_rows_.erase(free_rows_.begin());
-    return row;
-  }
-  view_.nodes.emplace_back();
-  return view_.nodes.size() - 1;
-}
-
-// Its row stays, as a node without a name that takes nothing: rows of others do not move.
 void ClusterState::retire_nodes(MonoTime now) {
   for (auto entry = nodes_.begin(); entry != nodes_.end();) {
     Node& node = entry->second;
@@ -70,10 +52,7 @@ void ClusterState::retire_nodes(MonoTime now) {
       ++entry;
       continue;
     }
-    change(node) = {};
-    change(node).ready = false;
-    sampled_at_[node.row].reset();
-    free_rows_.emplace_back(node.row, now);
+    rows_.retire(node.row, now);
     entry = nodes_.erase(entry);
   }
 }
