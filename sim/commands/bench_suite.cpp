@@ -6,8 +6,8 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
+#include "sim/report/suite.hpp"
 #include "sim/scenarios/former_names.hpp"
-#include "sim/suite/suite.hpp"
 
 namespace wattle::sim::commands {
 

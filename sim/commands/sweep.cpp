@@ -7,7 +7,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
-#include "sim/sweep.hpp"
+#include "sim/episode/sweep.hpp"
 
 namespace wattle::sim::commands {
 

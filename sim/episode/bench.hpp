@@ -15,11 +15,11 @@
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/policies/policy.hpp"
+#include "sim/episode/statistics.hpp"
 #include "sim/episode/told_cluster.hpp"
-#include "sim/kube_scoring.hpp"
 #include "sim/reference/annealed.hpp"
 #include "sim/scenarios/consolidation.hpp"
-#include "sim/statistics.hpp"
+#include "sim/world/kube_scoring.hpp"
 
 namespace wattle::sim::consolidation {
 
@@ -54,7 +54,7 @@ struct BenchOptions {
   bool cold = false;                                // production: nothing is known at the start
   double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
 };
-// A contestant's policy (sim/contestant) where there is a fleet alone, with oracle knowledge.
+// A contestant's policy (sim/policies/contestant) where there is a fleet alone, with oracle knowledge.
 Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
                                                              const BenchOptions& options);
 

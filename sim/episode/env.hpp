@@ -26,9 +26,9 @@
 #include "placement/features.hpp"
 #include "placement/reward.hpp"
 #include "sim/episode/pending_pods.hpp"
-#include "sim/live_engine.hpp"
+#include "sim/policies/live_engine.hpp"
 #include "sim/scenarios/scenario.hpp"
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

@@ -15,9 +15,9 @@
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/decide.hpp"
-#include "sim/contestant.hpp"
 #include "sim/episode/env.hpp"
-#include "sim/statistics.hpp"
+#include "sim/episode/statistics.hpp"
+#include "sim/policies/contestant.hpp"
 
 namespace wattle::sim {
 

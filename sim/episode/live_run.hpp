@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/contestant.hpp"
 #include "sim/episode/bench.hpp"
+#include "sim/policies/contestant.hpp"
 
 namespace wattle::sim::consolidation {
 

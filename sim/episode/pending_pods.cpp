@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/kube_scoring.hpp"
+#include "sim/world/kube_scoring.hpp"
 
 namespace wattle::sim {
 

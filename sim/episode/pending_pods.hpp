@@ -10,7 +10,7 @@
 #include <limits>
 #include <optional>
 
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "sim/kube_scoring.hpp"
-#include "sim/random.hpp"
+#include "sim/world/kube_scoring.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

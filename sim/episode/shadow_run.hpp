@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "placement/modelled_saving.hpp"
-#include "sim/contestant.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/episode/live_run.hpp"
+#include "sim/policies/contestant.hpp"
 
 namespace wattle::sim::consolidation {
 

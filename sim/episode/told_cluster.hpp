@@ -16,8 +16,8 @@
 #include "placement/demand.hpp"
 #include "placement/fleet.hpp"
 #include "sim/cluster/kernel.hpp"
-#include "sim/random.hpp"
 #include "sim/scenarios/consolidation.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "models/frozen/trainer.hpp"
+#include "sim/episode/statistics.hpp"
 #include "sim/learning/train.hpp"
-#include "sim/statistics.hpp"
 
 namespace wattle::sim {
 

@@ -21,9 +21,9 @@
 
 #include "common/result.hpp"
 #include "models/frozen/trainer.hpp"
+#include "sim/episode/statistics.hpp"
 #include "sim/learning/hindsight.hpp"
 #include "sim/learning/online.hpp"
-#include "sim/statistics.hpp"
 
 namespace wattle::sim::consolidation {
 

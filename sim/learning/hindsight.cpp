@@ -9,9 +9,9 @@
 #include "placement/policies/network.hpp"
 #include "placement/policies/registry.hpp"
 #include "sim/episode/bench.hpp"
+#include "sim/episode/statistics.hpp"
 #include "sim/episode/told_cluster.hpp"
-#include "sim/random.hpp"
-#include "sim/statistics.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

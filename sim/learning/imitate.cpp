@@ -9,7 +9,7 @@
 #include "models/frozen/layout.hpp"
 #include "placement/features.hpp"
 #include "placement/policies/network.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

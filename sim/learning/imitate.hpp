@@ -13,8 +13,8 @@
 
 #include "models/frozen/q_network.hpp"
 #include "models/frozen/trainer.hpp"
+#include "sim/episode/statistics.hpp"
 #include "sim/learning/rollout.hpp"
-#include "sim/statistics.hpp"
 
 namespace wattle::sim::consolidation {
 

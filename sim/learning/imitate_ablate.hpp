@@ -14,8 +14,8 @@
 
 #include "models/frozen/q_network.hpp"
 #include "models/frozen/trainer.hpp"
+#include "sim/episode/statistics.hpp"
 #include "sim/learning/imitate.hpp"
-#include "sim/statistics.hpp"
 
 namespace wattle::sim::consolidation {
 

@@ -6,7 +6,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/policy_anchor.hpp"
 #include "sim/episode/live_run.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

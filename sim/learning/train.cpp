@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "models/frozen/frozen_network.hpp"
-#include "sim/live_engine.hpp"
+#include "sim/policies/live_engine.hpp"
 
 namespace wattle::sim {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "placement/power_curve.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::live {
 

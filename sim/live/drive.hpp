@@ -22,7 +22,7 @@
 #include "sim/live/extender.hpp"
 #include "sim/live/ledger.hpp"
 #include "sim/live/observe.hpp"
-#include "sim/workload.hpp"
+#include "sim/world/workload.hpp"
 
 namespace wattle::sim::live {
 

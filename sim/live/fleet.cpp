@@ -6,7 +6,7 @@
 
 #include "common/stats/exact_split.hpp"
 #include "common/stats/quantile.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::live {
 

@@ -1,7 +1,7 @@
 // fleet: simulated nodes that run pods, and what an agent on each of them would measure.
 // Model    a pod wants a constant share of cores; a node's cores are shared in proportion when it is crowded; watts follow
 //          the node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
-// Source   sim/power's server models and a seed; nothing here reads the machine
+// Source   sim/world/power's server models and a seed; nothing here reads the machine
 // Units    in names; energy split in integer microjoules, shares + idle + unattributed = measured, exactly
 // Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node full)
 // Threads  single owner
@@ -18,7 +18,7 @@
 #include "common/result.hpp"
 #include "common/sample.hpp"
 #include "common/wire/messages.hpp"
-#include "sim/power.hpp"
+#include "sim/world/power.hpp"
 
 namespace wattle::sim::live {
 

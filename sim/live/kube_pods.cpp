@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::live {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "sim/cluster/kernel.hpp"
-#include "sim/kube_scoring.hpp"
-#include "sim/power.hpp"
+#include "sim/world/kube_scoring.hpp"
+#include "sim/world/power.hpp"
 
 namespace wattle::sim::live {
 

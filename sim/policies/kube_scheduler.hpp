@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "placement/policies/policy.hpp"
-#include "sim/kube_scoring.hpp"
-#include "sim/random.hpp"
+#include "sim/world/kube_scoring.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim {
 

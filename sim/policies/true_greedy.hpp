@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::provision {
 namespace {

@@ -14,7 +14,7 @@
 #include "sim/provision/provisioner.hpp"
 #include "sim/provision/rates.hpp"
 #include "sim/provision/service.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::provision {
 

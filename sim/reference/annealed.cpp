@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

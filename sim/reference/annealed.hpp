@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "sim/power.hpp"
 #include "sim/scenarios/consolidation.hpp"
+#include "sim/world/power.hpp"
 
 namespace wattle::sim::consolidation {
 

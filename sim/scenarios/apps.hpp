@@ -1,7 +1,7 @@
 // apps: the applications of a scenario, and how fast they come.
 // Source   thesis: the latency scheduler's tests; drs: one CPU-, one network- and one disk-intensive application, as in the
 //          deep reinforcement learning scheduler's experiments; users: one web service; memory: normally distributed
-//          memory, as in the Q-learning cluster simulator; mixed: sim/workload
+//          memory, as in the Q-learning cluster simulator; mixed: sim/world/workload
 // Units    in names
 // Errors   none
 // Threads  pure functions
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/scenarios/scenario.hpp"
-#include "sim/workload.hpp"
+#include "sim/world/workload.hpp"
 
 namespace wattle::sim {
 

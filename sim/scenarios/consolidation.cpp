@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

@@ -21,9 +21,9 @@
 
 #include "placement/cluster_view.hpp"
 #include "placement/demand.hpp"
-#include "sim/power.hpp"
 #include "sim/scenarios/demand_trace.hpp"
 #include "sim/scenarios/pod_sizes.hpp"
+#include "sim/world/power.hpp"
 
 namespace wattle::sim::consolidation {
 

@@ -6,8 +6,8 @@
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
-#include "sim/random.hpp"
 #include "sim/scenarios/gzip.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

@@ -7,7 +7,7 @@
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 

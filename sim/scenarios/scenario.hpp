@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "sim/power.hpp"
-#include "sim/workload.hpp"
-#include "sim/world.hpp"
+#include "sim/world/power.hpp"
+#include "sim/world/workload.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

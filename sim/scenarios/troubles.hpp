@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sim/scenarios/scenario.hpp"
-#include "sim/trouble.hpp"
+#include "sim/world/trouble.hpp"
 
 namespace wattle::sim {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "common/rate_trace.hpp"
-#include "sim/power.hpp"
 #include "sim/scenarios/demand_trace.hpp"
 #include "sim/scenarios/gzip.hpp"
 #include "sim/scenarios/pod_sizes.hpp"
+#include "sim/world/power.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle::sim;

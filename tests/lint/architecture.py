@@ -27,6 +27,9 @@ MAY_INCLUDE = {
     "actuator": {"common", "models/frozen", "actuator/student"},
     "controller": {"common", "models/frozen", "models/torch", "placement"},
     "sim/cluster": {"common"},
+    "sim/world": {"common", "placement"},
+    "sim/policies": {"common", "models/frozen", "placement"},
+    "sim/report": {"common", "placement"},
     "sim/scenarios": {"common", "placement"},
     "sim/reference": {"common"},
     "sim/episode": {"common", "models/frozen", "placement"},
@@ -42,13 +45,17 @@ MAY_INCLUDE = {
 # Within sim/, by folders that stand on each other; files and folders that are not named stand on all of them.
 MAY_INCLUDE_IN_SIM = {
     "sim/cluster": set(),
-    "sim/scenarios": {"sim/cluster", "sim"},
-    "sim/reference": {"sim/scenarios", "sim"},
-    "sim/episode": {"sim/cluster", "sim/scenarios", "sim/reference", "sim"},
-    "sim/provision": {"sim"},
+    "sim/world": {"sim/cluster"},
+    "sim/policies": {"sim/world"},
+    "sim/scenarios": {"sim/cluster", "sim/world"},
+    "sim/reference": {"sim/scenarios", "sim/world"},
+    "sim/episode": {"sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/reference"},
+    "sim/learning": {"sim/cluster", "sim/world", "sim/policies", "sim/scenarios", "sim/reference", "sim/episode"},
+    "sim/report": {"sim/episode", "sim/scenarios"},
+    "sim/live": {"sim/cluster", "sim/world"},
+    "sim/provision": {"sim/world"},
     "sim/requests": {"sim/scenarios", "sim/provision"},
     "sim/profile": set(),
-    "sim/learning": {"sim/cluster", "sim/scenarios", "sim/reference", "sim/episode", "sim"},
 }
 # Within common/, what a folder may see of its neighbours.
 MAY_INCLUDE_IN_COMMON = {
@@ -184,14 +191,14 @@ def self_test() -> int:
         "sim/j.cpp": 'const char* p = "/' + 'home/someone";\n',
         "actuator/c.cpp": '#include "common/http/client.hpp"\n',
         "cli/k.cpp": '#include "app.hpp"\n',
-        "sim/cluster/l.cpp": '#include "sim/world.hpp"\n',
+        "sim/cluster/l.cpp": '#include "sim/world/world.hpp"\n',
         "sim/scenarios/m.cpp": '#include "sim/episode/env.hpp"\n',
         "sim/reference/n.cpp": '#include "placement/fleet.hpp"\n',
         "agent/o.cpp": '#include "actuator/student/student.hpp"\n',
         "actuator/student/p.cpp": '#include "actuator/app.hpp"\n',
         # What needs the truth cannot be linked live, and what is linked live cannot see it.
         "controller/l.cpp": '#include "sim/policies/true_greedy.hpp"\n',
-        "placement/policies/m.cpp": '#include "sim/world.hpp"\n',
+        "placement/policies/m.cpp": '#include "sim/world/world.hpp"\n',
     }
     missed = []
     for name, content in cases.items():

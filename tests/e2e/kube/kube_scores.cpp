@@ -1,4 +1,4 @@
-// kube_scores: what sim/kube_scoring makes of pods, for a comparison with a real kube-scheduler.
+// kube_scores: what sim/world/kube_scoring makes of pods, for a comparison with a real kube-scheduler.
 // Source   standard input: a line {"nodes": [{"name", "milli_cpu", "memory_bytes", "pods"}]}, then a line for each pod {"milli_cpu",
 //          "memory_bytes"} and, when it has been bound, a line {"bound": node}
 // Gives    for each pod a line {node: {"fit": score, "balanced": score}} of the nodes that it fits on
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/kube_scoring.hpp"
+#include "sim/world/kube_scoring.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The simulator's default-scheduler baseline is the default scheduler: pod by pod, sim/kube_scoring gives each node the scores that a real
+"""The simulator's default-scheduler baseline is the default scheduler: pod by pod, sim/world/kube_scoring gives each node the scores that a real
 kube-scheduler's NodeResourcesFit and NodeResourcesBalancedAllocation log, and the node that it binds to is one of the best.
 
 Usage    scores_test.py FOLDER-OF-BINARIES [--version V] [--pods 60]

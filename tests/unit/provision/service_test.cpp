@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/stats/moments.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 using namespace wattle::sim;
 using namespace wattle::sim::provision;

@@ -1,4 +1,4 @@
-#include "sim/kube_scoring.hpp"
+#include "sim/world/kube_scoring.hpp"
 
 #include <doctest/doctest.h>
 

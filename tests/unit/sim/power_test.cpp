@@ -1,8 +1,8 @@
-#include "sim/power.hpp"
+#include "sim/world/power.hpp"
 
 #include <doctest/doctest.h>
 
-#include "sim/workload.hpp"
+#include "sim/world/workload.hpp"
 
 using namespace wattle::sim;
 

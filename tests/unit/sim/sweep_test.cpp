@@ -1,4 +1,4 @@
-#include "sim/sweep.hpp"
+#include "sim/episode/sweep.hpp"
 
 #include <doctest/doctest.h>
 

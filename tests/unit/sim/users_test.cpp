@@ -1,12 +1,12 @@
-#include "sim/users.hpp"
+#include "sim/world/users.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "sim/random.hpp"
-#include "sim/world.hpp"
+#include "sim/world/random.hpp"
+#include "sim/world/world.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

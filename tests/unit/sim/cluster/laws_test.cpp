@@ -7,8 +7,8 @@
 
 #include "sim/cluster/kernel.hpp"
 #include "sim/episode/told_cluster.hpp"
-#include "sim/random.hpp"
-#include "sim/world.hpp"
+#include "sim/world/random.hpp"
+#include "sim/world/world.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 
 using namespace wattle;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sim/learning/cluster_record.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation::testing {
 

@@ -13,7 +13,7 @@
 #include "placement/policies/registry.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/learning/imitate_ablate.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 
 namespace wattle::sim::consolidation {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/live/cgroup_pods.hpp"
-#include "sim/workload.hpp"
+#include "sim/world/workload.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;

@@ -4,8 +4,8 @@
 
 #include "common/version.hpp"
 #include "placement/features.hpp"
+#include "sim/report/suite.hpp"
 #include "sim/scenarios/former_names.hpp"
-#include "sim/suite/suite.hpp"
 
 namespace wattle::sim::suite {
 

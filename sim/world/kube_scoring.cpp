@@ -1,10 +1,10 @@
-#include "sim/kube_scoring.hpp"
+#include "sim/world/kube_scoring.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim {
 

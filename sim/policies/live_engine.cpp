@@ -1,4 +1,4 @@
-#include "sim/live_engine.hpp"
+#include "sim/policies/live_engine.hpp"
 
 #include <utility>
 

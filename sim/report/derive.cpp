@@ -1,4 +1,4 @@
-#include "sim/suite/derive.hpp"
+#include "sim/report/derive.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -1,4 +1,4 @@
-#include "sim/users.hpp"
+#include "sim/world/users.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -15,7 +15,7 @@
 
 #include "models/frozen/q_network.hpp"
 #include "placement/decision_engine.hpp"
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

@@ -1,5 +1,5 @@
 // world: the kernel of a cluster (sim/cluster/kernel) on a manual clock, and what else happens around it: users near and far, troubles,
-// and agents that tell some of it, late, with noise, not at all or wrongly (sim/trouble.hpp).
+// and agents that tell some of it, late, with noise, not at all or wrongly (sim/world/trouble.hpp).
 // Truth    the kernel's; nothing of it is told
 // Told     view(): what the agents and the API server have said by now, as controller/state would hold it; curves in
 //          it are fitted from told samples only
@@ -26,11 +26,11 @@
 #include "placement/cluster_view.hpp"
 #include "placement/reward.hpp"
 #include "sim/cluster/kernel.hpp"
-#include "sim/kube_scoring.hpp"
-#include "sim/power.hpp"
-#include "sim/trouble.hpp"
-#include "sim/users.hpp"
-#include "sim/workload.hpp"
+#include "sim/world/kube_scoring.hpp"
+#include "sim/world/power.hpp"
+#include "sim/world/trouble.hpp"
+#include "sim/world/users.hpp"
+#include "sim/world/workload.hpp"
 
 namespace wattle::sim {
 

@@ -1,6 +1,6 @@
 // contestant: who decides in an episode, and how: a policy of placement/policies with all that the controller decides by, the default
 // scheduler alone, or the truth.
-// Binding  where kube-scheduler would bind, given the scores (sim/kube_scoring); ties and chances follow the seed
+// Binding  where kube-scheduler would bind, given the scores (sim/world/kube_scoring); ties and chances follow the seed
 // Errors   make: not_found, with the names
 // Threads  single owner
 #pragma once
@@ -14,8 +14,8 @@
 
 #include "models/frozen/q_network.hpp"
 #include "placement/decide.hpp"
-#include "sim/live_engine.hpp"
-#include "sim/world.hpp"
+#include "sim/policies/live_engine.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

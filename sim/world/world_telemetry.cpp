@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "placement/features.hpp"
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

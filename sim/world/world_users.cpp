@@ -1,7 +1,7 @@
 // Those who ask the pods that serve, and how long they wait for answers.
 #include <algorithm>
 
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

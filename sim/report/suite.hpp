@@ -19,7 +19,7 @@
 #include "common/result.hpp"
 #include "sim/episode/bench.hpp"
 #include "sim/episode/evaluate.hpp"
-#include "sim/statistics.hpp"
+#include "sim/episode/statistics.hpp"
 
 namespace wattle::sim::suite {
 

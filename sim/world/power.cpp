@@ -1,4 +1,4 @@
-#include "sim/power.hpp"
+#include "sim/world/power.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim {
 

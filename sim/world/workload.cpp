@@ -1,4 +1,4 @@
-#include "sim/workload.hpp"
+#include "sim/world/workload.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "sim/suite/suite.hpp"
+#include "sim/report/suite.hpp"
 
 namespace wattle::sim::suite {
 

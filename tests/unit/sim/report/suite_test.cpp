@@ -1,4 +1,4 @@
-#include "sim/suite/suite.hpp"
+#include "sim/report/suite.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,8 +10,8 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "sim/report/derive.hpp"
 #include "sim/scenarios/former_names.hpp"
-#include "sim/suite/derive.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

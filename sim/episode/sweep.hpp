@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "sim/power.hpp"
+#include "sim/world/power.hpp"
 
 namespace wattle::sim {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "placement/cluster_view.hpp"
-#include "sim/random.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim {
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sim/power.hpp"
+#include "sim/world/power.hpp"
 
 namespace wattle::sim {
 

@@ -1,4 +1,4 @@
-#include "sim/contestant.hpp"
+#include "sim/policies/contestant.hpp"
 
 #include <algorithm>
 #include <array>

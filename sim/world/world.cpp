@@ -1,4 +1,4 @@
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/episode/evaluate.hpp"
-#include "sim/statistics.hpp"
+#include "sim/episode/statistics.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

@@ -1,10 +1,10 @@
-#include "sim/suite/suite.hpp"
+#include "sim/report/suite.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "sim/report/derive.hpp"
 #include "sim/scenarios/former_names.hpp"
-#include "sim/suite/derive.hpp"
 
 namespace wattle::sim::suite {
 

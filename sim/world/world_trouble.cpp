@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "sim/world.hpp"
+#include "sim/world/world.hpp"
 
 namespace wattle::sim {
 

@@ -1,6 +1,6 @@
 // The report's page is report.html with the JSON in its place.
-#include "sim/suite/report_page.hpp"
-#include "sim/suite/suite.hpp"
+#include "sim/report/report_page.hpp"
+#include "sim/report/suite.hpp"
 
 namespace wattle::sim::suite {
 
