@@ -10,10 +10,13 @@ Arms     default, most-allocated: kube-scheduler without an extender, while the 
          --policies, live; P is a policy, or a policy and a reward, or these and weights of it: dqn/ee,
          dqn/weighted/latency=0
 Measures joules: the true watts of the fleet's curves, integrated by the swarm; W of the fleet; latency: of the pods' nodes, weighted by the
-         time that pods ran in the measured span; share of pods that were bound
-Gives    of each arm the ratio to default, of joules and of latency, paired by seed: geometric mean and its 95% interval (bootstrap of seeds)
+         time that pods ran in the measured span; waiting: share of that time that pods waited for CPU, as the swarm's model has it; share of
+         pods that were bound; who decided (plan, network, ...) of the decisions of the arm
+Gives    of each arm the ratio to default and to the planner, of joules and of latency, paired by seed: geometric mean and its 95% interval
+         (bootstrap of seeds); waiting and its 95% interval
 """
 import argparse
+import collections
 import json
 import math
 import os
@@ -58,8 +61,15 @@ class Trial:
         self.cores = sum(server["cpu_cores"] for server in house.servers())
         self.latency_ms = {server["name"]: server["latency_ms"] for server in house.servers()}
 
-    def energy_j(self):
-        return sum(server["energy_j"] for server in self.house.servers())
+    def sums(self):
+        """joules, and of pods the time that they ran and waited, since the start."""
+        servers = self.house.servers()
+        return [sum(server[what] for server in servers) for what in ("energy_j", "pod_s", "waited_pod_s")]
+
+    def decided_since(self, last):
+        """Who made the decisions after that one: {word: how many}; and the newest."""
+        made = self.house.document("decisions?limit=2000")["decisions"]
+        return dict(collections.Counter(one["decided_by"] or "neutral" for one in made if one["id"] > last)), max([last, *(one["id"] for one in made)])
 
     def create(self, name, app, scheduler):
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app[0], "uid": "00000000-0000-4000-8000-000000000001", "controller": True}
@@ -71,11 +81,12 @@ class Trial:
                                                                             if at + life < span_s])
         names = [f"{re.sub('[^a-z0-9]', '-', arm)}-{stream}-{i}" for i in range(len(pods))]
         begun = time.monotonic()
-        start_j, start_s, late_s, nodes = None, None, 0.0, {}
+        start, start_s, late_s, nodes = None, None, 0.0, {}
+        _, last = self.decided_since(-1)
         for at, ends, i in events + [(span_s, 2, -1)]:
-            if start_j is None and at >= measured_from_s:
+            if start is None and at >= measured_from_s:
                 time.sleep(max(0.0, begun + measured_from_s - time.monotonic()))
-                start_j, start_s = self.energy_j(), time.monotonic()
+                start, start_s = self.sums(), time.monotonic()
             time.sleep(max(0.0, begun + at - time.monotonic()))
             late_s = max(late_s, time.monotonic() - begun - at)
             if ends == 0:
@@ -84,7 +95,8 @@ class Trial:
                 pod = self.plane.call("GET", f"/api/v1/namespaces/default/pods/{names[i]}")
                 nodes[i] = pod["spec"].get("nodeName")
                 self.plane.delete_pod(names[i])
-        joules, took_s = self.energy_j() - start_j, time.monotonic() - start_s
+        (joules, ran_pod_s, waited_pod_s), took_s = [now - then for now, then in zip(self.sums(), start)], time.monotonic() - start_s
+        decided, _ = self.decided_since(last)
         for pod in self.plane.pods():
             nodes[int(pod["metadata"]["name"].rsplit("-", 1)[1])] = pod["spec"].get("nodeName")
         ran_s = {i: max(0.0, min(at + life, span_s) - max(at, measured_from_s)) for i, (at, life, _) in enumerate(pods)}
@@ -93,7 +105,8 @@ class Trial:
         latency = sum(ran_s[i] * self.latency_ms[nodes[i]] for i in placed) / weight
         self.plane.call("DELETE", "/api/v1/namespaces/default/pods", {"gracePeriodSeconds": 0})
         wait_until("nothing is requested any more", lambda: not self.plane.pods() and self.house.requested_cores() < 1e-6, PATIENCE)
-        return {"arm": arm, "watts": joules / took_s, "latency_ms": latency, "pods": len(pods), "bound": len(placed), "late_s": round(late_s, 2)}
+        return {"arm": arm, "watts": joules / took_s, "latency_ms": latency, "pods": len(pods), "bound": len(placed), "late_s": round(late_s, 2),
+                "waiting": waited_pod_s / max(ran_pod_s, 1e-9), "decided_by": decided}
 
 
 def set_policy(house, named):
@@ -147,8 +160,14 @@ def judged(trials):
         arm = base["arm"]
         table[arm] = {"watts": sum(t["arms"][i]["watts"] for t in trials) / len(trials), "latency_ms": sum(t["arms"][i]["latency_ms"] for t in trials) / len(trials),
                       "bound": sum(t["arms"][i]["bound"] for t in trials), "pods": sum(t["arms"][i]["pods"] for t in trials)}
-        for what in ("watts", "latency_ms"):
-            table[arm][f"{what}_to_default"] = [round(v, 4) for v in interval([t["arms"][i][what] / t["arms"][0][what] for t in trials], rng)]
+        planner = next((j for j, one in enumerate(trials[0]["arms"]) if one["arm"] == "wattle:planner"), None)
+        for name, other in [("default", 0), *([("planner", planner)] if planner is not None else [])]:
+            for what in ("watts", "latency_ms"):
+                table[arm][f"{what}_to_{name}"] = [round(v, 4) for v in interval([t["arms"][i][what] / t["arms"][other][what] for t in trials], rng)]
+        waiting = [t["arms"][i]["waiting"] for t in trials]
+        drawn = sorted(sum(rng.choices(waiting, k=len(waiting))) / len(waiting) for _ in range(RESAMPLES))
+        table[arm]["waiting"] = [round(v, 4) for v in (sum(waiting) / len(waiting), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])]
+        table[arm]["decided_by"] = dict(sum((collections.Counter(t["arms"][i]["decided_by"]) for t in trials), collections.Counter()))
     return table
 
 

@@ -102,7 +102,10 @@ void Fleet::advance(Node& node, MonoTime now) {
   node.energy_j += used_j;
   node.total_j += used_j;
   // Waiting begins before the cores are full, since demand is no even stream.
-  node.stalled_s += std::clamp((wanted / node.server.cores - 0.7) / 0.8, 0.0, 1.0) * dt_s;
+  const double stalled_s = std::clamp((wanted / node.server.cores - 0.7) / 0.8, 0.0, 1.0) * dt_s;
+  node.stalled_s += stalled_s;
+  node.pod_s += static_cast<double>(node.pods.size()) * dt_s;
+  node.waited_pod_s += static_cast<double>(node.pods.size()) * stalled_s;
 }
 
 Result<wire::Placement> Fleet::bind(const FleetPod& pod, MonoTime now) {

@@ -63,6 +63,9 @@ class Fleet {
   double latency_ms(std::size_t node, MonoTime now) const;
   double power_w(std::size_t node) const;                 // true, without noise
   double energy_j(std::size_t node, MonoTime now) const;  // of its true watts, since the start
+  // Of the pods on it, since the start and up to its last sample: how long they ran, and how much of that they waited for CPU.
+  double pod_s(std::size_t node) const { return nodes_[node].pod_s; }
+  double waited_pod_s(std::size_t node) const { return nodes_[node].waited_pod_s; }
   std::vector<FleetPod> list() const;
 
   // The pod's cgroup appears. Binding the same pod to the same node again changes nothing and reports again.
@@ -88,7 +91,7 @@ class Fleet {
     std::vector<Running> pods;
     std::vector<Running> ended;                            // since the last sample
     double background_s = 0, energy_j = 0, stalled_s = 0;  // since the last sample
-    double total_j = 0;
+    double total_j = 0, pod_s = 0, waited_pod_s = 0;
     MonoTime advanced{}, sampled{};
     std::uint64_t seq = 0;
     std::deque<double> round_trips_ms;

@@ -94,6 +94,8 @@ std::string nodes_json(const Fleet& fleet, MonoTime now, std::uint64_t epoch, co
                      {"pods", fleet.pods_on(i)},
                      {"power_w", fleet.power_w(i)},
                      {"energy_j", fleet.energy_j(i, now)},
+                     {"pod_s", fleet.pod_s(i)},
+                     {"waited_pod_s", fleet.waited_pod_s(i)},
                      {"watts", server.watts}});
   }
   return json{{"epoch", std::to_string(epoch)}, {"nodes", nodes}}.dump();
