@@ -191,6 +191,8 @@ Result<AgentConfig> read(config::Document document) {
   std::int64_t records = static_cast<std::int64_t>(out.outbox_records), pods = 0;
   root.read("outbox_records", records, {.min = 1, .max = 1'000'000});
   root.read("pod_capacity", pods, {.min = 0, .max = 100'000});
+  root.read("link_bytes_per_s", out.link_bytes_per_s, {.min = 0, .max = 1e13});
+  root.read("disk_bytes_per_s", out.disk_bytes_per_s, {.min = 0, .max = 1e13});
   out.outbox_records = static_cast<std::size_t>(records);
   out.pod_capacity = static_cast<std::uint64_t>(pods);
   root.read("labels", out.labels);

@@ -66,6 +66,8 @@ struct AgentConfig {
   std::uint64_t spool_max_bytes = std::uint64_t{64} << 20;  // on disk, below state_dir; 0: records wait in memory only
   std::size_t outbox_records = 600;                         // then
   std::uint64_t pod_capacity = 0;
+  double link_bytes_per_s = 0;  // 0: what the interfaces say
+  double disk_bytes_per_s = 0;  // 0: not told
   std::map<std::string, std::string> labels;
   ControllerConfig controller;
   std::string http_address = "127.0.0.1";

@@ -30,6 +30,8 @@ wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Re
   hello.cpu_cores = first.node.cpu_cores.value_or(0);
   hello.memory_bytes = first.node.memory_total_bytes.value_or(0);
   hello.pod_capacity = config.pod_capacity;
+  hello.link_bytes_per_s = config.link_bytes_per_s > 0 ? config.link_bytes_per_s : sampler.link_bytes_per_s();
+  hello.disk_bytes_per_s = config.disk_bytes_per_s;
   hello.max_batch = kMaxBatch;
   return hello;
 }

@@ -131,6 +131,11 @@ void Sampler::read_cgroups(double cores) {
                                                        "was full: some that came and went have no name", ""});
 }
 
+double Sampler::link_bytes_per_s() const {
+  static const std::vector<IoCounters> kNone;
+  return procfs_.link_bytes_per_s(sample_.node.interfaces ? *sample_.node.interfaces : kNone);
+}
+
 void Sampler::read_node() {
   NodeValues& node = sample_.record.node;
   prev_node_ = sample_.node;

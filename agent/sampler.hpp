@@ -62,6 +62,8 @@ class Sampler {
   // Living pods, for telling them all again.
   std::vector<PodChange> pods() const;
   const std::vector<Finding>& findings() const { return findings_; }
+  // Of the interfaces of the last sample, as they say themselves; 0: unknown.
+  double link_bytes_per_s() const;
   // What was found beside the sources.
   void note(Finding finding) { findings_.push_back(std::move(finding)); }
   // Null where no BPF program could be loaded, or none was asked for.

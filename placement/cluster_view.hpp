@@ -57,7 +57,7 @@ struct NodeView {
   NodeValues values;               // last telemetry
   std::optional<double> power_w;
   std::map<std::string, double> latency_ms;  // probe target -> p50
-  double link_bytes_per_s = 125e6;           // capacity, for percentages
+  double link_bytes_per_s = 125e6;           // capacity, for percentages; these where nobody tells
   double disk_bytes_per_s = 500e6;
   PowerCurve curve;  // as fitted so far
 };

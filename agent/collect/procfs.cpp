@@ -247,6 +247,16 @@ bool Procfs::real_disk(std::string_view name) {
   return real;
 }
 
+double Procfs::link_bytes_per_s(const std::vector<IoCounters>& interfaces) const {
+  double sum = 0;
+  for (const IoCounters& each : interfaces) {
+    const auto text = sys_ ? sys_->read_file("class/net/" + each.name + "/speed") : Result<std::string>("");
+    const auto megabits = text ? parse::u64(parse::trim(*text)) : std::nullopt;  // -1 while it is down
+    if (megabits) sum += static_cast<double>(*megabits) * 1e6 / 8;
+  }
+  return sum;
+}
+
 void Procfs::read(NodeCounters& now, const Clock& clock, std::span<char> scratch,
                   std::vector<std::pair<std::string, Error>>& errors) {
   const auto blank = [&](std::string part, const char* file, Result<std::string_view>& text) {

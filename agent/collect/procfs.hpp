@@ -88,6 +88,8 @@ class Procfs {
   // Fills `now`, reusing its vectors. Errors are added to `errors` as (part, error).
   void read(NodeCounters& now, const Clock& clock, std::span<char> scratch,
             std::vector<std::pair<std::string, Error>>& errors);
+  // What these interfaces say that they carry one way, together; 0: none says so (a virtual machine's, one that is down).
+  double link_bytes_per_s(const std::vector<IoCounters>& interfaces) const;
 
  private:
   Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own_proc, std::uint64_t user_hz);

@@ -181,6 +181,10 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
                   "remove the file `incarnation` in its state_dir and start it again");
   if (hello.cpu_cores < 0 || hello.cpu_cores > kMaxCores)
     return refuse(from, node, "says it has " + std::to_string(hello.cpu_cores) + " cores", "see `wattle doctor`");
+  for (const double capacity : {hello.link_bytes_per_s, hello.disk_bytes_per_s})
+    if (!(capacity >= 0 && capacity <= kMaxBytesPerS))
+      return refuse(from, node, "says that its links or disks carry " + std::to_string(capacity) + " bytes a second",
+                    "correct link_bytes_per_s and disk_bytes_per_s of its configuration");
   const MonoTime now = clock_.mono();
   History& history = history_[node];
   if (history.cut_until && now < *history.cut_until)

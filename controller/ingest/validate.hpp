@@ -15,6 +15,7 @@ namespace wattle::controller {
 
 inline constexpr double kMaxNodeW = 20'000;
 inline constexpr double kMaxCores = 8192;
+inline constexpr double kMaxBytesPerS = 1e13;  // of all links, or all disks, of a node
 
 // Cuts what is rounding, refuses what is wrong.
 Status validate(Record& record);

@@ -39,6 +39,8 @@ void ClusterState::greet(const wire::Hello& hello) {
   if (seen.curve.samples() == 0 && hello.cpu_cores > 0) seen.curve = placement::PowerCurve::prior(hello.cpu_cores);
   seen.allocatable = {hello.cpu_cores, static_cast<double>(hello.memory_bytes)};
   seen.pod_capacity = hello.pod_capacity == 0 ? placement::NodeView{}.pod_capacity : hello.pod_capacity;
+  if (hello.link_bytes_per_s > 0) seen.link_bytes_per_s = hello.link_bytes_per_s;
+  if (hello.disk_bytes_per_s > 0) seen.disk_bytes_per_s = hello.disk_bytes_per_s;
   node.hello = hello;
   node.connected = true;
   node.incarnation = hello.incarnation;

@@ -152,6 +152,12 @@ void ClusterState::apply_node(Node& node, const Record& record) {
   placement::NodeView& seen = change(node);
   seen.values = record.node;
   seen.power_w = node.power_w;
+  // What it has been seen to carry it can carry.
+  const auto at_least = [](double& capacity, std::optional<double> a, std::optional<double> b) {
+    capacity = std::max({capacity, a.value_or(0), b.value_or(0)});
+  };
+  at_least(seen.link_bytes_per_s, record.node.net_rx_bytes_per_s, record.node.net_tx_bytes_per_s);
+  at_least(seen.disk_bytes_per_s, record.node.disk_read_bytes_per_s, record.node.disk_write_bytes_per_s);
   seen.latency_ms.clear();
   for (const ProbeValues& probe : record.probes)
     if (probe.p50_ms) seen.latency_ms[probe.target] = *probe.p50_ms;

@@ -128,6 +128,25 @@ TEST_CASE(
   CHECK(names(now.disks) == "sda sdb nvme0n1 cciss/c0d0 ");
 }
 
+TEST_CASE("links carry what the interfaces that count say, one way; those that are down or virtual say nothing") {
+  const agent::test::Tree tree{{"proc/net/dev", "h\nh\nlo: 1 0 0 0 0 0 0 0 2\n"},
+                               {"sys/class/net/eth0/speed", "10000\n"},
+                               {"sys/class/net/eth1/speed", "1000\n"},
+                               {"sys/class/net/eth2/speed", "-1\n"},
+                               {"sys/class/net/eth3/speed", "fast\n"}};
+  auto procfs = Procfs::open_(Roots::below(tree.path()), 100);
+  REQUIRE(procfs);
+  const auto carried = [&](std::initializer_list<const char*> names) {
+    std::vector<IoCounters> interfaces;
+    for (const char* name : names) interfaces.push_back({name, 0, 0});
+    return procfs->link_bytes_per_s(interfaces);
+  };
+  CHECK(carried({"eth0"}) == 1.25e9);
+  CHECK(carried({"eth0", "eth1", "eth2", "eth3", "eth4"}) == 1.375e9);
+  CHECK(carried({"eth2", "eth3", "eth4"}) == 0);
+  CHECK(carried({}) == 0);
+}
+
 TEST_CASE("a captured machine gives its one interface and one disk, and no file system of ours") {
   const std::string fixture = tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup";
   auto procfs = Procfs::open_(Roots::below(fixture), 100);

@@ -48,6 +48,23 @@ TEST_CASE("a record becomes watts, utilisation, latency and a reading of the pow
   CHECK(*placement::cpu_utilisation(view) == doctest::Approx(0.5));
 }
 
+TEST_CASE("links and disks carry what the agent says, what is known otherwise, and never less than was seen") {
+  ClusterState state(30s);
+  wire::Hello hello = hello_of("n1");
+  state.greet(hello);
+  CHECK(state.node_view("n1")->link_bytes_per_s == 125e6);
+  CHECK(state.node_view("n1")->disk_bytes_per_s == 500e6);
+  hello.link_bytes_per_s = 1.25e9;
+  hello.disk_bytes_per_s = 3e9;
+  state.greet(hello);
+  Record record = record_at(1);
+  record.node.net_tx_bytes_per_s = 2e9;
+  record.node.disk_read_bytes_per_s = 1e9;
+  state.apply("n1", record, at_s(1000));
+  CHECK(state.node_view("n1")->link_bytes_per_s == 2e9);
+  CHECK(state.node_view("n1")->disk_bytes_per_s == 3e9);
+}
+
 TEST_CASE("a node that says nothing grows old, one never heard of has no age") {
   StateRig rig;
   rig.state.apply("n1", record_at(1), at_s(1000));

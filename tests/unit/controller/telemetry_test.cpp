@@ -72,6 +72,15 @@ TEST_CASE("numbers that were skipped are counted, exactly") {
   CHECK(rig.telemetry.figures().missing == 5);
 }
 
+TEST_CASE("links and disks that carry what none does are refused, with the keys that say it") {
+  TelemetryRig rig;
+  for (const double capacity : {-1.0, 1e14, std::numeric_limits<double>::quiet_NaN()}) {
+    wire::Hello hello = hello_of("n1");
+    hello.link_bytes_per_s = capacity;
+    CHECK(only<wire::Refusal>(rig.say("a", hello)).mend.find("link_bytes_per_s") != std::string::npos);
+  }
+}
+
 TEST_CASE("a higher incarnation takes over at once, a lower one is refused while the higher lives") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1", 2));
