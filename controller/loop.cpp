@@ -219,7 +219,8 @@ void Loop::keep_monitors() {
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
-  for (const std::string_view name : {kDriftRow, kNetworkGateRow, kLearnedGateRow, kOffPolicyRow, kSavingRow}) {
+  for (const std::string_view name :
+       {kDriftRow, kNetworkGateRow, kLearnedGateRow, kOffPolicyRow, kSavingRow, kPlanRow}) {
     const std::string* text = parts_.rollout.kept(name);
     if (text == nullptr && name == kNetworkGateRow && parts_.former_network_gate) text = &*parts_.former_network_gate;
     if (text != nullptr) states.push_back({std::string(name), *text});

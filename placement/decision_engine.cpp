@@ -182,6 +182,12 @@ void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::
   if (figure && plan_record_.add(*figure)) knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
 }
 
+bool DecisionEngine::restore_plan_record(const PlanRecord::State& state) {
+  if (!plan_record_.restore(state)) return false;
+  knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
+  return true;
+}
+
 bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                              const models::QNetwork& network) {
   const double behind = plan_gate_.test.mean();

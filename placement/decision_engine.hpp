@@ -128,6 +128,7 @@ class DecisionEngine {
   // Whether the plan is worth following: its choice for the pod and that of the amortised rank, on copies of their own.
   void try_plan(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates);
   const PlanRecord& plan_record() const { return plan_record_; }
+  bool restore_plan_record(const PlanRecord::State& state);
   // `certificate`: what speaks for the network that is heard from now on; empty: nothing, and it must show that it is ahead where the
   // options say so.
   void begin_gate_anew(const std::string& why, const std::string& certificate = {});

@@ -32,6 +32,23 @@ class PlanRecord {
     if (blocks_ >= options_.least_blocks) ahead_ = mean_ < (ahead_ ? 0 : -options_.ahead);
     return was != ahead_;
   }
+  // What a restart need not forget.
+  struct State {
+    bool ahead = false;
+    double mean = 0, blocks = 0;
+    bool operator==(const State&) const = default;
+  };
+  State state() const { return {ahead_, mean_, blocks_}; }
+  // False: it is no state that a record can be in, and nothing changes.
+  bool restore(const State& state) {
+    const bool seen =
+        state.blocks >= 0 && state.blocks <= options_.memory_blocks && std::abs(state.mean) <= options_.most;
+    if (!seen || (state.ahead && state.blocks < options_.least_blocks)) return false;
+    ahead_ = state.ahead;
+    mean_ = state.mean;
+    blocks_ = state.blocks;
+    return true;
+  }
   bool ahead() const { return ahead_; }
   double mean() const { return mean_; }  // of late; below 0: the plan costs less
   double blocks() const { return blocks_; }

@@ -39,7 +39,8 @@ std::vector<MonitorState> Decider::monitors() const {
        network_gate_text({of, comparison_.network(), engine_.gate_why(), engine_.network_gate().state()})},
       {std::string(kLearnedGateRow),
        network_gate_text({of, comparison_.network(), {}, engine_.learned_network_gate().state()})},
-      {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})}};
+      {std::string(kOffPolicyRow), off_policy_text({of, {compared.begin(), compared.end()}})},
+      {std::string(kPlanRow), plan_text(engine_.plan_record().state())}};
   if (const placement::ModelledSaving* saving = engine_.saving())
     rows.push_back({std::string(kSavingRow), saving_text({of, saving->state()})});
   return rows;
@@ -63,6 +64,9 @@ Status Decider::restore(const MonitorState& state) {
   } else if (state.name == kLearnedGateRow) {
     WATTLE_TRY(const auto kept, parse_network_gate(state.text));
     if (kept.of == ranking_of(spec_)) engine_.restore_learned_gate(kept.state);
+  } else if (state.name == kPlanRow) {
+    WATTLE_TRY(const auto kept, parse_plan(state.text));
+    engine_.restore_plan_record(kept);
   }
   return {};
 }

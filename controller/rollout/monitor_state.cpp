@@ -251,4 +251,17 @@ Result<SavingState> parse_saving(std::string_view text) {
   return kept;
 }
 
+std::string plan_text(const placement::PlanRecord::State& state) {
+  return row_text({{"format", kFormat}, {"ahead", state.ahead}, {"mean", state.mean}, {"blocks", state.blocks}});
+}
+
+Result<placement::PlanRecord::State> parse_plan(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kPlanRow, text));
+  placement::PlanRecord::State state;
+  fields.take("ahead", state.ahead).take("mean", state.mean).take("blocks", state.blocks);
+  WATTLE_CHECK(fields.whole());
+  if (!placement::PlanRecord().restore(state)) return wrong_state(kPlanRow, "says what no record of a plan can be of");
+  return state;
+}
+
 }  // namespace wattle::controller

@@ -16,6 +16,7 @@
 #include "controller/rollout/regression_monitor.hpp"
 #include "placement/modelled_saving.hpp"
 #include "placement/off_policy.hpp"
+#include "placement/plan_record.hpp"
 #include "placement/sequential_test.hpp"
 
 namespace wattle::controller {
@@ -23,7 +24,7 @@ namespace wattle::controller {
 inline constexpr std::string_view kFormerNetworkGateFile = "contest";
 inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
                                   kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
-                                  kOffPolicyRow = "off_policy", kSavingRow = "saving";
+                                  kOffPolicyRow = "off_policy", kSavingRow = "saving", kPlanRow = "plan";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
 struct MonitorState {
@@ -67,5 +68,8 @@ struct SavingState {
 };
 std::string saving_text(const SavingState& state);
 Result<SavingState> parse_saving(std::string_view text);
+
+std::string plan_text(const placement::PlanRecord::State& state);
+Result<placement::PlanRecord::State> parse_plan(std::string_view text);
 
 }  // namespace wattle::controller

@@ -34,6 +34,22 @@ TEST_CASE("what costs 2% less is followed after some blocks, and no longer when 
   CHECK_FALSE(record.ahead());
 }
 
+TEST_CASE("a record goes on from what was kept of it, and not from what none can be") {
+  PlanRecord record;
+  for (int block = 0; block < 40; ++block) record.add(-0.03);
+  REQUIRE(record.ahead());
+  PlanRecord next;
+  REQUIRE(next.restore(record.state()));
+  CHECK(next.state() == record.state());
+  for (int block = 0; block < 40; ++block) CHECK(next.add(0.01 * block) == record.add(0.01 * block));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const PlanRecord::State& wrong :
+       {PlanRecord::State{true, -0.02, 4}, PlanRecord::State{false, 0, 21}, PlanRecord::State{false, 0, -1},
+        PlanRecord::State{false, 0.2, 10}, PlanRecord::State{false, nan, 10}, PlanRecord::State{false, 0, nan}})
+    CHECK_FALSE(next.restore(wrong));
+  CHECK(next.state() == record.state());
+}
+
 TEST_CASE("one block decides nothing, however far it is off; what is no number counts for nothing") {
   PlanRecord record;
   for (int block = 0; block < 40; ++block) record.add(-0.03);
