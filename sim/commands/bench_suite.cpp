@@ -151,6 +151,8 @@ int bench_suite(int argc, char** argv) {
       "Every scenario and every policy on the same seeds (docs/reference/simulator.md); bench consolidation_fill and "
       "bench consolidation_churn have one alone, with its options",
       "wattle-sim bench"};
+  app.add_flag("--warm", arguments.options.warm,
+               "the controller has watched each cluster in mode shadow, for one episode of other pods");
   app.add_flag("--quick", arguments.options.quick, "the short run: few seeds, short episodes, some of the scenarios");
   app.add_option("--seeds", arguments.options.seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000, which nothing is trained or tuned on");

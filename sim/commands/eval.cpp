@@ -15,6 +15,7 @@ struct EvalArguments {
   WorldArguments world;
   std::string model_file;
   std::size_t seeds = 10;
+  bool warm = false;
   std::vector<std::string> policies{"planner", "kube-default", "model-greedy", "amortised", "most-allocated", "random"};
   std::string output = "table";
 };
@@ -34,7 +35,8 @@ Status run(const EvalArguments& arguments) {
     WATTLE_TRY(Contestant contestant, contestant_named(name));
     contestants.push_back(std::move(contestant));
   }
-  WATTLE_TRY(const Evaluation evaluation, evaluate(options, contestants, held_out_seeds(arguments.seeds)));
+  WATTLE_TRY(const Evaluation evaluation,
+             evaluate(options, contestants, held_out_seeds(arguments.seeds), arguments.warm));
   const std::string text = arguments.output == "json" ? to_json(evaluation) : to_table(evaluation);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};
@@ -52,6 +54,8 @@ int eval(int argc, char** argv) {
   app.add_option("--seeds", arguments.seeds, "how many episodes each")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  app.add_flag("--warm", arguments.warm,
+               "the controller has watched each cluster in mode shadow, for one episode of other pods");
   app.add_option("--policies", arguments.policies, "those beside the network (docs/reference/policies.md)")
       ->delimiter(',')
       ->capture_default_str();

@@ -83,12 +83,46 @@ void read_truth(EpisodeFigures& figures, Env& env) {
   figures.wakes = static_cast<double>(truth.wakes);
 }
 
+Result<Chooser> chooser_of(const Env& env, const Contestant& contestant, std::uint64_t seed, const std::string& known) {
+  return Chooser::make(contestant, {env.options().reward, env.options().mask, {}, known, {}, env.options().scheduler},
+                       seed);
+}
+
+Result<std::string> learned_in_shadow(const EnvOptions& options, std::uint64_t seed) {
+  EnvOptions same_cluster = options;
+  same_cluster.cluster_seed = options.cluster_seed.value_or(seed);
+  Env env(same_cluster);
+  const std::uint64_t other_pods = mix(seed, 0x736861646f77ULL);
+  const Contestant watched{"kube-default", Binding::unadvised};
+  WATTLE_TRY(Chooser chooser, chooser_of(env, watched, other_pods, {}));
+  env.begin(other_pods, chooser.observer());
+  while (!env.done()) {
+    env.take_settled();
+    env.expect(chooser.expected(env.waiting().spec));
+    const placement::ClusterView view = env.view();
+    const auto target = chooser.choose(env.world(), view, env.waiting());
+    if (!target)
+      env.turn_away();
+    else
+      WATTLE_CHECK(env.bind(*target, view));
+  }
+  return chooser.engine().engine().knowledge().save(env.world().view({}));
+}
+
 }  // namespace
 
-Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed, EpisodeTrace* trace) {
-  WATTLE_TRY(
-      Chooser chooser,
-      Chooser::make(contestant, {env.options().reward, env.options().mask, {}, {}, {}, env.options().scheduler}, seed));
+Result<std::vector<std::string>> learned_in_shadow(const EnvOptions& options, const std::vector<std::uint64_t>& seeds) {
+  std::vector<std::string> known;
+  for (const std::uint64_t seed : seeds) {
+    WATTLE_TRY(std::string learned, learned_in_shadow(options, seed));
+    known.push_back(std::move(learned));
+  }
+  return known;
+}
+
+Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed, EpisodeTrace* trace,
+                                   const std::string& known) {
+  WATTLE_TRY(Chooser chooser, chooser_of(env, contestant, seed, known));
   EpisodeFigures figures;
   const auto collect = [&] {
     for (const Settled& settled : env.take_settled()) {
@@ -140,16 +174,20 @@ const ContestantFigures& Evaluation::of(const std::string& name) const {
 }
 
 Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contestant>& contestants,
-                            const std::vector<std::uint64_t>& seeds) {
+                            const std::vector<std::uint64_t>& seeds, bool warm) {
   Evaluation evaluation;
   evaluation.scenario = options.scenario.name;
   evaluation.seeds = seeds;
+  std::vector<std::string> known(seeds.size());
+  if (warm) {
+    WATTLE_TRY(known, learned_in_shadow(options, seeds));
+  }
   Env env(options);
   for (const Contestant& contestant : contestants) {
     ContestantFigures figures;
     figures.name = contestant.name;
-    for (const std::uint64_t seed : seeds) {
-      WATTLE_TRY(auto episode, run_episode(env, contestant, seed));
+    for (std::size_t k = 0; k < seeds.size(); ++k) {
+      WATTLE_TRY(auto episode, run_episode(env, contestant, seeds[k], nullptr, known[k]));
       figures.episodes.push_back(episode);
     }
     evaluation.contestants.push_back(std::move(figures));

@@ -61,9 +61,13 @@ double decisions_to_recover(const EpisodeTrace& trace, double told_s, double unt
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random);
 
 // Greedy (no exploration). Ties and chances follow the seed, the same for every contestant.
-// `trace` is filled if given.
+// `trace` is filled if given. `known`: what the controller knows when it begins (learned_in_shadow); empty: nothing.
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed,
-                                   EpisodeTrace* trace = nullptr);
+                                   EpisodeTrace* trace = nullptr, const std::string& known = {});
+
+// Of each seed, what a controller in mode shadow has learned of that cluster and its applications once it has watched other pods of
+// theirs under the default scheduler, for one episode: curves, demand, lives, and how long pods wait.
+Result<std::vector<std::string>> learned_in_shadow(const EnvOptions& options, const std::vector<std::uint64_t>& seeds);
 
 struct ContestantFigures {
   std::string name;
@@ -78,8 +82,9 @@ struct Evaluation {
   const ContestantFigures& of(const std::string& name) const;  // must exist
 };
 
+// `warm`: each episode begins with what was learned_in_shadow.
 Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contestant>& contestants,
-                            const std::vector<std::uint64_t>& seeds);
+                            const std::vector<std::uint64_t>& seeds, bool warm = false);
 
 // Training uses seeds below the first of these; choices (which restart, which option) are made on validation seeds; what is
 // reported comes from held-out seeds, on which no run chooses anything.

@@ -60,11 +60,13 @@ struct Played {
   std::vector<EpisodeFigures> episodes;
   std::vector<EpisodeTrace> traces;
 };
-Result<Played> play(Env& env, const Contestant& contestant, const std::vector<std::uint64_t>& seeds) {
+// `known`: of each seed, what the controller knows when it begins.
+Result<Played> play(Env& env, const Contestant& contestant, const std::vector<std::uint64_t>& seeds,
+                    const std::vector<std::string>& known) {
   Played played;
-  for (const std::uint64_t seed : seeds) {
+  for (std::size_t k = 0; k < seeds.size(); ++k) {
     EpisodeTrace trace;
-    WATTLE_TRY(EpisodeFigures figures, run_episode(env, contestant, seed, &trace));
+    WATTLE_TRY(EpisodeFigures figures, run_episode(env, contestant, seeds[k], &trace, known[k]));
     played.episodes.push_back(figures);
     played.traces.push_back(std::move(trace));
   }
@@ -80,11 +82,15 @@ Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<st
   options.scenario = result.scenario = sized(found, run.options.quick);
   options.measured = run.options.measured;
   options.reward = run.options.reward;
+  std::vector<std::string> known(seeds.size());
+  if (run.options.warm) {
+    WATTLE_TRY(known, learned_in_shadow(options, seeds));
+  }
   Env env(options);
   std::vector<std::vector<EpisodeTrace>> traces;
   for (const Contestant& contestant : run.options.contestants) {
     run.step(std::string(trial.scenario) + " " + contestant.name);
-    WATTLE_TRY(Played played, play(env, contestant, seeds));
+    WATTLE_TRY(Played played, play(env, contestant, seeds, known));
     Entry entry;
     entry.name = contestant.name;
     entry.episodes = std::move(played.episodes);
@@ -95,7 +101,7 @@ Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<st
       EnvOptions calm = options;
       calm.scenario = sized(control, run.options.quick);
       Env other(calm);
-      WATTLE_TRY(const Played spread, play(other, contestant, seeds));
+      WATTLE_TRY(const Played spread, play(other, contestant, seeds, known));
       entry.lost_to_burst = paired_iqm(ratios(entry.episodes, spread.episodes, &EpisodeFigures::aftermath_w));
     }
     result.entries.push_back(std::move(entry));
@@ -198,6 +204,7 @@ Result<SuiteResult> run(const Options& options, const Progress& progress) {
   }
   SuiteResult result;
   result.quick = options.quick;
+  result.warm = options.warm;
   result.data = options.consolidation ? options.consolidation->origin : "synthetic";
   std::vector<std::uint64_t> seeds;
   for (std::size_t k = 0; k < (options.quick ? std::min(kQuickSeeds, options.seeds) : options.seeds); ++k)

@@ -59,6 +59,7 @@ struct Options {
   std::size_t seeds = 20;
   std::uint64_t first_seed = kFirstHeldOutSeed;
   std::vector<std::string> trials;  // scenarios, and consolidation; empty: all
+  bool warm = false;                // the controller has watched each cluster in mode shadow before (learned_in_shadow)
   bool quick = false;               // few seeds, short episodes, some of the trials
   std::vector<Contestant> contestants;
   std::vector<ServerModel> measured;
@@ -101,7 +102,7 @@ struct ConsolidationResult {
   consolidation::BenchResult bench;
 };
 struct SuiteResult {
-  bool quick = false;
+  bool quick = false, warm = false;
   std::string data;  // where servers and demand come from
   std::vector<TrialResult> trials;
   std::vector<ConsolidationResult> consolidation;

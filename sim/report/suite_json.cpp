@@ -94,6 +94,7 @@ std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves)
   out["version"] = kVersion;
   out["feature_schema"] = placement::feature_schema_hash();
   out["quick"] = result.quick;
+  out["warm"] = result.warm;
   out["data"] = result.data;
   out["interval"] = "inter-quartile mean over seeds, 95% percentile bootstrap, 10000 resamples";
   out["test"] = "energy against kube-default: paired sign permutation, Holm over the contestants of a trial";

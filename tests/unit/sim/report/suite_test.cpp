@@ -197,6 +197,31 @@ TEST_CASE("merits are compared with the default's, users' joules with round-robi
   CHECK(response.against.ratio.mean > 0);  // whoever packs what is asked lets it wait
 }
 
+TEST_CASE("warm: what shadow mode has seen of a cluster is what an episode begins with, the limit of waiting with it") {
+  EnvOptions options;
+  options.scenario = find_scenario("provisioning").value();  // short of cores: pods wait, whoever places
+  options.scenario.placements = 150;
+  const std::vector<std::uint64_t> seeds{5, 6};
+  const auto known = learned_in_shadow(options, seeds);
+  REQUIRE(known);
+  CHECK(*known == *learned_in_shadow(options, seeds));
+  CHECK((*known)[0] != (*known)[1]);
+  placement::ClusterModel begins;
+  REQUIRE(begins.restore((*known)[0]));
+  REQUIRE(begins.cpu_wait().under_default());
+  CHECK(*begins.cpu_wait().under_default() > 0);
+  CHECK(begins.cpu_wait().limit() > placement::ClusterModel().cpu_wait().limit());
+
+  Env env(options);
+  const Contestant planner = contestant_named("planner").value();
+  const auto cold = run_episode(env, planner, 5), warm = run_episode(env, planner, 5, nullptr, (*known)[0]);
+  REQUIRE(cold);
+  REQUIRE(warm);
+  CHECK(warm->energy_j != cold->energy_j);
+  CHECK(evaluate(options, {planner}, {5}, true)->contestants[0].episodes[0].energy_j == warm->energy_j);
+  CHECK_FALSE(run_episode(env, planner, 5, nullptr, "what nobody wrote"));
+}
+
 TEST_CASE("a contestant goes by its own reward where it has one") {
   EnvOptions options;
   options.scenario = find_scenario("thesis_test2").value();
