@@ -189,7 +189,7 @@ void Loop::watch_energy() {
     ++now.watched;
     now.power_w += *node.power_w;
   }
-  parts_.rollout.watch(now);
+  parts_.rollout.watch(now, waiting_now(decider_.knowledge().cpu_wait()));
 }
 
 void Loop::save_knowledge() {

@@ -52,6 +52,7 @@ class Budget {
   bool limit_set() const { return set_.has_value(); }
   double price_w() const { return price_w_; }   // 0: nothing was measured yet
   std::optional<double> measured() const;       // of late, while a policy acted
+  double lately() const { return lately_; }     // of the last minutes in which one acted
   std::optional<double> under_default() const;  // likewise, while none did
   double acted_s() const { return acted_s_; }   // behind the first, as it fades
 

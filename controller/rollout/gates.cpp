@@ -1,5 +1,7 @@
 #include "controller/rollout/gates.hpp"
 
+#include <cstdio>
+
 namespace wattle::controller {
 namespace {
 
@@ -23,13 +25,29 @@ std::string effect_gate(const GateEvidence& evidence) {
   return *effect.low < 0 ? "the saving is not sure: its 95% interval reaches below zero" : "";
 }
 
+// Who is over the budget has lost, whatever it saved.
+std::string waiting_gate(const GateEvidence& evidence) {
+  if (!evidence.waiting || evidence.waiting->measured <= evidence.waiting->limit) return {};
+  return waiting_words(evidence.waiting->measured, evidence.waiting->limit);
+}
+
 }  // namespace
 
-const std::array<GateCheck, 5> kGateChecks{{
+std::string waiting_words(double waited, double limit) {
+  const auto percent = [](double ratio) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g%%", 100 * ratio);
+    return std::string(text);
+  };
+  return "pods waited for CPU " + percent(waited) + " of their time, and " + percent(limit) + " is the limit";
+}
+
+const std::array<GateCheck, 6> kGateChecks{{
     {"output_check", Mode::canary, output_gate},
     {"decisions", Mode::canary, decisions_gate},
     {"off_policy", Mode::canary, off_policy_gate},
     {"effect", Mode::live, effect_gate},
+    {"waiting", Mode::live, waiting_gate},
     {"off_policy", Mode::live, off_policy_gate},
 }};
 

@@ -14,6 +14,7 @@
 
 #include "controller/rollout/effect.hpp"
 #include "controller/rollout/rollout_spec.hpp"
+#include "controller/rollout/waiting_monitor.hpp"
 
 namespace wattle::controller {
 
@@ -23,6 +24,7 @@ struct GateEvidence {
   std::uint64_t decisions = 0;  // of the present experiment
   bool nonsense = false;        // the network has said it in this experiment
   EffectEstimate effect;
+  std::optional<WaitingNow> waiting;  // absent: there is no budget to keep yet
   std::function<std::string()> harm;  // by recent decisions; empty or absent: none
 };
 
@@ -33,12 +35,14 @@ struct GateCheck {
 };
 
 // In the order in which they are asked.
-extern const std::array<GateCheck, 5> kGateChecks;
+extern const std::array<GateCheck, 6> kGateChecks;
 
 struct Gate {
   std::optional<ModeSetting> next;  // absent: there is nothing beyond
   std::string closed;               // why; empty: open
 };
+// For people.
+std::string waiting_words(double waited, double limit);
 Gate gate_from(Mode mode, const GateEvidence& evidence);
 
 }  // namespace wattle::controller

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "controller/rollout/waiting_monitor.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -262,6 +264,17 @@ Result<placement::PlanRecord::State> parse_plan(std::string_view text) {
   WATTLE_CHECK(fields.whole());
   if (!placement::PlanRecord().restore(state)) return wrong_state(kPlanRow, "says what no record of a plan can be of");
   return state;
+}
+
+std::string waiting_text(double over_s) { return row_text({{"format", kFormat}, {"over_s", over_s}}); }
+
+Result<double> parse_waiting(std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(kWaitingRow, text));
+  double over_s = 0;
+  fields.take("over_s", over_s);
+  WATTLE_CHECK(fields.whole());
+  if (!WaitingMonitor().restore(over_s)) return wrong_state(kWaitingRow, "says what no time over a budget can be");
+  return over_s;
 }
 
 }  // namespace wattle::controller

@@ -65,6 +65,13 @@ Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
     else if (!regression_.restore(*state))
       log_->warn("the regression monitor begins anew: it keeps fewer rewards than before, or alarms earlier");
   }
+  if (const std::string* text = kept(kWaitingRow)) {
+    const auto over_s = parse_waiting(*text);
+    if (over_s)
+      waiting_monitor_.restore(*over_s);
+    else
+      unreadable(over_s.error());
+  }
   return {};
 }
 
@@ -97,6 +104,7 @@ bool RolloutManager::keep(std::vector<MonitorState> others) {
   if (changes_.file() == nullptr) return false;
   others.push_back({std::string(kGateRow), gate_text({figures_.decisions, output_check_.failed()})});
   others.push_back({std::string(kRegressionRow), regression_text(regression_.state())});
+  others.push_back({std::string(kWaitingRow), waiting_text(waiting_monitor_.over_s())});
   if (others == kept_ && experiment_ == kept_of_) return true;
   if (const Status done = changes_.file()->keep(experiment_, changes_.now_s(), others); !done) {
     log_->error("what gates and monitors have seen is not kept over a restart", {{"error", done.error()}});
@@ -143,6 +151,7 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   spec_ = std::move(to);
   experiment_ = change.experiment;
   measurement_.begin_anew();
+  waiting_monitor_.begin_anew();
   output_check_.set_failed(false);
   figures_.decisions = 0;
   lost_.clear();
@@ -152,7 +161,7 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
 }
 
 Gate RolloutManager::gate() const {
-  return gate_from(spec_.mode.mode, {figures_.decisions, output_check_.failed(), effect(), harm_});
+  return gate_from(spec_.mode.mode, {figures_.decisions, output_check_.failed(), effect(), waiting_, harm_});
 }
 
 void RolloutManager::go_to_shadow(const std::string& why) {
@@ -214,7 +223,17 @@ void RolloutManager::judged(const ArmNow& arm, double reward) {
   }
 }
 
-void RolloutManager::watch(const ClusterNow& now) {
+void RolloutManager::watch_waiting() {
+  const MonoTime now = clock_->mono();
+  const double passed_s = waited_at_ ? seconds(now - *waited_at_) : 0;
+  waited_at_ = now;
+  if (waiting_ && acts(arm().arm) && waiting_monitor_.acting(*waiting_, passed_s))
+    take({Monitor::waiting, Verdict::over_budget, waiting_words(waiting_->lately, waiting_->limit)}, true);
+}
+
+void RolloutManager::watch(const ClusterNow& now, const std::optional<WaitingNow>& waiting) {
+  waiting_ = waiting;
+  watch_waiting();
   const auto over = measurement_.watch(spec_, now, clock_->mono(), clock_->wall());
   if (!over || changes_.file() == nullptr) return;
   if (const Status kept = changes_.file()->add(experiment_, *over); !kept)

@@ -28,6 +28,7 @@
 #include "controller/rollout/output_check.hpp"
 #include "controller/rollout/regression_monitor.hpp"
 #include "controller/rollout/rollout_spec.hpp"
+#include "controller/rollout/waiting_monitor.hpp"
 
 namespace wattle::controller {
 
@@ -71,7 +72,7 @@ class RolloutManager {
   void take(const MonitorEvent& event, bool acting = false);
 
   // About once a second.
-  void watch(const ClusterNow& now);
+  void watch(const ClusterNow& now, const std::optional<WaitingNow>& waiting = {});
   // Each decision: the largest residual it saw, infinite if one was not finite. False: it must not act.
   bool decided(const ArmNow& arm, double max_abs_residual);
   // Each outcome.
@@ -110,6 +111,7 @@ class RolloutManager {
   Status enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who, const std::string& what,
                const std::string& why);
   Status rollback(const std::map<std::string, std::string>& arguments, const std::string& who, const std::string& why);
+  void watch_waiting();
   void perform(Action action, const std::string& evidence);
   void go_to_shadow(const std::string& why);
   Gate gate() const;
@@ -118,6 +120,9 @@ class RolloutManager {
 
   ChangeLog changes_;
   RegressionMonitor regression_;
+  WaitingMonitor waiting_monitor_;
+  std::optional<WaitingNow> waiting_;
+  std::optional<MonoTime> waited_at_;
   OutputCheck output_check_;
   const Clock* clock_;
   const Log* log_;

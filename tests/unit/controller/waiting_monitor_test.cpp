@@ -1,0 +1,115 @@
+// waiting_monitor: over the budget for half an hour of acting nothing acts any more; over it a canary does not go live.
+#include "controller/rollout/waiting_monitor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "controller/rollout/rollout_manager.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct WaitingRig {
+  ManualClock clock{mono_from_ns(1), wall_from_ns(1'800'000'000LL * 1'000'000'000)};
+  Log log = Log::silent();
+  test::TempDir folder;
+  std::optional<RolloutManager> rollout;
+  explicit WaitingRig(ModeSetting mode) { open(mode); }
+  void open(ModeSetting mode) {
+    RolloutSpec configured;
+    configured.mode = mode;
+    rollout.reset();
+    auto opened = RolloutManager::open_(configured, folder.path() + "/control.db", {}, clock, log);
+    REQUIRE(opened);
+    rollout.emplace(std::move(*opened));
+  }
+  // Minutes until it is in mode shadow; at most so many.
+  int pass(int minutes, std::optional<WaitingNow> waiting) {
+    ClusterNow now;
+    now.nodes = now.watched = 2;
+    now.requested_cores = 10;
+    now.power_w = 100;
+    for (int second = 0; second < 60 * minutes; second += 5) {
+      clock.advance(5s);
+      rollout->watch(now, waiting);
+      if (rollout->spec().mode.mode == Mode::shadow) return second / 60 + 1;
+    }
+    return minutes;
+  }
+};
+
+TEST_CASE(
+    "pods that wait beyond the budget for half an hour end the mode that acts, and the audit says how long they "
+    "waited") {
+  WaitingRig rig(Mode::live);
+  CHECK(rig.pass(120, WaitingNow{0.014, 0.014, 0.01}) == 120);  // over it, but not by half
+  CHECK(rig.pass(120, std::nullopt) == 120);
+  const int minutes = rig.pass(120, WaitingNow{0.031, 0.02, 0.015});
+  CHECK(minutes >= 30);
+  CHECK(minutes <= 31);
+  const nlohmann::json newest = rig.rollout->document()["changes"][0];
+  CHECK(newest["who"] == "guard");
+  CHECK(newest["why"] == "pods waited for CPU 3.1% of their time, and 1.5% is the limit");
+}
+
+TEST_CASE("time within the budget is taken off, and neither a restart nor a gap of hours counts for more than it was") {
+  WaitingRig rig(Mode::live);
+  const WaitingNow over{0.05, 0.05, 0.01}, within{0.001, 0.001, 0.01};
+  rig.pass(20, over);
+  rig.pass(15, within);
+  CHECK(rig.pass(24, over) == 24);
+  CHECK(rig.rollout->keep({}));
+  rig.open(Mode::live);
+  rig.clock.advance(5h);
+  rig.rollout->watch({}, over);  // an hour without a word is no hour of waiting
+  CHECK(rig.rollout->spec().mode.mode == Mode::live);
+  CHECK(rig.pass(60, over) <= 2);
+}
+
+TEST_CASE("what is no number alarms nobody") {
+  WaitingMonitor monitor;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (int i = 0; i < 10'000; ++i) {
+    REQUIRE_FALSE(monitor.acting({nan, nan, 0.01}, 60));
+    REQUIRE_FALSE(monitor.acting({1, 1, nan}, 60));
+    REQUIRE_FALSE(monitor.acting({1, 1, 0.01}, nan));
+    REQUIRE_FALSE(monitor.acting({1, 1, 0.01}, -5));
+  }
+  for (const double wrong : {nan, -1.0, 1800.0}) CHECK_FALSE(monitor.restore(wrong));
+}
+
+TEST_CASE("a budget is judged once its limit is more than a guess") {
+  placement::Budget budget;
+  CHECK_FALSE(waiting_now(budget));
+  budget.measure(0.03, 30, true, 5);
+  CHECK_FALSE(waiting_now(budget));
+  budget.set_limit(0.02);
+  REQUIRE(waiting_now(budget));
+  CHECK(waiting_now(budget)->limit == 0.02);
+  CHECK(waiting_now(budget)->lately == doctest::Approx(0.03));
+  budget.set_limit(std::nullopt);
+  for (int i = 0; i < 30; ++i) budget.measure(0.04, 30, false, 5);
+  REQUIRE(waiting_now(budget));
+  CHECK(waiting_now(budget)->limit == doctest::Approx(0.045));
+}
+
+TEST_CASE("a canary whose pods waited beyond the limit does not go live, whatever it saved") {
+  GateEvidence evidence;
+  evidence.effect.treated = evidence.effect.control = 4;
+  evidence.effect.low = 0.05;
+  CHECK(gate_from(Mode::canary, evidence).closed.empty());
+  evidence.waiting = WaitingNow{0, 0.012, 0.015};
+  CHECK(gate_from(Mode::canary, evidence).closed.empty());
+  evidence.waiting->measured = 0.02;
+  CHECK(gate_from(Mode::canary, evidence).closed == "pods waited for CPU 2% of their time, and 1.5% is the limit");
+  evidence.decisions = kLeastDecisions;
+  CHECK(gate_from(Mode::shadow, evidence).closed.empty());  // what waited under the mode before is another matter
+}
+
+}  // namespace
+}  // namespace wattle::controller
