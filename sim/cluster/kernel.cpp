@@ -14,6 +14,10 @@ MonoTime later(MonoTime from, double s) { return from + from_seconds(s); }
 constexpr double kAlwaysWaits = 1.25;  // wanted share of the cores at which pods wait all the time
 }  // namespace
 
+double pressure_ratio(double wanted_cores, double cores, double crowded_ratio) {
+  return std::clamp((wanted_cores / cores - crowded_ratio) / (kAlwaysWaits - crowded_ratio), 0.0, 1.0);
+}
+
 template <class Time>
 Kernel<Time>::Kernel(const std::vector<Machine>& machines, const SleepOptions& sleep) : sleep_(sleep) {
   nodes_.resize(machines.size());
@@ -43,9 +47,8 @@ void Kernel<Time>::refresh(std::size_t i) {
   node.used_cores = node.pressure_ratio = 0;
   switch (node.power) {
     case Power::awake: {
-      const double crowd = (wanted / machine.cores - machine.crowded_ratio) / (kAlwaysWaits - machine.crowded_ratio);
       node.used_cores = std::min(wanted, machine.cores);
-      node.pressure_ratio = std::clamp(crowd, 0.0, 1.0);
+      node.pressure_ratio = pressure_ratio(wanted, machine.cores, machine.crowded_ratio);
       node.power_w = running_w(i);
       return;
     }

@@ -24,6 +24,9 @@ namespace wattle::sim::cluster {
 using PodId = std::size_t;
 inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
+// Share of their time that pods of a machine wait for CPU when so many cores are wanted; from `crowded_ratio` of them on.
+double pressure_ratio(double wanted_cores, double cores, double crowded_ratio);
+
 struct SleepOptions {
   bool idle_sleep = false;
   double after_s = 60;

@@ -1,6 +1,7 @@
 #include "sim/episode/evaluate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 
@@ -120,8 +121,10 @@ Result<std::vector<std::string>> learned_in_shadow(const EnvOptions& options, co
   return known;
 }
 
-Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed, EpisodeTrace* trace,
-                                   const std::string& known) {
+namespace {
+
+Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uint64_t seed, EpisodeTrace* trace,
+                                const std::string& known) {
   WATTLE_TRY(Chooser chooser, chooser_of(env, contestant, seed, known));
   EpisodeFigures figures;
   const auto collect = [&] {
@@ -158,6 +161,42 @@ Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::
     if (!changes.empty()) trace->curves_change_s = changes.front().at_s;
   }
   return figures;
+}
+
+// Waiting is dear once a pod that waits all the time costs as much as some cores.
+constexpr std::array<double, 9> kPrices{0, 0.25, 0.5, 1, 2, 4, 8, 16, 64};
+
+Result<EpisodeFigures> run_within_budget(Env& env, const Contestant& contestant, std::uint64_t seed,
+                                         EpisodeTrace* trace, const std::string& known) {
+  placement::ClusterModel model;
+  if (!known.empty()) WATTLE_CHECK(model.restore(known));
+  const double limit = model.cpu_wait().limit();
+  std::optional<EpisodeFigures> best;
+  const auto better = [&](const EpisodeFigures& a, const EpisodeFigures& b) {
+    const bool a_keeps = a.pressure_ratio <= limit, b_keeps = b.pressure_ratio <= limit;
+    if (a_keeps != b_keeps) return a_keeps;
+    return a_keeps ? a.energy_j < b.energy_j : a.pressure_ratio < b.pressure_ratio;
+  };
+  for (const double price : kPrices) {
+    Contestant priced = contestant;
+    env.begin(seed);
+    const ServerModel& server = env.world().truth(0).server;
+    priced.wait_price_w = price * server.max_w() / server.cores;
+    EpisodeTrace traced;
+    WATTLE_TRY(const EpisodeFigures figures, run_once(env, priced, seed, trace ? &traced : nullptr, known));
+    if (best && !better(figures, *best)) continue;
+    best = figures;
+    if (trace) *trace = std::move(traced);
+  }
+  return *best;
+}
+
+}  // namespace
+
+Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed, EpisodeTrace* trace,
+                                   const std::string& known) {
+  return contestant.within_budget ? run_within_budget(env, contestant, seed, trace, known)
+                                  : run_once(env, contestant, seed, trace, known);
 }
 
 std::vector<double> ContestantFigures::column(double EpisodeFigures::*what) const {

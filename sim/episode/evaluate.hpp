@@ -61,6 +61,8 @@ double decisions_to_recover(const EpisodeTrace& trace, double told_s, double unt
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random);
 
 // Greedy (no exploration). Ties and chances follow the seed, the same for every contestant.
+// A clairvoyant within the budget plays the episode once for each of a row of prices of waiting; what counts is the one with the least
+// energy among those that keep the limit, or with the least waiting if none does.
 // `trace` is filled if given. `known`: what the controller knows when it begins (learned_in_shadow); empty: nothing.
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed,
                                    EpisodeTrace* trace = nullptr, const std::string& known = {});

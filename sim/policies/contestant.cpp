@@ -51,7 +51,7 @@ std::optional<std::size_t> Chooser::choose(const World& world, const placement::
     case Binding::alone:
       return alone(view, pod);
     case Binding::truth:
-      return least_true_watts(world, pod, feasible(kube));
+      return least_true_watts(world, pod, feasible(kube), contestant_->wait_price_w);
   }
   return std::nullopt;
 }
@@ -87,11 +87,16 @@ std::optional<std::size_t> Chooser::alone(const placement::ClusterView& view, co
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network) {
   const std::string present(placement::present_name(name));
   if (present == "true-greedy") return Contestant{present, Binding::truth, {}};
+  if (present == "true-budget") {
+    Contestant made{present, Binding::truth, {}};
+    made.within_budget = true;
+    return made;
+  }
   if (present == "kube-default") return Contestant{present, Binding::unadvised, present};
   const bool gated = present == "dqn-gated";
   auto policy = placement::parse_policy(gated ? "dqn" : present);
   if (!policy) {
-    policy.error().mend += "; or dqn-gated, true-greedy";
+    policy.error().mend += "; or dqn-gated, true-greedy, true-budget";
     return forward_error(policy);
   }
   if (policy->learns && network == nullptr)

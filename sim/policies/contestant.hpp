@@ -33,10 +33,13 @@ struct Contestant {
   const models::QNetwork* network = nullptr;      // of a policy that learns
   std::optional<placement::RewardConfig> reward;  // that it goes by; absent: the environment's
   bool gate = false;                              // of a network: the planner serves while it is behind
+  double wait_price_w = 0;                        // of the truth: what a pod that waits all the time costs it
+  bool within_budget = false;  // of the truth: it finds the price by which pods wait no longer than they may
 };
 
 // By its name in tables and on command lines: a policy, which plays as it would serve (other people's schedulers alone);
-// "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy". `network` is that of dqn.
+// "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy", and "true-budget", which
+// keeps pods' waiting within its limit. `network` is that of dqn.
 // Errors: not_found, with the names; dqn without a network.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 

@@ -2,10 +2,33 @@
 
 #include <limits>
 
+#include "sim/episode/evaluate.hpp"
 #include "sim/policies/true_greedy.hpp"
+#include "sim/scenarios/scenario.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;
+
+TEST_CASE(
+    "within the budget: dearer waiting means less of it, and the reference keeps the limit at the least energy that "
+    "does") {
+  EnvOptions options;
+  options.scenario = find_scenario("churn").value();
+  options.scenario.placements = 150;
+  Env env(options);
+  const auto priced = [&](double price_w) {
+    Contestant contestant = contestant_named("true-greedy").value();
+    contestant.wait_price_w = price_w;
+    return run_episode(env, contestant, 7).value();
+  };
+  const EpisodeFigures free = priced(0), dear = priced(500);
+  REQUIRE(free.pressure_ratio > 0.01);
+  CHECK(dear.pressure_ratio < free.pressure_ratio);
+  const auto kept = run_episode(env, contestant_named("true-budget").value(), 7);
+  REQUIRE(kept);
+  CHECK(kept->pressure_ratio <= 0.01);
+  CHECK(kept->energy_j >= free.energy_j);
+}
 
 TEST_CASE("the reference of true watts goes by real curves and real demand, waking included") {
   WorldOptions options;
