@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 struct WaitingRig {
   ManualClock clock{mono_from_ns(1), wall_from_ns(1'800'000'000LL * 1'000'000'000)};
   Log log = Log::silent();
-  test::TempDir folder;
+  wattle::test::TempDir folder;
   std::optional<RolloutManager> rollout;
   explicit WaitingRig(ModeSetting mode) { open(mode); }
   void open(ModeSetting mode) {
