@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "sim/episode/evaluate.hpp"
@@ -14,20 +15,23 @@ TEST_CASE(
     "does") {
   EnvOptions options;
   options.scenario = find_scenario("churn").value();
-  options.scenario.placements = 150;
   Env env(options);
-  const auto priced = [&](double price_w) {
-    Contestant contestant = contestant_named("true-greedy").value();
-    contestant.wait_price_w = price_w;
-    return run_episode(env, contestant, 7).value();
-  };
-  const EpisodeFigures free = priced(0), dear = priced(500);
-  REQUIRE(free.pressure_ratio > 0.01);
-  CHECK(dear.pressure_ratio < free.pressure_ratio);
-  const auto kept = run_episode(env, contestant_named("true-budget").value(), 7);
-  REQUIRE(kept);
-  CHECK(kept->pressure_ratio <= 0.01);
-  CHECK(kept->energy_j >= free.energy_j);
+  double free_waits = 0, dear_waits = 0;
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
+    const auto priced = [&](double price_w) {
+      Contestant contestant = contestant_named("true-greedy").value();
+      contestant.wait_price_w = price_w;
+      return run_episode(env, contestant, seed).value();
+    };
+    const EpisodeFigures free = priced(0), dear = priced(500);
+    free_waits += free.pressure_ratio;
+    dear_waits += dear.pressure_ratio;
+    const EpisodeFigures kept = run_episode(env, contestant_named("true-budget").value(), seed).value();
+    CHECK(kept.pressure_ratio <= std::max(0.01, free.pressure_ratio));  // not every cluster has the cores for it
+    if (free.pressure_ratio <= 0.01) CHECK(kept.energy_j <= free.energy_j);
+  }
+  CHECK(free_waits > 0.04);  // else there was nothing to keep
+  CHECK(dear_waits < free_waits / 2);
 }
 
 TEST_CASE("the reference of true watts goes by real curves and real demand, waking included") {
