@@ -14,6 +14,7 @@ namespace wattle::agent {
 namespace {
 constexpr std::uint64_t kMaxBatch = 64;
 constexpr Duration kEnrolPatience = std::chrono::milliseconds(250);
+constexpr Duration kLevelsHold = std::chrono::minutes(1);
 }  // namespace
 
 wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first) {
@@ -146,6 +147,11 @@ std::chrono::milliseconds Link::patience() const {
   Duration patience = session_ ? session_->patience() : kEnrolPatience;
   if (spool_ != nullptr) patience = std::min(patience, spool_->patience());
   return std::chrono::ceil<std::chrono::milliseconds>(patience);
+}
+
+std::map<std::string, std::string> Link::pod_levels() const {
+  if (!session_ || clock_.mono() - session_->status().acked_at > kLevelsHold) return {};
+  return session_->status().pod_levels;
 }
 
 LinkValues Link::values() const {

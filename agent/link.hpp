@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +46,8 @@ class Link {
   // Call when the socket is readable, and when patience() is over.
   void pump(const Sampler& sampler);
   LinkValues values() const;
+  // At which level pods are by their annotations, by UID, as the controller said; nothing once it has been silent for a minute.
+  std::map<std::string, std::string> pod_levels() const;
   // Until pump() has something to do again.
   std::chrono::milliseconds patience() const;
   const transport::Socket& socket() const { return session_->socket(); }

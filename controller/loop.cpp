@@ -98,8 +98,10 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
   follow_requests();
   join_.on_bound([this](const kube::Pod& pod) {
     owners_.described(pod);
+    levels_.described(pod);
     if (requests_) requests_->described(pod);
   });
+  join_.on_gone([this](const std::string& uid) { levels_.left(uid); });
   restore_monitors();
   keeper_.recall(decider_);
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });

@@ -32,6 +32,7 @@
 #include "controller/ingest/unsent.hpp"
 #include "controller/kube/pod_reconciler.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/provision/pod_levels.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/role_figures.hpp"
@@ -103,6 +104,7 @@ class Loop final : private TelemetrySink {
   void show(const std::string& node, const Record& record, const RecordNews& news);
   void on_placement(const wire::Placement& placement) override;
   void on_lost(const std::string& node) override;
+  std::map<std::string, std::string> pod_levels(const std::string& node) override { return levels_.of(node); }
 
   // loop_turns.cpp
   void read_asks();
@@ -164,6 +166,7 @@ class Loop final : private TelemetrySink {
   BackupService backups_;
   DecisionKeeper keeper_;
   OwnerKeeper owners_;
+  PodLevels levels_;
   std::optional<RequestBook> requests_;  // empty: provisioning.level is off
   AllowWatch allow_;
   Feed feed_;

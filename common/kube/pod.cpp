@@ -1,6 +1,7 @@
 #include "common/kube/pod.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "common/kube/json.hpp"
@@ -125,6 +126,19 @@ bool read_shrink(const json& annotations, Pod& pod) {
                    shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes) +
                    "' is not allowed, the one value that it may have; ignored");
   return false;
+}
+
+PodProvision read_provision(const json& annotations, Pod& pod) {
+  constexpr const char* kKey = "wattle.dev/provision";
+  const json& value = member(annotations, kKey);
+  if (value.is_null()) return PodProvision::unsaid;
+  for (const PodProvision level :
+       {PodProvision::off, PodProvision::suggest, PodProvision::limits, PodProvision::requests})
+    if (value == to_string(level)) return level;
+  problem(pod, std::string(kKey) + ": '" +
+                   shortened(value.is_string() ? value.get<std::string>() : value.dump(), kMaxShownBytes) +
+                   "' is none of off, suggest, limits and requests; taken for off");
+  return PodProvision::off;
 }
 
 std::string container_names(const json& spec) {
@@ -272,6 +286,11 @@ std::string_view to_string(PodFailure failure) {
   return "";
 }
 
+std::string_view to_string(PodProvision level) {
+  constexpr std::array<std::string_view, 5> kNames{"", "off", "suggest", "limits", "requests"};
+  return kNames[static_cast<std::size_t>(level)];
+}
+
 std::string_view to_string(PodResize resize) {
   switch (resize) {
     case PodResize::none:
@@ -319,6 +338,7 @@ Pod read_pod(const json& object) {
   pod.failure = failure_of(status, pod.leaving);
   read_latency(annotations, pod);
   pod.shrink_allowed = read_shrink(annotations, pod);
+  pod.provision = read_provision(annotations, pod);
   pod.containers = container_names(spec);
   pod.qos = shortened(text_of(status, "qosClass"), kMaxShownBytes);
   return pod;

@@ -35,6 +35,10 @@ enum class PodResize : std::uint8_t {
 };
 std::string_view to_string(PodResize resize);
 
+// What its annotation wattle.dev/provision says: of limits and requests a pod has at most one.
+enum class PodProvision : std::uint8_t { unsaid, off, suggest, limits, requests };
+std::string_view to_string(PodProvision level);  // empty: unsaid
+
 // The field manager of `wattle provision set`: who owns the requests of a pod.
 inline constexpr const char* kRequestsManager = "wattle-requests";
 
@@ -50,6 +54,7 @@ struct Pod {
   std::string qos;         // status.qosClass; empty: not told
   bool shrink_allowed = false;  // annotation wattle.dev/shrink: allowed
   bool requests_set = false;    // by kRequestsManager
+  PodProvision provision = PodProvision::unsaid;
   PodResize resize = PodResize::none;
   std::string resize_message;    // its kubelet's
   double cpu_request_cores = 0;  // as kube-scheduler counts: while requests change, the most of before and after

@@ -212,6 +212,8 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
 void AgentSession::on_ack(const wire::Ack& ack) {
   const RecordMark mark{ack.incarnation, ack.seq};
   credit_ = ack.credit;
+  status_.pod_levels = ack.pod_levels;
+  status_.acked_at = clock_.mono();
   if (mark > sent_) return lose("the controller acknowledges a record that was never sent");
   failures_ = 0;
   while (!in_flight_.empty() && in_flight_.front() <= mark) in_flight_.pop_front();

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <random>
 #include <span>
 #include <string>
@@ -45,6 +46,8 @@ struct SessionStatus {
   std::string problem;          // why not, for people
   bool key_refused = false;     // since the last welcome: our key is not on the list, or the server's is another
   std::uint64_t acked_seq = 0;  // of the present incarnation
+  std::map<std::string, std::string> pod_levels;  // as the last Ack told
+  MonoTime acked_at{};                            // when it came
   std::uint64_t sent_records = 0;
   std::uint64_t live = 0;  // intervals that were told ahead of their turn
   std::uint64_t reconnects = 0;

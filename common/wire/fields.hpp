@@ -174,6 +174,7 @@ void fields(V& v, Ack& m) {
   v("incarnation", m.incarnation);
   v("seq", m.seq);
   v("credit", m.credit);
+  v("pod_levels", m.pod_levels);
 }
 
 template <class V>

@@ -85,6 +85,8 @@ struct Ack {
   std::uint64_t incarnation = 0;
   std::uint64_t seq = 0;  // cumulative: everything up to here is kept
   std::uint64_t credit = 0;
+  std::map<std::string, std::string> pod_levels =
+      {};  // of the node's pods that say it themselves, by UID: off, suggest, limits
 };
 
 struct Ping {

@@ -44,6 +44,8 @@ class TelemetrySink {
   virtual void on_live(const std::string& node, const Record& record) = 0;
   virtual void on_placement(const wire::Placement& placement) = 0;
   virtual void on_lost(const std::string& node) = 0;
+  // What its pods say of themselves (wire::Ack).
+  virtual std::map<std::string, std::string> pod_levels(const std::string&) { return {}; }
 };
 
 struct TelemetryFigures {

@@ -36,6 +36,7 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
     if (change.now && change.now->failure != kube::PodFailure::none && state_.pod(change.key) != nullptr)
       put(change.now, change.followed);
     leave_waiting(change.key);
+    if (gone_) gone_(change.key);
     decider_.deleted(change.key);
   }
   for (const kube::Change<kube::Pod>& change : pods)

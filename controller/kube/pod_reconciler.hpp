@@ -28,6 +28,8 @@ class PodReconciler {
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
   // Hears of each pod that is bound to a node of ours, again when it changes.
   void on_bound(std::function<void(const kube::Pod&)> told) { told_ = std::move(told); }
+  // Hears of each pod that ended or was deleted, by UID.
+  void on_gone(std::function<void(const std::string&)> told) { gone_ = std::move(told); }
   // The node's agent said Hello.
   void greeted(const std::string& node);
 
@@ -42,6 +44,7 @@ class PodReconciler {
   Shims& shims_;
   const Clock& clock_;
   std::function<void(const kube::Pod&)> told_;
+  std::function<void(const std::string&)> gone_;
   std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
   std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod
   std::unordered_map<std::string, std::string> waits_at_;             // UID -> that node

@@ -60,6 +60,18 @@ void count_resize(ResizeCounts& counts, kube::PodResize resize, bool set, int po
   count(counts.infeasible, resize == kube::PodResize::infeasible);
 }
 
+// As count_resize().
+void count_level(LevelCounts& counts, kube::PodProvision level, bool set, int pods) {
+  const auto count = [pods](std::size_t& sum, bool counts_there) {
+    if (counts_there) sum += static_cast<std::size_t>(pods);
+  };
+  count(counts.off, level == kube::PodProvision::off);
+  count(counts.suggest, level == kube::PodProvision::suggest);
+  count(counts.limits, level == kube::PodProvision::limits);
+  count(counts.requests, level == kube::PodProvision::requests);
+  count(counts.both, level == kube::PodProvision::limits && set);
+}
+
 void add(ResizeCounts& sum, const ResizeCounts& more) {
   sum.set += more.set;
   sum.in_progress += more.in_progress;
@@ -87,7 +99,14 @@ std::optional<double> RequestWorkload::suggested_bytes() const {
   return placement::floor_of(*rule.memory_bytes(), original.memory_bytes, shrink_allowed);
 }
 
+kube::PodProvision level_apart(const RequestWorkload& workload) {
+  if (workload.pods == 0) return kube::PodProvision::unsaid;
+  if (workload.levels.limits >= workload.pods) return kube::PodProvision::limits;
+  return workload.levels.off >= workload.pods ? kube::PodProvision::off : kube::PodProvision::unsaid;
+}
+
 bool differs(const RequestWorkload& workload) {
+  if (level_apart(workload) != kube::PodProvision::unsaid) return false;
   return is_other(workload.suggested_cores(), workload.request.cpu_cores) ||
          is_other(workload.suggested_bytes(), workload.request.memory_bytes);
 }
@@ -151,11 +170,15 @@ void RequestBook::described(const kube::Pod& pod) {
     found = workloads_.emplace(key, std::move(made)).first;
   }
   Watched& watched = pods_[pod.uid];
-  if (watched.workload == key) count_resize(found->second.resizes, watched.resize, watched.set, -1);
+  if (watched.workload == key) {
+    count_resize(found->second.resizes, watched.resize, watched.set, -1);
+    count_level(found->second.levels, watched.provision, watched.set, -1);
+  }
   watched.workload = key;
   watched.request = sane_request(pod.cpu_request_cores, pod.memory_request_bytes);
   watched.shrink_allowed = pod.shrink_allowed;
   watched.set = pod.requests_set;
+  watched.provision = pod.provision;
   watched.resize = pod.resize;
   watched.resize_message = pod.resize_message;
   RequestWorkload& workload = found->second;
@@ -163,6 +186,7 @@ void RequestBook::described(const kube::Pod& pod) {
   workload.pods = std::max<std::size_t>(workload.pods, 1);
   workload.shrink_allowed = pod.shrink_allowed;
   count_resize(workload.resizes, watched.resize, watched.set, 1);
+  count_level(workload.levels, watched.provision, watched.set, 1);
   if (watched.resize > kube::PodResize::in_progress) workload.resizes.message = watched.resize_message;
   workload.request = watched.request;
   const bool has_original = workload.original.cpu_cores > 0 || workload.original.memory_bytes > 0;
@@ -254,6 +278,7 @@ void RequestBook::close_minute(const ClusterState& state, double now_s, const st
     workload.requested = workload.used = {};
     workload.freed = {};
     workload.resizes = {};
+    workload.levels = {};
     workload.shrink_allowed = true;
   }
   for (auto& [uid, pod] : pods_) {
@@ -262,6 +287,7 @@ void RequestBook::close_minute(const ClusterState& state, double now_s, const st
     workload.shrink_allowed = workload.shrink_allowed && pod.shrink_allowed;
     add(workload.requested, pod.request);
     count_resize(workload.resizes, pod.resize, pod.set, 1);
+    count_level(workload.levels, pod.provision, pod.set, 1);
     if (pod.resize > kube::PodResize::in_progress) workload.resizes.message = pod.resize_message;
     if (pod.set)
       add(workload.resizes.given_up, {workload.original.cpu_cores - pod.request.cpu_cores,

@@ -50,6 +50,12 @@ struct ResizeCounts {
   placement::Resources given_up;                                           // by those that were set; below 0: taken
 };
 
+// Pods by what their annotation says.
+struct LevelCounts {
+  std::size_t off = 0, suggest = 0, limits = 0, requests = 0;
+  std::size_t both = 0;  // of `limits` those whose requests were set: their limits are left alone
+};
+
 struct RequestWorkload {
   placement::RequestRule rule;
   std::string name_space, owner;
@@ -61,6 +67,7 @@ struct RequestWorkload {
   placement::Resources requested, used;
   Freed freed;
   ResizeCounts resizes;
+  LevelCounts levels;
   double seen_s = 0;  // when it had pods last
 
   // Per pod; never below the original unless that is allowed. Absent: not known yet.
@@ -75,7 +82,10 @@ struct RequestTotals {
   ResizeCounts resizes;  // without a message
 };
 
-// Whether another request is suggested than the pods have: beyond a hundredth of it.
+// The level that all of its pods say, where that leaves requests alone: `off` or `limits`.
+kube::PodProvision level_apart(const RequestWorkload& workload);
+
+// Whether another request is suggested than the pods have: beyond a hundredth of it. Not of pods whose level leaves requests alone.
 bool differs(const RequestWorkload& workload);
 
 class RequestBook {
@@ -104,6 +114,7 @@ class RequestBook {
     std::string workload;
     placement::Resources request;
     bool shrink_allowed = false, set = false;
+    kube::PodProvision provision = kube::PodProvision::unsaid;
     kube::PodResize resize = kube::PodResize::none;
     std::string resize_message;
     double needed_core_s = 0, used_core_s = 0, seconds = 0;  // of the minute

@@ -67,9 +67,25 @@ void resize_words(const ResizeCounts& resizes, std::vector<std::string>& words) 
   say(resizes.infeasible, "asked for what their nodes can never give (Infeasible)" + told);
 }
 
+void level_words(const LevelCounts& levels, std::vector<std::string>& words) {
+  const auto say = [&](std::size_t pods, const std::string& what) {
+    if (pods > 0) words.push_back("Of its pods, " + std::to_string(pods) + " " + what);
+  };
+  say(levels.off, "are left alone (annotation wattle.dev/provision: off).");
+  say(levels.suggest, "are told of and never set (annotation wattle.dev/provision: suggest).");
+  say(levels.limits - levels.both,
+      "have limits instead of requests (annotation wattle.dev/provision: limits): set where their node's agent has "
+      "provisioning.pod_limits: true, which Kubernetes does not support; what they request is left alone.");
+  say(levels.both,
+      "say limits (annotation wattle.dev/provision), but what they request was set: a pod has one of both, so that "
+      "their "
+      "limits are left alone. New pods in their place have limits.");
+}
+
 }  // namespace
 
 std::string_view state_of(const RequestWorkload& workload) {
+  if (const auto apart = level_apart(workload); apart != kube::PodProvision::unsaid) return to_string(apart);
   if (!workload.rule.cpu_cores() && !workload.rule.memory_bytes()) return "learning";
   if (!differs(workload)) return "keep";
   const double cpu = workload.suggested_cores().value_or(workload.request.cpu_cores) - workload.request.cpu_cores;
@@ -106,6 +122,7 @@ std::vector<std::string> request_words(const RequestWorkload& workload) {
       containers > 1)
     words.push_back("Its pods have " + std::to_string(containers) +
                     " containers; agents tell of pods, so the figures are of all of them together.");
+  level_words(workload.levels, words);
   resize_words(workload.resizes, words);
   if (const char* text = class_words(workload)) words.emplace_back(text);
   return words;

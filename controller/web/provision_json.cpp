@@ -47,6 +47,14 @@ json resizes_json(const ResizeCounts& of) {
           {"given_up", resources_json(of.given_up)}};
 }
 
+json levels_json(const LevelCounts& of) {
+  return {{"off", of.off},
+          {"suggest", of.suggest},
+          {"limits", of.limits},
+          {"requests", of.requests},
+          {"limits_left_alone", of.both}};
+}
+
 json request_json(const std::string& key, const RequestWorkload& of) {
   return {{"workload", key},
           {"namespace", of.name_space},
@@ -63,6 +71,7 @@ json request_json(const std::string& key, const RequestWorkload& of) {
           {"used", resources_json(of.used)},
           {"freed", freed_json(of.freed)},
           {"resizes", resizes_json(of.resizes)},
+          {"levels", levels_json(of.levels)},
           {"state", state_of(of)},
           {"heard_s", of.rule.heard_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},

@@ -25,6 +25,10 @@ struct Sink final : TelemetrySink {
   void on_live(const std::string&, const Record& record) override { live.push_back(record.seq); }
   void on_placement(const wire::Placement&) override { ++placements; }
   void on_lost(const std::string& node) override { lost.push_back(node); }
+  std::map<std::string, std::string> pod_levels(const std::string& node) override {
+    return node == "n1" ? levels : std::map<std::string, std::string>();
+  }
+  std::map<std::string, std::string> levels;
 };
 
 struct TelemetryRig {
@@ -58,6 +62,16 @@ TEST_CASE("records are taken once and acknowledged cumulatively") {
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(2), record_at(3)})).seq == 3);
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 2, 3});
   CHECK(rig.telemetry.figures().duplicates == 1);
+}
+
+TEST_CASE("each acknowledgement tells the levels that the node's pods say") {
+  TelemetryRig rig;
+  only<wire::Welcome>(rig.say("a", hello_of("n1")));
+  CHECK(only<wire::Ack>(rig.samples("a", {record_at(1)})).pod_levels.empty());
+  rig.sink.levels = {{"5eed", "limits"}};
+  CHECK(only<wire::Ack>(rig.samples("a", {record_at(2)})).pod_levels == rig.sink.levels);
+  rig.sink.levels.clear();
+  CHECK(only<wire::Ack>(rig.samples("a", {record_at(3)})).pod_levels.empty());
 }
 
 TEST_CASE("numbers that were skipped are counted, exactly") {

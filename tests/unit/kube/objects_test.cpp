@@ -49,6 +49,23 @@ TEST_CASE("whose a pod is: its Deployment where its labels tell of one, and labe
   CHECK(read_pod(object).labels.empty());
 }
 
+TEST_CASE("at which level a pod says it is to be; what is no level is off, and told") {
+  json object = some_pod();
+  CHECK(read_pod(object).provision == PodProvision::unsaid);
+  for (const PodProvision level :
+       {PodProvision::off, PodProvision::suggest, PodProvision::limits, PodProvision::requests}) {
+    object["metadata"]["annotations"]["wattle.dev/provision"] = std::string(to_string(level));
+    CHECK(read_pod(object).provision == level);
+    CHECK(read_pod(object).problems.empty());
+  }
+  for (const json& other : {json("limits, requests"), json(""), json(7)}) {
+    object["metadata"]["annotations"]["wattle.dev/provision"] = other;
+    CHECK(read_pod(object).provision == PodProvision::off);
+    REQUIRE(read_pod(object).problems.size() == 1);
+    CHECK(read_pod(object).problems.front().find("taken for off") != std::string::npos);
+  }
+}
+
 TEST_CASE("whether a pod may be given less, what its containers are called, and its class") {
   json object = some_pod();
   CHECK_FALSE(read_pod(object).shrink_allowed);

@@ -32,6 +32,13 @@ TEST_CASE("a session greets, is welcomed, sends its records and forgets the ackn
   }));
   CHECK(rig.session->status().acked_seq == 4);
   CHECK(rig.session->status().sent_records == 5);
+  CHECK(rig.session->status().pod_levels.empty());
+  rig.say(wire::Ack{2, 5, 100, {{"5eed", "limits"}}});
+  REQUIRE(eventually([&] {
+    rig.step();
+    return rig.outbox.size() == 0;
+  }));
+  CHECK(rig.session->status().pod_levels.at("5eed") == "limits");
 }
 
 TEST_CASE("credit and batch size are honoured") {
