@@ -28,8 +28,10 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
       if (*mount && (*mount)->exists(name))
         return {"kubernetes", false, false,
                 "a kubelet owns the cgroups below " + std::string(name) +
-                    ": level `limits` on its pods is unsupported (Kubernetes does not let others manage them); use "
-                    "`suggest`"};
+                    ": level `limits` on its pods is unsupported (Kubernetes does not let others manage them), and set "
+                    "only "
+                    "for pods annotated `wattle.dev/provision: limits` where the agent has `provisioning.pod_limits: "
+                    "true`; use `suggest`"};
   return {"kubernetes", true, false, "no kubelet owns cgroups here"};
 }
 

@@ -163,6 +163,7 @@ void read_provisioning(config::Section section, AgentConfig& out) {
   section.read("socket", out.provisioning.socket);
   section.read_choice("level", level, {"off", "suggest"});
   section.read("limits", out.provisioning.limits);
+  section.read("pod_limits", out.provisioning.pod_limits);
   out.provisioning.level = static_cast<actuation::Level>(level);
   std::set<std::string> workloads;
   for (auto& source : section.sections("latency")) {
@@ -171,6 +172,19 @@ void read_provisioning(config::Section section, AgentConfig& out) {
       source.mistake("workload", "'" + latency.workload + "' is there twice", "name one page of each workload");
     out.provisioning.latency.push_back(std::move(latency));
   }
+  for (auto& source : section.sections("connections")) {
+    AnswerTarget answers;
+    source.read("workload", answers.workload, true);
+    source.read("target", answers.target_s,
+                {.min = 0.0001, .max = 3600, .unit = config::Unit::seconds, .required = true});
+    if (!answers.workload.empty() && !workloads.insert(answers.workload).second)
+      source.mistake("workload", "'" + answers.workload + "' is there twice", "name one source of its latency");
+    out.provisioning.connections.push_back(std::move(answers));
+  }
+  if (out.provisioning.connections.size() > kMaxAnswerTargets)
+    section.mistake("connections", "more than " + std::to_string(kMaxAnswerTargets), "remove some");
+  if (!out.provisioning.connections.empty() && !out.bpf.enabled)
+    section.mistake("connections", "with bpf.enabled: false", "they are followed by BPF programs: set it to true");
   if (out.provisioning.latency.size() > kMaxLatencySources)
     section.mistake("latency", "more than " + std::to_string(kMaxLatencySources), "remove some");
   if (out.provisioning.socket.empty()) return;
@@ -281,8 +295,8 @@ Result<AgentConfig> parse_config(const std::string& text, const std::string& nam
 
 std::vector<config::Key> config_keys() {
   // Sections that are asked for their keys only where they are there.
-  auto document =
-      config::Document::parse("{controller: {enrol: {}}, probes: [{}], provisioning: {latency: [{}]}}", "keys");
+  auto document = config::Document::parse(
+      "{controller: {enrol: {}}, probes: [{}], provisioning: {latency: [{}], connections: [{}]}}", "keys");
   static_cast<void>(read(*document));
   return document->keys();
 }

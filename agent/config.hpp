@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/bpf/answer_times.hpp"
 #include "agent/bpf/networks.hpp"
 #include "agent/collect/estimate.hpp"
 #include "agent/collect/pcm_answer.hpp"
@@ -51,8 +52,10 @@ struct EstimateConfig {
 struct ProvisioningConfig {
   std::string socket;  // empty: there is none
   actuation::Level level = actuation::Level::suggest;
-  std::vector<std::string> limits;          // names of services and VMs
-  std::vector<LatencySource> latency = {};  // at most one a workload
+  std::vector<std::string> limits;             // names of services and VMs
+  std::vector<LatencySource> latency = {};     // at most one a workload
+  std::vector<AnswerTarget> connections = {};  // whose latency the kernel is asked for; at most one a workload
+  bool pod_limits = false;                     // annotated pods may be at level `limits`
 };
 
 struct BpfConfig {

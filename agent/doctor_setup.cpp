@@ -113,6 +113,10 @@ std::vector<Finding> examine_setup(const AgentConfig& config) {
   }
   if (!controller.endpoint.empty() || config.http_port)
     out.push_back(told("state", writable(config.state_dir), config.state_dir));
+  if (config.provisioning.pod_limits)
+    out.push_back({"pod-limits", false, true,
+                   "provisioning.pod_limits: Kubernetes does not support limits that others than a kubelet set",
+                   "set it to false, and use level `requests` (wattle provision set)"});
   if (config.http_port && !config.http_access.token_file.empty())
     out.push_back(told("token", http::Token::load(config.http_access.token_file), config.http_access.token_file));
   else if (config.http_port && config.http_access.tls.certificate.empty() && !loopback(config.http_address))

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "agent/collect/probe.hpp"
+#include "agent/connection_latency.hpp"
 #include "agent/metrics_text.hpp"
 #include "agent/sampler.hpp"
 #include "agent/workload_sums.hpp"
@@ -41,8 +42,9 @@ struct ProvisioningValues {
   bool configured = false, connected = false;
   std::uint64_t set = 0, foreign = 0, refills = 0;
   std::uint64_t latency_sources = 0,
-                latency_known = 0;  // pages of metrics of services, and how many of them can be read
+                latency_known = 0;  // services whose latency is asked for, and how many answer
   double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;
+  std::vector<AnswerValues> answers;
 };
 
 struct MetricsOptions {
@@ -80,6 +82,7 @@ class Metrics {
   void write_probes(MetricsText& text, const std::vector<ProbeCounts>& probes) const;
   void write_link(MetricsText& text) const;
   void write_provisioning(MetricsText& text) const;
+  void write_answers(MetricsText& text) const;  // metrics_answers.cpp
 
   const MetricsOptions options_;
   mutable std::mutex mutex_;  // guards all below

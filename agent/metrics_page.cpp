@@ -330,11 +330,12 @@ void Metrics::write_provisioning(MetricsText& text) const {
   text.gauge("wattle_agent_actuator_connected", "1 if wattle-actuator answers",
              std::optional(provisioning_.connected ? 1 : 0));
   if (provisioning_.latency_sources > 0) {
-    text.gauge("wattle_agent_latency_sources", "Services whose own metrics are asked for their latency",
+    text.gauge("wattle_agent_latency_sources", "Services whose latency is asked for",
                std::optional(provisioning_.latency_sources));
     text.gauge("wattle_agent_latency_known", "Of them those whose latency is known now",
                std::optional(provisioning_.latency_known));
   }
+  if (!provisioning_.answers.empty()) write_answers(text);
   if (!provisioning_.connected) return;
   text.gauge("wattle_agent_actuator_limits", "Workloads whose limits are set", std::optional(provisioning_.set));
   text.gauge("wattle_agent_actuator_used_cores", "What the workloads use that it watches",

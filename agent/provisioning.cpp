@@ -6,8 +6,21 @@
 
 namespace wattle::agent {
 
+namespace {
+actuation::Level level_of(const ProvisioningConfig& config, const WorkloadValues& workload,
+                          const PodLevels& pod_levels) {
+  using actuation::Level;
+  if (workload.kind != WorkloadKind::pod)
+    return std::ranges::find(config.limits, workload.name) != config.limits.end() ? Level::limits : config.level;
+  const auto said = pod_levels.find(workload.name);
+  const auto level = said != pod_levels.end() ? actuation::parse_level(said->second) : std::nullopt;
+  if (!level) return config.level;
+  return *level == Level::limits && !config.pod_limits ? config.level : *level;
+}
+}  // namespace
+
 actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& sample,
-                            const std::map<std::string, actuation::Requests>& requests) {
+                            const std::map<std::string, actuation::Requests>& requests, const PodLevels& pod_levels) {
   actuation::Orders out;
   const NodeValues& node = sample.record.node;
   if (node.cpu_cores && node.cpu_used_cores) out.headroom_cores = std::max(0.0, *node.cpu_cores - *node.cpu_used_cores);
@@ -16,21 +29,22 @@ actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& samp
   for (std::size_t i = 0; i < std::min(workloads.size(), sample.paths.size()); ++i) {
     const WorkloadValues& workload = workloads[i];
     if (workload.ended || sample.paths[i].empty()) continue;
-    const bool by_name = workload.kind != WorkloadKind::pod;
-    const bool named = by_name && std::ranges::find(config.limits, workload.name) != config.limits.end();
-    if (!named && config.level == actuation::Level::off) continue;
-    actuation::Order order{sample.paths[i], named ? actuation::Level::limits : config.level};
-    if (const auto known = requests.find(workload.name); by_name && known != requests.end())
+    const actuation::Level level = level_of(config, workload, pod_levels);
+    if (level == actuation::Level::off) continue;
+    actuation::Order order{sample.paths[i], level};
+    if (const auto known = requests.find(workload.name); workload.kind != WorkloadKind::pod && known != requests.end())
       order.requests = known->second;
-    (named ? out.orders : others).push_back(std::move(order));
+    (level == actuation::Level::limits ? out.orders : others).push_back(std::move(order));
   }
-  const std::size_t room = actuation::kMaxWorkloads - std::min(actuation::kMaxWorkloads, out.orders.size());
+  out.orders.resize(std::min(out.orders.size(), actuation::kMaxWorkloads));
+  const std::size_t room = actuation::kMaxWorkloads - out.orders.size();
   others.resize(std::min(others.size(), room));
   out.orders.insert(out.orders.end(), others.begin(), others.end());
   return out;
 }
 
-Provisioning::Provisioning(ProvisioningConfig config, const Log& log) : config_(std::move(config)), log_(log) {
+Provisioning::Provisioning(ProvisioningConfig config, const Log& log, ConnectionLatency* connections)
+    : config_(std::move(config)), log_(log), connections_(connections) {
   if (!config_.latency.empty()) latency_.emplace(config_.latency, log);
 }
 
@@ -38,7 +52,12 @@ void Provisioning::lost(const Error& error) {
   if (!told_lost_) log_.warn("actuator.lost", {{"error", error}});
   told_lost_ = true;
   peer_ = Fd();
-  values_ = {.configured = true, .latency_sources = values_.latency_sources, .latency_known = values_.latency_known};
+  ProvisioningValues left;
+  left.configured = true;
+  left.latency_sources = values_.latency_sources;
+  left.latency_known = values_.latency_known;
+  left.answers = std::move(values_.answers);
+  values_ = std::move(left);
 }
 
 // What the tick before was answered.
@@ -46,11 +65,13 @@ Status Provisioning::hear() {
   WATTLE_TRY(const auto text, receive_packet(peer_, actuation::kMaxMessageBytes, std::chrono::milliseconds(0)));
   if (!text) return {};
   WATTLE_TRY(const auto report, actuation::parse_report(*text));
-  values_ = {.configured = true,
-             .connected = true,
-             .foreign = report.foreign,
-             .latency_sources = values_.latency_sources,
-             .latency_known = values_.latency_known};
+  ProvisioningValues heard;
+  heard.configured = heard.connected = true;
+  heard.foreign = report.foreign;
+  heard.latency_sources = values_.latency_sources;
+  heard.latency_known = values_.latency_known;
+  heard.answers = std::move(values_.answers);
+  values_ = std::move(heard);
   for (const auto& grant : report.grants) {
     const bool set = grant.state == actuation::State::set;
     values_.set += set;
@@ -62,11 +83,16 @@ Status Provisioning::hear() {
   return {};
 }
 
-void Provisioning::tell(const Sample& sample) {
+void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels) {
   values_.configured = true;
   std::map<std::string, actuation::Requests> requests;
   if (latency_) requests = latency_->totals();
-  values_.latency_sources = config_.latency.size();
+  if (connections_ != nullptr) {
+    connections_->read(sample);
+    requests.merge(connections_->totals());
+    values_.answers = connections_->values();
+  }
+  values_.latency_sources = config_.latency.size() + config_.connections.size();
   values_.latency_known = requests.size();
   if (!peer_.valid()) {
     auto peer = connect_seqpacket(config_.socket);
@@ -74,7 +100,7 @@ void Provisioning::tell(const Sample& sample) {
     peer_ = std::move(*peer);
   }
   if (const auto heard = hear(); !heard) return lost(heard.error());
-  if (const auto sent = send_packet(peer_, actuation::to_text(orders_of(config_, sample, requests))); !sent)
+  if (const auto sent = send_packet(peer_, actuation::to_text(orders_of(config_, sample, requests, pod_levels))); !sent)
     return lost(sent.error());
   if (told_lost_) log_.info("actuator.back", {{"socket", config_.socket}});
   told_lost_ = false;

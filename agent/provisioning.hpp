@@ -1,7 +1,8 @@
 // provisioning: tells wattle-actuator at each tick which workloads there are and at what level, and hears what became of it.
-// Source   the sample of the tick, and the pages of metrics of services (latency.hpp); common/actuation says what crosses the socket
-// Rules    services and VMs that are named have level `limits`, all others, and pods always, the general level: a kubelet owns
-//          pods' limits
+// Source   the sample of the tick; of services their pages of metrics (latency.hpp) or connections (connection_latency.hpp); common/actuation says what crosses the socket
+// Rules    services and VMs that are named have level `limits`; pods what their annotation wattle.dev/provision says, as the
+//          controller tells it, but `limits` only where the configuration allows it, for a kubelet owns their cgroups; all others
+//          the general level
 // Errors   an actuator that is not there is tried again at the next tick; each trouble is logged once
 // Threads  single owner; never waits
 #pragma once
@@ -12,6 +13,7 @@
 #include <string>
 
 #include "agent/config.hpp"
+#include "agent/connection_latency.hpp"
 #include "agent/latency.hpp"
 #include "agent/metrics.hpp"
 #include "agent/sampler.hpp"
@@ -21,16 +23,21 @@
 
 namespace wattle::agent {
 
-// Named workloads first; beyond actuation::kMaxWorkloads the rest is left out.
+// What pods say of themselves, by UID: off, suggest or limits.
+using PodLevels = std::map<std::string, std::string>;
+
+// Those at level `limits` first; beyond actuation::kMaxWorkloads the rest is left out.
 // `requests`: by name of services and VMs.
 actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& sample,
-                            const std::map<std::string, actuation::Requests>& requests = {});
+                            const std::map<std::string, actuation::Requests>& requests = {},
+                            const PodLevels& pod_levels = {});
 
 class Provisioning {
  public:
   // Pages of metrics are asked for from here on, by a thread of its own.
-  Provisioning(ProvisioningConfig config, const Log& log);
-  void tell(const Sample& sample);
+  // `connections`: none, or what must outlive it.
+  Provisioning(ProvisioningConfig config, const Log& log, ConnectionLatency* connections = nullptr);
+  void tell(const Sample& sample, const PodLevels& pod_levels = {});
   // Of the last tick that was answered; not connected: nothing is in force by us 10 s from now on.
   const ProvisioningValues& values() const { return values_; }
 
@@ -41,6 +48,7 @@ class Provisioning {
   const ProvisioningConfig config_;
   const Log& log_;
   std::optional<Latency> latency_;
+  ConnectionLatency* const connections_;
   Fd peer_;
   bool told_lost_ = false;
   ProvisioningValues values_;

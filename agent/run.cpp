@@ -119,6 +119,11 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   WATTLE_TRY(auto prober, Prober::open_(config.probes, clock, log));  // opens sockets that need CAP_NET_RAW
   WATTLE_TRY(auto ticker, Ticker::start(config.tick));
   const Sample& first = sampler.tick();
+  std::optional<ConnectionLatency> connections;
+  if (!config.provisioning.socket.empty() && !config.provisioning.connections.empty()) {
+    connections.emplace(config);
+    sampler.note(connections->finding());
+  }
   // All that needs a capability is open, and there is no other thread yet.
   sampler.note(privileges_finding(drop_privileges()));
 
@@ -131,14 +136,15 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   }
   prober.start();
   std::optional<Provisioning> provisioning;
-  if (!config.provisioning.socket.empty()) provisioning.emplace(config.provisioning, log);
+  if (!config.provisioning.socket.empty())
+    provisioning.emplace(config.provisioning, log, connections ? &*connections : nullptr);
   Metrics metrics(sampler.findings(), {config.http_max_workloads, config.http_energy_floor});
   ErrorLog errors(log);
   const auto use = [&](const Sample& sample, std::uint64_t late) {
     errors.tell(sample);
     metrics.observe(sample, late);
     if (provisioning) {
-      provisioning->tell(sample);
+      provisioning->tell(sample, link ? link->pod_levels() : PodLevels());
       metrics.observe(provisioning->values());
     }
     if (!link) return;

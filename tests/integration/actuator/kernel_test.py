@@ -177,7 +177,7 @@ def walk_page(rig, cgroup, name):
     start = f"wattle-actuator run --config {rig.config} >>{rig.folder}/log 2>&1 & echo $! >{pid}; until wattle-actuator status >/dev/null 2>&1; do sleep 0.1; done"
     stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # it has the lock until its end
     why = "a shell does it, where PID 1 is no systemd"
-    page = Walk(PAGE, run, write, files={"workloads:": "actuator.yaml", "latency:": "agent.yaml"},
+    page = Walk(PAGE, run, write, files={"workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml"},
                 instead={"systemctl enable": (start, why), "systemctl restart": (f"{stop}; {start}", why), "systemctl disable": (stop, why)})
     try:
         said = page("Set limits of services")

@@ -68,6 +68,28 @@ TEST_CASE("services that are named are at level limits, the rest at the general 
   CHECK(orders_of(config, sample).orders == std::vector<actuation::Order>{{"/b.service", Level::limits}});
 }
 
+TEST_CASE("a pod has the level of its annotation, limits only where the configuration allows them to pods") {
+  const Sample sample = three_workloads();
+  ProvisioningConfig config{"/s", Level::suggest, {}};
+  const auto of_pod = [&](const char* level) {
+    for (const auto& order : orders_of(config, sample, {}, {{"5eed", level}, {"a.service", "limits"}}).orders) {
+      if (order.path == "/5eed") return order.level;
+      CHECK(order.level == config.level);  // others are not pods, whatever they are called
+    }
+    return Level::off;
+  };
+  CHECK(of_pod("limits") == Level::suggest);
+  CHECK(of_pod("off") == Level::off);
+  CHECK(of_pod("nonsense") == Level::suggest);
+  config.pod_limits = true;
+  CHECK(of_pod("limits") == Level::limits);
+  CHECK(of_pod("suggest") == Level::suggest);
+  CHECK(orders_of(config, sample, {}, {{"5eed", "limits"}}).orders.front().path == "/5eed");
+  config.level = Level::off;
+  CHECK(of_pod("limits") == Level::limits);
+  CHECK(of_pod("nonsense") == Level::off);
+}
+
 TEST_CASE("what is known of requests goes to the service of that name, at whatever level, and never to a pod") {
   const Sample sample = three_workloads();
   const actuation::Requests web{100, 3};

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""pod_levels_test: the annotation wattle.dev/provision of a pod, from an API server through controller, agent and actuator to the CPU quota of its cgroup.
+
+The API server is a stand-in that lists and watches; all else is real, the kernel's cgroups too.
+Usage    pod_levels_test.py FOLDER-OF-BINARIES
+Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
+"""
+import http.server
+import json
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e")]
+sys.dont_write_bytecode = True
+from house import House, binaries_from, wait_until  # noqa: E402
+from kernel_test import BURN, FAILED, Cgroup, claim, until  # noqa: E402
+
+LEVEL = "wattle.dev/provision"
+SETTER = {"manager": "wattle-requests", "subresource": "resize"}
+
+
+class Api(http.server.ThreadingHTTPServer):
+    """Lists what there is; a watch tells what changes from then on."""
+    daemon_threads = True
+
+    def __init__(self):
+        self.objects, self.watchers, self.version = {"nodes": {}, "pods": {}}, {"nodes": [], "pods": []}, 7
+        super().__init__(("127.0.0.1", 0), Answer)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def put(self, kind, thing):
+        name, self.version = thing["metadata"]["name"], self.version + 1
+        thing["metadata"]["resourceVersion"] = str(self.version)
+        told = {"type": "MODIFIED" if name in self.objects[kind] else "ADDED", "object": json.loads(json.dumps(thing))}
+        self.objects[kind][name] = told["object"]
+        for watcher in self.watchers[kind]:
+            watcher.put(told)
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path, _, query = self.path.partition("?")
+        kind = path.rsplit("/", 1)[1]
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        if "watch=1" in query:
+            self.end_headers()
+            news = queue.Queue()
+            self.server.watchers[kind].append(news)
+            while True:
+                self.wfile.write(json.dumps(news.get()).encode() + b"\n")
+        body = json.dumps({"metadata": {"resourceVersion": str(self.server.version)}, "items": list(self.server.objects[kind].values())}).encode()
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Pod:
+    """A pod's cgroup as a kubelet makes it, with a container's below it in which something runs."""
+
+    def __init__(self, name, node):
+        self.name, self.node, self.uid = name, node, str(uuid.uuid4())
+        self.cgroup = Cgroup(f"kubepods/pod{self.uid}")
+        self.container = Cgroup(f"kubepods/pod{self.uid}/{uuid.uuid4().hex * 2}")
+        self.load = subprocess.Popen([sys.executable, "-c", BURN])
+        self.container.take(self.load.pid)
+        self.there = self.cgroup.state()
+
+    def thing(self, level=None, managers=()):
+        return {"metadata": {"uid": self.uid, "name": self.name, "namespace": "shop", "annotations": {} if level is None else {LEVEL: level},
+                             "managedFields": list(managers), "ownerReferences": [{"kind": "StatefulSet", "name": self.name, "controller": True}]},
+                "spec": {"nodeName": self.node, "containers": [{"name": "web", "image": "web:1", "resources": {"requests": {"cpu": "500m", "memory": "64Mi"}}}]},
+                "status": {"phase": "Running", "qosClass": "Burstable"}}
+
+    def limited(self):
+        return self.cgroup.state() != self.there
+
+    def remove(self):
+        self.load.kill()
+        self.load.wait()
+        self.container.remove()
+        self.cgroup.remove()
+
+
+class Kubepods:
+    """The cgroup above pods, on each hierarchy that has not got it."""
+
+    def __init__(self):
+        self.made = Cgroup("kubepods")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.made.remove()
+
+
+def said_of(house, name):
+    return {w["owner"]: w for w in house.query("provision", "list")["workloads"]}[f"StatefulSet/{name}"]
+
+
+def walk(binaries, house, api, web, plain):
+    socket = house.dir / "actuator.sock"
+    house.write("actuator.yaml", f"{{state_dir: {house.dir}/actuator, socket: {socket}, workloads: []}}")
+    provisioning = f"provisioning: {{socket: {socket}, pod_limits: true}}\n"
+    plain_config = (house.dir / "agent.yaml").read_text(encoding="utf-8")
+    (house.dir / "agent.yaml").write_text(plain_config + provisioning, encoding="utf-8")
+    token = house.dir / "api.token"
+    token.write_text("word")
+    with open(house.dir / "controller.yaml", "a", encoding="utf-8") as config:
+        config.write(f"\nkubernetes: {{server: \"http://127.0.0.1:{api.server_address[1]}\", token: {token}}}\n")
+    api.put("nodes", {"metadata": {"name": house.node}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+    api.put("pods", web.thing("limits"))
+    api.put("pods", plain.thing("requests"))
+    house.start("actuator", house.binary("wattle-actuator"), "run", "--config", str(house.dir / "actuator.yaml"))
+    wait_until("the actuator listens", socket.exists)
+    house.start_controller()
+    house.start_agent()
+    wait_until("this machine is a node", house.connected)
+
+    def why(pod):
+        return " ".join(house.cli("provision", "why", pod.name).stdout.split())
+
+    claim("a pod that says limits has its CPU quota set, where the node allows it", until(web.limited), house.log("agent") + house.log("actuator"))
+    claim("one that says requests has not", not plain.limited(), plain.cgroup.state())
+    wait_until("both are listed", lambda: len(house.query("provision", "list")["workloads"]) == 2)
+    claim("the list has its level as state", said_of(house, "web")["state"] == "limits" and said_of(house, "plain")["state"] == "learning", house.query("provision", "list"))
+    claim("why says that Kubernetes does not support it", "which Kubernetes does not support; what they request is left alone" in why(web), why(web))
+    for program in ("wattle-agent", "wattle-actuator"):
+        config = house.dir / f"{program.removeprefix('wattle-')}.yaml"
+        told = house.run(house.binary(program), "doctor", "--config", str(config)).stdout
+        claim(f"so does {program} doctor", "pod_limits" in told and ("unsupported" in told or "does not support" in told), told)
+
+    api.put("pods", web.thing("requests"))
+    claim("when it says requests instead, what was there is put back", until(lambda: not web.limited()), web.cgroup.state())
+    api.put("pods", web.thing("limits"))
+    claim("and limits are set again when it says so again", until(web.limited), web.cgroup.state())
+    api.put("pods", web.thing("limits", [SETTER]))
+    claim("a pod whose requests were set is given no limits", until(lambda: not web.limited()), web.cgroup.state())
+    claim("and why says so", until(lambda: "a pod has one of both" in why(web)), why(web))
+    api.put("pods", web.thing("off"))
+    claim("one that says off is in that state", until(lambda: said_of(house, "web")["state"] == "off"), said_of(house, "web"))
+    api.put("pods", web.thing("limits"))
+    claim("set once more", until(web.limited), web.cgroup.state())
+    house.kill("controller")
+    end = time.monotonic() + 90
+    while web.limited() and time.monotonic() < end:
+        time.sleep(0.2)
+    claim("an agent whose controller is away for a minute has limits of pods put back", not web.limited(), web.cgroup.state())
+    house.start_controller()
+    claim("and set when it is back", until(web.limited), web.cgroup.state())
+
+    house.kill("agent", signal.SIGTERM)
+    claim("and put back without an agent", until(lambda: not web.limited()), web.cgroup.state())
+    (house.dir / "agent.yaml").write_text(plain_config + provisioning.replace(", pod_limits: true", ""), encoding="utf-8")
+    house.start_agent()
+    wait_until("the agent is back", house.connected)
+    suggested = house.binary("wattle-actuator")
+
+    def row():
+        told = house.run(suggested, "status", "--config", str(house.dir / "actuator.yaml")).stdout
+        return next((line for line in told.splitlines() if web.uid in line), "")
+
+    claim("a node that does not allow it suggests", until(lambda: "suggested" in row()), row())
+    claim("and sets nothing", not web.limited(), web.cgroup.state())
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    if os.geteuid() != 0:
+        print("[skipped] only root may make cgroups")
+        return 77
+    try:
+        above = Kubepods()
+    except (OSError, StopIteration) as error:
+        print(f"[skipped] no cgroup with a CPU quota of our own here: {error}")
+        return 77
+    with above, House(binaries, mode="off") as house:
+        pods = [Pod(name, house.node) for name in ("web", "plain")]
+        try:
+            walk(binaries, house, Api(), *pods)
+        finally:
+            for name in list(house.processes):
+                house.kill(name)
+            for pod in pods:
+                pod.remove()
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
