@@ -28,6 +28,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/bpf/answer_times.hpp"
 #include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup_mount.hpp"
 
@@ -195,6 +196,17 @@ int main(int argc, char** argv) {
     const auto signals = load();
     measure("as shipped", switches);
     measure("tcp", [&] { tcp_round_trips(for_s); });
+  }
+  // All connections are below the top of the tree; then nobody's are followed, and each segment costs the look-up alone.
+  const std::vector<AnswerTarget> targets{{"all", 0.1}};
+  if (auto answers = AnswerTimes::load_(targets, top ? top->fd() : -1)) {
+    answers->follow(0, top->inode().value_or(0));
+    measure("answers, followed", [&] { tcp_round_trips(for_s); });
+    std::printf("%-22s %llu answers counted\n", "", static_cast<unsigned long long>(answers->read(0).count));
+    answers->follow(0, 0);
+    measure("answers, of others", [&] { tcp_round_trips(for_s); });
+  } else {
+    std::fprintf(stderr, "%s\n", answers.error().message().c_str());
   }
   ::close(statistics);
 
