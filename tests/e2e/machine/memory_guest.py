@@ -58,7 +58,7 @@ def reading(path):
 def begin():
     script = pathlib.Path("/run/hoard.py")
     script.write_text(HOARD, encoding="utf-8")
-    pathlib.Path(f"/etc/systemd/system/{UNIT}").write_text(f"[Service]\nExecStart=/usr/bin/python3 {script}\nMemoryHigh={HIGH}\nMemoryAccounting=yes\nCPUAccounting=yes\n", encoding="utf-8")
+    pathlib.Path(f"/etc/systemd/system/{UNIT}").write_text(f"[Service]\nExecStart=/usr/bin/python3 {script}\nMemoryHigh={HIGH}\nMemoryAccounting=yes\nCPUQuota=200%\n", encoding="utf-8")
     run("systemctl", "daemon-reload")
     run("systemctl", "start", UNIT)
     (CGROUPS / RAW).mkdir(parents=True)
