@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/release but for its packages, which packages_test.py makes twice: the same bytes from another folder, sums that hold, a chart that is whole, and
-a bill of materials that knows every library that the programs load.
+"""scripts/release but for its packages, which packages_test.py makes twice: the same bytes from another folder, sums that hold, a chart that is whole, a
+bill of materials that knows every library that the programs load, one version everywhere, and which tree it is of: the version's tag or not.
 
 Usage    release_test.py FOLDER-OF-THE-BUILD
 Exit     0 fine, 1 a claim failed, 77 skipped: this is no Debian
@@ -24,6 +24,9 @@ from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 
 EPOCH = "1700000000"
+# Where the version stands beside CMakeLists.txt
+NAMED = r"wattle-(?:agent|controller|shim)[:-](\d+\.\d+\.\d+)|wattle-(\d+\.\d+\.\d+)\.tgz|newTag: (\d\S+?)\}|^(?:appV|v)ersion: (\S+)$|^version = \"(.+)\"$"
+NAMING = ("k8s/**/*.yaml", "k8s/images/Dockerfile", "docs/how-to/*.md", "python/pyproject.toml")
 
 
 def release(build, to, *parts):
@@ -78,6 +81,48 @@ def materials(claims, path, build):
     claims.check(f"so is each of {len(needed)} libraries that the programs ask for", not missing, str(missing))
 
 
+def one_version(claims, version):
+    found = {}
+    for path in sorted(path for pattern in NAMING for path in ROOT.glob(pattern)):
+        for groups in re.findall(NAMED, path.read_text(encoding="utf-8"), re.M):
+            found.setdefault("".join(groups), set()).add(str(path.relative_to(ROOT)))
+    claims.check(f"{len(found.get(version, ()))} files beside CMakeLists.txt name {version}, and none another", set(found) == {version} and len(found[version]) > 8, str(found))
+
+
+def tree(claims, folder, version):
+    """In a tree of its own, since the one that is tested may be of the tag or not."""
+    (folder / "scripts").mkdir(parents=True)
+    for name in ("scripts/release", "CMakeLists.txt", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, folder / name)
+
+    def git(*words):
+        output("git", "-C", folder, "-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "tag.gpgSign=false", "-c", "commit.gpgSign=false", *words)
+
+    def said():
+        env = os.environ | {"WATTLE_RELEASE": str(folder.parent / "made"), "SOURCE_DATE_EPOCH": EPOCH, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+        done = subprocess.run([folder / "scripts/release", "--no-build", "notes"], capture_output=True, text=True, check=False, env=env)
+        return done.returncode, (done.stdout + done.stderr).strip().splitlines()[-1]
+
+    def is_told(what, code, words):
+        got = said()
+        claims.check(f"{what}: {words}", got == (code, f"release: {words}"), str(got))
+
+    is_told("sources without git", 0, "the tree is not that of a tag: there is no git here")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message=first")
+    is_told("a clone without tags", 0, f"the tree is not that of a tag: v{version} is no tag here")
+    git("tag", "--annotate", "--message=a version", f"v{version}")
+    is_told("the tag", 0, f"the tree is that of v{version}")
+    (folder / "new").touch()
+    is_told("a file that is new", 0, f"the tree is not that of v{version}: files were changed or added (git status)")
+    (folder / "new").unlink()
+    git("commit", "--quiet", "--allow-empty", "--message=second")
+    is_told("a commit after it", 0, f"the tree is not that of a tag: v{version} is another commit")
+    git("tag", "v99.0.0")
+    is_told("the tag of another version", 1, f"this commit is tagged v99.0.0, CMakeLists.txt says {version}: make them one")
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     if shutil.which("dpkg-query") is None:
@@ -100,6 +145,8 @@ def main():
         notes = (first / f"wattle-{version}.md").read_text(encoding="utf-8")
         claims.check("the notes are the version's part of CHANGELOG.md",
                      notes.startswith("## ") and version in notes.splitlines()[0] and notes in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8") and notes.count("\n## ") == 0)
+        one_version(claims, version)
+        tree(claims, pathlib.Path(folder) / "tagged/tree", version)
         code, said = release(build, first, "tarball")
         claims.check("a part that is none is named", code == 1 and "tarball" in said, said)
     return 1 if claims.failed else 0
