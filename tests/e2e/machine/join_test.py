@@ -6,7 +6,7 @@ next version over it, this one again, and a purge.
 The machine has what Debian's minimal installation has, kmod and iproute2 for its network, and Python for the test's own script. Its apt has Debian's
 packages that ours need in its cache, as beside a mirror: no network but the way to the controller.
 
-Usage    join_test.py BIN_DIR [--keep FOLDER]     FOLDER: gets the console and what was said
+Usage    join_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: gets the console and what was said
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
 Time     emulated a minute on a quiet machine, and 90 s more to build the image
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
@@ -107,6 +107,7 @@ def later_commands(commands):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("packages", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs"):
@@ -118,7 +119,7 @@ def main():
         options.keep.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wattle-join-") as folder:
         folder = pathlib.Path(folder)
-        packages = debs.make(options.binaries.resolve().parent, folder / "packages")
+        packages = debs.here(options.packages)
         needed = {word.split()[0] for name in PARTS for word in re.split(r", *", debs.field(packages[name], "Depends")) if not word.startswith("wattle")}
         made = image.ensure(recipe=image.Recipe(("kmod", "iproute2"), 900, modules=True, at_hand=tuple(sorted(needed))))
         (port,) = free_ports(1)

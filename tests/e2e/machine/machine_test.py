@@ -3,7 +3,7 @@
 removed and purged by its Debian packages, loads by stress-ng in services. What the agent says is held against the cgroup files, /proc/pressure
 and systemd's own accounts, and the unit's confinement against what the kernel lets a program under it do. The actuator: units.py.
 
-Usage    machine_test.py BIN_DIR [--keep FOLDER]     FOLDER: gets the console and all readings
+Usage    machine_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: gets the console and all readings
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
 Time     40 s on a quiet machine, and 90 s more to build the image; bounded at 900 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
@@ -361,6 +361,7 @@ def judge(seen):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("packages", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs"):
@@ -372,13 +373,12 @@ def main():
         options.keep.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="wattle-payload-") as payload:
         payload = pathlib.Path(payload)
-        with tempfile.TemporaryDirectory(prefix="wattle-packages-") as made:
-            packages = debs.make(options.binaries.resolve().parent, pathlib.Path(made))
-            (payload / "next").mkdir()
-            units.pack(packages, payload)
-            for name in ("wattle", "wattle-agent"):
-                shutil.copy(packages[name], payload)
-                debs.newer(packages[name], "0.9.0", payload / "next")
+        packages = debs.here(options.packages)
+        (payload / "next").mkdir()
+        units.pack(packages, payload)
+        for name in ("wattle", "wattle-agent"):
+            shutil.copy(packages[name], payload)
+            debs.newer(packages[name], "0.9.0", payload / "next")
         shutil.copy(HERE / "guest.py", payload)
         (payload / "agent.yaml").write_text(CONFIG, encoding="utf-8")
         for name in ("agent", "controller"):

@@ -20,8 +20,17 @@ def output(*command, **options):
 
 
 def make(build, to):
+    """Those of this build, made in the folder `to`."""
     output(ROOT / "scripts/package", "--no-build", env=os.environ | {"WATTLE_BUILD": str(build), "WATTLE_PACKAGES": str(to)})
-    return {path.name.split("_")[0]: path for path in sorted(to.glob("*.deb"))}
+    return here(to)
+
+
+def here(folder):
+    """name -> the package in the folder."""
+    found = {path.name.split("_")[0]: path for path in sorted(folder.glob("*.deb"))}
+    if not found:
+        raise RuntimeError(f"{folder}: no packages are there; scripts/package makes them")
+    return found
 
 
 def field(package, name):
@@ -37,5 +46,5 @@ def newer(package, version, folder):
     control.write_text(control.read_text().replace(f"Version: {was}", f"Version: {version}").replace(f"(= {was})", f"(= {version})"))
     for conffile in (tree / "etc/wattle").glob("*.yaml"):
         conffile.write_text(conffile.read_text() + "# of the next version\n")
-    output("dpkg-deb", "-b", tree, folder / package.name)
+    output("dpkg-deb", "-Zgzip", "-z1", "-b", tree, folder / package.name)
     shutil.rmtree(tree)

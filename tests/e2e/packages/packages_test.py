@@ -2,8 +2,9 @@
 """The Debian packages of scripts/package, read back: names, sizes, contents, modes, what they depend on, lintian, and the same bytes twice. Then
 dpkg installs, upgrades, downgrades, removes and purges them on this machine's root with an overlay, where what is left is seen by file.
 
-Usage    packages_test.py FOLDER-OF-THE-BUILD [--joining]
-         --joining: in place of all that, follow the pages that say how to install, to join, to try on one machine, to back up and to restore
+Usage    packages_test.py FOLDER-OF-THE-BUILD MADE [--make | --joining]     MADE: folder of the packages of this build
+         --make: in place of all that, make them there
+         --joining: likewise, follow the pages that say how to install, to join, to try on one machine, to back up and to restore
 Exit     0 fine, 1 a claim failed, 77 skipped: dpkg or lintian is missing. Without root or overlays nothing is installed, and that is said;
          --joining is skipped then
 """
@@ -20,7 +21,7 @@ ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "docs")]
 sys.dont_write_bytecode = True
 import joining  # noqa: E402
-from debs import PROGRAMS, field, make, newer, output  # noqa: E402
+from debs import PROGRAMS, field, here, make, newer, output  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 from private_root import Impossible, Root, enter  # noqa: E402
@@ -85,12 +86,21 @@ def read_back(claims, packages):
                                                                    f"/usr/share/fish/vendor_completions.d/{name}.fish"} <= set(contents(packages[package])))
     links = re.findall(r"(\S+) -> (\S+)$", output("dpkg-deb", "-c", packages["wattle"]), re.M)
     claims.check("kubectl finds its plugin", ("./usr/bin/kubectl-wattle", "wattle") in links, str(links))
-    said = subprocess.run(["lintian", "--allow-root", "--tag-display-limit", "0", *(str(packages[name]) for name in (*PROGRAMS, "wattle-shim-dbgsym"))], capture_output=True, text=True, check=False)
-    errors = [line for line in said.stdout.splitlines() if line.startswith("E:")]
-    claims.check("lintian finds no error", said.returncode in (0, 1) and not errors, "\n".join(errors) + said.stderr[-500:])
-    manuals = [line for line in said.stdout.splitlines() if re.search(r"manual-page|groff|man-page|whatis", line)]
+
+
+def lintian(packages):
+    """As it runs, since it takes as long as making them."""
+    return subprocess.Popen(["lintian", "--allow-root", "--tag-display-limit", "0", *(str(packages[name]) for name in (*PROGRAMS, "wattle-shim-dbgsym"))],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def judge_lintian(claims, running):
+    said, wrong = running.communicate()
+    errors = [line for line in said.splitlines() if line.startswith("E:")]
+    claims.check("lintian finds no error", running.returncode in (0, 1) and not errors, "\n".join(errors) + wrong[-500:])
+    manuals = [line for line in said.splitlines() if re.search(r"manual-page|groff|man-page|whatis", line)]
     claims.check("lintian finds nothing wrong with manual pages", not manuals, "\n".join(manuals))
-    print("\n".join(f"     {line}" for line in said.stdout.splitlines() if line.startswith("W:")))
+    print("\n".join(f"     {line}" for line in said.splitlines() if line.startswith("W:")))
 
 
 def digests(packages):
@@ -164,24 +174,30 @@ def main():
         if shutil.which(tool) is None:
             print(f"skipped: {tool} is missing (scripts/setup installs it)")
             return SKIPPED
+    made, words = pathlib.Path(sys.argv[2]).resolve(), sys.argv[3:]
+    if "--make" in words:
+        make(build, made)
+        return 0
     claims = Claims()
     try:
         private = enter()
     except Impossible as reason:
         private = None
         print(f"     nothing is installed: {reason}")
+    packages = here(made)
+    if "--joining" in words:
+        if private is None:
+            return SKIPPED
+        joining.follow(claims, packages, private)
+        return 1 if claims.failed else 0
+    checked = lintian(packages)
     with tempfile.TemporaryDirectory(prefix="wattle-packages-") as folder:
-        folder = pathlib.Path(folder)
-        packages = make(build, folder / "first")
-        if "--joining" in sys.argv[2:]:
-            if private is None:
-                return SKIPPED
-            joining.follow(claims, packages, private)
-            return 1 if claims.failed else 0
-        read_back(claims, packages)
-        claims.check("made again they have the same bytes", digests(packages) == digests(make(build, folder / "second")))
-        if private:
-            install(claims, packages, private)
+        again = make(build, pathlib.Path(folder))
+        claims.check("made again they have the same bytes", digests(packages) == digests(again))
+    judge_lintian(claims, checked)
+    read_back(claims, packages)
+    if private:
+        install(claims, packages, private)
     return 1 if claims.failed else 0
 
 
