@@ -11,12 +11,24 @@ import time
 
 PAYLOAD = pathlib.Path("/run/payload")
 RESULT_DISK = "/dev/nvme0n3"
+# What names us on a machine that was purged
+LEFT = ("find / -xdev \\( -name '*wattle*' -o -path '*wattle*' \\) -not -path '/var/cache/apt/*' -not -path '/var/log/*' -not -path '/proc/*'; "
+        "getent passwd | grep wattle; getent group | grep wattle; systemctl list-unit-files --no-legend 'wattle*'")
 
 
 def shell(text, timeout=900):
     done = subprocess.run(["/bin/bash", "-c", text], capture_output=True, text=True, timeout=timeout, check=False, cwd=PAYLOAD,
                           env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive", "LANG": "C.UTF-8"})
     return done.returncode, done.stdout + done.stderr
+
+
+def give(seen):
+    """To whoever booted the machine, which ends."""
+    with open(RESULT_DISK, "r+b") as disk:
+        disk.write(json.dumps(seen).encode() + b"\n")
+        disk.flush()
+        os.fsync(disk.fileno())
+    subprocess.run(["systemctl", "poweroff", "--force", "--force"], check=False)
 
 
 def later(command):
@@ -42,15 +54,9 @@ def main():
     time.sleep(settings["stays_s"])
     seen["unit"] = shell("systemctl show wattle-agent -p ActiveState,NRestarts,UnitFileState")[1]
     seen["later"] = [later(command) for command in settings["later"]]
-    seen["left"] = shell("find / -xdev \\( -name '*wattle*' -o -path '*wattle*' \\) -not -path '/var/cache/apt/*' -not -path '/var/log/*' -not -path '/proc/*'; "
-                         "getent passwd | grep wattle; getent group | grep wattle; systemctl list-unit-files --no-legend 'wattle*'")[1]
+    seen["left"] = shell(LEFT)[1]
     seen["journal"] = shell("journalctl -b --no-pager -u wattle-agent | tail -40")[1]
-    text = json.dumps(seen).encode() + b"\n"
-    with open(RESULT_DISK, "r+b") as disk:
-        disk.write(text)
-        disk.flush()
-        os.fsync(disk.fileno())
-    subprocess.run(["systemctl", "poweroff", "--force", "--force"], check=False)
+    give(seen)
 
 
 if __name__ == "__main__":

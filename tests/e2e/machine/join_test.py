@@ -31,7 +31,7 @@ from demo_run import Claims  # noqa: E402
 from documented import blocks_below  # noqa: E402
 from house import SKIPPED, House, free_ports  # noqa: E402
 
-SECONDS = 900  # it may share its machine
+SECONDS = 1500  # it may share its machine
 STAYS_S = 30
 NAME = "machine"  # its host name
 PARTS = ("wattle", "wattle-agent")

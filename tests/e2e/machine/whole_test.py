@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""All of Wattle on one Debian 12 under QEMU, with a real systemd, by the commands of docs/how-to/install-packages.md and join.md: controller, agent and shim
+from our .deb files, joined, upgraded, put back, and purged. Nothing is lost: keys, who may speak, what an operator set, each record of the
+store; a store of a newer schema is refused, and what was backed up leads back. Nothing is left.
+
+The machine has Debian's packages that ours need (libtorch with them), and no network.
+
+Usage    whole_test.py PACKAGES [--keep FOLDER]     FOLDER: gets the console and what was seen
+Units    WATTLE_BEFORE: folder of an earlier version's .deb files, from which to PACKAGES; without it from PACKAGES to the same with a higher number
+Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
+Time     emulated eleven minutes beside compilers, and five more to build the image; bounded at 1800 s
+Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "packages"), str(HERE.parent / "docs")]
+sys.dont_write_bytecode = True
+import debs  # noqa: E402
+import image  # noqa: E402
+import machine  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from documented import blocks_below  # noqa: E402
+from house import SKIPPED  # noqa: E402
+
+SECONDS = 1800  # it may share its machine
+STAYS_S = 10
+NAME = "machine"
+PARTS = ("wattle", "wattle-controller", "wattle-agent", "wattle-shim")
+ROOT_MIB = 2600
+
+
+def typed(page, heading):
+    """The lines below a heading. All parts of one machine are of one version, so where the page names the controller the others go along, as it says."""
+    (block,) = blocks_below(f"docs/how-to/{page}.md", heading)
+    others = " ".join(f"./{name}_*.deb" for name in PARTS[2:])
+    together = heading in ("Upgrade", "Go back")
+    return [line.replace("./wattle-controller_*.deb", f"./wattle-controller_*.deb {others}") if together else line for line in block.text.strip().splitlines()]
+
+
+def stages():
+    install = [*typed("install-packages", "The controller's machine"), *typed("install-packages", "Each worker"), *typed("install-packages", "A shim beside kube-scheduler")]
+    token, join = *typed("join", "On the controller's machine"), *typed("join", "On the new node")
+    # It has no address but its own
+    joining = [join.replace("TOKEN", f'"$({token} --address 127.0.0.1)"'), "wattle policy set --mode off --why kept"]
+    upgrade = [line.replace("./", "./next/") for line in typed("install-packages", "Upgrade")]
+    return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("gone back", typed("install-packages", "Go back")), ("purged", typed("install-packages", "Remove"))]
+
+
+def judge_look(claims, name, seen, version):
+    claims.check(f"{name}: all parts are of {version}", seen["versions"] == {part: version for part in PARTS}, str(seen["versions"]))
+    claims.check("     controller and agent run, never failed, and start with the machine",
+                 all(sorted(seen["units"][unit]) == ["0", "active", "enabled"] for unit in ("wattle-controller", "wattle-agent")), str(seen["units"]))
+    claims.check("     the shim waits for its key, without failing", sorted(seen["units"]["wattle-shim"]) == ["0", "enabled", "inactive"], str(seen["units"]))
+    claims.check("     `wattle nodes` shows the machine live", seen["live"] == NAME, seen["live"])
+    # What was acknowledged after the backup is missing once that is back
+    missing = 0 if name != "gone back" else seen["store"]["node"][2]
+    claims.check(f"     the store is whole, refused nothing, and misses {missing}", seen["store"].get("whole") == "ok" and seen["store"]["node"][1:3] == [0, missing], str(seen["store"]))
+    records, first, last = seen["store"]["raw"]
+    claims.check(f"     its {records} records are one after another", records > 0 and last - first + 1 == records, str(seen["store"]))
+
+
+def packed(packages, payload):
+    """The version that is installed and the one after it, with the Debian packages that they need."""
+    before = os.environ.get("WATTLE_BEFORE")
+    first, second = debs.here(pathlib.Path(before)) if before else packages, packages
+    (payload / "next").mkdir()
+    for name in PARTS:
+        shutil.copy(first[name], payload)
+        if before:
+            shutil.copy(second[name], payload / "next")
+        else:
+            debs.newer(second[name], "0.9.0", payload / "next")
+    needed = {word.split()[0] for each in (first, second) for name in PARTS for word in re.split(r", *", debs.field(each[name], "Depends")) if not word.startswith("wattle")}
+    versions = [debs.field(next(folder.glob("wattle_*.deb")), "Version") for folder in (payload, payload / "next")]
+    return versions, tuple(sorted(needed))
+
+
+def judge(claims, seen, version, following):
+    claims.check("the machine had nothing of ours", "No such file" in seen["before"], seen["before"])
+    told = seen["stages"]
+    for name, stage in told.items():
+        for said in stage["commands"]:
+            claims.check(f"{name}: exit 0: {said['command'][:100]}", said["code"] == 0, said["said"] + seen["journal"])
+    joined, upgraded, back = (told[name]["seen"] for name in ("joined", "upgraded", "gone back"))
+    for name, look, wanted in (("joined", joined, version), ("upgraded", upgraded, following), ("gone back", back, version)):
+        judge_look(claims, name, look, wanted)
+    for name, look in (("upgraded", upgraded), ("gone back", back)):
+        claims.check(f"{name}: keys, configuration and who may speak are as they were", look["kept"] == joined["kept"] and len(look["kept"].splitlines()) == 6, look["kept"])
+        claims.check("     what the operator set is in force, with the reason", all(word in look["policy"] for word in ('"off"', '"kept"')), look["policy"][:600])
+        claims.check("     the units were started anew", all(look["main"][unit] != joined["main"][unit] for unit in look["main"]), str(look["main"]))
+    claims.check("upgraded: each record of before is there, and more", upgraded["store"]["raw"][1] == joined["store"]["raw"][1]
+                 and upgraded["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {upgraded['store']}")
+    claims.check("     and energy is added up further", upgraded["store"]["node"][3] > joined["store"]["node"][3] > 0, f"{joined['store']} {upgraded['store']}")
+    refused = told["gone back"]["refused"]
+    claims.check("a store of a newer schema is refused, and named", refused["code"] != 0 and "has schema version 99" in refused["said"] and "store.db" in refused["said"], str(refused))
+    claims.check("gone back: what was backed up is there, and more", back["store"]["raw"][1] == joined["store"]["raw"][1]
+                 and back["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {back['store']}")
+    claims.check("purged: no file, user, group or unit is left", told["purged"]["left"] == "", told["purged"]["left"])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("packages", type=pathlib.Path)
+    parser.add_argument("--keep", type=pathlib.Path)
+    options = parser.parse_args()
+    for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs"):
+        if shutil.which(program) is None:
+            print(f"skipped: {program} is missing (scripts/setup --long installs it)")
+            return SKIPPED
+    claims = Claims()
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    packages = debs.here(options.packages)
+    with tempfile.TemporaryDirectory(prefix="wattle-whole-") as payload:
+        payload = pathlib.Path(payload)
+        (version, following), needed = packed(packages, payload)
+        shutil.copy(HERE / "whole_guest.py", payload / "guest.py")
+        shutil.copy(HERE / "join_guest.py", payload)
+        (payload / "settings.json").write_text(json.dumps({"stages": stages(), "stays_s": STAYS_S}), encoding="utf-8")
+        try:
+            made = image.ensure(recipe=image.Recipe(needed, ROOT_MIB))
+            begun = time.monotonic()
+            seen = machine.boot(made, payload, SECONDS, options.keep / "console" if options.keep else None)
+        except (image.ImageError, machine.MachineError) as error:
+            claims.check("the machine runs to its end", False, str(error))
+            return 1
+    if options.keep:
+        (options.keep / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
+    print(f"     {'KVM' if machine.accelerator(made / 'vmlinuz') == machine.KVM else 'emulated'}; {version} to {following}; {time.monotonic() - begun:.0f} s with boot")
+    judge(claims, seen, version, following)
+    return 1 if claims.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
