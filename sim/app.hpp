@@ -1,8 +1,9 @@
-// app: the subcommands of wattle-sim, as a table that can be read.
+// app: a program of subcommands, as a table that can be read: wattle-sim (sim/commands/all.cpp), wattle-sim-live (sim/live_main.cpp).
 // Errors   exit codes: 0 done, 1 the world failed (message on standard error), 2 wrong usage
 // Threads  main thread
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace wattle::sim {
@@ -14,6 +15,6 @@ struct Subcommand {
   std::string_view variant = {};      // a word behind it that makes it another command, with other options
 };
 
-int run_app(int argc, char** argv);
+int run_app(std::span<const Subcommand> commands, int argc, char** argv);
 
 }  // namespace wattle::sim

@@ -1,3 +1,4 @@
 #include "sim/app.hpp"
+#include "sim/commands/commands.hpp"
 
-int main(int argc, char** argv) { return wattle::sim::run_app(argc, argv); }
+int main(int argc, char** argv) { return wattle::sim::run_app(wattle::sim::commands::all(), argc, argv); }

@@ -2,7 +2,6 @@
 #include <array>
 #include <cstdio>
 
-#include "common/cmdline/man_page.hpp"
 #include "common/parse.hpp"
 #include "sim/commands/commands.hpp"
 
@@ -37,32 +36,6 @@ Status set_weight(placement::RewardWeights& weights, const std::string& text) {
   }
   return fail(Errc::not_found, "weight " + text, "there is no such term",
               "energy, latency, balance, active_nodes, packing, contention or failure");
-}
-
-std::optional<int> parse(CLI::App& app, int argc, char** argv) {
-  if (const auto part = cmdline::asked_man_part(app, {argv + 1, argv + argc})) {
-    std::fputs(part->c_str(), stdout);
-    return 0;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return std::nullopt;
-}
-
-int failed(const char* command, const Error& error) {
-  std::fprintf(stderr, "wattle-sim %s: %s\n", command, error.message().c_str());
-  return 1;
-}
-
-int run_command(CLI::App& app, int argc, char** argv, const std::function<Status()>& run) {
-  if (const auto code = parse(app, argc, argv)) return *code;
-  const Status done = run();
-  if (done) return 0;
-  std::fprintf(stderr, "wattle-sim: %s\n", done.error().message().c_str());
-  return 1;
 }
 
 void add_world_options(CLI::App& app, WorldArguments& arguments) {

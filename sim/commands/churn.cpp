@@ -4,7 +4,8 @@
 #include "common/clock.hpp"
 #include "common/printable.hpp"
 #include "common/stop_signal.hpp"
-#include "sim/commands/commands.hpp"
+#include "sim/commands/live.hpp"
+#include "sim/commands/typed.hpp"
 #include "sim/live/churn.hpp"
 
 namespace wattle::sim::commands {

@@ -1,4 +1,4 @@
-// commands: what the table in app.cpp calls; one file each. argv[0] is the subcommand; returns the exit code.
+// commands: what the table in all.cpp calls; one file each. argv[0] is the subcommand; returns the exit code.
 // Threads  main thread
 #pragma once
 
@@ -10,6 +10,8 @@
 
 #include "common/result.hpp"
 #include "placement/reward.hpp"
+#include "sim/app.hpp"
+#include "sim/commands/typed.hpp"
 #include "sim/episode/env.hpp"
 
 namespace CLI {
@@ -18,11 +20,11 @@ class App;
 
 namespace wattle::sim::commands {
 
+std::span<const Subcommand> all();  // of wattle-sim
+
 int adapt(int argc, char** argv);
 int bench(int argc, char** argv);
 int bench_suite(int argc, char** argv);  // all scenarios
-int churn(int argc, char** argv);
-int drive(int argc, char** argv);
 int env(int argc, char** argv);
 int ablate(int argc, char** argv);  // settings of online learning; `ablate consolidation`: of imitation
 int scenarios(int argc, char** argv);
@@ -37,7 +39,6 @@ int provision_env(int argc, char** argv);
 int requests(int argc, char** argv);
 int shadow(int argc, char** argv);
 int speed(int argc, char** argv);
-int swarm(int argc, char** argv);
 int sweep(int argc, char** argv);
 int train_imitate(int argc, char** argv);  // from labels
 
@@ -59,12 +60,5 @@ Result<EnvOptions> env_options(const WorldArguments& arguments);
 
 // "energy=1"
 Status set_weight(placement::RewardWeights& weights, const std::string& text);
-
-// The exit code where nothing is left to do: help was wanted, or the usage was wrong.
-std::optional<int> parse(CLI::App& app, int argc, char** argv);
-// Says so on standard error, as `wattle-sim COMMAND`; exit code 1.
-int failed(const char* command, const Error& error);
-// Takes what was typed and does it. Exit code: 0 done, 1 it failed (message on standard error), 2 wrong usage.
-int run_command(CLI::App& app, int argc, char** argv, const std::function<Status()>& run);
 
 }  // namespace wattle::sim::commands

@@ -7,7 +7,8 @@
 #include "common/dir.hpp"
 #include "common/log.hpp"
 #include "common/stop_signal.hpp"
-#include "sim/commands/commands.hpp"
+#include "sim/commands/live.hpp"
+#include "sim/commands/typed.hpp"
 #include "sim/live/swarm.hpp"
 
 namespace wattle::sim::commands {

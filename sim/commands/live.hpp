@@ -1,0 +1,20 @@
+// live: the commands that play nodes and a scheduler to real parts of Wattle; all that scripts/demo runs of wattle-sim.
+// Threads  main thread
+#pragma once
+
+#include "sim/app.hpp"
+
+namespace wattle::sim::commands {
+
+int churn(int argc, char** argv);
+int drive(int argc, char** argv);
+int swarm(int argc, char** argv);
+
+inline constexpr Subcommand kSwarm{"swarm", "play many nodes that speak the agents' protocol and run the pods they get",
+                                   swarm};
+inline constexpr Subcommand kDrive{"drive", "play a kube-scheduler through the extender protocol, pod after pod",
+                                   drive};
+inline constexpr Subcommand kChurn{
+    "churn", "create and delete pods on a Kubernetes API server and tell how long they waited for a node", churn};
+
+}  // namespace wattle::sim::commands

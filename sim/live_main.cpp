@@ -1,0 +1,9 @@
+#include <array>
+
+#include "sim/commands/live.hpp"
+
+int main(int argc, char** argv) {
+  using namespace wattle::sim;
+  constexpr std::array kCommands{commands::kSwarm, commands::kDrive, commands::kChurn};
+  return run_app(kCommands, argc, argv);
+}
