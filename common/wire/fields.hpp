@@ -141,10 +141,10 @@ void fields(V& v, Hello& m) {
   v("cpu_cores", m.cpu_cores);
   v("memory_bytes", m.memory_bytes);
   v("pod_capacity", m.pod_capacity);
-  v("link_bytes_per_s", m.link_bytes_per_s);
-  v("disk_bytes_per_s", m.disk_bytes_per_s);
   v("max_batch", m.max_batch);
   v("findings", m.findings);
+  v("link_bytes_per_s", m.link_bytes_per_s);
+  v("disk_bytes_per_s", m.disk_bytes_per_s);
 }
 
 template <class V>

@@ -24,7 +24,8 @@ namespace wattle::controller {
 inline constexpr std::string_view kFormerNetworkGateFile = "contest";
 inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
                                   kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
-                                  kOffPolicyRow = "off_policy", kSavingRow = "saving", kPlanRow = "plan", kWaitingRow = "waiting";
+                                  kOffPolicyRow = "off_policy", kSavingRow = "saving", kPlanRow = "plan",
+                                  kWaitingRow = "waiting";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
 struct MonitorState {
