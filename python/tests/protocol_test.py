@@ -94,7 +94,7 @@ def limits_speak_the_same_lines():
         def play_limits(seed, level):
             answer, total, steps = episode.reset(seed), 0.0, 0
             while not answer["done"]:
-                assert len(answer["observation"]["services"]) == 2 and len(answer["observation"]["minute"]) == 3
+                assert len(answer["observation"]["services"]) == 2 and len(answer["observation"]["minute"]) == 6
                 answer = episode.step(level + level * levels)
                 total, steps = total + answer["reward"], steps + 1
             assert steps in (300, 301) and answer["observation"] is None

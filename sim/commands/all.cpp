@@ -40,6 +40,7 @@ constexpr std::array kSubcommands {
                  commands::adapt},
       Subcommand{"improve", "learn from a cluster's own recorded days, and keep what other days confirm",
                  commands::improve},
+      Subcommand{"teach", "teach who steers provisioning, and a student; judge both beside the rule", commands::teach},
       Subcommand{"online", "go on learning on consolidation from outcomes alone", commands::online},
 #endif
       kSwarm, kDrive, kChurn,

@@ -31,6 +31,7 @@ int scenarios(int argc, char** argv);
 int eval(int argc, char** argv);
 int improve(int argc, char** argv);  // from recorded days
 int labels(int argc, char** argv);
+int teach(int argc, char** argv);  // who steers provisioning
 int train(int argc, char** argv);  // in the simulated loop; `train consolidation`: the next
 int online(int argc, char** argv);
 int profile(int argc, char** argv);

@@ -45,7 +45,8 @@ class LimitEnvServer {
             {"target_s", env_.options().world.target_s},
             {"traces", std::move(traces)},
             {"service_features", {"used_cores", "throttled_ratio", "limit_cores"}},
-            {"minute_features", {"over_ratio", "p99_over_target", "rate_rps"}}};
+            {"minute_features",
+             {"over_ratio", "p99_over_target", "rate_rps", "expected_rps", "expected_low_rps", "expected_high_rps"}}};
   }
 
   json told(const LimitStep& step) const {
@@ -55,7 +56,9 @@ class LimitEnvServer {
       for (const auto& service : step.services)
         services.push_back({service.used_cores, service.throttled_ratio, service.limit_cores});
       out["observation"] = {{"services", std::move(services)},
-                            {"minute", {step.over_ratio, step.p99_s / env_.options().world.target_s, step.rate_rps}}};
+                            {"minute",
+                             {step.over_ratio, step.p99_s / env_.options().world.target_s, step.rate_rps,
+                              step.expected.rate_rps, step.expected.low_rps, step.expected.high_rps}}};
       return out;
     }
     const provision::Figures truth = env_.figures();

@@ -39,6 +39,7 @@ LimitStep LimitEnv::reset(std::uint64_t seed) {
   world.first_cores = world.cores;
   world_.emplace(std::move(world));
   minute_ = {};
+  forecast_ = placement::RateForecast();
   now_s_ = cost_ = 0;
   LimitStep step;
   while (now_s_ < kWarmS && !world_->done()) pass(step);
@@ -55,7 +56,10 @@ void LimitEnv::pass(LimitStep& step) {
     const Reading reading = world_->advance();
     now_s_ = reading.now_s;
     elapsed_s += reading.elapsed_s;
-    if (reading.minute != nullptr) minute_ = *reading.minute;
+    if (reading.minute != nullptr) {
+      minute_ = *reading.minute;
+      forecast_.add(minute_.rate_rps, now_s_);
+    }
     for (std::size_t i = 0; i < step.services.size(); ++i) {
       const ServiceReading& seen = reading.services[i];
       step.services[i].used_cores += seen.used_s;
@@ -71,6 +75,7 @@ void LimitEnv::pass(LimitStep& step) {
   step.over_ratio = minute_.count > 0 ? static_cast<double>(minute_.over) / static_cast<double>(minute_.count) : 0;
   step.p99_s = minute_.p99_s;
   step.rate_rps = minute_.rate_rps;
+  step.expected = forecast_.next().value_or(placement::ExpectedRate());
   step.done = world_->done();
   if (step.done) step.services.clear();
 }

@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "placement/rate_forecast.hpp"
 #include "sim/provision/world.hpp"
 
 namespace wattle::sim::provision {
@@ -41,6 +42,7 @@ struct LimitStep {
   std::vector<ServiceSight> services;  // empty when done
   // Of the last minute that ended: zeros before the first.
   double over_ratio = 0, p99_s = 0, rate_rps = 0;
+  placement::ExpectedRate expected;  // of the minute under way; zeros while nothing is known
 };
 
 class LimitEnv {
@@ -62,6 +64,7 @@ class LimitEnv {
   LimitEnvOptions options_;
   std::optional<World> world_;
   MinuteReading minute_;
+  placement::RateForecast forecast_;
   double now_s_ = 0, cost_ = 0;
 };
 

@@ -10,16 +10,21 @@ namespace wattle::sim::provision {
 namespace {
 
 constexpr std::uint64_t kTicksPerMinute = 600;
-constexpr double kSlackS = 1e-6;  // that no request is cut off by rounding
+constexpr double kSlackS = 1e-6;   // that no request is cut off by rounding
+constexpr double kMemoryS = 60;    // what a replica works on follows the rate of so long
+constexpr double kMissedWork = 5;  // times its work, where nothing that a request works on is there
 
 }  // namespace
 
 World::World(WorldOptions options)
     : options_(std::move(options)),
       random_(mix(options_.seed, 0x70726f76ULL)),
-      services_(options_.services, Service(options_.cores)),
-      readings_(options_.services),
-      before_(options_.services) {
+      services_(options_.services * options_.most_replicas, Service(options_.cores)),
+      memory_(services_.size()),
+      replicas_(options_.services, std::clamp<std::size_t>(options_.replicas, 1, options_.most_replicas)),
+      memory_limit_gib_(options_.services),
+      readings_(services_.size()),
+      before_(services_.size()) {
   end_s_ = options_.warm_s + static_cast<double>(options_.trace->rates_rps.size());
   minutes_.resize(static_cast<std::size_t>(std::ceil(static_cast<double>(options_.trace->rates_rps.size()) / 60)));
   phase_s_ = uniform(random_) * kPeriodS;
@@ -76,16 +81,63 @@ void World::arrive() {
   request.arrived_s = now_s_;
   for (std::size_t i = 0; i < services_.size(); ++i)
     request.work_s[i] = std::exp(log_mean_ + log_deviation_ * normal(random_));
-  services_[0].arrive(id, request.work_s[0]);
+  pass_on(0, id);
   if (MinuteCount* minute = judged_minute(now_s_)) ++minute->count;
   ++arrived_;
   draw_next_arrival();
 }
 
-void World::finish(std::size_t service, std::uint64_t id) {
+void World::pass_on(std::size_t service, std::uint64_t id) {
+  std::size_t place = service;
+  for (std::size_t i = 1; i < replicas_[service]; ++i)
+    if (const std::size_t other = service + i * options_.services;
+        services_[other].waiting() < services_[place].waiting())
+      place = other;
+  double work_s = requests_[id].work_s[service];
+  if (options_.memory_gib > 0) {
+    Memory& memory = memory_[place];
+    memory.rate_rps = memory.rate_rps * std::exp((memory.at_s - now_s_) / kMemoryS) + 1 / kMemoryS;
+    memory.at_s = now_s_;
+    const double missed = 1 - std::min(1.0, granted_gib(place) / working_gib(place));
+    work_s *= 1 + kMissedWork * missed;
+    memory.missed += missed;
+    ++memory.came;
+  }
+  services_[place].arrive(id, work_s);
+}
+
+double World::working_gib(std::size_t place) const {
+  const Memory& memory = memory_[place];
+  return options_.memory_gib +
+         options_.memory_gib_per_rps * memory.rate_rps * std::exp((memory.at_s - now_s_) / kMemoryS);
+}
+
+double World::granted_gib(std::size_t place) const {
+  return memory_limit_gib_[place % options_.services].value_or(working_gib(place));
+}
+
+void World::shape(std::size_t service, const Shape& shape) {
+  const std::size_t wanted = std::clamp<std::size_t>(shape.replicas, 1, options_.most_replicas);
+  // A new one begins with the limit of the first.
+  for (std::size_t i = replicas_[service]; i < wanted; ++i)
+    if (const auto limit = services_[service].bandwidth.limit())
+      (void)services_[service + i * options_.services].bandwidth.set(*limit);
+  replicas_[service] = wanted;
+  memory_limit_gib_[service] = shape.memory_gib;
+}
+
+void World::count_shapes(double seconds) {
+  for (std::size_t place = 0; place < services_.size(); ++place) {
+    if (!active(place)) continue;
+    replicas_s_ += seconds;
+    if (options_.memory_gib > 0) memory_gib_s_ += seconds * granted_gib(place);
+  }
+}
+
+void World::finish(std::size_t place, std::uint64_t id) {
   Request& request = requests_[id];
-  if (service + 1 < services_.size()) {
-    services_[service + 1].arrive(id, request.work_s[service + 1]);
+  if (const std::size_t next = place % options_.services + 1; next < options_.services) {
+    pass_on(next, id);
     return;
   }
   const double latency_s = now_s_ - request.arrived_s;
@@ -97,7 +149,8 @@ void World::finish(std::size_t service, std::uint64_t id) {
 
 void World::begin_period() {
   ++periods_;
-  for (Service& service : services_) service.begin_period();
+  for (std::size_t i = 0; i < services_.size(); ++i)
+    if (active(i) || services_[i].waiting() > 0) services_[i].begin_period();
   if (!options_.clairvoyant) return;
   World ahead = *this;
   ahead.options_.clairvoyant = false;
@@ -131,6 +184,8 @@ World::Sums World::sums() const {
     sums.used_s += service.bandwidth.used_s();
     sums.writes += service.bandwidth.writes();
   }
+  sums.memory_gib_s = memory_gib_s_;
+  sums.replicas_s = replicas_s_;
   return sums;
 }
 
@@ -142,6 +197,8 @@ void World::close_minute() {
   minute_.rate_rps = static_cast<double>(arrived_) / 60;
   minute_.used_cores = (now.used_s - minute_from_.used_s) / 60;
   minute_.granted_cores = (now.granted_s - minute_from_.granted_s) / 60;
+  minute_.memory_gib = (now.memory_gib_s - minute_from_.memory_gib_s) / 60;
+  minute_.replicas = (now.replicas_s - minute_from_.replicas_s) / 60;
   minute_.p99_s = stats::quantile(std::move(answered_s_), 0.99).value_or(0);
   answered_s_.clear();
   arrived_ = 0;
@@ -153,11 +210,24 @@ Reading World::advance() {
   const double tick_s = std::min(static_cast<double>(ticks_) * kPeriodS + phase_s_, end_s_);
   const bool judged_now = now_s_ < options_.warm_s && tick_s >= options_.warm_s;
   run_until(tick_s);
+  count_shapes(tick_s - read_s_);
   if (judged_now) judged_from_ = sums();
   for (std::size_t i = 0; i < services_.size(); ++i) {
-    const Counter now{services_[i].bandwidth.used_s(), services_[i].throttled_periods()};
-    readings_[i] = {now.used_s - before_[i].used_s, now.throttled_periods - before_[i].throttled_periods,
-                    services_[i].bandwidth.limit()};
+    const Counter now{services_[i].bandwidth.used_s(), services_[i].bandwidth.granted_s(),
+                      services_[i].throttled_periods()};
+    readings_[i] = {now.used_s - before_[i].used_s,
+                    now.throttled_periods - before_[i].throttled_periods,
+                    services_[i].bandwidth.limit(),
+                    active(i),
+                    now.granted_s - before_[i].granted_s,
+                    0,
+                    0};
+    if (options_.memory_gib > 0) {
+      Memory& memory = memory_[i];
+      readings_[i].working_gib = working_gib(i);
+      readings_[i].missed_ratio = memory.missed / std::max(memory.came, 1.0);
+      memory.missed = memory.came = 0;
+    }
     before_[i] = now;
   }
   Reading reading{now_s_, now_s_ - read_s_, options_.cores, options_.target_s, readings_, nullptr};
@@ -169,8 +239,8 @@ Reading World::advance() {
   return reading;
 }
 
-Status World::write(std::size_t service, const actuator::CpuLimit& limit) {
-  return services_[service].bandwidth.set(limit);
+Status World::write(std::size_t place, const actuator::CpuLimit& limit) {
+  return services_[place].bandwidth.set(limit);
 }
 
 Figures World::figures() const {
@@ -185,6 +255,8 @@ Figures World::figures() const {
   const double judged_s = std::max(now_s_ - options_.warm_s, kPeriodS);
   figures.granted_cores = (now.granted_s - judged_from_.granted_s) / judged_s;
   figures.used_cores = (now.used_s - judged_from_.used_s) / judged_s;
+  figures.memory_gib = (now.memory_gib_s - judged_from_.memory_gib_s) / judged_s;
+  figures.replicas = (now.replicas_s - judged_from_.replicas_s) / judged_s;
   figures.writes_per_minute = static_cast<double>(now.writes - judged_from_.writes) * 60 / judged_s;
   for (const MinuteCount& minute : minutes) {
     if (minute.count == 0) continue;
@@ -192,12 +264,14 @@ Figures World::figures() const {
     figures.minutes_over += static_cast<double>(minute.over) > kShareOver * static_cast<double>(minute.count) ? 1 : 0;
     figures.requests += minute.count;
     figures.requests_over += minute.over;
+    figures.requests_excess +=
+        std::max(0.0, static_cast<double>(minute.over) - kShareOver * static_cast<double>(minute.count));
   }
   return figures;
 }
 
 Result<Figures> play(World world, Provisioner& provisioner) {
-  std::vector<std::optional<actuator::CpuLimit>> next(world.options().services);
+  std::vector<std::optional<actuator::CpuLimit>> next(world.options().services * world.options().most_replicas);
   while (!world.done()) {
     const Reading reading = world.advance();
     std::fill(next.begin(), next.end(), std::nullopt);
@@ -207,6 +281,8 @@ Result<Figures> play(World world, Provisioner& provisioner) {
       if (!next[i]) continue;
       WATTLE_CHECK(world.write(i, *next[i]));
     }
+    const auto shapes = provisioner.shapes();
+    for (std::size_t i = 0; i < shapes.size(); ++i) world.shape(i, shapes[i]);
   }
   return world.figures();
 }

@@ -1,8 +1,12 @@
 // world: a service, or a chain of services that each request passes one after the other, under requests of a rate trace.
 // Source   arrivals are Poisson with the rate of each second; works are log-normal, drawn with the arrival, so that every
 //          contestant meets the same requests; services as in service.hpp, each with its own node and limit
+// Replicas of a service: each has a node, a limit and memory of its own; a request goes to the one where fewest wait. They come
+//          at once; one that goes answers what it has
+// Memory   what a replica works on: a base, and more with the rate of the last minute. Where it is granted less, pages are read
+//          again, which makes requests more work; nobody is killed
 // Gives    readings of 100 ms for a provisioner; figures of what was granted and of minutes whose p99 was over the target
-// Units    seconds, cores, requests/s
+// Units    seconds, cores, GiB, requests/s
 // Errors   write: what the kernel would refuse
 // Threads  single owner; copies go on from the same state, draws included
 #pragma once
@@ -18,7 +22,7 @@
 
 namespace wattle::sim::provision {
 
-inline constexpr std::size_t kMostServices = 8;
+inline constexpr std::size_t kMostServices = 8, kMostReplicas = 8;
 inline constexpr double kShareOver =
     0.01;  // a minute whose share of requests over target is larger has its p99 over it
 
@@ -32,12 +36,16 @@ struct WorldOptions {
   double first_cores = 2;    // limit at the beginning
   bool clairvoyant = false;  // each period grants what the requests of it will use, and nothing is ever throttled
   std::uint64_t seed = 1;
+  std::size_t replicas = 1, most_replicas = 1;    // of each service: at first, and ever; at most kMostReplicas
+  double memory_gib = 0, memory_gib_per_rps = 0;  // that a replica works on; both 0: memory is not simulated
 };
 
 struct Figures {
   double granted_cores = 0, used_cores = 0;  // means over judged time, of all services
+  double memory_gib = 0, replicas = 0;       // likewise
   std::uint64_t minutes = 0, minutes_over = 0;
   std::uint64_t requests = 0, requests_over = 0;
+  double requests_excess = 0;  // of those over, in each minute, what is beyond kShareOver
   double writes_per_minute = 0;
 };
 
@@ -45,10 +53,14 @@ class World {
  public:
   explicit World(WorldOptions options);
 
+  double now_s() const { return now_s_; }
   bool done() const { return now_s_ + 1e-9 >= end_s_; }
   // To the next tick; what is read there lives until the next call. Not when done.
   Reading advance();
-  Status write(std::size_t service, const actuator::CpuLimit& limit);
+  // Of a place of the reading's services.
+  Status write(std::size_t place, const actuator::CpuLimit& limit);
+  // Of all replicas of a service, from now on.
+  void shape(std::size_t service, const Shape& shape);
   Figures figures() const;
   const WorldOptions& options() const { return options_; }
 
@@ -63,12 +75,24 @@ class World {
   struct Sums {
     double granted_s = 0, used_s = 0;
     std::uint64_t writes = 0;
+    double memory_gib_s = 0, replicas_s = 0;
+  };
+  // Of one replica.
+  struct Memory {
+    double rate_rps = 0, at_s = 0;  // of the last minute, faded
+    double missed = 0, came = 0;    // since the last reading: shares of pages, and requests
   };
 
   double rate_rps(std::int64_t second) const;
   void draw_next_arrival();
   void arrive();
-  void finish(std::size_t service, std::uint64_t request);
+  // To the replica of that service where fewest wait.
+  void pass_on(std::size_t service, std::uint64_t request);
+  void finish(std::size_t place, std::uint64_t request);
+  bool active(std::size_t place) const { return place / options_.services < replicas_[place % options_.services]; }
+  double working_gib(std::size_t place) const;
+  double granted_gib(std::size_t place) const;
+  void count_shapes(double seconds);
   void begin_period();
   void run_until(double to_s);
   void close_minute();
@@ -77,7 +101,10 @@ class World {
 
   WorldOptions options_;
   Random random_;
-  std::vector<Service> services_;
+  std::vector<Service> services_;      // [replicas x services]: the first replica of each, then the second of each
+  std::vector<Memory> memory_;         // likewise
+  std::vector<std::size_t> replicas_;  // of each service
+  std::vector<std::optional<double>> memory_limit_gib_;  // likewise
   std::vector<Request> requests_;
   std::vector<std::uint64_t> free_;
   double now_s_ = 0, end_s_ = 0, next_arrival_s_ = 0, arrival_from_s_ = 0;
@@ -90,9 +117,10 @@ class World {
   std::uint64_t arrived_ = 0;         // in it
   MinuteReading minute_;
   Sums minute_from_, judged_from_;
+  double memory_gib_s_ = 0, replicas_s_ = 0;
   std::vector<ServiceReading> readings_;
   struct Counter {
-    double used_s = 0;
+    double used_s = 0, granted_s = 0;
     std::uint64_t throttled_periods = 0;
   };
   std::vector<Counter> before_;

@@ -102,3 +102,14 @@ TEST_CASE("an action that is none changes nothing, and nobody acts before reset 
   while (!env.step(31)->done) continue;
   CHECK(env.step(0).error().code == Errc::conflict);
 }
+
+TEST_CASE("the rate of the minute under way is forecast from the third minute on, and anew in each episode") {
+  LimitEnv env(options_of(80, 300));
+  LimitStep step = env.reset(1);
+  CHECK(step.expected.rate_rps == 0);
+  while (step.now_s < 200) step = *env.step(kLevels - 1);
+  CHECK(step.expected.rate_rps == doctest::Approx(80).epsilon(0.1));
+  CHECK(step.expected.low_rps < step.expected.rate_rps);
+  CHECK(step.expected.high_rps > step.expected.rate_rps);
+  CHECK(env.reset(2).expected.rate_rps == 0);
+}

@@ -1,0 +1,158 @@
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "models/frozen/frozen_network.hpp"
+#include "models/frozen/pretrained.hpp"
+#include "models/torch/torch_trainer.hpp"
+#include "sim/commands/commands.hpp"
+#include "sim/commands/model_file.hpp"
+#include "sim/commands/progress.hpp"
+#include "sim/commands/provision_arguments.hpp"
+#include "sim/provision/teacher_judge.hpp"
+
+namespace wattle::sim::commands {
+
+namespace {
+
+using Network = std::shared_ptr<const models::QNetwork>;
+
+struct TeachArguments {
+  ProvisionWorldArguments world;
+  provision::TeachOptions teach;
+  models::TrainerOptions trainer;
+  std::size_t seeds = 3;
+  std::uint64_t first_seed = 2'000'000;
+  double over_percent = 5, memory_gib = 0.25, memory_mib_per_rps = 2;
+  std::string out_file, student_file, teacher_file, json_file, labels = "teacher";
+};
+
+Result<Network> taught_network(const TeachArguments& arguments) {
+  if (!arguments.teacher_file.empty()) {
+    WATTLE_TRY(const models::Safetensors model, read_model(arguments.teacher_file));
+    WATTLE_TRY(const Network network, models::FrozenNetwork::from_weights(model.tensors, 0, arguments.teacher_file));
+    return network;
+  }
+  WATTLE_TRY(const auto trainer, models::make_torch_trainer(arguments.trainer));
+  provision::Taught taught;
+  {
+    ProgressBar bar;
+    WATTLE_TRY(taught, provision::teach(arguments.teach, *trainer,
+                                        [&](double done, const std::string& next) { bar.show(done, next); }));
+  }
+  std::printf("teacher: %zu hours, %zu minutes, %zu gradient steps; a minute cost %.3f at first and %.3f at last\n",
+              arguments.teach.hours, taught.minutes, taught.steps, taught.first_cost, taught.last_cost);
+  if (!arguments.out_file.empty()) {
+    models::Safetensors model{taught.weights, {}};
+    model.metadata["network_sha256"] = models::network_digest(model.tensors);
+    model.metadata["provisioning"] = "teacher";
+    WATTLE_CHECK(write_model(arguments.out_file, model));
+  }
+  WATTLE_TRY(const Network network, models::FrozenNetwork::from_weights(taught.weights, taught.steps));
+  return network;
+}
+
+Result<Network> learned_student(const TeachArguments& arguments, const Network& teacher) {
+  WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(arguments.trainer));
+  provision::Lessons lessons;
+  {
+    ProgressBar bar;
+    WATTLE_TRY(lessons,
+               provision::teach_student(arguments.teach, arguments.labels == "rule" ? nullptr : teacher, *trainer,
+                                        [&](double done, const std::string& next) { bar.show(done, next); }));
+  }
+  std::printf("student: %zu minutes with labels by the %s, agrees in %.1f%%\n", lessons.examples,
+              arguments.labels.c_str(), 100 * lessons.agreement);
+  if (!arguments.student_file.empty()) {
+    models::Safetensors model{lessons.weights, {}};
+    model.metadata["network_sha256"] = models::network_digest(model.tensors);
+    model.metadata["provisioning"] = "student";
+    WATTLE_CHECK(write_model(arguments.student_file, model));
+  }
+  WATTLE_TRY(const Network network, models::FrozenNetwork::from_weights(lessons.weights, 0));
+  return network;
+}
+
+Status run(TeachArguments& arguments) {
+  provision::TeacherJudgeOptions options;
+  WATTLE_TRY(options.traces, provision_traces(arguments.world));
+  options.world = provision_world(arguments.world);
+  options.world.memory_gib = arguments.memory_gib;
+  options.world.memory_gib_per_rps = arguments.memory_mib_per_rps / 1024;
+  options.world.most_replicas = 3;
+  options.steer = arguments.teach.steer;
+  options.seeds = arguments.seeds;
+  options.first_seed = arguments.first_seed;
+  options.minutes_over_ratio = arguments.over_percent / 100;
+  arguments.teach.world = options.world;
+  arguments.trainer.seed = arguments.teach.seed;
+  WATTLE_TRY(const Network teacher, taught_network(arguments));
+  Network student;
+  if (arguments.teach.rounds > 0) {
+    WATTLE_TRY(student, learned_student(arguments, teacher));
+  }
+  provision::TeacherJudgement judgement;
+  {
+    ProgressBar bar;
+    WATTLE_TRY(judgement,
+               provision::judge_teacher(options, teacher, student,
+                                        [&](double done, const std::string& next) { bar.show(done, next); }));
+  }
+  std::fputs(provision::teacher_text(options, judgement).c_str(), stdout);
+  if (arguments.json_file.empty()) return {};
+  return write_whole(arguments.json_file, provision::teacher_json(options, judgement));
+}
+
+}  // namespace
+
+int teach(int argc, char** argv) {
+  TeachArguments arguments;
+  arguments.trainer.huber_delta = 5;
+  arguments.trainer.polyak = 0.01;
+  CLI::App app{
+      "Teach who steers provisioning, on synthetic rate traces, and a student of what a node sees; judge both beside "
+      "the "
+      "integral rule on the traces given; everything simulated",
+      "wattle-sim teach"};
+  add_provision_options(app, arguments.world);
+  app.add_option("--hours", arguments.teach.hours, "that the teacher learns from")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--seed", arguments.teach.seed, "of what is learned from and of the network")->capture_default_str();
+  app.add_option("--teacher", arguments.teacher_file, "safetensors file of a teacher; none is taught then");
+  app.add_option("--out", arguments.out_file, "safetensors file for the teacher");
+  app.add_option("--rounds", arguments.teach.rounds, "of the student's lessons; 0: no student")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  app.add_option("--labels", arguments.labels, "who says what the student should have done")
+      ->check(CLI::IsMember({"teacher", "rule"}))
+      ->capture_default_str();
+  app.add_option("--student-out", arguments.student_file, "safetensors file for the student");
+  app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
+      ->check(CLI::Range(1e-7, 1.0))
+      ->capture_default_str();
+  app.add_option("--steps-per-minute", arguments.teach.steps_per_minute, "gradient steps of the teacher")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--discount", arguments.teach.discount, "of a minute")
+      ->check(CLI::Range(0.0, 0.999))
+      ->capture_default_str();
+  app.add_option("--over-price", arguments.teach.steer.price.over,
+                 "of all requests over target, in what the work itself needs; linear from 1% of a minute on")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  app.add_option("--memory", arguments.memory_gib, "GiB that a replica works on without requests; 0: none is simulated")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  app.add_option("--memory-per-rate", arguments.memory_mib_per_rps, "MiB more for each request/s")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--over", arguments.over_percent, "of minutes that may be over the target, percent")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--seeds", arguments.seeds, "judged on")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--first-seed", arguments.first_seed, "the first of them")->capture_default_str();
+  app.add_option("--json", arguments.json_file, "file for all arms and seeds");
+  return run_command(app, argc, argv, [&] { return run(arguments); });
+}
+
+}  // namespace wattle::sim::commands

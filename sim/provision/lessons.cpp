@@ -1,0 +1,92 @@
+// The student: it drives, the teacher says what it would have done there; all that was ever said is learned from.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "models/frozen/frozen_network.hpp"
+#include "sim/provision/teach.hpp"
+
+namespace wattle::sim::provision {
+
+namespace {
+
+namespace choice = models::provision;
+
+constexpr std::uint64_t kLessonStream = 0x6c6573736fULL;
+
+class Pupil final : public Steering {
+ public:
+  Pupil(double temperature, std::shared_ptr<const models::QNetwork> teacher,
+        std::vector<models::PolicyExample>& examples)
+      : temperature_(temperature), teacher_(std::move(teacher)), examples_(examples) {}
+
+  // Absent: the teacher drives.
+  void drive_by(std::shared_ptr<const models::QNetwork> student) { student_ = std::move(student); }
+
+  choice::Setting minute(std::size_t, const MinuteOfService& seen) override {
+    Asked asked = ask_student(seen);
+    const models::Observation whole = choice::observe(seen.sight, asked.bounds);
+    const std::size_t action =
+        student_ ? choice::best_action(asked.observation, student_.get()) : choice::best_action(whole, teacher_.get());
+    const choice::Setting next = choice::after(action, student_ ? asked.sight : seen.sight, asked.bounds);
+    examples_.push_back(labelled(std::move(asked.observation), whole));
+    return next;
+  }
+
+ private:
+  models::PolicyExample labelled(models::Observation state, const models::Observation& whole) const {
+    std::array<float, choice::kActions> said{};
+    if (teacher_) teacher_->residual(whole, said);
+    models::PolicyExample example;
+    example.tried = state.valid;
+    example.target.assign(choice::kActions, 0);
+    double best = -1e30, sum = 0;
+    for (std::size_t i = 0; i < choice::kActions; ++i)
+      if (state.valid[i] != 0) best = std::max(best, static_cast<double>(said[i] + whole.prior[i]));
+    std::array<double, choice::kActions> likely{};
+    for (std::size_t i = 0; i < choice::kActions; ++i)
+      if (state.valid[i] != 0)
+        sum += likely[i] = std::exp((static_cast<double>(said[i] + whole.prior[i]) - best) / temperature_);
+    for (std::size_t i = 0; i < choice::kActions; ++i) example.target[i] = static_cast<float>(likely[i] / sum);
+    example.state = std::move(state);
+    return example;
+  }
+
+  double temperature_;
+  std::shared_ptr<const models::QNetwork> teacher_, student_;
+  std::vector<models::PolicyExample>& examples_;
+};
+
+}  // namespace
+
+Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const models::QNetwork> teacher,
+                              models::PolicyTrainer& trainer, const Progress& progress) {
+  std::vector<models::PolicyExample> examples;
+  Pupil pupil(options.temperature, std::move(teacher), examples);
+  Random random(mix(options.seed, kLessonStream));
+  Lessons lessons;
+  for (std::size_t round = 0; round < options.rounds; ++round) {
+    progress(static_cast<double>(round) / static_cast<double>(options.rounds), "student");
+    for (std::size_t i = 0; i < options.hours_per_round; ++i) {
+      const WorldOptions world = learning_world(options, options.hours + round * options.hours_per_round + i);
+      Steered services(world, options.steer, pupil);
+      WATTLE_CHECK(play(World(world), services));
+    }
+    double agreement = 0;
+    std::vector<const models::PolicyExample*> batch(options.batch);
+    for (std::size_t step = 0; step < options.steps_per_round; ++step) {
+      for (const models::PolicyExample*& each : batch) each = &examples[pick(random, examples.size())];
+      WATTLE_TRY(const models::PolicyStats stats, trainer.imitate(batch, options.temperature));
+      agreement += stats.agreement / static_cast<double>(options.steps_per_round);
+    }
+    WATTLE_TRY(const auto student, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
+    pupil.drive_by(student);
+    lessons.agreement = agreement;
+  }
+  lessons.weights = trainer.weights();
+  lessons.examples = examples.size();
+  return lessons;
+}
+
+}  // namespace wattle::sim::provision

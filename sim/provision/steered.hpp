@@ -1,0 +1,86 @@
+// steered: services whose limits are the node's own rule's (actuator/student), under a margin, memory and replicas that somebody
+// steers once a minute: the integral rule, a teacher, a student.
+// Source   readings of 100 ms; at each minute what requests waited
+// Gives    what each service looked like in a minute (models/provision), and what the minute cost it
+// Units    seconds, cores; costs in the power of the cores that the service used of late
+// Errors   none
+// Threads  single owner; copies go on from the same state, with the same steering
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "actuator/student/integral_rule.hpp"
+#include "models/provision/choice.hpp"
+#include "placement/rate_forecast.hpp"
+#include "sim/provision/world.hpp"
+
+namespace wattle::sim::provision {
+
+struct SteerOptions {
+  models::provision::Price price;
+  models::provision::Bounds bounds;  // replicas: those of the world
+  actuator::IntegralRules rule;
+  double throttled_aim_ratio = 0.02;  // of the rule that knows no latency, as in actuator/governor
+};
+
+struct MinuteOfService {
+  models::provision::Sight sight;
+  double local_rule_margin = 0;
+  models::provision::Bounds bounds;
+  double cost = 0;
+  double need = 0;  // of it: the work that came, at what a request was worth of late. No choice changes that
+};
+
+class Steering {
+ public:
+  virtual ~Steering() = default;
+  virtual models::provision::Setting minute(std::size_t service, const MinuteOfService& seen) = 0;
+};
+
+class Steered final : public Provisioner {
+ public:
+  // `steering` outlives it.
+  Steered(const WorldOptions& world, const SteerOptions& options, Steering& steering);
+  void tick(const Reading& reading, std::span<std::optional<actuator::CpuLimit>> next) override;
+  std::span<const Shape> shapes() const override { return shapes_; }
+  void steer_by(Steering& steering) { steering_ = &steering; }
+  const placement::RateForecast& forecast() const { return forecast_; }
+
+ private:
+  struct Minute {
+    double ticks = 0, throttled = 0, used_s = 0, granted_s = 0, seconds = 0, missed = 0;
+    double second_used_s = 0, second_s = 0, peak_cores = 0, sum_cores = 0, sum_squares = 0, count = 0;
+    double working_gib = 0;
+    double memory_gib = 0;  // of all replicas, sum over ticks
+  };
+  struct Steer {
+    models::provision::Setting setting;
+    Minute minute;
+    double used_s_per_request = 0, minutes = 0;
+    double last_used_cores = 0, lately_cores = 0, over_lately = 0;
+    std::deque<double> working_gib;  // the most of each of ten minutes
+  };
+
+  void watch(const Reading& reading);
+  void steer(const Reading& reading);
+  MinuteOfService seen_of(Steer& service, const Reading& reading) const;
+
+  SteerOptions options_;
+  std::size_t services_;
+  bool memory_;
+  Steering* steering_;
+  std::vector<actuator::Student> students_;  // [replicas x services]
+  std::vector<Steer> steers_;
+  std::vector<Shape> shapes_;
+  placement::RateForecast forecast_;
+  double last_rps_ = 0;
+};
+
+// What all is judged by: the whole run's power over that of what was used, and the price of the requests that were late.
+struct RunCost {
+  double cost = 0, power_ratio = 0;
+};
+RunCost cost_of(const Figures& figures, const models::provision::Price& price);
+
+}  // namespace wattle::sim::provision

@@ -1,0 +1,54 @@
+// teach: the teacher of provisioning, learned online in simulated hours by Double DQN behind models::QTrainer, and its student, who
+// drives while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
+// Hours    synthetic traces of one seed each, at rates of a random scale; none of them is judged on
+// Reward   -(cost of the minute that followed beyond the work that came in it), less its mean; each service of a chain acts and learns by itself
+// Units    hours of simulated time; costs as models/provision/choice.hpp
+// Errors   forwards the trainer's; what a world's write refuses
+// Threads  single owner; the same options and trainer give the same weights
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "models/frozen/trainer.hpp"
+#include "sim/provision/steering.hpp"
+
+namespace wattle::sim::provision {
+
+struct TeachOptions {
+  WorldOptions world;  // trace and seed are set here
+  SteerOptions steer;
+  std::size_t hours = 300;
+  std::size_t minutes = 60;  // of each
+  std::uint64_t seed = 1;
+  double epsilon_first = 0.3, epsilon_last = 0.05;  // linear over the first half
+  double discount = 0.9;                            // a minute
+  std::size_t n_step = 3, batch = 64, steps_per_minute = 1;
+  std::size_t warmup = 500;  // minutes before the first step
+  std::size_t replay_minutes = 40'000;
+  std::size_t rounds = 4, hours_per_round = 12, steps_per_round = 1500;  // of the student
+  double temperature = 0.05;                                             // of costs, in its labels
+};
+
+using Progress = std::function<void(double, const std::string&)>;
+
+// The world of an hour that is learned from.
+WorldOptions learning_world(const TeachOptions& options, std::size_t hour);
+
+struct Taught {
+  models::Weights weights;
+  std::size_t minutes = 0, steps = 0;
+  double first_cost = 0, last_cost = 0;  // a minute's, means of the first and last tenth, exploration included
+};
+Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, const Progress& progress);
+
+struct Lessons {
+  models::Weights weights;
+  std::size_t examples = 0;
+  double agreement = 0;  // with the teacher, over the last round's steps
+};
+// `teacher` null: the integral rule, on rungs, is what is taught.
+Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const models::QNetwork> teacher,
+                              models::PolicyTrainer& trainer, const Progress& progress);
+
+}  // namespace wattle::sim::provision

@@ -1,0 +1,75 @@
+// teacher_judge: teacher and student beside the rule, on rate traces that none of them learned from, the same requests for each.
+// Cost     of a run: the power of what was granted over that of what was used, and the price of requests over target beyond 1% of a minute (steered.hpp)
+// Gate     `served` is what would be live: the rule, until a sequential test (placement/sequential_test) says that the teacher costs
+//          less; each block of fifteen minutes is played from its beginning on two copies, by the rule and by the teacher. It is left
+//          again when the test says so. One life a trace: its seeds, one after the other
+// Units    cores, GiB; shares
+// Errors   what a world's write refuses
+// Threads  pure but for `progress`
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/stats/interval.hpp"
+#include "placement/rate_forecast.hpp"
+#include "placement/sequential_test.hpp"
+#include "sim/provision/teach.hpp"
+
+namespace wattle::sim::provision {
+
+struct TeacherJudgeOptions {
+  std::vector<RateTrace> traces;
+  WorldOptions world;  // trace and seed are set here
+  SteerOptions steer;
+  std::size_t seeds = 10;
+  std::uint64_t first_seed = 2'000'000;
+  double minutes_over_ratio = 0.05;  // that may be
+};
+
+struct Arm {
+  std::string name;
+  std::vector<double> cost, power_ratio;                                                          // per seed
+  double granted_cores = 0, used_cores = 0, memory_gib = 0, replicas = 0, writes_per_minute = 0;  // means
+  double minutes_over_ratio = 0, requests_over_ratio = 0;
+};
+
+struct GateLife {
+  std::uint64_t blocks = 0, changes = 0;
+  double heard_ratio = 0;         // of the blocks that the teacher served
+  std::optional<double> heard_h;  // hours until it was heard first
+  double mean_difference = 0;     // of cost, teacher's over the rule's less 1, within blocks
+};
+
+struct TeacherEntry {
+  std::string trace;
+  std::vector<Arm> arms;
+  GateLife gate;
+  placement::ForecastScore forecast;
+  const Arm& arm(std::string_view name) const;
+};
+
+struct TeacherJudgement {
+  std::vector<TeacherEntry> entries;
+};
+
+inline constexpr std::string_view kRuleArm = "rule", kLowRuleArm = "rule, ladder's least",
+                                  kBoldRuleArm = "the same, aim 0.8%", kPriorArm = "untrained", kTeacherArm = "teacher",
+                                  kServedArm = "served", kStudentArm = "student", kNodeRuleArm = "rule by throttling";
+
+// Either network may be absent: its arms are left out.
+Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,
+                                       std::shared_ptr<const models::QNetwork> teacher,
+                                       std::shared_ptr<const models::QNetwork> student, const Progress& progress);
+
+// Cost of one over that of another less 1, pairs of seeds resampled.
+stats::Interval against(const TeacherEntry& entry, std::string_view arm, std::string_view other);
+// Better with 95% confidence on every trace, and within the minutes that may be over.
+bool better_than_rule(const TeacherJudgeOptions& options, const TeacherJudgement& judgement);
+
+std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgement& judgement);
+std::string teacher_json(const TeacherJudgeOptions& options, const TeacherJudgement& judgement);
+
+}  // namespace wattle::sim::provision

@@ -1,0 +1,128 @@
+// A judgement of teacher and student for people and for programs.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/stats/bootstrap.hpp"
+#include "sim/provision/teacher_judge.hpp"
+
+namespace wattle::sim::provision {
+namespace {
+
+using nlohmann::json;
+
+template <class... Values>
+std::string row_of(const char* form, Values... values) {
+  char text[256];
+  const int length = std::snprintf(text, sizeof text, form, values...);
+  return {text, static_cast<std::size_t>(length) < sizeof text ? static_cast<std::size_t>(length) : sizeof text - 1};
+}
+
+json interval_json(const stats::Interval& interval) {
+  return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
+}
+
+std::string interval_text(const stats::Interval& interval) {
+  return row_of("%+.1f%% (%+.1f to %+.1f)", 100 * interval.mean, 100 * interval.low, 100 * interval.high);
+}
+
+bool has(const TeacherEntry& entry, std::string_view name) {
+  for (const Arm& arm : entry.arms)
+    if (arm.name == name) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
+  std::string text = row_of(
+      "target %g ms; %zu service%s, %zu seed%s from %llu, simulated; cost: power of what is granted "
+      "over that of what is used, and %g times the share of requests over target beyond 1%% of a minute\n",
+      1000 * options.world.target_s, options.world.services, options.world.services == 1 ? "" : "s in a chain",
+      options.seeds, options.seeds == 1 ? "" : "s", static_cast<unsigned long long>(options.first_seed),
+      options.steer.price.over);
+  for (const TeacherEntry& entry : judgement.entries) {
+    text += row_of("\n%s\n  %-20s %7s %7s %8s %7s %7s %7s %9s  %s\n", entry.trace.c_str(), "", "cost", "power",
+                   "granted", "GiB", "minutes", "over", "writes/m", "cost against the rule (95%)");
+    for (const Arm& arm : entry.arms) {
+      text += row_of("  %-20s %7.3f %7.3f %8.3f %7.3f %6.1f%% %6.2f%% %9.1f", arm.name.c_str(), stats::mean(arm.cost),
+                     stats::mean(arm.power_ratio), arm.granted_cores, arm.memory_gib, 100 * arm.minutes_over_ratio,
+                     100 * arm.requests_over_ratio, arm.writes_per_minute);
+      if (arm.name != kRuleArm) text += "  " + interval_text(against(entry, arm.name, kRuleArm));
+      text += "\n";
+    }
+    const placement::ForecastScore& forecast = entry.forecast;
+    text += row_of(
+        "  forecast of the next minute: off by %.1f requests/s (the last minute again: %.1f) of %.1f; %.0f%% in "
+        "range\n",
+        forecast.error_rps, forecast.last_error_rps, forecast.rate_rps, 100 * forecast.within_ratio);
+    if (has(entry, kServedArm)) {
+      text += row_of("  gate: %llu blocks, teacher %+.1f%% in a block; heard in %.0f%%",
+                     static_cast<unsigned long long>(entry.gate.blocks), 100 * entry.gate.mean_difference,
+                     100 * entry.gate.heard_ratio);
+      text +=
+          entry.gate.heard_h ? row_of(", from hour %.1f on\n", *entry.gate.heard_h) : std::string(": it is not live\n");
+    }
+    if (has(entry, kStudentArm) && has(entry, kTeacherArm))
+      text += "  student against the teacher: " + interval_text(against(entry, kStudentArm, kTeacherArm)) + "\n";
+  }
+  if (!judgement.entries.empty() && has(judgement.entries.front(), kTeacherArm))
+    text +=
+        better_than_rule(options, judgement)
+            ? "\nthe teacher is better than the rule on every trace, with 95% confidence, within the minutes that may "
+              "be over\n"
+            : "\nthe teacher is not shown better than the rule on every trace within the minutes that may be over\n";
+  return text;
+}
+
+std::string teacher_json(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
+  json out = {{"simulated", true},
+              {"target_s", options.world.target_s},
+              {"services", options.world.services},
+              {"seeds", options.seeds},
+              {"first_seed", options.first_seed},
+              {"minutes_over_ratio", options.minutes_over_ratio},
+              {"price",
+               {{"core_w", options.steer.price.core_w},
+                {"memory_w_per_gib", options.steer.price.memory_w_per_gib},
+                {"over", options.steer.price.over}}},
+              {"entries", json::array()}};
+  for (const TeacherEntry& entry : judgement.entries) {
+    json arms = json::array();
+    for (const Arm& arm : entry.arms) {
+      json row = {{"name", arm.name},
+                  {"cost", arm.cost},
+                  {"power_ratio", arm.power_ratio},
+                  {"granted_cores", arm.granted_cores},
+                  {"used_cores", arm.used_cores},
+                  {"memory_gib", arm.memory_gib},
+                  {"replicas", arm.replicas},
+                  {"minutes_over_ratio", arm.minutes_over_ratio},
+                  {"requests_over_ratio", arm.requests_over_ratio},
+                  {"writes_per_minute", arm.writes_per_minute}};
+      if (arm.name != kRuleArm) row["against_rule"] = interval_json(against(entry, arm.name, kRuleArm));
+      arms.push_back(std::move(row));
+    }
+    json row = {{"trace", entry.trace},
+                {"arms", std::move(arms)},
+                {"forecast",
+                 {{"minutes", entry.forecast.minutes},
+                  {"error_rps", entry.forecast.error_rps},
+                  {"last_error_rps", entry.forecast.last_error_rps},
+                  {"rate_rps", entry.forecast.rate_rps},
+                  {"within_ratio", entry.forecast.within_ratio}}}};
+    if (has(entry, kServedArm))
+      row["gate"] = {{"blocks", entry.gate.blocks},
+                     {"changes", entry.gate.changes},
+                     {"heard_ratio", entry.gate.heard_ratio},
+                     {"heard_h", entry.gate.heard_h ? json(*entry.gate.heard_h) : json(nullptr)},
+                     {"mean_difference", entry.gate.mean_difference}};
+    if (has(entry, kStudentArm) && has(entry, kTeacherArm))
+      row["student_against_teacher"] = interval_json(against(entry, kStudentArm, kTeacherArm));
+    out["entries"].push_back(std::move(row));
+  }
+  if (!judgement.entries.empty() && has(judgement.entries.front(), kTeacherArm))
+    out["better_than_rule"] = better_than_rule(options, judgement);
+  return out.dump(2) + "\n";
+}
+
+}  // namespace wattle::sim::provision
