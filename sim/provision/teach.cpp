@@ -7,6 +7,7 @@
 
 #include "common/stats/moments.hpp"
 #include "models/frozen/frozen_network.hpp"
+#include "sim/provision/contestants.hpp"
 
 namespace wattle::sim::provision {
 
