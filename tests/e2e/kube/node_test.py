@@ -35,6 +35,7 @@ import manifests_test as manifests  # noqa: E402
 import rendering  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
+from node_objects import CONSOLE, console, patient, volume  # noqa: E402
 from node_plane import NodePlane  # noqa: E402
 from rbac_test import Server  # noqa: E402
 from real_node import NAME, PAUSE, RealNode, prepared  # noqa: E402
@@ -42,7 +43,6 @@ from registry import Registry  # noqa: E402
 from wattle_there import WattleThere  # noqa: E402
 
 PATIENCE = 1800  # everything starts at once on two processors, perhaps without KVM
-CONSOLE = {30462: 7462, 30850: 8050}  # NodePort -> the controller's
 LOAD = "registry.test/load:1"
 SOURCES = ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block")  # of the agent, that a container could be denied
 READINGS = 15  # in a window
@@ -84,30 +84,6 @@ def eventually(claim, condition, node):
         raise
     claims.check(claim, True)
     return found
-
-
-def volume():
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "by-hand"}, "spec": {
-        "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "local": {"path": "/var/lib/wattle-volume"},
-        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
-            {"key": "kubernetes.io/hostname", "operator": "In", "values": [NAME]}]}]}}}}
-
-
-def console():
-    """What stands in for `kubectl port-forward`."""
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "console", "namespace": "wattle"}, "spec": {
-        "type": "NodePort", "selector": {"app.kubernetes.io/name": "wattle-controller"},
-        "ports": [{"name": f"p{port}", "port": port, "nodePort": there} for there, port in CONSOLE.items()]}}
-
-
-def patient(objects):
-    """As an overlay would: an emulated processor may answer a probe minutes late, and a restart makes it later."""
-    for template in filter(None, map(manifests.pod_template, objects)):
-        for container in template["spec"]["containers"]:
-            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-                if probe in container:
-                    container[probe] |= {"timeoutSeconds": 60, "failureThreshold": 300 if probe == "startupProbe" else 30}
-    return objects
 
 
 def install(plane, admin, node):

@@ -1,0 +1,32 @@
+"""Objects that the one node has beside those of k8s/base, and how its probes wait: what stands in for a cluster's own.
+
+Gives    Kubernetes objects as dictionaries
+"""
+import manifests_test as manifests
+from real_node import NAME
+
+CONSOLE = {30462: 7462, 30850: 8050}  # NodePort -> the controller's
+
+
+def volume():
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "by-hand"}, "spec": {
+        "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "local": {"path": "/var/lib/wattle-volume"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "In", "values": [NAME]}]}]}}}}
+
+
+def console():
+    """What stands in for `kubectl port-forward`."""
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "console", "namespace": "wattle"}, "spec": {
+        "type": "NodePort", "selector": {"app.kubernetes.io/name": "wattle-controller"},
+        "ports": [{"name": f"p{port}", "port": port, "nodePort": there} for there, port in CONSOLE.items()]}}
+
+
+def patient(objects):
+    """As an overlay would: an emulated processor may answer a probe minutes late, and a restart makes it later."""
+    for template in filter(None, map(manifests.pod_template, objects)):
+        for container in template["spec"]["containers"]:
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                if probe in container:
+                    container[probe] |= {"timeoutSeconds": 60, "failureThreshold": 300 if probe == "startupProbe" else 30}
+    return objects
