@@ -67,8 +67,8 @@ class Trial:
         return [sum(server[what] for server in servers) for what in ("energy_j", "pod_s", "waited_pod_s")]
 
     def decided_since(self, last):
-        """Who made the decisions after that one: {word: how many}; and the newest."""
-        made = self.house.document("decisions?limit=2000")["decisions"]
+        """Who made the decisions after that one, of the last thousand: {word: how many}; and the newest."""
+        made = self.house.document("decisions?limit=1000")["decisions"]
         return dict(collections.Counter(one["decided_by"] or "neutral" for one in made if one["id"] > last)), max([last, *(one["id"] for one in made)])
 
     def create(self, name, app, scheduler):
