@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kHttpPatience{2000};
 constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not turned for that long
-constexpr std::size_t kMailbox = 64;
+constexpr std::size_t kTasks = 64;
 constexpr std::size_t kMaxKnowledgeBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
 
@@ -65,7 +65,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
         "the allow list is empty: nobody may connect",
         {{"file", config_.allow_file}, {"mend", "wattle keys allow; if it held keys, see whether the disk lost them"}});
   context_.serve(std::move(allow), log);
-  WATTLE_TRY(mailbox_, TaskQueue::open_(kMailbox));
+  WATTLE_TRY(tasks_, TaskQueue::open_(kTasks));
   std::string mode_reason;
   WATTLE_CHECK(lock_state(log));
   WATTLE_CHECK(start_rollout(clock, log));
@@ -73,7 +73,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(start_store(clock, log));
   placement::ClusterModel knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
-  WATTLE_TRY(loop_, Loop::bind({config_, context_, *mailbox_, networks_, trainer_.get(), store_.get(), saver_.get(),
+  WATTLE_TRY(loop_, Loop::bind({config_, context_, *tasks_, networks_, trainer_.get(), store_.get(), saver_.get(),
                                 watch_.get(), *rollout_, allow_, *live_, std::move(knowledge), former_network_gate(log),
                                 mode_reason, clock, log},
                                key));
@@ -235,7 +235,7 @@ Status Controller::start_watch(const Log& log) {
   if (!api_) return {};
   log.info("nodes and pods are followed", {{"server", api_->origin.url()}});
   watch_ = std::make_unique<Watch>(
-      *api_, [this] { mailbox_->wake(); }, static_cast<std::uint64_t>(config_.seed), log);
+      *api_, [this] { tasks_->wake(); }, static_cast<std::uint64_t>(config_.seed), log);
   return {};
 }
 
@@ -250,9 +250,9 @@ http::Response Controller::of_store(const std::string& what, const std::map<std:
 }
 
 Status Controller::start_http(const Clock& clock, const Log& log) {
-  const auto ask_loop = [this](TaskQueue::Work work) { return mailbox_->call(std::move(work), kHttpPatience); };
+  const auto ask_loop = [this](TaskQueue::Work work) { return tasks_->call(std::move(work), kHttpPatience); };
   std::map<std::string, http::Handler> routes;
-  // The loop's own pulse: a place in its mailbox may be hard to get while it turns well.
+  // The loop's own pulse: a place in its task queue may be hard to get while it turns well.
   routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
     const Duration age = pulse_.age(clock.mono());
     if (age <= kHangs) return {200, "text/plain", "ok\n"};
@@ -265,7 +265,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
       *ready = found.ready;
       return std::move(found.text);
     };
-    const auto text = mailbox_->call(look, kHttpPatience, TaskQueue::Kind::probe);
+    const auto text = tasks_->call(look, kHttpPatience, TaskQueue::Kind::probe);
     return text ? http::Response{*ready ? 200 : 503, "text/plain", *text} : failed(text.error());
   };
   routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
@@ -339,11 +339,11 @@ Status Controller::start_enrolment(const std::string& public_key, const Clock& c
 Controller::~Controller() {
   stop_ = true;
   enrol_server_.reset();
-  if (mailbox_) mailbox_->wake();
+  if (tasks_) tasks_->wake();
   if (thread_.joinable()) {
     thread_.join();
-  } else if (mailbox_) {
-    mailbox_->close();  // the loop never ran: nobody else answers
+  } else if (tasks_) {
+    tasks_->close();  // the loop never ran: nobody else answers
   }
   http_.reset();
   loop_.reset();

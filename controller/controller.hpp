@@ -56,7 +56,7 @@ class Controller {
   transport::AllowFile allow_;
   transport::Context context_;
   ServingModel networks_;
-  std::unique_ptr<TaskQueue> mailbox_;
+  std::unique_ptr<TaskQueue> tasks_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<BackgroundWriter> saver_;

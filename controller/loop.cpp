@@ -19,6 +19,8 @@ constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
 constexpr Duration kBehindAtMost = std::chrono::seconds(30);
+// A disk that is slow for a moment holds back who sends; agents take a controller for dead after 5 s.
+constexpr Duration kWaitForStore = std::chrono::seconds(2);
 
 // A restart gives no number again.
 std::uint64_t first_decision(const LoopParts& parts) {
@@ -56,11 +58,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     : parts_(std::move(parts)),
       telemetry_socket_(std::move(telemetry)),
       ask_socket_(std::move(ask)),
-      answers_([this](const std::string& route, std::string_view bytes) { return ask_socket_.send(route, bytes); }),
-      asks_(kAskLimits),
-      queries_(kQueryLimits),
-      records_(kTelemetryLimits),
-      breathe_([this] { breathe(); }),
+      breathe_([this] { turns_.breathe(); }),
       state_(parts_.config.in_flight_expiry, parts_.config.decide.mask.start_cap.window),
       telemetry_(parts_.clock, parts_.log, *this, &parts_.context.refusals(), parts_.store,
                  parts_.store != nullptr ? parts_.store->marks() : StoreMarks{}),
@@ -68,14 +66,15 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
                std::move(parts_.knowledge)),
       shims_(parts_.config.schedulers),
       join_(state_, decider_, shims_, parts_.clock),
-      models_(parts_.trainer, parts_.rollout),
-      backups_(parts_.config.data_dir, parts_.store, parts_.rollout),
       keeper_(parts_.store, parts_.log),
       owners_(parts_.store, parts_.clock),
       allow_(parts_.allow, parts_.context, parts_.log),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       live_(parts_.live),
-      epoch_(feed_.epoch()),
+      answers_({parts_.config, parts_.context, parts_.networks, parts_.trainer, parts_.store, parts_.rollout,
+                parts_.clock, parts_.log, state_, decider_, shims_, feed_, keeper_, roles_,
+                [this] { return sources(); }, breathe_}),
+      turns_({parts_.clock, telemetry_socket_, ask_socket_, telemetry_, answers_, parts_.tasks, roles_}),
       started_(parts_.clock.mono()),
       saved_(started_) {
   decider_.plan_with(plans_);
@@ -105,7 +104,7 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
   restore_monitors();
   keeper_.recall(decider_);
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });
-  parts_.rollout.on_network([this](bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); });
+  parts_.rollout.on_network([this](bool promoted) { answers_.settle_network(promoted); });
 }
 
 Loop::~Loop() {
@@ -127,7 +126,7 @@ Sources Loop::sources() const {
           parts_.clock,
           parts_.trainer,
           parts_.mode_reason,
-          epoch_,
+          feed_.epoch(),
           started_,
           parts_.context.refused_handshakes(),
           &parts_.context.refusals(),
@@ -145,30 +144,26 @@ Sources Loop::sources() const {
           &series_,
           &parts_.live,
           requests_ ? &*requests_ : nullptr,
-          {asks_.bytes(), queries_.bytes(), records_.bytes()}};
+          turns_.waiting_bytes()};
 }
 
 void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned) {
   const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &feed_.socket(), &telemetry_socket_};
-  std::vector<int> fds = {parts_.mailbox.fd()};
+  std::vector<int> fds = {parts_.tasks.fd()};
   if (parts_.store != nullptr) fds.push_back(parts_.store->fd());
   bool more = false;
   while (!stop) {
     const bool wait = store_is_behind();
-    transport::poll(std::span(sockets).first(wait ? 2 : 3), fds, patience(more, wait));
-    read_asks();
-    serve_asks(kSlice, kAskLimits.tolerance);
-    if (!wait) {
-      read_telemetry();
-      serve_telemetry();
-    }
-    behind_ = wait || records_.ready(parts_.clock.mono());
-    serve_query();
-    answers_.flush();
+    transport::poll(std::span(sockets).first(wait ? 2 : 3), fds, more ? milliseconds(0) : turns_.patience(wait));
+    turns_.asks();
+    if (!wait) turns_.telemetry();
+    behind_ = wait || turns_.telemetry_waits();
+    turns_.query();
+    turns_.flush();
     send_acks();
-    send_late_answers();
+    for (const Answers::Late& late : answers_.late()) turns_.reply(late.route, late.role, late.reply);
     feed_.drain();
-    serve_http();
+    turns_.http();
     receive_watch();
     const MonoTime now = parts_.clock.mono();
     turned(now);
@@ -178,7 +173,7 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
   }
   save_knowledge();
   keeper_.flush(decider_.log(), parts_.clock.mono(), [] {});
-  parts_.mailbox.close();
+  parts_.tasks.close();
 }
 
 void Loop::watch_energy() {
@@ -251,6 +246,16 @@ void Loop::cut(const std::vector<transport::Revoked>& revoked) {
   }
 }
 
+bool Loop::store_is_behind() {
+  if (parts_.store == nullptr || !parts_.store->half_full()) {
+    store_full_since_.reset();
+    return false;
+  }
+  const MonoTime now = parts_.clock.mono();
+  if (!store_full_since_) store_full_since_ = now;
+  return now - *store_full_since_ < kWaitForStore;
+}
+
 void Loop::receive_watch() {
   if (parts_.watch == nullptr) return;
   // Nodes last: a pod that is bound to a node was bound after the node came.
@@ -265,12 +270,6 @@ void Loop::send_acks() {
   for (const Committed& news : parts_.store->committed())
     if (const auto answer = telemetry_.committed(news.node, news.last, news.records))
       telemetry_socket_.send(answer->route, wire::encode(answer->message));
-}
-
-void Loop::send_late_answers() {
-  for (const ModelService::Done& done : models_.done()) reply(done.route, transport::Role::operator_, done.reply);
-  for (const StoreQueries::Done& done : store_queries_.done()) reply(done.route, done.role, done.reply);
-  if (const auto done = backups_.step()) reply(done->route, transport::Role::operator_, done->reply);
 }
 
 void Loop::on_hello(const wire::Hello& hello) {
@@ -293,12 +292,12 @@ void Loop::on_live(const std::string& node, const Record& record) {
 }
 
 void Loop::show(const std::string& node, const Record& record, const RecordNews& news) {
-  breathe();
+  turns_.breathe();
   if (news.again) return;
   const auto each = [&](const std::vector<std::string>& uids, auto tell) {
     for (std::size_t i = 0; i < uids.size(); ++i) {
       tell(uids[i]);
-      if (i % kBreatheEvery == kBreatheEvery - 1) breathe();
+      if (i % kBreatheEvery == kBreatheEvery - 1) turns_.breathe();
     }
   };
   each(news.appeared, [&](const std::string& uid) { decider_.placed(uid, node, false); });
@@ -306,7 +305,7 @@ void Loop::show(const std::string& node, const Record& record, const RecordNews&
   const Node* told = state_.node(node);
   if (requests_ && news.turn != Turn::late && told != nullptr && told->parts_seen == record.parts)
     requests_->record(*told);
-  breathe();
+  turns_.breathe();
   if (news.turn == Turn::late) return;
   each(news.gone, [&](const std::string& uid) { decider_.gone(uid, node); });
   feed_.state(node, state_, parts_.clock.mono());
@@ -335,7 +334,7 @@ void Loop::tick() {
   }
   decider_.expire();
   shims_.expire(ticked_);
-  for (PeerQueues* queue : {&asks_, &queries_, &records_}) queue->expire(ticked_);
+  turns_.expire(ticked_);
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();
   if (requests_) requests_->tick(state_, breathe_);

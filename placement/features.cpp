@@ -313,7 +313,7 @@ void relabel(models::Observation& observation, const RewardConfig& reward) {
     if (seen[kLatencyKnown] > 0)
       nodes.back().latency_ms = static_cast<double>(seen[kLatencySoft]) * soft_ms.value_or(kReferenceLatencyMs);
   }
-  const std::vector<PredictedTerms> terms = foresee(reward, {life_s, soft_ms, hard_ms}, nodes);
+  const std::vector<PredictedTerms> terms = predicted_terms(reward, {life_s, soft_ms, hard_ms}, nodes);
   for (std::size_t row = 0; row < observation.nodes; ++row) {
     const float* node = &observation.node[row * models::kNodeFeatures];
     const auto preference = planned ? std::optional(static_cast<double>(node[kPlanPreference])) : std::nullopt;

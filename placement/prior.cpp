@@ -150,7 +150,7 @@ PodOutlook outlook(const PodSpec& pod) { return {pod.life_s, pod.latency_soft_ms
 
 }  // namespace
 
-std::vector<PredictedTerms> foresee(const RewardConfig& config, const PodOutlook& pod, std::span<const Outlook> nodes) {
+std::vector<PredictedTerms> predicted_terms(const RewardConfig& config, const PodOutlook& pod, std::span<const Outlook> nodes) {
   std::vector<PredictedTerms> all(nodes.size());
   if (!config.with_prior) return all;
   Compared compared(config, pod, nodes);
@@ -207,7 +207,7 @@ void judge(const RewardConfig& config, const ClusterView& view, std::span<const 
     nodes.push_back(outlook(view.nodes[rows[row]], pod, demand_cores(pod), predictions[row]));
     nodes.back().saved_w = mean_w - predictions[row].amortised_w;
   }
-  const std::vector<PredictedTerms> terms = foresee(config, outlook(pod), nodes);
+  const std::vector<PredictedTerms> terms = predicted_terms(config, outlook(pod), nodes);
   for (std::size_t row = 0; row < rows.size(); ++row) predictions[row].terms = terms[row];
 }
 

@@ -29,7 +29,7 @@ void Feeder::want(const std::string& node) {
   told_.reset();
 }
 
-std::optional<Told> Feeder::take() {
+std::optional<Update> Feeder::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(told_, std::nullopt);
 }
@@ -63,7 +63,7 @@ void Feeder::run() {
       if (feed_.link() == transport::Link::refused && document)
         if (const auto rebuilt = feed_.rebuild(); !rebuilt) document = tl::unexpected<Error>(rebuilt.error());
       const std::lock_guard lock(mutex_);
-      if (!at_once_) told_ = Told{node, std::move(document)};
+      if (!at_once_) told_ = Update{node, std::move(document)};
     }
     if (feed_.receive(kLook)) changed = true;
   }

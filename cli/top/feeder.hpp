@@ -16,7 +16,7 @@
 
 namespace wattle::cli::top {
 
-struct Told {
+struct Update {
   std::string node;  // what was wanted: a node, or empty for the fleet
   Result<nlohmann::ordered_json> document;
 };
@@ -33,7 +33,7 @@ class Feeder {
   // Asks for it at once.
   void want(const std::string& node);
   // The newest answer, once.
-  std::optional<Told> take();
+  std::optional<Update> take();
 
  private:
   void run();
@@ -45,7 +45,7 @@ class Feeder {
   std::mutex mutex_;
   std::string wanted_;
   bool at_once_ = true, stop_ = false;
-  std::optional<Told> told_;
+  std::optional<Update> told_;
   std::thread thread_;  // last: it uses the rest
 };
 

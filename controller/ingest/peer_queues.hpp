@@ -31,6 +31,11 @@ struct PeerLimits {
   Duration tolerance{};
 };
 
+// What waits at the sockets of a controller, over all peers.
+struct WaitingBytes {
+  std::size_t asks = 0, queries = 0, telemetry = 0;
+};
+
 class PeerQueues {
  public:
   explicit PeerQueues(PeerLimits limits) : limits_(limits) {}

@@ -14,6 +14,7 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/enrol/enrolment.hpp"
+#include "controller/ingest/peer_queues.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/provision/request_book.hpp"
@@ -55,9 +56,7 @@ struct Sources {
   const Series* series = nullptr;         // null: no past is kept
   const http::Broadcast* live = nullptr;  // null: nobody can listen
   const RequestBook* requests = nullptr;  // null: provisioning.level is off
-  struct {
-    std::size_t asks = 0, queries = 0, telemetry = 0;
-  } waiting_bytes{};
+  WaitingBytes waiting_bytes{};
 
   // Called now and then by who makes something long: the loop answers asks meanwhile.
   void let_asks_in(std::size_t done) const {

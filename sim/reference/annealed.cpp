@@ -10,8 +10,6 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
-constexpr double kMaxEnumerated = 5e7;
-
 double problem_w(const FillProblem& problem, std::size_t i, std::size_t pods, double used_cores) {
   return server_w(problem.servers[i], problem.sleep, pods, used_cores);
 }
@@ -203,28 +201,6 @@ bool feasible(const FillProblem& problem, const Placement& placement) {
 Placement anneal(const FillProblem& problem, Placement start, std::size_t moves, std::uint64_t seed) {
   assert(feasible(problem, start));
   return Annealing(problem, std::move(start), seed).run(moves);
-}
-
-Result<Placement> enumerate(const FillProblem& problem) {
-  const std::size_t n = problem.servers.size(), pods = problem.demand_cores.size();
-  if (std::pow(static_cast<double>(n), static_cast<double>(pods)) > kMaxEnumerated)
-    return fail(Errc::out_of_range, "enumeration", "of more than 5e7 placements", "fewer pods or servers");
-  Placement placement(pods, 0), best;
-  double least_w = 0;
-  for (;;) {
-    if (feasible(problem, placement)) {
-      const double here_w = placement_w(problem, placement);
-      if (best.empty() || here_w < least_w) {
-        least_w = here_w;
-        best = placement;
-      }
-    }
-    std::size_t p = 0;
-    while (p < pods && ++placement[p] == n) placement[p++] = 0;
-    if (p == pods) break;
-  }
-  if (best.empty() && pods > 0) return fail(Errc::exhausted, "enumeration", "there is not room for all pods");
-  return best;
 }
 
 }  // namespace wattle::sim::consolidation

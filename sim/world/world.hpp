@@ -1,7 +1,7 @@
 // world: the kernel of a cluster (sim/cluster/kernel) on a manual clock, and what else happens around it: users near and far, troubles,
 // and agents that tell some of it, late, with noise, not at all or wrongly (sim/world/trouble.hpp).
 // Truth    the kernel's; nothing of it is told
-// Told     view(): what the agents and the API server have said by now, as controller/state would hold it; curves in
+// Told      view(): what the agents and the API server have said by now, as controller/state would hold it; curves in
 //          it are fitted from told samples only
 // Units    in names; seconds from the start of the run where a time is a plain number
 // Errors   place, remove: not_found, conflict, exhausted, naming pod or node
@@ -143,7 +143,7 @@ class World : private cluster::Observer {
  private:
   using Power = cluster::Power;
   // One interval of one node, as its agent tells it.
-  struct Told {
+  struct AgentReport {
     MonoTime at{};
     double power_w = 0, used_cores = 0, pressure_ratio = 0, latency_ms = 0;
     double memory_used_bytes = 0;
@@ -174,8 +174,8 @@ class World : private cluster::Observer {
     double latency_sampled_ms_s = 0;          // then
     bool steady = true;
     bool ready = true;           // as the API server has it
-    std::optional<Told> frozen;  // what an agent that lies keeps saying
-    std::optional<Told> told;
+    std::optional<AgentReport> frozen;  // what an agent that lies keeps saying
+    std::optional<AgentReport> told;
     placement::PowerCurve curve;
   };
   // A placement under observation.
@@ -213,11 +213,11 @@ class World : private cluster::Observer {
   void serve_open(std::size_t node);
   void run_slot();
   void sample();
-  Told measure(std::size_t node);
-  void lie(std::vector<Told>& batch);
+  AgentReport measure(std::size_t node);
+  void lie(std::vector<AgentReport>& batch);
   bool silent(std::size_t node) const;
-  void judge_balance(const std::vector<Told>& batch);
-  void sample_windows(std::size_t node, const Told& told);
+  void judge_balance(const std::vector<AgentReport>& batch);
+  void sample_windows(std::size_t node, const AgentReport& told);
   void deliver();
   void settle(std::uint64_t decision_id);
 
@@ -236,7 +236,7 @@ class World : private cluster::Observer {
   bool serving_changed_ = false;                 // users move between them: every node has another load
   std::map<std::string, std::size_t> replicas_;  // of each application, likewise
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::deque<std::vector<Told>> on_the_way_;
+  std::deque<std::vector<AgentReport>> on_the_way_;
   std::uint64_t events_made_ = 0, pods_made_ = 0, slot_ = 0;
   WorldFigures figures_;
 };

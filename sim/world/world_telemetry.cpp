@@ -6,13 +6,13 @@
 
 namespace wattle::sim {
 
-World::Told World::measure(std::size_t i) {
+World::AgentReport World::measure(std::size_t i) {
   kernel_.settle(i, *this);
   Node& node = nodes_[i];
   const auto& machine = kernel_.node(i);
   const double dt_s = options_.telemetry_period_s;
   const auto mean = [&](double cluster::Totals::*what) { return (machine.total.*what - node.sampled.*what) / dt_s; };
-  Told told;
+  AgentReport told;
   told.at = now();
   told.power_w = std::max(0.0, mean(&cluster::Totals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
   told.used_cores = mean(&cluster::Totals::used_core_s);
@@ -45,7 +45,7 @@ World::Told World::measure(std::size_t i) {
 }
 
 void World::sample() {
-  std::vector<Told> batch;
+  std::vector<AgentReport> batch;
   batch.reserve(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) batch.push_back(measure(i));
   judge_balance(batch);
@@ -57,7 +57,7 @@ void World::sample() {
   on_the_way_.push_back(std::move(batch));
 }
 
-void World::sample_windows(std::size_t node, const Told& told) {
+void World::sample_windows(std::size_t node, const AgentReport& told) {
   for (auto& [id, window] : windows_) {
     if (kernel_.node_of(window.pod) != node || !window.from) continue;
     const double cpu_core_s = pods_.at(window.pod).cpu_core_s;
@@ -75,14 +75,14 @@ void World::sample_windows(std::size_t node, const Told& told) {
 }
 
 void World::deliver() {
-  const std::vector<Told> batch = std::move(on_the_way_.front());
+  const std::vector<AgentReport> batch = std::move(on_the_way_.front());
   on_the_way_.pop_front();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (batch[i].silent) continue;
     Node& node = nodes_[i];
     node.told = batch[i];
     if (batch[i].steady) node.curve.observe(batch[i].used_cores / node.spec.server.cores, batch[i].power_w);
-    for (const Told::PodUse& use : batch[i].pods) observer_->used(*use.uid, use.cores, options_.telemetry_period_s);
+    for (const AgentReport::PodUse& use : batch[i].pods) observer_->used(*use.uid, use.cores, options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);
 }
@@ -158,7 +158,7 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
     if (seen.asleep) seen.wake_cost_j = node.spec.server.wake_energy_j;
     seen.curve = node.curve;
     if (node.told) {
-      const Told& told = *node.told;
+      const AgentReport& told = *node.told;
       seen.telemetry_age = now() - told.at;
       seen.power_w = told.power_w;
       seen.latency_ms.emplace("default", told.latency_ms);

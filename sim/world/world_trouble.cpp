@@ -92,15 +92,15 @@ bool World::silent(std::size_t node) const {
                      [&](const Silence& each) { return each.node == node && within(now_s(), each.from_s, each.to_s); });
 }
 
-void World::lie(std::vector<Told>& batch) {
+void World::lie(std::vector<AgentReport>& batch) {
   if (options_.trouble.lies.empty()) return;
-  const std::vector<Told> truth = batch;
+  const std::vector<AgentReport> truth = batch;
   for (const TelemetryFault& each : options_.trouble.lies) {
     if (now_s() < each.from_s) continue;
-    Told& told = batch[each.node];
+    AgentReport& told = batch[each.node];
     switch (each.kind) {
       case LieKind::frozen: {
-        std::optional<Told>& frozen = nodes_[each.node].frozen;
+        std::optional<AgentReport>& frozen = nodes_[each.node].frozen;
         if (!frozen) frozen = told;
         const MonoTime at = told.at;
         told = *frozen;
@@ -110,7 +110,7 @@ void World::lie(std::vector<Told>& batch) {
       case LieKind::scaled:
         told.used_cores *= each.factor;
         told.power_w *= each.factor;
-        for (Told::PodUse& use : told.pods) use.cores *= each.factor;
+        for (AgentReport::PodUse& use : told.pods) use.cores *= each.factor;
         break;
       case LieKind::swapped:
         told.used_cores = truth[each.other].used_cores;
@@ -120,11 +120,11 @@ void World::lie(std::vector<Told>& batch) {
   }
 }
 
-void World::judge_balance(const std::vector<Told>& batch) {
+void World::judge_balance(const std::vector<AgentReport>& batch) {
   std::array<std::vector<double>, 6> pct;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const NodeSpec& spec = nodes_[i].spec;
-    const Told& told = batch[i];
+    const AgentReport& told = batch[i];
     pct[0].push_back(100 * told.used_cores / spec.server.cores);
     pct[1].push_back(100 * told.memory_used_bytes / spec.server.memory_bytes);
     pct[2].push_back(100 * told.io.net_rx / spec.net_bytes_per_s);

@@ -2,7 +2,8 @@
 """docs_test: holds the documentation to its shape, without anything installed.
 
 Pages    open with a title; prose wraps at 120 columns (code and tables are left out); 250 lines at most outside of reference/
-Research names the kind or command of its figures, and the day and commit by which they came
+Research names the kind or command of its figures, and the day and commit by which they came; it and the README say of nodes that sleep
+         that nothing puts a node to sleep yet
 Names    every docs/....md that a program, script, comment or page names is there, and so is every file that a page at the top links to
 Site     every page is in the navigation of mkdocs.yml, and the site's own test (docs_site) checks links and anchors within
 
@@ -18,6 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COLUMNS, LINES, README_LINES = 120, 250, 120
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 FOLDERS = ("agent", "bench", "cli", "common", "controller", "k8s", "load", "models", "placement", "python", "scripts", "shim", "sim", "systemd", "tests")
+SLEEP = re.compile(r"\b(a?sleep|sleeps|sleeping)\b", re.IGNORECASE)
+AWAKE = "nothing puts a node to sleep yet"
 NAMED = re.compile(r"\bdocs/(?:[a-z0-9-]+/)*[a-z0-9-]+\.md\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
@@ -44,6 +47,9 @@ def check_page(root, path, breaches):
     breaches += [f"{name}:{number}: longer than {COLUMNS} columns (wrap it)" for number, line in prose(text) if len(line) > COLUMNS]
     if name.startswith("docs/research/") and path.name != "index.md" and "Date and commit" not in text:
         breaches.append(f"{name}:1: does not say by which commit and on which day its figures came")
+    figures = name == "README.md" or name.startswith("docs/research/")
+    if figures and SLEEP.search(text) and AWAKE not in " ".join(text.split()):
+        breaches.append(f"{name}:1: has figures of nodes that sleep and does not say: {AWAKE}")
     for number, line in enumerate(lines, 1):
         for target in LINK.findall(line):
             if "://" not in target and not (path.parent / target).exists():
@@ -81,6 +87,7 @@ def self_test():
         "docs/how-to/c.md": "# C\n" + "line\n" * 250,
         "docs/concepts/d.md": "# D\n\n[gone](gone.md)\n",
         "docs/research/e.md": "# E\n\nfigures\n",
+        "docs/research/h.md": "# H\n\nDate and commit: 2026-01-01. Idle nodes sleep: -10%.\n",
         "agent/f.cpp": "// docs/" + "gone.md has it\n",
         "docs/concepts/g.md": "# G\n",
     }

@@ -1,10 +1,9 @@
-// Whose message is looked at next, and for how long: docs/reference/fairness.md.
+#include "controller/turns.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "common/wire/codec.hpp"
 #include "controller/limits.hpp"
-#include "controller/loop.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -16,8 +15,6 @@ using transport::Refused;
 using transport::Sent;
 constexpr int kReadAtOnce = 512;
 constexpr milliseconds kPoll{50};
-// A disk that is slow for a moment holds back who sends; agents take a controller for dead after 5 s.
-constexpr Duration kWaitForStore = std::chrono::seconds(2);
 // Whoever waits longer for an answer is asked whether he is still there; clients pass over a Pong.
 constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
 // An answer for which there is no room: how often that is looked at.
@@ -32,34 +29,51 @@ MonoTime after(MonoTime begun, Duration used) {
 
 }  // namespace
 
-void Loop::reply(const std::string& route, transport::Role role, const wire::Message& message) {
-  if (!answers_.send(route, wire::encode(message))) ++roles_.of(role).unread;
+Turns::Turns(TurnsParts parts)
+    : parts_(parts),
+      unsent_(
+          [this](const std::string& route, std::string_view bytes) { return parts_.ask_socket.send(route, bytes); }),
+      asks_(kAskLimits),
+      queries_(kQueryLimits),
+      records_(kTelemetryLimits) {}
+
+void Turns::asks() {
+  read_asks();
+  serve_asks(kSlice, kAskLimits.tolerance);
 }
 
-Duration Loop::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed) {
+void Turns::expire(MonoTime now) {
+  for (PeerQueues* queue : {&asks_, &queries_, &records_}) queue->expire(now);
+}
+
+void Turns::reply(const std::string& route, transport::Role role, const wire::Message& message) {
+  if (!unsent_.send(route, wire::encode(message))) ++parts_.roles.of(role).unread;
+}
+
+Duration Turns::charge(PeerQueues& queue, const transport::Identity& peer, MonoTime begun, Duration breathed) {
   const MonoTime now = parts_.clock.mono();
   const Duration used = std::max(Duration{0}, now - begun - (breathed_ - breathed));
   queue.charge(peer, used, now);
-  roles_.of(peer.role).used += used;
+  parts_.roles.of(peer.role).used += used;
   return used;
 }
 
-void Loop::read_asks() {
+void Turns::read_asks() {
   const MonoTime until = parts_.clock.mono() + kBreathLasts;
   for (int i = 0; i < kReadAtOnce && (i == 0 || parts_.clock.mono() < until); ++i) {
-    auto incoming = ask_socket_.receive();
+    auto incoming = parts_.ask_socket.receive();
     if (!incoming) return;
-    ++roles_.of(incoming->identity.role).messages;
+    ++parts_.roles.of(incoming->identity.role).messages;
     const auto head = wire::peek(incoming->bytes);
     PeerQueues& queue = head && head->kind == wire::Kind::query ? queries_ : asks_;
     if (!queue.push(std::move(*incoming), parts_.clock.mono())) say_busy(*incoming, head);
   }
 }
 
-void Loop::say_busy(const Incoming& incoming, const std::optional<wire::Head>& head) {
+void Turns::say_busy(const Incoming& incoming, const std::optional<wire::Head>& head) {
   constexpr const char* kWhat = "more of its questions wait than one peer may have";
-  wire::Message refusal = refuse(incoming.identity, Refused::busy,
-                                 {Errc::unavailable, incoming.identity.user_id(), kWhat, "ask more slowly"});
+  wire::Message refusal = parts_.answers.refuse(
+      incoming.identity, Refused::busy, {Errc::unavailable, incoming.identity.user_id(), kWhat, "ask more slowly"});
   // Known by its number where there is one: a Refusal would be taken for the answer to the next.
   if (head && head->kind == wire::Kind::query)
     refusal = wire::Reply{head->first, false, {}, std::string("busy: ") + kWhat};
@@ -72,19 +86,19 @@ void Loop::say_busy(const Incoming& incoming, const std::optional<wire::Head>& h
   reply(incoming.route, incoming.identity.role, refusal);
 }
 
-bool Loop::serve_ask(Duration tolerance) {
+bool Turns::serve_ask(Duration tolerance) {
   const MonoTime begun = parts_.clock.mono();
   const auto waiting = asks_.next(begun, tolerance);
   if (!waiting) return false;
   const Incoming& incoming = waiting->message;
-  if (const auto message = answer(incoming, begun - waiting->since))
+  if (const auto message = parts_.answers.answer(incoming, begun - waiting->since))
     reply(incoming.route, incoming.identity.role, *message);
   charge(asks_, incoming.identity, begun, breathed_);
   return true;
 }
 
 // Whoever asks meanwhile is not behind all that were there before: who used the least is next.
-void Loop::serve_asks(Duration slice, Duration tolerance) {
+void Turns::serve_asks(Duration slice, Duration tolerance) {
   MonoTime now = parts_.clock.mono(), read = now;
   for (const MonoTime until = now + slice; serve_ask(tolerance) && (now = parts_.clock.mono()) < until;) {
     if (now - read < kBreath) continue;
@@ -94,45 +108,35 @@ void Loop::serve_asks(Duration slice, Duration tolerance) {
   breathed_at_ = parts_.clock.mono();
 }
 
-void Loop::breathe() {
+void Turns::breathe() {
   const MonoTime begun = parts_.clock.mono();
   if (begun - breathed_at_ < kBreath) return;
   read_asks();
   serve_asks(kBreathLasts, kOwesLittle);
-  documents_wait_ = parts_.mailbox.run(false);
+  documents_wait_ = parts_.tasks.run(false);
   breathed_ += parts_.clock.mono() - begun;
 }
 
-// What is not read holds back its senders, by TCP; what is read and cannot be kept ends their sessions.
-bool Loop::store_is_behind() {
-  if (parts_.store == nullptr || !parts_.store->half_full()) {
-    store_full_since_.reset();
-    return false;
-  }
-  const MonoTime now = parts_.clock.mono();
-  if (!store_full_since_) store_full_since_ = now;
-  return now - *store_full_since_ < kWaitForStore;
-}
-
-void Loop::read_telemetry() {
+void Turns::read_telemetry() {
   for (int i = 0; i < kReadAtOnce; ++i) {
-    auto incoming = telemetry_socket_.receive();
+    auto incoming = parts_.telemetry_socket.receive();
     if (!incoming) return;
-    RoleFigures::Role& role = roles_.of(incoming->identity.role);
+    RoleFigures::Role& role = parts_.roles.of(incoming->identity.role);
     ++role.messages;
-    if (!telemetry_.expects(*incoming)) {
+    if (!parts_.telemetry.expects(*incoming)) {
       ++role.dropped;
     } else if (!records_.push(std::move(*incoming), parts_.clock.mono())) {
       // What it has not seen acknowledged it keeps, and sends again.
-      for (const wire::Message& refusal : telemetry_.refuse_busy(*incoming))
-        telemetry_socket_.send(incoming->route, wire::encode(refusal));
+      for (const wire::Message& refusal : parts_.telemetry.refuse_busy(*incoming))
+        parts_.telemetry_socket.send(incoming->route, wire::encode(refusal));
       role.dropped += records_.drop(incoming->identity, incoming->route);
     }
     breathe();
   }
 }
 
-void Loop::serve_telemetry() {
+void Turns::telemetry() {
+  read_telemetry();
   const MonoTime until = parts_.clock.mono() + kSlice;
   for (MonoTime begun = parts_.clock.mono(); begun < until; begun = parts_.clock.mono()) {
     auto waiting = records_.next(begun);
@@ -140,10 +144,10 @@ void Loop::serve_telemetry() {
     Incoming& incoming = waiting->message;
     const Duration breathed = breathed_;
     message_until_ = begun + kSlice;
-    for (const wire::Message& message : telemetry_.receive(incoming))
-      telemetry_socket_.send(incoming.route, wire::encode(message));
+    for (const wire::Message& message : parts_.telemetry.receive(incoming))
+      parts_.telemetry_socket.send(incoming.route, wire::encode(message));
     const transport::Identity peer = incoming.identity;
-    if (auto rest = telemetry_.take_rest()) {
+    if (auto rest = parts_.telemetry.take_rest()) {
       incoming.bytes = std::move(*rest);
       records_.put_back(std::move(*waiting));
     }
@@ -152,7 +156,7 @@ void Loop::serve_telemetry() {
   }
 }
 
-void Loop::serve_query() {
+void Turns::query() {
   const MonoTime begun = parts_.clock.mono();
   if (begun < next_query_at_) return;
   auto waiting = queries_.next(begun);
@@ -160,10 +164,10 @@ void Loop::serve_query() {
   const Incoming& incoming = waiting->message;
   const Duration waited = begun - waiting->since;
   if (waited > kQueryAtMost) return say_busy(incoming, wire::peek(incoming.bytes));
-  RoleFigures::Role& role = roles_.of(incoming.identity.role);
-  Sent there = answers_.waits(incoming.route) ? Sent::full : Sent::yes;
+  RoleFigures::Role& role = parts_.roles.of(incoming.identity.role);
+  Sent there = unsent_.waits(incoming.route) ? Sent::full : Sent::yes;
   if (there == Sent::yes && waited > kAskWhetherThere)
-    there = ask_socket_.send(incoming.route, wire::encode(wire::Pong{}));
+    there = parts_.ask_socket.send(incoming.route, wire::encode(wire::Pong{}));
   if (there == Sent::gone) {
     role.dropped += 1 + queries_.drop(incoming.identity, incoming.route);
     return;
@@ -174,23 +178,24 @@ void Loop::serve_query() {
     return;
   }
   const Duration breathed = breathed_;
-  if (const auto message = answer(incoming, waited)) reply(incoming.route, incoming.identity.role, *message);
+  if (const auto message = parts_.answers.answer(incoming, waited))
+    reply(incoming.route, incoming.identity.role, *message);
   const Duration used = charge(queries_, incoming.identity, begun, breathed);
   next_query_at_ = after(begun, used);
 }
 
-void Loop::serve_http() {
+void Turns::http() {
   const MonoTime begun = parts_.clock.mono();
   const Duration breathed = breathed_;
   const bool document = begun >= next_document_at_;
-  documents_wait_ = parts_.mailbox.run(document);
+  documents_wait_ = parts_.tasks.run(document);
   if (document) next_document_at_ = after(begun, parts_.clock.mono() - begun - (breathed_ - breathed));
 }
 
-std::chrono::milliseconds Loop::patience(bool more, bool wait) const {
+std::chrono::milliseconds Turns::patience(bool store_waits) const {
   const MonoTime now = parts_.clock.mono();
-  if (more || asks_.ready(now) || (!wait && records_.ready(now))) return milliseconds(0);
-  if (!answers_.empty()) return milliseconds(1);
+  if (asks_.ready(now) || (!store_waits && records_.ready(now))) return milliseconds(0);
+  if (!unsent_.empty()) return milliseconds(1);
   Duration left = kPoll;
   if (queries_.ready(now)) left = std::min(left, next_query_at_ - now);
   if (documents_wait_) left = std::min(left, next_document_at_ - now);

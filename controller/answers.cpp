@@ -1,8 +1,9 @@
-// What the loop says to asks and queries.
+#include "controller/answers.hpp"
+
 #include <utility>
 
+#include "common/wire/codec.hpp"
 #include "controller/limits.hpp"
-#include "controller/loop.hpp"
 #include "controller/web/store_documents.hpp"
 #include "controller/web/what_if.hpp"
 
@@ -10,7 +11,21 @@ namespace wattle::controller {
 
 using transport::Channel;
 
-wire::Message Loop::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
+Answers::Answers(AnswersParts parts)
+    : parts_(std::move(parts)),
+      models_(parts_.trainer, parts_.rollout),
+      backups_(parts_.config.data_dir, parts_.store, parts_.rollout) {}
+
+std::vector<Answers::Late> Answers::late() {
+  std::vector<Late> late;
+  for (const ModelService::Done& done : models_.done())
+    late.push_back({done.route, transport::Role::operator_, done.reply});
+  for (const StoreQueries::Done& done : store_queries_.done()) late.push_back({done.route, done.role, done.reply});
+  if (const auto done = backups_.step()) late.push_back({done->route, transport::Role::operator_, done->reply});
+  return late;
+}
+
+wire::Message Answers::refuse(const transport::Identity& who, transport::Refused reason, Error why) {
   parts_.context.refusals().add(Channel::ask, reason, who.role);
   if (const auto count = told_.note(who.user_id() + " " + std::string(to_string(reason)), parts_.clock.mono()))
     parts_.log.warn("peer refused", {{"endpoint", "ask"},
@@ -22,7 +37,7 @@ wire::Message Loop::refuse(const transport::Identity& who, transport::Refused re
   return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
 }
 
-std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming, Duration waited) {
+std::optional<wire::Message> Answers::answer(const transport::Incoming& incoming, Duration waited) {
   using transport::Refused;
   const transport::Identity& who = incoming.identity;
   auto message = wire::decode(incoming.bytes);
@@ -49,7 +64,7 @@ std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming, D
     return std::nullopt;
   }
   if (is_of_store(query->what, query->arguments)) {
-    keeper_.flush(decider_.log(), parts_.clock.mono(), breathe_);
+    parts_.keeper.flush(parts_.decider.log(), parts_.clock.mono(), parts_.breathe);
     auto asked = ask_store(parts_.store, query->what, query->arguments, parts_.clock.wall());
     if (!asked) return wire::Reply{query->request_id, false, {}, asked.error().message()};
     store_queries_.take(incoming.route, who.role, query->request_id, std::move(*asked));
@@ -62,13 +77,13 @@ std::optional<wire::Message> Loop::answer(const transport::Incoming& incoming, D
   return answer_query(*query, who.user_id());
 }
 
-std::optional<wire::Message> Loop::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
+std::optional<wire::Message> Answers::answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited) {
   if (ask.deadline_ms > 0 && seconds(waited) * 1e3 > ask.deadline_ms) {  // nobody listens any more
-    ++roles_.of(who.role).dropped;
+    ++parts_.roles.of(who.role).dropped;
     return std::nullopt;
   }
-  shims_.asked(ask.pod_uid, parts_.clock.mono());
-  if (ask.candidates.size() <= kMaxCandidates) return decider_.ask(std::move(ask));
+  parts_.shims.asked(ask.pod_uid, parts_.clock.mono());
+  if (ask.candidates.size() <= kMaxCandidates) return parts_.decider.ask(std::move(ask));
   wire::Suggestion neutral;
   neutral.request_id = ask.request_id;
   neutral.reason = "more than " + std::to_string(kMaxCandidates) + " candidates";
@@ -77,7 +92,7 @@ std::optional<wire::Message> Loop::answer_ask(wire::Ask ask, const transport::Id
   return neutral;
 }
 
-wire::Message Loop::answer_query(const wire::Query& query, const std::string& who) {
+wire::Message Answers::answer_query(const wire::Query& query, const std::string& who) {
   // Whoever listens to the feed may know where it begins.
   if (query.what == "snapshot") return snapshot(query.request_id);
   wire::Reply reply;
@@ -91,49 +106,49 @@ wire::Message Loop::answer_query(const wire::Query& query, const std::string& wh
   return reply;
 }
 
-wire::Snapshot Loop::snapshot(std::uint64_t request_id) {
+wire::Snapshot Answers::snapshot(std::uint64_t request_id) {
   const MonoTime now = parts_.clock.mono();
   wire::Snapshot snapshot;
   snapshot.request_id = request_id;
-  snapshot.epoch = epoch_;
-  snapshot.seq = feed_.state_seq();
-  for (const auto& [name, node] : state_.nodes()) {
-    snapshot.states.push_back(state_of(name, node, *state_.node_view(name), now));
-    if (snapshot.states.size() % kBreatheEvery == 0) breathe();
+  snapshot.epoch = parts_.feed.epoch();
+  snapshot.seq = parts_.feed.state_seq();
+  for (const auto& [name, node] : parts_.state.nodes()) {
+    snapshot.states.push_back(state_of(name, node, *parts_.state.node_view(name), now));
+    if (snapshot.states.size() % kBreatheEvery == 0) parts_.breathe();
   }
-  snapshot.board = board_of(decider_, parts_.networks);
-  snapshot.board.epoch = epoch_;
-  snapshot.board.seq = feed_.boards();
+  snapshot.board = board_of(parts_.decider, parts_.networks);
+  snapshot.board.epoch = parts_.feed.epoch();
+  snapshot.board.seq = parts_.feed.boards();
   return snapshot;
 }
 
-Result<std::string> Loop::document(const std::string& what, const Arguments& arguments) {
-  if (what == "what-if") return what_if_text(sources(), decider_, arguments);
-  return controller::document(sources(), what, arguments);
+Result<std::string> Answers::document(const std::string& what, const Arguments& arguments) {
+  if (what == "what-if") return what_if_text(parts_.sources(), parts_.decider, arguments);
+  return controller::document(parts_.sources(), what, arguments);
 }
 
-Result<std::string> Loop::beat(const Arguments& facts, const std::string& who) {
-  WATTLE_CHECK(shims_.beat(who, facts, parts_.clock.mono()));
+Result<std::string> Answers::beat(const Arguments& facts, const std::string& who) {
+  WATTLE_CHECK(parts_.shims.beat(who, facts, parts_.clock.mono()));
   return std::string("{}");
 }
 
-Result<std::string> Loop::confirm(const Arguments& arguments) {
+Result<std::string> Answers::confirm(const Arguments& arguments) {
   const auto pod = arguments.find("pod"), node = arguments.find("node");
   if (pod == arguments.end() || node == arguments.end())
     return fail(Errc::malformed, "confirm", "needs pod and node", "wattle confirm POD NODE");
-  if (state_.node(node->second) == nullptr)
+  if (parts_.state.node(node->second) == nullptr)
     return fail(Errc::not_found, "node " + node->second, "no agent of that name has said Hello",
                 "`wattle nodes` lists them");
   std::string uid = pod->second;
-  if (state_.pod(uid) == nullptr) {
-    const LoggedDecision* entry = decider_.log().newest(pod->second);
+  if (parts_.state.pod(uid) == nullptr) {
+    const LoggedDecision* entry = parts_.decider.log().newest(pod->second);
     if (entry == nullptr)
       return fail(Errc::not_found, "pod " + pod->second, "nobody asked for it", "ask first, or give the pod's UID");
     uid = entry->decision.pod_uid;
   }
   if (uid.empty())
     return fail(Errc::malformed, "confirm", "the pod has no UID", "ask with a UID: placements are told apart by it");
-  decider_.placed(uid, node->second, true);
+  parts_.decider.placed(uid, node->second, true);
   return std::string(R"({"confirmed": true})");
 }
 

@@ -1,0 +1,85 @@
+// answers: what asks and queries of the ask socket are told, once it is their turn (turns.hpp).
+// Rules    common/transport/rights.hpp says who may ask, query and confirm
+// Errors   who makes no sense, or may not, gets a Refusal, counted and logged once a minute
+// Threads  single owner
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/log.hpp"
+#include "common/log_throttle.hpp"
+#include "common/transport/sockets.hpp"
+#include "common/wire/messages.hpp"
+#include "controller/decisions/decider.hpp"
+#include "controller/decisions/decision_keeper.hpp"
+#include "controller/publish/feed.hpp"
+#include "controller/role_figures.hpp"
+#include "controller/rollout/rollout_manager.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "controller/state/shims.hpp"
+#include "controller/store/backup_service.hpp"
+#include "controller/store/store_queries.hpp"
+#include "controller/trainer/model_service.hpp"
+#include "controller/web/documents.hpp"
+#include "controller/web/sources.hpp"
+
+namespace wattle::controller {
+
+struct AnswersParts {
+  const ControllerConfig& config;
+  transport::Context& context;
+  const ServingModel& networks;
+  Trainer* trainer;
+  Store* store;  // null: nothing outlives the process
+  RolloutManager& rollout;
+  const Clock& clock;
+  const Log& log;
+  const ClusterState& state;
+  Decider& decider;
+  Shims& shims;
+  const Feed& feed;
+  DecisionKeeper& keeper;
+  RoleFigures& roles;
+  std::function<Sources()> sources;
+  std::function<void()> breathe;  // for what takes long, between its parts
+};
+
+class Answers {
+ public:
+  explicit Answers(AnswersParts parts);
+  // Nothing: the answer comes later, or nobody waits for it.
+  std::optional<wire::Message> answer(const transport::Incoming& incoming, Duration waited);
+  // Counts it, too.
+  wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
+  // What reads; docs/reference/api.md.
+  Result<std::string> document(const std::string& what, const Arguments& arguments);
+
+  struct Late {
+    std::string route;
+    transport::Role role;
+    wire::Reply reply;
+  };
+  // Of models, the store and backups: what is ready by now.
+  std::vector<Late> late();
+  // Of a canary's network that was promoted, or that failed.
+  void settle_network(bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); }
+
+ private:
+  std::optional<wire::Message> answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);
+  wire::Message answer_query(const wire::Query& query, const std::string& who);
+  wire::Snapshot snapshot(std::uint64_t request_id);
+  Result<std::string> beat(const Arguments& facts, const std::string& who);
+  Result<std::string> confirm(const Arguments& arguments);
+
+  AnswersParts parts_;
+  ModelService models_;
+  StoreQueries store_queries_;
+  BackupService backups_;
+  LogThrottle told_{std::chrono::seconds(60)};  // peers whose refusal has been logged
+};
+
+}  // namespace wattle::controller
