@@ -45,33 +45,13 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
 
 Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
   spec_ = std::move(spec);
-  experiment_ = last.experiment;
-  WATTLE_TRY(auto blocks, changes_.file()->blocks(experiment_));
-  measurement_.restore(std::move(blocks));
-  WATTLE_TRY(kept_, changes_.file()->monitors(experiment_));
-  if (const std::string* text = kept(kGateRow)) {
-    const auto state = parse_gate(*text);
-    if (state) {
-      figures_.decisions = state->decisions;
-      output_check_.set_failed(state->nonsense);
-    } else {
-      unreadable(state.error());
-    }
-  }
-  if (const std::string* text = kept(kRegressionRow)) {
-    const auto state = parse_regression(*text);
-    if (!state)
-      unreadable(state.error());
-    else if (!regression_.restore(*state))
-      log_->warn("the regression monitor begins anew: it keeps fewer rewards than before, or alarms earlier");
-  }
-  if (const std::string* text = kept(kWaitingRow)) {
-    const auto over_s = parse_waiting(*text);
-    if (over_s)
-      waiting_monitor_.restore(*over_s);
-    else
-      unreadable(over_s.error());
-  }
+  experiment_id_ = last.experiment;
+  WATTLE_TRY(auto blocks, changes_.file()->blocks(experiment_id_));
+  experiment_.restore(std::move(blocks));
+  WATTLE_TRY(kept_, changes_.file()->monitors(experiment_id_));
+  const auto anew = [this](const char* what) { log_->warn("the regression monitor begins anew", {{"why", what}}); };
+  for (const MonitorState& row : std::vector(kept_))
+    if (const auto restored = experiment_.restore(row, anew); !restored) unreadable(restored.error());
   return {};
 }
 
@@ -102,16 +82,14 @@ const std::string* RolloutManager::kept(std::string_view name) const {
 
 bool RolloutManager::keep(std::vector<MonitorState> others) {
   if (changes_.file() == nullptr) return false;
-  others.push_back({std::string(kGateRow), gate_text({figures_.decisions, output_check_.failed()})});
-  others.push_back({std::string(kRegressionRow), regression_text(regression_.state())});
-  others.push_back({std::string(kWaitingRow), waiting_text(waiting_monitor_.over_s())});
-  if (others == kept_ && experiment_ == kept_of_) return true;
-  if (const Status done = changes_.file()->keep(experiment_, changes_.now_s(), others); !done) {
+  for (MonitorState& row : experiment_.rows()) others.push_back(std::move(row));
+  if (others == kept_ && experiment_id_ == kept_of_) return true;
+  if (const Status done = changes_.file()->keep(experiment_id_, changes_.now_s(), others); !done) {
     log_->error("what gates and monitors have seen is not kept over a restart", {{"error", done.error()}});
     return false;
   }
   kept_ = std::move(others);
-  kept_of_ = experiment_;
+  kept_of_ = experiment_id_;
   return true;
 }
 
@@ -130,7 +108,7 @@ Status RolloutManager::note(const std::string& who, const std::string& what, con
   change.who = who;
   change.what = what;
   change.why = why;
-  change.experiment = experiment_;
+  change.experiment = experiment_id_;
   change.configured = configured_;
   return changes_.record(change);
 }
@@ -147,22 +125,16 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   change.standing = spec_text(to);
   change.configured = configured_;
   WATTLE_CHECK(changes_.record(change));
-  regression_.begin_anew(!(spec_.reward == to.reward));
+  experiment_.begin_anew(!(spec_.reward == to.reward));
   spec_ = std::move(to);
-  experiment_ = change.experiment;
-  measurement_.begin_anew();
-  waiting_monitor_.begin_anew();
-  output_check_.set_failed(false);
-  figures_.decisions = 0;
+  experiment_id_ = change.experiment;
   lost_.clear();
   ++figures_.changes;
   if (apply_) apply_(spec_);
   return {};
 }
 
-Gate RolloutManager::gate() const {
-  return gate_from(spec_.mode.mode, {figures_.decisions, output_check_.failed(), effect(), waiting_, harm_});
-}
+Gate RolloutManager::gate() const { return gate_from(spec_.mode.mode, experiment_.evidence(spec_.schedule, harm_)); }
 
 void RolloutManager::go_to_shadow(const std::string& why) {
   RolloutSpec to = spec_;
@@ -202,41 +174,24 @@ void RolloutManager::take(const MonitorEvent& event, bool acting) {
 }
 
 bool RolloutManager::decided(const ArmNow& arm, double max_abs_residual) {
-  ++figures_.decisions;
-  if (arm.measured) measurement_.count_decision();
-  const auto nonsense = output_check_.judge(max_abs_residual);
+  const auto nonsense = experiment_.decided(arm, max_abs_residual);
   if (!nonsense) return true;
   // Where nothing acts it is told once.
-  if (acts(arm.arm) || !output_check_.failed())
+  if (acts(arm.arm) || !experiment_.nonsense())
     take({Monitor::output_check, Verdict::nonsense, *nonsense}, acts(arm.arm));
-  output_check_.set_failed(true);
+  experiment_.nonsense_found();
   return false;
 }
 
 void RolloutManager::judged(const ArmNow& arm, double reward) {
-  if (!arm.measured) return;
-  if (!acts(arm.arm)) {
-    regression_.control(reward);
-  } else if (regression_.acting(reward)) {
-    take({Monitor::regression, Verdict::worse, "rewards while acting are worse than those of control placements"},
-         true);
-  }
-}
-
-void RolloutManager::watch_waiting() {
-  const MonoTime now = clock_->mono();
-  const double passed_s = waited_at_ ? seconds(now - *waited_at_) : 0;
-  waited_at_ = now;
-  if (waiting_ && acts(arm().arm) && waiting_monitor_.acting(*waiting_, passed_s))
-    take({Monitor::waiting, Verdict::over_budget, waiting_words(waiting_->lately, waiting_->limit)}, true);
+  if (const auto found = experiment_.judged(arm, reward)) take(*found, true);
 }
 
 void RolloutManager::watch(const ClusterNow& now, const std::optional<WaitingNow>& waiting) {
-  waiting_ = waiting;
-  watch_waiting();
-  const auto over = measurement_.watch(spec_, now, clock_->mono(), clock_->wall());
+  if (const auto found = experiment_.waited(arm(), waiting, clock_->mono())) take(*found, true);
+  const auto over = experiment_.watch(spec_, now, clock_->mono(), clock_->wall());
   if (!over || changes_.file() == nullptr) return;
-  if (const Status kept = changes_.file()->add(experiment_, *over); !kept)
+  if (const Status kept = changes_.file()->add(experiment_id_, *over); !kept)
     log_->error("a block's figures are not kept over a restart", {{"error", kept.error()}});
 }
 

@@ -20,26 +20,13 @@
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
-#include "controller/rollout/canary_measurement.hpp"
 #include "controller/rollout/change_log.hpp"
-#include "controller/rollout/gates.hpp"
-#include "controller/rollout/monitor_event.hpp"
-#include "controller/rollout/monitor_state.hpp"
-#include "controller/rollout/output_check.hpp"
-#include "controller/rollout/regression_monitor.hpp"
-#include "controller/rollout/rollout_spec.hpp"
-#include "controller/rollout/waiting_monitor.hpp"
+#include "controller/rollout/experiment.hpp"
 
 namespace wattle::controller {
 
 struct RolloutFigures {
   std::uint64_t changes = 0, rollbacks = 0;  // since the start; the second those of monitors
-  std::uint64_t decisions = 0;               // of the present experiment
-};
-
-struct MonitorOptions {
-  RegressionOptions regression;
-  double max_abs_q = 1e5;  // beyond it no residual may be
 };
 
 class RolloutManager {
@@ -86,19 +73,15 @@ class RolloutManager {
   bool keep(std::vector<MonitorState> others);
 
   ArmNow arm() const { return arm_at(spec_, clock_->wall()); }
-  EffectEstimate effect() const { return measurement_.effect(spec_.schedule); }
-  const RegressionMonitor& regression() const { return regression_; }
+  EffectEstimate effect() const { return experiment_.effect(spec_.schedule); }
+  const RegressionMonitor& regression() const { return experiment_.regression(); }
   const RolloutFigures& figures() const { return figures_; }
   // What came from the file was lost, and no operator has said anything since; empty: it was not.
   const std::string& lost() const { return lost_; }
 
  private:
   RolloutManager(ChangeLog changes, const MonitorOptions& monitors, const Clock& clock, const Log& log)
-      : changes_(std::move(changes)),
-        regression_(monitors.regression),
-        output_check_(monitors.max_abs_q),
-        clock_(&clock),
-        log_(&log) {}
+      : changes_(std::move(changes)), experiment_(monitors), clock_(&clock), log_(&log) {}
   Status begin(RolloutSpec configured, const std::string& lost);
   // What was in force, gates and monitors with it, goes on.
   Status go_on(const Change& last, RolloutSpec spec);
@@ -111,7 +94,6 @@ class RolloutManager {
   Status enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who, const std::string& what,
                const std::string& why);
   Status rollback(const std::map<std::string, std::string>& arguments, const std::string& who, const std::string& why);
-  void watch_waiting();
   void perform(Action action, const std::string& evidence);
   void go_to_shadow(const std::string& why);
   Gate gate() const;
@@ -119,17 +101,12 @@ class RolloutManager {
   std::string closed_to(const RolloutSpec& to) const;
 
   ChangeLog changes_;
-  RegressionMonitor regression_;
-  WaitingMonitor waiting_monitor_;
-  std::optional<WaitingNow> waiting_;
-  std::optional<MonoTime> waited_at_;
-  OutputCheck output_check_;
+  Experiment experiment_;
   const Clock* clock_;
   const Log* log_;
   std::string configured_, lost_;
   RolloutSpec spec_;
-  std::int64_t experiment_ = 0;
-  CanaryMeasurement measurement_;
+  std::int64_t experiment_id_ = 0;
   std::vector<MonitorState> kept_;
   std::int64_t kept_of_ = 0;  // the experiment that those rows are about
   RolloutFigures figures_;

@@ -1,0 +1,62 @@
+#include "controller/rollout/experiment.hpp"
+
+namespace wattle::controller {
+
+void Experiment::begin_anew(bool rewards_of_another_kind) {
+  decisions_ = 0;
+  regression_.begin_anew(rewards_of_another_kind);
+  waiting_monitor_.begin_anew();
+  output_check_.set_failed(false);
+  measurement_.begin_anew();
+}
+
+std::optional<std::string> Experiment::decided(const ArmNow& arm, double max_abs_residual) {
+  ++decisions_;
+  if (arm.measured) measurement_.count_decision();
+  return output_check_.judge(max_abs_residual);
+}
+
+std::optional<MonitorEvent> Experiment::judged(const ArmNow& arm, double reward) {
+  if (!arm.measured) return std::nullopt;
+  if (!acts(arm.arm)) {
+    regression_.control(reward);
+    return std::nullopt;
+  }
+  if (!regression_.acting(reward)) return std::nullopt;
+  return MonitorEvent{Monitor::regression, Verdict::worse,
+                      "rewards while acting are worse than those of control placements"};
+}
+
+std::optional<MonitorEvent> Experiment::waited(const ArmNow& arm, const std::optional<WaitingNow>& waiting,
+                                               MonoTime now) {
+  waiting_ = waiting;
+  const double passed_s = waited_at_ ? seconds(now - *waited_at_) : 0;
+  waited_at_ = now;
+  if (!waiting || !acts(arm.arm) || !waiting_monitor_.acting(*waiting, passed_s)) return std::nullopt;
+  return MonitorEvent{Monitor::waiting, Verdict::over_budget, waiting_words(waiting->lately, waiting->limit)};
+}
+
+std::vector<MonitorState> Experiment::rows() const {
+  return {{std::string(kGateRow), gate_text({decisions_, output_check_.failed()})},
+          {std::string(kRegressionRow), regression_text(regression_.state())},
+          {std::string(kWaitingRow), waiting_text(waiting_monitor_.over_s())}};
+}
+
+Result<bool> Experiment::restore(const MonitorState& row, const std::function<void(const char* what)>& anew) {
+  if (row.name == kGateRow) {
+    WATTLE_TRY(const GateState state, parse_gate(row.text));
+    decisions_ = state.decisions;
+    output_check_.set_failed(state.nonsense);
+  } else if (row.name == kRegressionRow) {
+    WATTLE_TRY(const auto state, parse_regression(row.text));
+    if (!regression_.restore(state)) anew("it keeps fewer rewards than before, or alarms earlier");
+  } else if (row.name == kWaitingRow) {
+    WATTLE_TRY(const double over_s, parse_waiting(row.text));
+    waiting_monitor_.restore(over_s);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace wattle::controller
