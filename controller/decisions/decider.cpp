@@ -62,35 +62,27 @@ Decider::Decider(const ControllerConfig& config, ClusterState& state, const Serv
                {.unseen = config.in_flight_expiry, .start_window = config.decide.mask.start_cap.window},
                config.modelled},
               std::move(knowledge)),
-      comparison_(clock),
+      monitors_(engine_, clock_, learn_),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   take(configured_spec(config));
-  engine_.on_gate([this](const placement::GateNews& news) {
-    tell({news.of_learned ? Monitor::learned_gate : Monitor::network_gate,
-          news.gated ? Verdict::behind : Verdict::ahead, news.why});
-  });
 }
 
 void Decider::take(const RolloutSpec& spec) {
-  if (!(engine_.options().reward == spec.reward)) {
-    prediction_error_.clear();
-    drift_.forget_errors();
-  }
+  if (!(engine_.options().reward == spec.reward)) monitors_.reward_changes();
   spec_ = spec;
   ++takes_;
   engine_.knowledge().set_limits(spec.limits);
   const auto other = engine_.take(spec.policy, spec.reward);
   assert(other);     // whoever sets a spec has looked
   repeats_.clear();  // an answer of before is no answer now
-  drift_.end();      // whatever changed, a rollback above all, is not explored against
-  comparison_.ranking_changed(*other);
+  monitors_.changed(*other);
   engine_.set_shadow(spec.mode.mode == Mode::shadow, *other);
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
   engine_.plan_with(&maker);
-  comparison_.plan_with(maker);
+  monitors_.plan_with(maker);
 }
 
 wire::Suggestion Decider::ask(wire::Ask ask) {
@@ -164,9 +156,9 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   entry.demand_cores = placement::demand_cores(spec);
   entry.asked = spec;
   if (learned) entry.model = heard.version;
-  if (entry.winner_terms) entry.winner_terms->uncertainty = prediction_error_.of(entry.winner);
-  if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = prediction_error_.of(entry.runner_up);
-  if (takes_it && spec.node_name.empty()) comparison_.offer(id, spec, advice.candidates);
+  if (entry.winner_terms) entry.winner_terms->uncertainty = monitors_.uncertainty(entry.winner);
+  if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = monitors_.uncertainty(entry.runner_up);
+  if (takes_it && spec.node_name.empty()) monitors_.offer(id, spec, advice.candidates);
   if (!spec.uid.empty()) {
     state_.ask(spec, id, advice.top.has_value(), now);
     if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now);
@@ -303,21 +295,15 @@ void Decider::refresh(MonoTime now) {
   if (now - refreshed_ < kRefreshEvery) return;
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
-  watch_curves(view);
+  monitors_.watch_curves(view, kRefreshEvery);
   follow_recalled(now);
   engine_.knowledge().set_acting(acts(arm().arm));
   const placement::Fleet& fleet = engine_.refresh(view);
-  comparison_.prepare(fleet);
-  const bool was_gated = network_gated();
-  if (heard().network != nullptr) comparison_.look_at(engine_, networks_.serving());
-  if (network_gated() != was_gated) repeats_.clear();
-  if (!comparison_.due(now)) return;
+  if (monitors_.compare(fleet, networks_.serving(), heard().network.get())) repeats_.clear();
+  if (!monitors_.due(now)) return;
   const Heard heard = this->heard();
-  if (comparison_.run(engine_, state_, networks_.serving(), heard.network.get(), figures_.decisions)) repeats_.clear();
-  // Too few decisions say nothing; that it is so again after a change is news, too.
-  const auto estimates = comparison_.off_policy().estimates();
-  if (estimates.front().told() || compared_told_) learn_(ComparedNews{estimates});
-  compared_told_ = estimates.front().told();
+  if (monitors_.compare_rankings(state_, networks_.serving(), heard.network.get(), figures_.decisions))
+    repeats_.clear();
 }
 
 }  // namespace wattle::controller

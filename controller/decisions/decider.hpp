@@ -27,15 +27,11 @@
 #include "common/wire/messages.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decision_log.hpp"
+#include "controller/decisions/decision_monitors.hpp"
 #include "controller/decisions/news.hpp"
 #include "controller/decisions/open_decisions.hpp"
 #include "controller/decisions/outcome_windows.hpp"
-#include "controller/decisions/prediction_error.hpp"
-#include "controller/decisions/ranking_comparison.hpp"
 #include "controller/decisions/repeats.hpp"
-#include "controller/rollout/drift_monitor.hpp"
-#include "controller/rollout/monitor_event.hpp"
-#include "controller/rollout/monitor_state.hpp"
 #include "controller/rollout/rollout_spec.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/serving_model.hpp"
@@ -119,7 +115,7 @@ class Decider {
     judged_ = std::move(judged);
   }
   // Hears of what its monitors find: the network gate and drift.
-  void on_event(std::function<void(const MonitorEvent&)> told) { told_ = std::move(told); }
+  void on_event(std::function<void(const MonitorEvent&)> told) { monitors_.on_event(std::move(told)); }
   // Hears of each placement that begins now: not of what a list, or a node's first record, shows to run.
   void on_placed(std::function<void(const placement::PodSpec& pod, const std::string& node)> placed) {
     placed_ = std::move(placed);
@@ -148,11 +144,11 @@ class Decider {
   Status restore(const MonitorState& state);
   // Exploration of decisions that are made now: more for a while after a shift, none while the network is left out.
   double epsilon() const;
-  bool drifting() const { return drift_.active(clock_.mono()); }
-  std::uint64_t drifts() const { return drift_.shifts(); }
+  bool drifting() const { return monitors_.drifting(); }
+  std::uint64_t drifts() const { return monitors_.drifts(); }
   const placement::ClusterModel& knowledge() const { return engine_.knowledge(); }
   // What recent decisions say of the ranking in force.
-  const placement::OffPolicyComparison& off_policy() const { return comparison_.off_policy(); }
+  const placement::OffPolicyComparison& off_policy() const { return monitors_.off_policy(); }
   // What acting would save, modelled; null: not in shadow.
   const placement::ModelledSaving* saving() const { return engine_.saving(); }
   std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
@@ -179,10 +175,6 @@ class Decider {
   void follow_recalled(MonoTime now);
   // The pod runs no more.
   void left(const std::string& pod_uid, MonoTime now);
-  void tell(MonitorEvent event) const;
-  void watch_curves(const placement::ClusterView& view);
-  void shifted(const std::optional<std::string>& evidence, MonoTime now);
-  void judge(std::uint64_t id, const std::string& node, double reward);
   // The network serves the policy and the reward preset that it was made for; after a change the trainer puts the other in.
   bool fits(const ServingModel::Network& network, const ModelVersion& version) const {
     const bool judged_so = version.preset.empty() || version.preset == placement::to_string(spec_.reward.preset);
@@ -197,13 +189,9 @@ class Decider {
   std::mt19937_64 random_;
   placement::DecisionEngine engine_;
   MonoTime refreshed_{}, state_expired_{};
-  RankingComparison comparison_;
-  bool compared_told_ = false;  // to the learner, last
-  std::function<void(const MonitorEvent&)> told_;
+  DecisionMonitors monitors_;
   std::function<void(const placement::PodSpec&, const std::string&)> placed_;
   std::function<void(const placement::PodSpec&)> left_;
-  DriftMonitor drift_;
-  PredictionError prediction_error_;
   RolloutSpec spec_;
   std::function<bool(const ArmNow&, double)> decided_;
   std::function<void(const ArmNow&, double)> judged_;

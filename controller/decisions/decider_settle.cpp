@@ -23,6 +23,15 @@ wire::Outcome told(const SettleWindow& window, const placement::Reward& reward, 
   return outcome;
 }
 
+// What was predicted of the node when it was decided; absent: nothing was.
+std::optional<double> expected_of(const LoggedDecision& made, const std::string& node) {
+  if (made.expected) return made.expected;
+  const auto& candidates = made.decision.candidates;
+  for (std::size_t i = 0; i < std::min(candidates.size(), made.predicted.size()); ++i)
+    if (candidates[i].node == node && candidates[i].masked.empty()) return static_cast<double>(made.predicted[i]);
+  return std::nullopt;
+}
+
 }  // namespace
 
 void Decider::record(const std::string& node, const Record& record, const RecordNews& news) {
@@ -61,9 +70,10 @@ void Decider::settled(const SettleWindow& window, placement::RawOutcome raw) {
     entry->decision.outcome = told(window, reward, raw);
     changed_.insert(window.decision_id());
   }
-  judge(window.decision_id(), window.node(), reward.value);
-  // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
   const LoggedDecision* made = log_.find(window.decision_id());
+  monitors_.judged(window.decision_id(), window.node(), reward.value,
+                   made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
+  // The guard judges what is done on purpose: after a shift more is explored, and that must not look like harm.
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
   if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
   learn_(SettledNews{window.decision_id(), std::move(raw)});

@@ -1,0 +1,93 @@
+// Which network serves, and why; and what the decider knows over a restart.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "controller/decisions/decider.hpp"
+
+namespace wattle::controller {
+
+namespace {
+// "-0.3%", "+1.2%"
+std::string signed_percent(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f%%", 100 * ratio);
+  return text;
+}
+// What the network gate and the comparison are about.
+std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + reward_json(spec.reward).dump(); }
+}  // namespace
+
+void Decider::left(const std::string& pod_uid, MonoTime now) {
+  const Pod* pod = state_.pod(pod_uid);
+  if (pod != nullptr && left_) left_(pod->spec);
+  const Node* node = pod != nullptr ? state_.node(pod->node) : nullptr;
+  engine_.left(pod_uid, pod != nullptr ? &pod->spec : nullptr,
+               node != nullptr ? std::optional(node->row) : std::nullopt, now);
+}
+
+std::vector<MonitorState> Decider::monitors() const { return monitors_.rows(ranking_of(spec_)); }
+
+Status Decider::restore(const MonitorState& state) {
+  WATTLE_TRY(const bool verdict_changed, monitors_.restore(state, ranking_of(spec_)));
+  if (verdict_changed) repeats_.clear();
+  return {};
+}
+
+void Decider::recall(LoggedDecision entry) {
+  const wire::Decision& decision = entry.decision;
+  const bool shadow = decision.mode == "shadow" || decision.mode == "observed";
+  if (engine_.saving() != nullptr && shadow && decision.policy == spec_.policy && !decision.advice.empty())
+    recalled_[decision.pod_uid] = decision.advice;
+  log_.add(std::move(entry));
+}
+
+void Decider::follow_recalled(MonoTime now) {
+  std::erase_if(recalled_, [&](const auto& each) {
+    const auto& [uid, advice] = each;
+    const Pod* pod = state_.pod(uid);
+    const Node* advised = state_.node(advice);
+    if (pod == nullptr || pod->node.empty() || advised == nullptr) return false;
+    engine_.reserve_again(pod->spec, {advised->row, advice}, {state_.node(pod->node)->row, pod->node}, now);
+    return true;
+  });
+}
+
+Decider::Heard Decider::heard() const {
+  ServingModel::Serving serving = networks_.serving();
+  const bool learned = fits(serving.network, serving.version);
+  if (fits(serving.trusted, serving.trusted_version) && (engine_.learned_gated() || !learned))
+    return {std::move(serving.trusted), std::move(serving.trusted_version), false};
+  if (!learned) return {};
+  return {std::move(serving.network), std::move(serving.version), true};
+}
+
+std::string Decider::serves() const {
+  const Heard heard = this->heard();
+  if (heard.network == nullptr || !engine_.policy().learns) return {};
+  const bool known = !heard.learned && !heard.version.loaded_from.empty();
+  const std::string name = known ? "the network " + heard.version.loaded_from : "the network that is learned here";
+  if (network_gated()) return "the plan serves, not " + name + ". " + network_gated_why();
+  const std::string& why = engine_.heard_why();
+  std::string text = name + " serves" + (why.empty() ? "" : ": " + why) + ".";
+  if (engine_.network_gate_applies())
+    text += " It is left out once its choices cost more joules than the plan's on copies of this cluster.";
+  if (engine_.learned_gated() && !heard.learned)
+    text += " What is learned here takes its place once it costs less than it there" +
+            (engine_.learned_network_gate().blocks() == 0
+                 ? std::string(", of which nothing is known yet.")
+                 : "; of late it cost " + signed_percent(engine_.learned_network_gate().mean()) + ".");
+  return text;
+}
+
+// What learning began with has been judged elsewhere: it is not made to err for the sake of learning.
+double Decider::epsilon() const {
+  const Heard heard = this->heard();
+  const bool began_with = heard.network != nullptr && !heard.learned;
+  return network_gated() || began_with ? 0 : monitors_.epsilon(engine_.options().epsilon);
+}
+
+}  // namespace wattle::controller
