@@ -3,7 +3,7 @@
 nothing is lost, memory is bounded, every refusal is counted. The same run has a control, in which the twenty send the same bytes to a sink.
 
 Usage: fairness_test.py FOLDER-OF-BINARIES [PLAY...]     with PLAYs, those alone
-Environment: WATTLE_HOSTILE_SECONDS of the attack and of the control (default 60 each; from 300 on, latencies are judged too)"""
+Environment: WATTLE_HOSTILE_SECONDS of the attack and of the control (default 30 each; from 300 on, latencies are judged too)"""
 import collections
 import json
 import os
@@ -23,7 +23,7 @@ from zmtp import Keys, Peer, server_key  # noqa: E402
 
 import msgpack  # noqa: E402
 
-SECONDS = float(os.environ.get("WATTLE_HOSTILE_SECONDS", "60"))
+SECONDS = float(os.environ.get("WATTLE_HOSTILE_SECONDS", "30"))
 JUDGED_FROM_S = 300
 NODES = 100
 PERIOD_S = 0.05
