@@ -150,7 +150,8 @@ PodOutlook outlook(const PodSpec& pod) { return {pod.life_s, pod.latency_soft_ms
 
 }  // namespace
 
-std::vector<PredictedTerms> predicted_terms(const RewardConfig& config, const PodOutlook& pod, std::span<const Outlook> nodes) {
+std::vector<PredictedTerms> predicted_terms(const RewardConfig& config, const PodOutlook& pod,
+                                            std::span<const Outlook> nodes) {
   std::vector<PredictedTerms> all(nodes.size());
   if (!config.with_prior) return all;
   Compared compared(config, pod, nodes);

@@ -43,7 +43,8 @@ struct PredictedTerms {
   double value() const { return energy + latency + other; }
 };
 // One for each of the nodes compared. A reward without prior: zeros.
-std::vector<PredictedTerms> predicted_terms(const RewardConfig& config, const PodOutlook& pod, std::span<const Outlook> nodes);
+std::vector<PredictedTerms> predicted_terms(const RewardConfig& config, const PodOutlook& pod,
+                                            std::span<const Outlook> nodes);
 
 // What `evaluate` will say of a placement on a node, as far as models predict it: the prior of Q.
 struct Prediction {

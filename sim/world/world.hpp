@@ -173,7 +173,7 @@ class World : private cluster::Observer {
     cluster::Totals sampled;                  // the kernel's, at the last sample
     double latency_sampled_ms_s = 0;          // then
     bool steady = true;
-    bool ready = true;           // as the API server has it
+    bool ready = true;                  // as the API server has it
     std::optional<AgentReport> frozen;  // what an agent that lies keeps saying
     std::optional<AgentReport> told;
     placement::PowerCurve curve;

@@ -82,7 +82,8 @@ void World::deliver() {
     Node& node = nodes_[i];
     node.told = batch[i];
     if (batch[i].steady) node.curve.observe(batch[i].used_cores / node.spec.server.cores, batch[i].power_w);
-    for (const AgentReport::PodUse& use : batch[i].pods) observer_->used(*use.uid, use.cores, options_.telemetry_period_s);
+    for (const AgentReport::PodUse& use : batch[i].pods)
+      observer_->used(*use.uid, use.cores, options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);
 }
