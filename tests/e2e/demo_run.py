@@ -57,7 +57,7 @@ class Demo:
     def find(self, pattern):
         return re.findall(pattern, self.output())
 
-    def wait_for(self, pattern, seconds=60):
+    def wait_for(self, pattern, seconds=180):
         def look():
             found = self.find(pattern)
             if not found and self.process.poll() is not None:

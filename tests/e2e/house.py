@@ -41,7 +41,7 @@ def free_ports(count):
     return ports
 
 
-def wait_until(what, condition, seconds=30):
+def wait_until(what, condition, seconds=120):
     """Polls until `condition` gives something true; gives it back."""
     end = time.monotonic() + seconds
     last = None
@@ -56,7 +56,7 @@ def wait_until(what, condition, seconds=30):
     raise HouseError(f"not within {seconds} s: {what} (last: {last})")
 
 
-def fetch(url, data=None, timeout=10):
+def fetch(url, data=None, timeout=30):
     """(status, body); a refusal by status is an answer, not an error."""
     request = urllib.request.Request(url, data=data, method="POST" if data is not None else "GET")
     try:
@@ -117,7 +117,7 @@ class House:
     def binary(self, name):
         return str(self.binaries / name)
 
-    def run(self, *command, timeout=30):
+    def run(self, *command, timeout=120):
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
 
     def wattle(self, *arguments, check=True):
@@ -167,7 +167,7 @@ class House:
         process = self.processes.pop(name)
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(how)
-        return process.wait(timeout=30)
+        return process.wait(timeout=120)
 
     def connected(self):
         return [n for n in self.query("nodes")["nodes"] if n["name"] == self.node and n["connected"] and n["cpu_used_cores"] is not None]

@@ -71,7 +71,7 @@ class Screen:
         self.feed(self.decoder.decode(said))
         return bool(said)
 
-    def until(self, what, condition, seconds=30):
+    def until(self, what, condition, seconds=120):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             there = self.read()
@@ -82,7 +82,7 @@ class Screen:
                 break
         raise HouseError(f"not on the screen within {seconds} s: {what}; it has:\n{self.text()}")
 
-    def ended(self, seconds=30):
+    def ended(self, seconds=120):
         """The exit code; what was on the line before is there again."""
         end = time.monotonic() + seconds
         while self.exit_code is None:

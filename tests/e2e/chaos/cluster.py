@@ -128,7 +128,7 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
         process = self.processes.pop(name)
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(how)
-        return process.wait(timeout=30)
+        return process.wait(timeout=120)
 
     def alive(self, name):
         process = self.processes[name]

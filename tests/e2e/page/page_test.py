@@ -26,7 +26,7 @@ def main():
             house.place(f"hostile-{number}", name, nodes[number % 20], nodes[:20])
         house.settled()
         done = subprocess.run(["node", str(pathlib.Path(__file__).with_name("browser.mjs")), house.api(), TOKEN, shutil.which("chromium"), str(web), *sys.argv[3:4]],
-                              timeout=110, check=False)
+                              timeout=500, check=False)
         return done.returncode
 
 

@@ -62,7 +62,7 @@ def main():
         failed = by_command(house, most, "q-0")
         facts = {"node": most, "pod": "q-0", "name": "shop-0", "clicks": MOST_CLICKS}
         done = subprocess.run(["node", str(pathlib.Path(__file__).with_name("questions.mjs")), house.api(), TOKEN, shutil.which("chromium"), str(web), json.dumps(facts)],
-                              timeout=90, check=False)
+                              timeout=500, check=False)
         return 1 if failed or done.returncode else 0
 
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 sys.dont_write_bytecode = True
 from demo_run import Claims  # noqa: E402
 
-PATIENCE = 60
+PATIENCE = 180
 
 
 class Service(http.server.BaseHTTPRequestHandler):
