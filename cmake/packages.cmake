@@ -106,6 +106,7 @@ install(FILES systemd/wattle-agent.service systemd/wattle-pcm.service DESTINATIO
 # What `wattle join` fills in
 install(FILES systemd/etc/agent.yaml DESTINATION share/wattle COMPONENT agent)
 install(DIRECTORY k8s/chart/dashboards DESTINATION share/wattle COMPONENT controller FILES_MATCHING PATTERN "*.json")
+install(DIRECTORY k8s/chart/alerts DESTINATION share/wattle COMPONENT controller FILES_MATCHING PATTERN "*.yaml")
 install(FILES systemd/wattle-actuator.service DESTINATION /lib/systemd/system COMPONENT actuator)
 install(FILES systemd/etc/actuator.yaml DESTINATION share/wattle COMPONENT actuator)
 # Off until an operator starts the timer

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every query of the Grafana dashboards returns data of a real Prometheus that scrapes real programs as docs/how-to/watch-with-grafana.md has it:
-controller in canary, agent, shim, simulated nodes, pods that come and go. Beside this machine an agent reads a captured one.
+"""Every query of the Grafana dashboards returns data of a real Prometheus that scrapes real programs as docs/how-to/watch-with-grafana.md has it,
+and every series that an alert rule looks at is there, by these very labels: controller in canary, agent, shim, simulated nodes, pods that come and go. Beside this machine an agent reads a captured one.
 
 Usage: dashboards_test.py FOLDER-OF-BINARIES
 Needs    prometheus, promtool (scripts/setup); skips (77) with the reason without them"""
@@ -20,12 +20,15 @@ from documented import Walk  # noqa: E402
 
 PAGE = "docs/how-to/watch-with-grafana.md"
 DASHBOARDS = HERE.parents[1] / "k8s/chart/dashboards"
+ALERTS = HERE.parents[1] / "k8s/chart/alerts"
 NODES = 6
 CAPTURED = HERE.parent / "fixtures/agent/two-socket-server"
 # What cgroup v2 tells where it has all its controllers; the kernel that this runs on may have them in v1.
 CGROUP = {"cpu.stat": "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5000\n",
           "cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
           "memory.current": "1048576\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n", "pids.current": "3\n"}
+# What no program here tells: nothing is served over TLS, and no API server says what was bound (tests/e2e/kube/kube_test.py has one).
+NOT_HERE = ("wattle_controller_certificate_end_timestamp_seconds", "wattle_controller_pods_bound_total")
 # What Grafana puts in before it asks.
 PUT_IN = {"$__rate_interval": "10s", "$__range": "1m", "${datasource}": "prometheus"}
 
@@ -46,6 +49,15 @@ def queries():
             if "$" in text:
                 raise HouseError(f"{where}: nothing is put in for a variable: {text}")
             yield where, text
+
+
+def of_alerts():
+    """(where, expression) of what the alert rules look at."""
+    for file in sorted(ALERTS.glob("*.yaml")):
+        for name, text in re.findall(r"- alert: (\w+)\n\s+expr: (.*?)\n\s+(?:for|labels):", file.read_text(encoding="utf-8"), re.S):
+            for one in sorted(set(re.findall(r"wattle_\w+(?:\{[^}]*\})?", text))):
+                if not one.startswith(NOT_HERE):
+                    yield f"{file.name}: {name}", one
 
 
 def walk_page(house, targets):
@@ -78,7 +90,7 @@ def main():
     if shutil.which("prometheus") is None:
         print("skipped: no prometheus (Debian package prometheus; scripts/setup installs it)")
         return SKIPPED
-    asked = list(queries())
+    asked = [*queries(), *of_alerts()]
     port, swarm_port = free_ports(2)
     blocks = "canary: {block: 2s, dropped: 500ms}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16, batch: 16}"
     with House(binaries, mode="canary:50%", controller_extra=blocks) as house:
@@ -108,7 +120,7 @@ def main():
             """)
         walk_page(house, {"controller:8050": f"127.0.0.1:{house.http}", "scheduler:8888": f"127.0.0.1:{house.shim_port}",
                           "worker-1:9460": f"127.0.0.1:{house.agent_http}", "worker-2:9460": f"127.0.0.1:{captured_port}",
-                          "scrape_configs:": "global: {scrape_interval: 1s}\nscrape_configs:"})
+                          "/usr/share/wattle/alerts": str(ALERTS), "scrape_configs:": "global: {scrape_interval: 1s, evaluation_interval: 1s}\nscrape_configs:"})
         swarm = (house.binary("wattle-sim"), "swarm", "--config", str(house.dir / "swarm.yaml"))
         made = house.run(*swarm, "--make-keys", str(house.dir / "allow"))
         if made.returncode != 0:
@@ -148,8 +160,11 @@ def main():
                 print(f"FAIL {where}: no data for {text}")
             if not asked:
                 raise error
-        print(f"{total - len(asked)} of {total} queries of {len(list(DASHBOARDS.glob('*.json')))} dashboards have data")
-        return 1 if asked else 0
+        print(f"{total - len(asked)} of {total} queries of {len(list(DASHBOARDS.glob('*.json')))} dashboards and of the alert rules have data")
+        groups = json.loads(fetch(f"http://127.0.0.1:{port}/api/v1/rules")[1])["data"]["groups"]
+        sick = [f"{rule['name']}: {rule['health']} {rule.get('lastError', '')}" for group in groups for rule in group["rules"] if rule["health"] != "ok"]
+        print(f"Prometheus judges {sum(len(group['rules']) for group in groups)} rules" + (f"; FAIL {sick}" if sick or not groups else ""))
+        return 1 if asked or sick or not groups else 0
 
 
 if __name__ == "__main__":

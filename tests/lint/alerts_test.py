@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""alerts_test: the chart's alert rules are rules, they sound when they should and not otherwise, and their metrics are documented ones.
+"""alerts_test: the alert rules that ship are rules, each sounds when it should and not otherwise, its metrics and what to do are documented.
 
-Source   k8s/chart/templates/alerts.yaml, as helm renders it
-Exit     0 fine, 1 breach, 77 helm or promtool is missing (skipped)
+Source   k8s/chart/alerts, the very files that the chart and the Debian package have; where helm 3 is, what the chart renders holds the same rules
+Exit     0 fine, 1 breach, 77 promtool is missing (skipped)
 """
 import pathlib
 import re
@@ -14,10 +14,67 @@ import tempfile
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/e2e/kube"))
+RULES = ROOT / "k8s/chart/alerts"
+TEMPLATE = ROOT / "k8s/chart/templates/alerts.yaml"
+sys.path[:0] = [str(ROOT / "tests/e2e/kube"), str(ROOT / "k8s")]
+sys.dont_write_bytecode = True
 import assets  # noqa: E402
+import render  # noqa: E402
 
+DAY = 86400
 BREACHES = []
+
+WELL = [
+    ("wattle_controller_records_total", "0+60x40"), ('wattle_controller_shims{state="connected"}', "1x40"),
+    ('wattle_controller_pods_bound_total{asked="yes"}', "0+10x40"), ('wattle_controller_pods_bound_total{asked="no"}', "0+1x40"),
+    ('wattle_shim_breaker_state{state="closed"}', "1x40"), ('wattle_shim_refused_total{reason="path"}', "0x40"),
+    ('wattle_node_telemetry_age_seconds{node="n"}', "1x40"), ("wattle_controller_store_ok", "1x40"),
+    ("wattle_agent_dropped_records_total", "3x40"), ("wattle_controller_allow_list_ok", "1x40"), ("wattle_controller_rollbacks_total", "1x40"),
+    ('wattle_controller_certificate_end_timestamp_seconds{whose="f"}', f"{90 * DAY}x40"),
+]
+BOUND = "wattle_controller_pods_bound_total{asked=%s}"
+CLOSED = 'wattle_shim_breaker_state{state="closed"}'
+PATHS = 'wattle_shim_refused_total{reason="path"}'
+AGE = 'wattle_node_telemetry_age_seconds{node="n"}'
+ENDS = 'wattle_controller_certificate_end_timestamp_seconds{whose="f"}'
+CONNECTED = 'wattle_controller_shims{state="connected"}'
+# Of each alert: what Prometheus is shown, one value a minute, and whether it then sounds at that minute, with which labels. Each has both.
+CASES = {
+    "WattleControllerDown": [
+        ("nobody scrapes a controller", [("other", "1x40")], {10: {}}),
+        ("a controller is away while it is started anew, and back", [("wattle_controller_records_total", "1 _x8 1x40")], {8: None, 12: None})],
+    "WattleNoShim": [
+        ("no shim is connected, then one", [(CONNECTED, "0x9 1x40")], {3: {"state": "connected"}, 12: None}),
+        ("the one shim is started anew", [(CONNECTED, "1 0 1x40")], {1: None, 3: None})],
+    "WattlePodsNotAskedFor": [
+        ("pods are bound without an ask", [(BOUND % '"yes"', "0x40"), (BOUND % '"no"', "0+2x40")], {25: {}}),
+        ("a few pods are bound without an ask", [(BOUND % '"yes"', "0x40"), (BOUND % '"no"', "0x10 5x30")], {20: None}),
+        ("the lesser part is bound without an ask", [(BOUND % '"yes"', "0+3x40"), (BOUND % '"no"', "0+2x40")], {25: None})],
+    "WattleShimWithoutController": [
+        ("a shim's breaker stays open, then closes", [(CLOSED, "1 1 0x8 1x40")], {5: {"state": "closed"}, 12: None}),
+        ("a shim's breaker opens once", [(CLOSED, "1 0 1x40")], {1: None, 2: None, 5: None})],
+    "WattleShimUnknownPaths": [
+        ("kube-scheduler asks for another path", [(PATHS, "0+5x40")], {20: {"reason": "path"}}),
+        ("it did long ago", [(PATHS, "5x40")], {20: None})],
+    "WattleNodeSilent": [
+        ("a node falls silent, and comes back", [(AGE, "1 61+60x10 1x40")], {7: {"node": "n"}, 14: None}),
+        ("a node is late once", [(AGE, "1 70 70 1x40")], {2: None, 7: None})],
+    "WattleStoreRefuses": [
+        ("the disk refuses, until there is room", [("wattle_controller_store_ok", "1 0x8 1x40")], {4: {}, 12: None}),
+        ("the disk refuses once", [("wattle_controller_store_ok", "1 0 1x40")], {1: None, 3: None})],
+    "WattleRecordsLost": [
+        ("a spool was full", [("wattle_agent_dropped_records_total", "0x5 7x40")], {10: {}, 40: None}),
+        ("one was full long ago", [("wattle_agent_dropped_records_total", "7x40")], {10: None})],
+    "WattleAllowListNotInForce": [
+        ("the allow list cannot be read, then it can", [("wattle_controller_allow_list_ok", "1 0x8 1x40")], {4: {}, 12: None}),
+        ("it could not be read once", [("wattle_controller_allow_list_ok", "1 0 1x40")], {1: None, 3: None})],
+    "WattleRolledBack": [
+        ("a monitor rolled back", [("wattle_controller_rollbacks_total", "0x5 1x40")], {10: {}, 40: None}),
+        ("one did long ago", [("wattle_controller_rollbacks_total", "1x40")], {10: None})],
+    "WattleCertificateEnds": [
+        ("a certificate ends within a month, then there is a new one", [(ENDS, f"{29 * DAY}x5 {90 * DAY}x40")], {1: {"whose": "f"}, 10: None}),
+        ("a certificate ends after a month", [(ENDS, f"{31 * DAY}x40")], {1: None, 30: None})],
+}
 
 
 def breach(text):
@@ -25,69 +82,65 @@ def breach(text):
     print(f"BREACH {text}")
 
 
-def series(name, values):
-    return {"series": name, "values": values}
+def groups_of(files):
+    return [group for file in files for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]]
 
 
-def alert(name, at, sounds, **labels):
-    return {"eval_time": at, "alertname": name, "sounds": sounds, "labels": labels}
+def rules_of(groups):
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
-# What Prometheus is shown, and what follows. Values are one a minute.
-CASES = [
-    ("all is well",
-     [series("wattle_controller_records_total", "0+60x40"), series('wattle_controller_shims{state="connected"}', "1x40"),
-      series('wattle_controller_pods_bound_total{asked="yes"}', "0+10x40"), series('wattle_controller_pods_bound_total{asked="no"}', "0+1x40"),
-      series('wattle_shim_breaker_state{state="closed"}', "1x40"), series('wattle_shim_refused_total{reason="path"}', "0x40"),
-      series('wattle_node_telemetry_age_seconds{node="n"}', "1x40"), series("wattle_controller_store_ok", "1x40"),
-      series("wattle_agent_dropped_records_total", "3x40"), series("wattle_controller_allow_list_ok", "1x40"), series("wattle_controller_rollbacks_total", "1x40"),
-      series('wattle_controller_certificate_end_timestamp_seconds{whose="f"}', "9000000x40")],
-     None),
-    ("nobody scrapes a controller", [series("other", "1x40")], [alert("WattleControllerDown", "10m", True)]),
-    ("no shim is connected", [series('wattle_controller_shims{state="connected"}', "0x40")], [alert("WattleNoShim", "3m", True, state="connected")]),
-    ("pods are bound without an ask",
-     [series('wattle_controller_pods_bound_total{asked="yes"}', "0x40"), series('wattle_controller_pods_bound_total{asked="no"}', "0+2x40")],
-     [alert("WattlePodsNotAskedFor", "25m", True)]),
-    ("a few pods are bound without an ask",
-     [series('wattle_controller_pods_bound_total{asked="yes"}', "0x40"), series('wattle_controller_pods_bound_total{asked="no"}', "0x10 5x30")],
-     [alert("WattlePodsNotAskedFor", "20m", False)]),
-    ("a shim's breaker stays open", [series('wattle_shim_breaker_state{state="closed"}', "1 1 0x40")],
-     [alert("WattleShimWithoutController", "5m", True, state="closed")]),
-    ("kube-scheduler asks for another path", [series('wattle_shim_refused_total{reason="path"}', "0+5x40")],
-     [alert("WattleShimUnknownPaths", "20m", True, reason="path")]),
-    ("a node falls silent", [series('wattle_node_telemetry_age_seconds{node="n"}', "1 61+60x40")], [alert("WattleNodeSilent", "7m", True, node="n")]),
-    ("a node is late once", [series('wattle_node_telemetry_age_seconds{node="n"}', "1 70 70 1x40")], [alert("WattleNodeSilent", "7m", False)]),
-    ("the disk refuses", [series("wattle_controller_store_ok", "1 0x40")], [alert("WattleStoreRefuses", "4m", True)]),
-    ("a spool was full", [series("wattle_agent_dropped_records_total", "0x5 7x40")], [alert("WattleRecordsLost", "10m", True)]),
-    ("the allow list cannot be read", [series("wattle_controller_allow_list_ok", "1 0x40")], [alert("WattleAllowListNotInForce", "4m", True)]),
-    ("a monitor rolled back", [series("wattle_controller_rollbacks_total", "0x5 1x40")], [alert("WattleRolledBack", "10m", True)]),
-    ("a certificate ends within a month", [series('wattle_controller_certificate_end_timestamp_seconds{whose="f"}', "86400x40")],
-     [alert("WattleCertificateEnds", "1m", True, whose="f")]),
-]
+def check_cases(rules):
+    for name in sorted(rules.keys() ^ CASES.keys()):
+        breach(f"{name}: {'has no case of its own here' if name in rules else 'is a case here and no rule'}")
+    for name, cases in CASES.items():
+        wanted = [labels is not None for _, _, told in cases for labels in told.values()]
+        if len(set(wanted)) < 2:
+            breach(f"{name}: its cases show only that it {'sounds' if wanted[0] else 'does not sound'}")
 
 
-def rules():
-    """Of the PrometheusRule."""
-    ran = subprocess.run([str(assets.helm(may_build=False)), "template", "wattle", str(ROOT / "k8s/chart"), "--namespace", "kube-system", "--kube-version",
-                          assets.VERSION, "--set", "monitoring.enabled=true", "--show-only", "templates/alerts.yaml"],
-                         capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        raise ValueError(ran.stderr.strip())
-    return yaml.safe_load(ran.stdout)["spec"]
-
-
-def check_documented(spec):
+def check_documented(rules):
     known = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     table = (ROOT / "docs/reference/alerts.md").read_text(encoding="utf-8")
-    for rule in (rule for group in spec["groups"] for rule in group["rules"]):
+    for name, rule in rules.items():
         for metric in re.findall(r"\bwattle_\w+", rule["expr"]):
             if f"`{metric}`" not in known:
-                breach(f"{rule['alert']}: {metric} is not in docs/reference/metrics.md")
-        if f"| `{rule['alert']}` |" not in table:
-            breach(f"{rule['alert']}: is not in docs/reference/alerts.md")
-        page, _, anchor = rule["annotations"]["runbook"].partition("#")
-        if anchor != rule["alert"].lower() or f"## {rule['alert']}\n" not in (ROOT / page).read_text(encoding="utf-8"):
-            breach(f"{rule['alert']}: {page} has no section of its own for it")
+                breach(f"{name}: {metric} is not in docs/reference/metrics.md")
+        if set(rule["annotations"]) != {"summary", "runbook"} or rule["labels"].get("severity") not in ("warning", "critical"):
+            breach(f"{name}: needs a summary, a runbook and a severity, and no more")
+    listed = re.findall(r"^\| `(\w+)` \|", table, re.M)
+    if sorted(listed) != sorted(rules):
+        breach(f"docs/reference/alerts.md has other alerts: {sorted(set(listed) ^ set(rules)) or listed}")
+
+
+def check_runbooks(rules):
+    """Each has a section that says more than its name, and no section is of an alert that is gone."""
+    for page in {rule["annotations"]["runbook"].partition("#")[0] for rule in rules.values()}:
+        parts = re.split(r"^## (.*)\n", (ROOT / page).read_text(encoding="utf-8"), flags=re.M)[1:]
+        sections = dict(zip(parts[::2], parts[1::2]))
+        here = {name for name, rule in rules.items() if rule["annotations"]["runbook"] == f"{page}#{name.lower()}"}
+        for name in sorted(here ^ sections.keys()):
+            breach(f"{name}: {page} has no section of its own for it" if name in here else f"{page}: {name} is no alert whose runbook this is")
+        for name in sorted(here & sections.keys()):
+            if len(sections[name].split()) < 20:
+                breach(f"{name}: {page} does not say what happened and what to do")
+    for name, rule in rules.items():
+        if not rule["annotations"]["runbook"].endswith(f"#{name.lower()}"):
+            breach(f"{name}: its runbook is {rule['annotations']['runbook']}")
+
+
+def check_shipped(files):
+    """What the chart reads is these files, all of them, and as they are."""
+    read = re.findall(r'\.Files\.Get "alerts/([\w.]+)"', TEMPLATE.read_text(encoding="utf-8"))
+    if sorted(read) != [file.name for file in files]:
+        breach(f"k8s/chart/templates/alerts.yaml reads {sorted(read)}, k8s/chart/alerts has {[file.name for file in files]}")
+    try:
+        for options, wanted in (((), files), (("--set", "scheduler.enabled=false"), [file for file in files if file.name != "scheduler.yaml"])):
+            text = render.rendered("--set", "monitoring.enabled=true", "--show-only", "templates/alerts.yaml", *options)
+            if yaml.safe_load(text)["spec"]["groups"] != groups_of(wanted):
+                breach(f"the chart renders other rules than {[file.name for file in wanted]} has ({' '.join(options) or 'with a scheduler'})")
+    except assets.Missing as missing:
+        print(f"not checked, what the chart renders: {missing}")
 
 
 def promtool(*arguments):
@@ -96,40 +149,40 @@ def promtool(*arguments):
         breach(f"promtool {arguments[0]} {arguments[1]}: {ran.stdout}{ran.stderr}")
 
 
-def check_sounds(spec, folder):
-    said = {rule["alert"]: rule for group in spec["groups"] for rule in group["rules"]}
-    file = folder / "rules.yaml"
-    file.write_text(yaml.safe_dump(spec), encoding="utf-8")
-    promtool("check", "rules", file)
-    tests = []
-    for name, shown, wanted in CASES:
-        expected = []
-        for one in wanted or [alert(name, "30m", False) for name in said]:
-            rule = said[one["alertname"]]
-            summary = rule["annotations"]["summary"].replace("{{ $value | humanizePercentage }}", "100%")
-            for label in ("whose", "node"):
-                summary = summary.replace("{{ $labels." + label + " }}", one["labels"].get(label, ""))
-            sounding = [{"exp_labels": rule["labels"] | one["labels"], "exp_annotations": rule["annotations"] | {"summary": summary}}] if one["sounds"] else []
-            expected.append({"eval_time": one["eval_time"], "alertname": one["alertname"], "exp_alerts": sounding})
-        tests.append({"name": name, "interval": "1m", "input_series": shown, "alert_rule_test": expected})
-    cases = folder / "cases.yaml"
-    cases.write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": tests}), encoding="utf-8")
-    promtool("test", "rules", cases)
+def expected(name, rule, minute, labels):
+    """As promtool has it; `labels` are None where nothing sounds."""
+    summary = rule["annotations"]["summary"].replace("{{ $value | humanizePercentage }}", "100%")
+    for label, value in (labels or {}).items():
+        summary = summary.replace("{{ $labels." + label + " }}", value)
+    sounding = [] if labels is None else [{"exp_labels": rule["labels"] | labels, "exp_annotations": rule["annotations"] | {"summary": summary}}]
+    return {"eval_time": f"{minute}m", "alertname": name, "exp_alerts": sounding}
+
+
+def check_sounds(files, rules, folder):
+    promtool("check", "rules", *files)
+    cases = [("all is well", WELL, [expected(name, rule, 30, None) for name, rule in rules.items()])]
+    for name in rules.keys() & CASES.keys():
+        cases += [(what, shown, [expected(name, rules[name], minute, labels) for minute, labels in told.items()]) for what, shown, told in CASES[name]]
+    tests = [{"name": what, "interval": "1m", "input_series": [{"series": s, "values": v} for s, v in shown], "alert_rule_test": wanted}
+             for what, shown, wanted in cases]
+    file = folder / "cases.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(f) for f in files], "evaluation_interval": "1m", "tests": tests}), encoding="utf-8")
+    promtool("test", "rules", file)
+    return len(tests)
 
 
 def main():
     if shutil.which("promtool") is None:
         print("skipped: no promtool (Debian package prometheus)")
         return 77
-    try:
-        spec = rules()
-    except assets.Missing as missing:
-        print(f"skipped: {missing}")
-        return 77
-    check_documented(spec)
+    files = sorted(RULES.glob("*.yaml"))
+    rules = rules_of(groups_of(files))
+    for check in (check_cases, check_documented, check_runbooks):
+        check(rules)
+    check_shipped(files)
     with tempfile.TemporaryDirectory() as folder:
-        check_sounds(spec, pathlib.Path(folder))
-    print(f"{len(BREACHES)} breaches" if BREACHES else f"alerts: no breach in {sum(len(group['rules']) for group in spec['groups'])} rules, {len(CASES)} cases")
+        cases = check_sounds(files, rules, pathlib.Path(folder))
+    print(f"{len(BREACHES)} breaches" if BREACHES else f"alerts: no breach in {len(rules)} rules, {cases} cases")
     return 1 if BREACHES else 0
 
 
