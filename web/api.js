@@ -7,25 +7,33 @@ export class Refused extends Error {
 const tokenNeeded = new Set();
 export const onTokenNeeded = (call) => tokenNeeded.add(call);
 
-async function answer(response) {
-  const text = await response.text();
+const PATIENCE = 20_000;  // ms
+async function ask(path, options = {}) {
+  try {
+    const response = await fetch(path, { credentials: 'same-origin', signal: AbortSignal.timeout(PATIENCE), ...options });
+    return [response, await response.text()];
+  } catch { throw new Refused(0, 'The controller does not answer.'); }
+}
+
+function answer([response, text]) {
   let body = null;
   try { body = JSON.parse(text); } catch { /* a line of text */ }
-  if (response.ok) return body;
-  throw new Refused(response.status, (body && body.error) || text.trim() || `status ${response.status}`);
+  if (response.ok && body !== null) return body;
+  const plain = (response.headers.get('Content-Type') || '').startsWith('text/plain') && text.trim();
+  throw new Refused(response.status, (body && body.error) || plain || `This is no answer of the controller (status ${response.status}): what is between it and this page?`);
 }
 
 export async function get(what, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
-  const response = await fetch(`/api/v1/${what}${given.length ? `?${new URLSearchParams(given)}` : ''}`, { credentials: 'same-origin' });
-  if (response.status === 401) { tokenNeeded.forEach((call) => call()); throw new Refused(401, 'a token is needed'); }
-  return answer(response);
+  const told = await ask(`/api/v1/${what}${given.length ? `?${new URLSearchParams(given)}` : ''}`);
+  if (told[0].status === 401) tokenNeeded.forEach((call) => call());
+  return answer(told);
 }
 
 const headers = { 'X-Wattle': 'page', 'Content-Type': 'application/json' };
-export const passState = async () => answer(await fetch('/page/pass', { credentials: 'same-origin' }));
-export const givePass = async (token) => answer(await fetch('/page/pass', { method: 'POST', headers, credentials: 'same-origin', body: JSON.stringify({ token }) }));
-export const dropPass = async () => answer(await fetch('/page/pass', { method: 'DELETE', headers, credentials: 'same-origin' }));
+export const passState = async () => answer(await ask('/page/pass'));
+export const givePass = async (token) => answer(await ask('/page/pass', { method: 'POST', headers, body: JSON.stringify({ token }) }));
+export const dropPass = async () => answer(await ask('/page/pass', { method: 'DELETE', headers }));
 
 // One stream for the whole page, while it is looked at.
 const listeners = new Map();
@@ -41,23 +49,41 @@ export function listen(event, call) {
   return () => listeners.get(event).delete(call);
 }
 
-export function connect() {
+// The controller says something every 2 s. Where nothing comes a connection may be dead, and nobody has told.
+const SILENT = 15_000;  // ms
+let heard = 0, watch = 0, wanted = false;
+
+function open() {
   if (source || document.hidden) return;
   clearTimeout(retry);
+  heard = Date.now();
   source = new EventSource('/api/v1/live');
-  source.onopen = () => state('live');
   source.onerror = () => {
     // The browser comes back by itself after a break, and not after a refusal.
-    state('lost');
-    if (source && source.readyState === EventSource.CLOSED) { disconnect(); retry = setTimeout(connect, 5000); }
+    if (source.readyState !== EventSource.CLOSED) return state('lost');
+    close();
+    retry = setTimeout(open, 5000);
+    return state('refused');
   };
   for (const event of ['fleet', 'heat', 'decisions'])
-    source.addEventListener(event, (message) => { state('live'); const body = JSON.parse(message.data); (listeners.get(event) || []).forEach((call) => call(body)); });
+    source.addEventListener(event, (message) => { heard = Date.now(); state('live'); const body = JSON.parse(message.data); (listeners.get(event) || []).forEach((call) => call(body)); });
+  watch = setInterval(() => {
+    if (Date.now() - heard < SILENT) return;
+    close();
+    state('lost');
+    open();
+  }, 5000);
 }
-export function disconnect() {
+function close() {
   if (source) source.close();
   source = null;
   clearTimeout(retry);
+  clearInterval(watch);
 }
+export function connect() { wanted = true; open(); }
+export function disconnect() { wanted = false; close(); }
 // A page that nobody sees costs nobody anything.
-document.addEventListener('visibilitychange', () => { if (document.hidden) { disconnect(); state('paused'); } else connect(); });
+document.addEventListener('visibilitychange', () => {
+  if (!wanted) return;
+  if (document.hidden) { close(); state('paused'); } else open();
+});

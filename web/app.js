@@ -16,6 +16,13 @@ const VIEWS = {
 };
 const ABOVE = { node: 'fleet', pod: 'pods', decision: 'decisions' };
 
+function nowhere(name) {
+  return {
+    element: h('div', null, h('h1', null, 'There is no such view'), h('p', null, 'This page has no view ', h('code', null, name), '.'), h('p', null, h('a', { href: '#/fleet' }, 'To the fleet'))),
+    end() {},
+  };
+}
+
 const main = document.getElementById('main');
 const tabs = Object.entries(VIEWS).filter(([, [label]]) => label).map(([name, [label]]) => h('a', { href: `#/${name}`, id: `view-${name}` }, label));
 fill(document.getElementById('views'), tabs);
@@ -23,13 +30,13 @@ let current = null;
 let asking = false;
 
 function show(moved) {
-  const [, name = 'fleet', ...rest] = location.hash.split('/');
-  const view = VIEWS[name] ? name : 'fleet';
+  const [, name, ...rest] = location.hash.split('/');
+  const view = name || 'fleet';
   if (current) current.end();
   tabs.forEach((tab) => (tab.id === `view-${ABOVE[view] || view}` ? tab.setAttribute('aria-current', 'page') : tab.removeAttribute('aria-current')));
   let argument = '';
   try { argument = decodeURIComponent(rest.join('/')); } catch { /* as if there were none */ }
-  current = VIEWS[view][1](argument);
+  current = Object.hasOwn(VIEWS, view) ? VIEWS[view][1](argument) : nowhere(view);
   fill(main, current.element);
   const head = main.querySelector('h1');
   document.title = head ? `${head.textContent} · Wattle` : 'Wattle';
@@ -43,6 +50,10 @@ function askToken(why) {
   api.disconnect();
   if (current) current.end();
   current = null;
+  const out = document.getElementById('out');
+  if (out) out.remove();
+  told('');
+  document.title = 'A token is needed · Wattle';
   const input = h('input', { type: 'password', id: 'token', autocomplete: 'current-password', required: true });
   const wrong = h('p', { role: 'alert' }, why);
   const submit = async (event) => {
@@ -63,17 +74,20 @@ function askToken(why) {
 
 function signOut() {
   if (document.getElementById('out')) return;
-  document.querySelector('.tools').append(h('button', { type: 'button', id: 'out', class: 'quiet', onclick: async (event) => { await api.dropPass(); event.target.remove(); askToken(''); } }, 'Sign out'));
+  document.querySelector('.tools').append(h('button', { type: 'button', id: 'out', class: 'quiet', onclick: () => api.dropPass().then(() => askToken(''), (error) => main.prepend(h('p', { class: 'error', role: 'alert' }, `Not signed out. ${error.message}`))) }, 'Sign out'));
 }
 
-const STATES = { live: 'live', lost: 'connection lost', paused: 'paused' };
-api.onState((state) => {
+const STATES = { live: 'live', lost: 'connection lost', refused: 'not live', paused: 'paused' };
+function told(state) {
   const element = document.getElementById('link');
   if (element.dataset.state === state) return;
   element.dataset.state = state;
   fill(element, STATES[state]);
-  // After a restart of the controller, or where another token is asked for now.
-  if (state === 'lost') api.passState().then((pass) => { if (!pass.open) askToken(''); }).catch(() => {});
+}
+api.onState((state) => {
+  told(state);
+  // Where another token is asked for now, or too many look.
+  if (state === 'refused') api.passState().then((pass) => { if (!pass.open) askToken(''); }).catch(() => {});
 });
 api.onTokenNeeded(() => askToken(''));
 choiceOfTheme(document.getElementById('theme'));
@@ -89,9 +103,15 @@ document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && ABOVE[location.hash.split('/')[1]]) location.hash = `#/${ABOVE[location.hash.split('/')[1]]}`;
 });
 
-api.passState().then((pass) => {
-  if (!pass.open) return askToken('');
-  if (pass.token_needed) signOut();
-  show(false);
-  api.connect();
-}, (error) => fill(main, h('p', { class: 'error' }, `The controller does not answer: ${error.message}`)));
+function begin() {
+  api.passState().then((pass) => {
+    if (!pass.open) return askToken('');
+    if (pass.token_needed) signOut();
+    show(false);
+    return api.connect();
+  }, (error) => {
+    fill(main, h('p', { class: 'error', role: 'alert' }, `${error.message} This page asks again every 5 s.`));
+    setTimeout(begin, 5000);
+  });
+}
+begin();

@@ -1,13 +1,13 @@
 // cost: what namespaces, owners, nodes or a label's values cost, workloads that have ended included: what `wattle report` says.
 import { get } from '/page/api.js';
-import { ABSENT, choice, count, fill, h, joules, link, moment, number, panel, percent, span, tiles, wide } from '/page/dom.js';
+import { ABSENT, choice, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tiles, wide } from '/page/dom.js';
 
 const SPANS = [['24h', '1 d'], ['7d', '7 d'], ['30d', '30 d']];
 const BY = [['namespace', 'namespace'], ['owner', 'owner'], ['node', 'node'], ['label', 'label']];
 const sum = (energy) => energy.measured_j + energy.estimated_j;
 
 export function cost() {
-  const note = h('div', { role: 'alert' }), told = h('p', { class: 'sentence' }), body = h('tbody'), head = h('tr');
+  const note = problem(), told = h('p', { class: 'sentence' }), body = h('tbody'), head = h('tr');
   const facts = tiles([['drawn', 'Drawn by nodes', 'measured'], ['estimated', 'Of it estimated', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
   const label = h('input', { type: 'search', placeholder: 'key of the label, as in team', 'aria-label': 'Key of the label', hidden: true, onchange: () => load() });
   let since = '7d', by = 'namespace', asked = 0;
@@ -15,11 +15,15 @@ export function cost() {
     .map((text) => h('td', { class: 'number' }, text));
   const load = async () => {
     const mine = ++asked;
-    if (by === 'label' && !label.value.trim()) return fill(note, h('p', { class: 'dim' }, 'Name a label to sum by.'));
+    if (by === 'label' && !label.value.trim()) {
+      note.tell(null);
+      fill(body);
+      return fill(told, 'Name a label to sum by.');
+    }
     let report;
-    try { report = await get('report', { since, by, label: by === 'label' ? label.value.trim() : undefined }); } catch (error) { return fill(note, h('p', { class: 'error' }, error.message)); }
+    try { report = await get('report', { since, by, label: by === 'label' ? label.value.trim() : undefined }); } catch (error) { return mine === asked && note.tell(error); }
     if (mine !== asked) return null;
-    fill(note);
+    note.tell(null);
     const all = sum(report.nodes), rows = report.rest ? [...report.rows, { key: `${count(report.rest.rows)} more`, ...report.rest }] : report.rows;
     const first = report.rows[0];
     fill(told, report.from_wall_s === null ? 'Nothing is recorded yet.' : [`Since ${moment(report.from_wall_s * 1e9)}${report.cut ? ', when recording began,' : ''} all nodes drew ${joules(all)}`,
@@ -36,7 +40,7 @@ export function cost() {
   };
   const timer = setInterval(() => { if (!document.hidden) load(); }, 30_000);
   return {
-    element: h('div', null, h('h1', null, 'Cost'), note, panel('In a sentence', null, told), facts.element,
+    element: h('div', null, h('h1', null, 'Cost'), note.element, panel('In a sentence', null, told), facts.element,
       panel('Rows', [choice('Since', SPANS, since, (value) => { since = value; load(); }), choice('By', BY, by, (value) => { by = value; label.hidden = value !== 'label'; load(); }), label],
         wide(h('table', null, h('thead', null, head), body)))),
     begin: load, end() { clearInterval(timer); },

@@ -1,18 +1,19 @@
 // decisions: what was advised as it happens, and one of them: a sentence, then all nodes side by side.
 import { get, listen } from '/page/api.js';
 import { whatIf } from '/page/whatif.js';
-import { ABSENT, clock, count, fill, h, link, moment, number, panel, tag, tiles, watts, wide } from '/page/dom.js';
+import { ABSENT, clock, count, fill, h, link, moment, number, panel, problem, tag, tiles, watts, wide } from '/page/dom.js';
 
 const KEPT = 200;
+const MOST = 300;  // candidates shown
 const label = (d) => (d.pod_name ? `${d.pod_namespace || 'default'}/${d.pod_name}` : d.pod_uid);
 const marginal = (d) => (d.outcome && d.outcome.terms ? d.outcome.terms.marginal_w : null);
 
 export function decisions() {
-  const note = h('div', { role: 'alert' }), body = h('tbody'), told = h('span', { class: 'dim' });
+  const note = problem(), body = h('tbody'), told = h('span', { class: 'dim' });
   let list = [];
   const draw = () => {
     fill(told, list.length ? `the newest ${count(list.length)}` : '');
-    fill(body, list.map((d) => h('tr', null,
+    fill(body, list.length === 0 && h('tr', null, h('td', { colspan: '9', class: 'empty' }, 'No decisions yet: nobody has asked.')), list.map((d) => h('tr', null,
       h('td', { class: 'number' }, link('decision', d.id)), h('td', null, clock(d.wall_ns)), h('td', null, label(d)),
       h('td', null, d.advice ? link('node', d.advice) : tag('none')),
       h('td', null, d.placed_on ? link('node', d.placed_on) : ABSENT, d.placed_on && d.advice && d.placed_on !== d.advice ? [' ', tag('elsewhere', 'warn')] : null),
@@ -20,7 +21,7 @@ export function decisions() {
       h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.decided_by || d.mode)))));
   };
   const load = async () => {
-    try { list = (await get('decisions', { limit: KEPT })).decisions; fill(note); draw(); } catch (error) { fill(note, h('p', { class: 'error' }, error.message)); }
+    try { list = (await get('decisions', { limit: KEPT })).decisions; note.tell(null); draw(); } catch (error) { note.tell(error); }
   };
   const end = listen('decisions', ({ decisions: fresh }) => {
     const known = new Set(fresh.map((d) => d.id));
@@ -30,7 +31,7 @@ export function decisions() {
   // Where they went and what came of it is known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
-    element: h('div', null, h('h1', null, 'Decisions'), note, panel('As they are made', told, wide(h('table', null,
+    element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('As they are made', told, wide(h('table', null,
       h('thead', null, h('tr', null, [['Id', 1], ['Time'], ['Pod'], ['Advised'], ['Placed on'], ['Adds', 1], ['Reward', 1], ['Nodes', 1], ['By']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
     begin: load, end() { clearInterval(timer); end(); },
   };
@@ -66,12 +67,19 @@ export function sentence(d) {
 const TERMS = [['energy', 'energy'], ['latency', 'latency'], ['residual', 'learned'], ['policy_value', 'ranked by'], ['uncertainty', 'uncertainty']];
 
 export function decision(id) {
-  const note = h('div', { role: 'alert' }), told = h('p', { class: 'sentence' }), other = whatIf(id), side = h('div'), body = h('tbody'), outcome = h('div');
+  const note = problem(), told = h('p', { class: 'sentence' }), other = whatIf(id), side = h('div'), body = h('tbody'), outcome = h('div');
   const facts = tiles([['when', 'When'], ['mode', 'Mode'], ['policy', 'Policy'], ['took', 'Decided in'], ['reward', 'Reward']]);
+  const more = h('div');
+  let shown = '';
   const load = async () => {
     let d;
-    try { d = (await get('explain', { pod: id })).decision; } catch (error) { return fill(note, h('p', { class: 'error' }, error.message)); }
-    fill(body, d.candidates.slice(0, 300).map((c) => h('tr', { class: c.node === d.winner ? 'chosen' : null },
+    try { d = (await get('explain', { pod: id })).decision; } catch (error) { return note.tell(error); }
+    note.tell(null);
+    const text = JSON.stringify(d);
+    if (text === shown) return null;
+    shown = text;
+    fill(more, d.candidates.length > MOST && h('p', { class: 'dim' }, `${count(d.candidates.length - MOST)} more are in wattle explain ${d.id}.`));
+    fill(body, d.candidates.slice(0, MOST).map((c) => h('tr', { class: c.node === d.winner ? 'chosen' : null },
       h('td', null, link('node', c.node), c.node === d.advice ? [' ', tag('advised', 'good')] : null, c.node === d.placed_on ? [' ', tag('placed')] : null),
       [watts(c.marginal_w), number(c.q, 3), number(c.prior, 3), number(c.residual, 3), count(c.score)].map((text) => h('td', { class: 'number' }, c.masked === null ? text : ABSENT)),
       h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' without it') : c.masked))));
@@ -84,12 +92,14 @@ export function decision(id) {
     const two = [[d.winner, d.winner_terms], [d.runner_up, d.runner_up_terms]].filter(([name, terms]) => name && terms);
     fill(side, two.length ? h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Term'), two.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)))),
       h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'no two nodes to compare'));
-    fill(outcome, d.outcome ? h('table', null, h('tbody', null, Object.entries(d.outcome.terms).map(([key, value]) => h('tr', null, h('td', null, key), h('td', { class: 'number' }, number(value, 3)))))) : h('p', { class: 'dim' }, 'It is known once the pod has run for a while.'));
+    return fill(outcome, d.outcome ? h('table', null, h('tbody', null, Object.entries(d.outcome.terms).map(([key, value]) => h('tr', null, h('td', null, key), h('td', { class: 'number' }, number(value, 3)))))) : h('p', { class: 'dim' }, 'It is known once the pod has run for a while.'));
   };
+  // Where it went and what came of it is known later.
+  const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
-    element: h('div', null, h('h1', null, 'Decision ', id), note, panel('In a sentence', null, told), facts.element, panel('What if', null, other.element),
+    element: h('div', null, h('h1', null, 'Decision ', id), note.element, panel('In a sentence', null, told), facts.element, panel('What if', null, other.element),
       h('div', { class: 'two' }, panel('The two best, side by side', null, wide(side)), panel('What came of it', null, wide(outcome))),
-      panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Left out because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
-    begin() { load(); other.begin(); }, end() {},
+      panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Left out because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)), more)),
+    begin() { load(); other.begin(); }, end() { clearInterval(timer); },
   };
 }

@@ -72,6 +72,14 @@ export function panel(title, tools, ...children) {
   return h('section', { class: 'panel', 'aria-label': title }, h('div', { class: 'head' }, h('h2', null, title), h('span', { class: 'grow' }), tools), children);
 }
 
+// What went wrong. The same with each new try is not told again: somebody may have it read aloud.
+export function problem() {
+  const element = h('div', { role: 'alert' });
+  let said = '';
+  const tell = (error) => { const text = error ? error.message : ''; if (text !== said) fill(element, text && h('p', { class: 'error' }, text)); said = text; };
+  return { element, tell };
+}
+
 // A choice of few.
 export function choice(label, options, chosen, pick) {
   const buttons = options.map(([value, text]) => h('button', {

@@ -1,7 +1,7 @@
 // fleet: watts now and over time, all nodes as a map, and as a list.
 import { get, listen } from '/page/api.js';
 import { chart, past } from '/page/chart.js';
-import { choice, count, fill, h, joules, link, number, panel, percent, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
+import { choice, count, fill, h, joules, link, number, panel, percent, problem, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
 import { heat } from '/page/heat.js';
 import { filter, table } from '/page/table.js';
 
@@ -35,8 +35,7 @@ const COLUMNS = [
 export function fleet() {
   const ends = [];
   const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['mode', 'Mode']]);
-  const problem = h('div', { role: 'alert' });
-  const failed = (error) => fill(problem, error && h('p', { class: 'error' }, error.message));
+  const note = problem();
 
   const curve = chart('Watts over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
   let times = [], values = [[], []], range = '1h';
@@ -45,7 +44,7 @@ export function fleet() {
       const { history } = await get('history', { span: range });
       [times, values] = past(history, LINES.map(([name]) => name));
       curve.give(times, values);
-    } catch (error) { failed(error); }
+    } catch (error) { note.tell(error); }
   };
   const map = heat((name) => { location.hash = `#/node/${encodeURIComponent(name)}`; });
   let edition = null;
@@ -59,9 +58,9 @@ export function fleet() {
   const matched = h('span', { class: 'dim' });
   const line = filter('Filter by name', () => list.anew());
   const list = table({
-    label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
+    label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', none: 'No nodes yet: no agent has said hello.', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
     query: () => ({ filter: line.value, state: state === 'all' ? undefined : state }),
-    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); failed(error); },
+    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.tell(error); },
   });
 
   const onFleet = ({ fleet: now }) => {
@@ -80,19 +79,19 @@ export function fleet() {
     curve.give(times, values);
   };
   const onHeat = ({ heat: now }) => {
-    if (now.edition !== edition) names().catch(failed);
+    if (now.edition !== edition) names().catch(note.tell);
     else map.give(now.cells);
   };
   ends.push(listen('fleet', onFleet), listen('heat', onHeat));
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 4000);
 
   return {
-    element: h('div', null, h('h1', null, 'Fleet'), problem, facts.element,
+    element: h('div', null, h('h1', null, 'Fleet'), note.element, facts.element,
       h('div', { class: 'two' },
         panel('Watts over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
       panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'take no pods'], ['silent', 'silent']], state, (value) => { state = value; list.anew(); }), matched], list.element)),
-    begin() { load(); names().catch(failed); get('fleet').then(onFleet, failed); list.anew(); },
+    begin() { load(); names().catch(note.tell); get('fleet').then(onFleet, note.tell); list.anew(); },
     end() { clearInterval(timer); ends.forEach((end) => end()); curve.end(); map.end(); },
   };
 }

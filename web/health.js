@@ -1,27 +1,28 @@
 // health: what the doctor says, what is wrong first.
 import { get } from '/page/api.js';
-import { count, fill, h, link, panel, span, tag, tiles, wide } from '/page/dom.js';
+import { count, fill, h, link, panel, problem, tag, tiles, wide } from '/page/dom.js';
 
 const KINDS = { ok: 'good', lost: 'warn', failed: 'bad' };
 const RANK = { failed: 0, lost: 1, ok: 2 };
 const MOST = 300;
+const worstFirst = (list) => [...list].sort((a, b) => RANK[a.state] - RANK[b.state]);
 
 const row = (finding, where) => h('tr', null, where && h('td', null, where), h('td', null, tag(finding.state, KINDS[finding.state] || '')), h('td', null, finding.name), h('td', null, finding.detail), h('td', null, finding.mend));
 const head = (where) => h('thead', null, h('tr', null, [where, 'State', 'Check', 'What', 'Mend'].filter(Boolean).map((text) => h('th', { scope: 'col' }, text))));
 
 export function findings(list) {
   if (!list.length) return h('p', { class: 'dim' }, 'The agent says nothing of itself.');
-  return wide(h('table', null, head(null), h('tbody', null, [...list].sort((a, b) => RANK[a.state] - RANK[b.state]).map((each) => row(each, null)))));
+  return wide(h('table', null, head(null), h('tbody', null, worstFirst(list).map((each) => row(each, null)))));
 }
 
 export function health() {
   const facts = tiles([['controller', 'Controller'], ['nodes', 'Nodes connected'], ['failed', 'Failed'], ['lost', 'Works without']]);
-  const note = h('div', { role: 'alert' }), own = h('div'), fleet = h('div');
+  const note = problem(), own = h('div'), fleet = h('div');
   const load = async () => {
     if (document.hidden) return;
     try {
       const doctor = await get('doctor');
-      fill(note);
+      note.tell(null);
       // The same of many nodes is one row.
       const groups = new Map();
       for (const node of doctor.nodes) {
@@ -39,12 +40,12 @@ export function health() {
       facts.set('nodes', count(doctor.nodes.filter((each) => each.connected).length), `of ${count(doctor.nodes.length)}`);
       facts.set('failed', count(of('failed')), 'must be mended');
       facts.set('lost', count(of('lost')), 'something is not told');
-      fill(own, wide(h('table', null, head(null), h('tbody', null, doctor.controller.findings.map((each) => row(each, null))))));
+      fill(own, wide(h('table', null, head(null), h('tbody', null, worstFirst(doctor.controller.findings).map((each) => row(each, null))))));
       const names = (nodes) => [link('node', nodes[0]), nodes.length > 1 ? ` and ${count(nodes.length - 1)} more` : ''];
-      fill(fleet, list.length ? wide(h('table', null, head('Nodes'), h('tbody', null, list.slice(0, MOST).map((each) => row(each.finding, names(each.nodes)))))) : h('p', { class: 'empty' }, 'All agents tell what they can tell.'),
+      fill(fleet, list.length ? wide(h('table', null, head('Nodes'), h('tbody', null, list.slice(0, MOST).map((each) => row(each.finding, names(each.nodes)))))) : h('p', { class: 'empty' }, doctor.nodes.length ? 'All agents tell what they can tell.' : 'No agent has said hello yet.'),
         list.length > MOST && h('p', { class: 'dim' }, `${list.length - MOST} more kinds of findings: wattle doctor`));
-    } catch (error) { fill(note, h('p', { class: 'error' }, error.message)); }
+    } catch (error) { note.tell(error); }
   };
   const timer = setInterval(load, 15_000);
-  return { element: h('div', null, h('h1', null, 'Health'), note, facts.element, panel('Controller', null, own), panel('Agents', null, fleet)), begin: load, end() { clearInterval(timer); } };
+  return { element: h('div', null, h('h1', null, 'Health'), note.element, facts.element, panel('Controller', null, own), panel('Agents', null, fleet)), begin: load, end() { clearInterval(timer); } };
 }

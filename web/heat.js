@@ -17,7 +17,7 @@ function mix(from, to, share) {
 }
 
 export function heat(open) {
-  const canvas = h('canvas', { class: 'heat', tabindex: '0', role: 'img' });
+  const canvas = h('canvas', { class: 'heat', tabindex: '0', role: 'img', 'aria-label': 'No nodes yet' });
   const info = h('div', { class: 'legend' });
   const element = h('div', null, canvas, info);
   let names = [], cells = null, measure = MEASURES.power, chosen = -1, columns = 1, size = 12, palette = [], top = 1;

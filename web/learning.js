@@ -1,13 +1,13 @@
 // learning: what the network learns, what serves and since when, which gates are closed; and what is saved.
 import { get } from '/page/api.js';
 import { chart } from '/page/chart.js';
-import { ABSENT, count, fill, h, joules, moment, number, panel, percent, span, tag, tiles, wide } from '/page/dom.js';
+import { ABSENT, count, fill, h, joules, moment, number, panel, percent, problem, span, tag, tiles, wide } from '/page/dom.js';
 
 function every(seconds, update) {
-  const note = h('div', { role: 'alert' });
-  const again = async () => { if (document.hidden) return; try { await update(); fill(note); } catch (error) { fill(note, h('p', { class: 'error' }, error.message)); } };
+  const note = problem();
+  const again = async () => { if (document.hidden) return; try { await update(); note.tell(null); } catch (error) { note.tell(error); } };
   const timer = setInterval(again, seconds * 1000);
-  return { note, begin: again, end: () => clearInterval(timer) };
+  return { note: note.element, begin: again, end: () => clearInterval(timer) };
 }
 
 const gate = (label, value, needed, open, why) => h('tr', null, h('td', null, label),

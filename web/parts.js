@@ -1,7 +1,7 @@
 // parts: one node, the pods, one pod.
 import { get, listen } from '/page/api.js';
 import { chart, past } from '/page/chart.js';
-import { ABSENT, bytes, count, fill, h, joules, link, number, panel, percent, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
+import { ABSENT, bytes, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
 import { estimated, nodeStates } from '/page/fleet.js';
 import { filter, table } from '/page/table.js';
 import { findings } from '/page/health.js';
@@ -11,7 +11,7 @@ export const podName = (pod) => (pod.name ? `${pod.namespace || 'default'}/${pod
 const PRESSURES = [['cpu', 'CPU'], ['memory', 'memory'], ['io', 'I/O']];
 
 // Draws the past that the controller keeps and goes on with what `give` brings.
-function series(query, lines, problem) {
+function series(query, lines, failed) {
   const charts = lines.map((line) => chart(line.label, line.curves, line.format));
   const names = lines.flatMap((line) => line.curves.map((curve) => curve.name));
   let times = [], values = names.map(() => []);
@@ -22,7 +22,7 @@ function series(query, lines, problem) {
   return {
     element: h('div', { class: 'two' }, charts.map((each, i) => panel(lines[i].label, null, each.element))),
     async load() {
-      try { [times, values] = past((await get('history', query)).history, names); draw(); } catch (error) { if (error.status !== 404) problem(error); }
+      try { [times, values] = past((await get('history', query)).history, names); draw(); } catch (error) { if (error.status !== 404) failed(error); }
     },
     give(now) {
       const at = Date.now() / 1000;
@@ -55,7 +55,7 @@ function pushed(update) {
 
 export function node(name) {
   const title = h('span');
-  const note = h('div', { role: 'alert' }), failed = (error) => fill(note, error && h('p', { class: 'error' }, error.message));
+  const note = problem(), failed = note.tell;
   const facts = tiles([['power', 'Power', 'measured'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
   const curves = series({ node: name }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
@@ -85,7 +85,7 @@ export function node(name) {
     } catch (error) { failed(error); }
   });
   return {
-    element: h('div', null, h('h1', null, 'Node ', name, ' ', title), note, facts.element, curves.element,
+    element: h('div', null, h('h1', null, 'Node ', name, ' ', title), note.element, facts.element, curves.element,
       h('div', { class: 'two' }, panel('Pressure', null, pressure), panel('Agent', null, checks)), panel('Workloads', null, works), panel('Labels', null, labels)),
     begin() { curves.load().then(live.again); },
     end() { live.end(); curves.end(); },
@@ -103,23 +103,23 @@ const POD_COLUMNS = [
 ];
 
 export function pods() {
-  const note = h('div', { role: 'alert' }), matched = h('span', { class: 'dim' });
+  const note = problem(), matched = h('span', { class: 'dim' });
   const line = filter('Filter by pod, namespace, UID or node', () => list.anew());
-  const list = table({ label: 'Pods', what: 'pods', columns: POD_COLUMNS, sort: 'power_w', order: 'desc', href: (p) => `#/pod/${encodeURIComponent(p.uid)}`, query: () => ({ filter: line.value }),
-    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); fill(note, error && h('p', { class: 'error' }, error.message)); } });
+  const list = table({ label: 'Pods', what: 'pods', columns: POD_COLUMNS, sort: 'power_w', order: 'desc', none: 'No pods: no agent tells of one.', href: (p) => `#/pod/${encodeURIComponent(p.uid)}`, query: () => ({ filter: line.value }),
+    told: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.tell(error); } });
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 5000);
-  return { element: h('div', null, h('h1', null, 'Pods'), note, panel('Pods', [line, matched], list.element)), begin() { list.anew(); }, end() { clearInterval(timer); } };
+  return { element: h('div', null, h('h1', null, 'Pods'), note.element, panel('Pods', [line, matched], list.element)), begin() { list.anew(); }, end() { clearInterval(timer); } };
 }
 
 export function pod(uid) {
   const title = h('span', null, uid);
-  const note = h('div', { role: 'alert' }), failed = (error) => fill(note, error && h('p', { class: 'error' }, error.message));
+  const note = problem(), failed = note.tell;
   const facts = tiles([['node', 'Node'], ['power', 'Power', 'measured'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it is there']]);
   const curves = series({ pod: uid }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
     { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
   const pressure = h('div'), why = h('p', { class: 'sentence' });
-  let explained = null;
+  let explained;  // null: nobody asked
   const explain = async (id) => {
     if (id === explained) return;
     explained = id;
@@ -129,7 +129,10 @@ export function pod(uid) {
   const live = pushed(async () => {
     try {
       const found = (await get('pods', { filter: uid, limit: 10 })).pods.find((each) => each.uid === uid);
-      if (!found) return failed(new Error('no agent tells of this pod now: it has ended, or its node is silent'));
+      if (!found) {
+        failed(new Error('No agent tells of this pod now: it has ended, or its node is silent.'));
+        return explain(uid);
+      }
       failed(null);
       fill(title, podName(found));
       document.title = `${shown(podName(found))} · Wattle`;
@@ -142,8 +145,8 @@ export function pod(uid) {
       facts.set('why', found.decision_id === null ? 'nobody asked' : link('decision', found.decision_id, `decision ${found.decision_id}`));
       fill(pressure, pressureTable(found.psi));
       curves.give(found);
-      await explain(found.decision_id);
-    } catch (error) { failed(error); }
+      return explain(found.decision_id);
+    } catch (error) { return failed(error); }
   });
-  return { element: h('div', null, h('h1', null, 'Pod ', title), note, panel('Why it is there', null, why), facts.element, curves.element, panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
+  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it is there', null, why), facts.element, curves.element, panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
 }

@@ -5,10 +5,10 @@ import { count, fill, h, say } from '/page/dom.js';
 const ROW = 32;
 const PAGE = 50;
 
-// `columns`: [{key, label, width, number, sort, cell(item)}]; `href(item)`: where a row leads.
-export function table({ label, what, columns, sort, order, query = () => ({}), href, told = () => {} }) {
+// `columns`: [{key, label, width, number, sort, cell(item)}]; `href(item)`: where a row leads; `none`: what is said where there are none at all.
+export function table({ label, what, columns, sort, order, query = () => ({}), href, none, told = () => {} }) {
   const pages = new Map();  // number -> items, as of the edition of what was asked
-  let edition = 0, matched = 0, active = -1, asked = new Map(), frame = 0;
+  let edition = 0, matched = 0, total = 0, active = -1, asked = new Map(), frame = 0;
   let by = sort, direction = order;
 
   const heads = columns.map((column) => h('div', { class: `cell ${column.number ? 'number' : ''}`, role: 'columnheader' },
@@ -40,10 +40,12 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
       const answer = await get(what, { ...query(), sort: by, order: direction, offset: page * PAGE, limit: PAGE });
       if (mine !== edition) return;
       pages.set(page, answer[what]);
+      total = answer.total;
       if (matched !== answer.matched) { matched = answer.matched; grid.setAttribute('aria-rowcount', String(matched + 1)); }
       told(answer);
       draw();
     } catch (error) {
+      if (mine !== edition) return;
       asked.delete(page);
       told(null, error);
     }
@@ -63,7 +65,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
       row.style.top = `${ROW + index * ROW}px`;
       rows.push(row);
     }
-    fill(body, rows.length ? rows : h('div', { role: 'row' }, h('div', { class: 'empty', role: 'gridcell' }, 'nothing to show')));
+    fill(body, rows.length ? rows : h('div', { role: 'row' }, h('div', { class: 'empty', role: 'gridcell' }, total ? 'None is like that.' : none)));
     for (let page = Math.floor(first / PAGE); page <= Math.floor(Math.max(first, last) / PAGE); ++page) if (!pages.has(page)) ask(page);
   }
   const later = () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; draw(); }); };

@@ -1,6 +1,6 @@
 // whatif: a decision asked again as the cluster is now, with other weights, another size or without some nodes; both answers side by side.
 import { get } from '/page/api.js';
-import { ABSENT, bytes, count, fill, h, number, watts, wide } from '/page/dom.js';
+import { ABSENT, bytes, count, fill, h, number, problem, watts, wide } from '/page/dom.js';
 
 const field = (label, input) => h('label', { class: 'field' }, label, input);
 const entry = (name, value, hint) => h('input', { name, value, placeholder: hint, autocomplete: 'off', spellcheck: 'false', size: '8' });
@@ -33,7 +33,7 @@ function bothTable({ as_is: asIs, otherwise }) {
 // `without`: names that whoever shows the candidates adds and takes away, and then calls ask().
 export function whatIf(id) {
   const without = new Set();
-  const told = h('p', { class: 'sentence dim', role: 'status' }), both = h('div'), note = h('div', { role: 'alert' });
+  const told = h('p', { class: 'sentence dim', role: 'status' }), both = h('div'), note = problem();
   const sizes = [entry('cpu', '', '250m, 1.5'), entry('memory', '', '64Mi, 2Gi')];
   const weights = h('span', { class: 'fields' });
   let given = {}, asked = 0;
@@ -46,7 +46,7 @@ export function whatIf(id) {
   };
   const ask = async () => {
     const query = question(), mine = ++asked;
-    fill(note);
+    note.tell(null);
     if (Object.keys(query).length === 1) { fill(told); fill(both); return; }
     try {
       const answer = (await get('what-if', query)).what_if;
@@ -54,7 +54,7 @@ export function whatIf(id) {
       fill(told, whatIfSentence(answer));
       const { cpu_request_cores: cores, memory_request_bytes: memory } = answer.otherwise;
       fill(both, h('p', { class: 'dim' }, `Asked now, with ${number(cores, 2)} cores and ${bytes(memory)}; a pod that runs is thought away from where it does. Nothing is changed by asking.`), wide(bothTable(answer)));
-    } catch (error) { if (mine === asked) { fill(told); fill(both); fill(note, h('p', { class: 'error' }, error.message)); } }
+    } catch (error) { if (mine === asked) { fill(told); fill(both); note.tell(error); } }
   };
   const form = h('form', { class: 'whatif', onsubmit: (event) => { event.preventDefault(); ask(); } },
     field('Cores ', sizes[0]), field('Memory ', sizes[1]), weights, h('button', { type: 'submit' }, 'What then?'));
@@ -64,7 +64,7 @@ export function whatIf(id) {
       if (reward.preset !== 'weighted') return;
       given = reward.weights;
       fill(weights, Object.entries(given).map(([name, value]) => field(`${name.replace('_', ' ')} `, h('input', { name, type: 'number', min: '0', max: '100', step: 'any', value: String(value) }))));
-    } catch (error) { fill(note, h('p', { class: 'error' }, error.message)); }
+    } catch (error) { note.tell(error); }
   };
-  return { element: h('div', null, note, form, told, both), without, ask, begin };
+  return { element: h('div', null, note.element, form, told, both), without, ask, begin };
 }

@@ -1,0 +1,176 @@
+// The page before a controller that has nothing yet: no node, no store, no learning; and what goes wrong between the two.
+import { check, clean, enter, finish, open, reads, readsNot, token, url, visitor, world } from './visitor.mjs';
+
+const AWAY = 'The controller does not answer.';
+const { context, page } = await visitor();
+const link = '#link';
+
+// Nothing yet, and no token
+await page.goto(`${url}/`);
+await reads('fleet, empty: says so', page, /Nodes 0 0 silent.*No nodes yet: no agent has said hello\./);
+await reads('fleet: the mode', page, /Mode off /);
+await reads('what happens is pushed', page, /^live$/, link);
+check('where no token is asked for nobody can sign out', (await page.locator('#out').count()) === 0);
+check('the map says that it is empty', (await page.locator('canvas.heat').getAttribute('aria-label')) === 'No nodes yet');
+await open(page, 'pods');
+await reads('pods, none: says so', page, 'No pods: no agent tells of one.');
+await open(page, 'decisions');
+await reads('decisions, none: says so', page, 'No decisions yet: nobody has asked.');
+await open(page, 'cost');
+await reads('cost without a store: says so and the mend', page, /report: there is no store.*store\.path/);
+await open(page, 'learning');
+await reads('learning off: says so and the mend', page, /learning is off.*learn\.enabled: true/);
+await open(page, 'saving');
+await reads('saving, mode off: says where one is measured', page, /is measured in mode canary alone.*now the mode is off\./);
+await open(page, 'health');
+await reads('health without agents: says so', page, /No agent has said hello yet\./);
+await reads('health: what the controller lacks, and the mend', page, /lost store .*store\.path/);
+
+// What is not there
+await open(page, 'node/nobody%20%3Cb%3E');
+await reads('an unknown node is named', page, /node nobody <b>: no agent of that name has said Hello/, '.error');
+await open(page, 'node/');
+await reads('no node at all', page, /argument name: is missing/, '.error');
+await open(page, 'pod/nobody');
+await reads('an unknown pod is told', page, /No agent tells of this pod now: it has ended, or its node is silent\./, '.error');
+await reads('and that nobody decided about it', page, /pod nobody: no recent decision is about it/);
+await open(page, 'decision/999');
+await reads('an unknown decision is named', page, /999: no recent decision is about it/, '.error');
+for (const name of ['nonsense', 'constructor', '%E0%A4%A']) {
+  await open(page, name);
+  await reads(`the view ${name} is none`, page, `There is no such view This page has no view ${name}. To the fleet`);
+}
+await page.click('main a');
+await reads('and there is a way back', page, /^Fleet/);
+
+// Away, and back
+await open(page, 'health');
+await reads('health again', page, /^Health/);
+await world('kill');
+await reads('a controller that is gone: the connection is lost', page, /^connection lost$/, link);
+for (const view of ['fleet', 'pods', 'cost', 'decisions', 'learning', 'saving', 'health', 'node/nobody', 'pod/nobody', 'decision/1']) {
+  await open(page, view);
+  await reads(`${view}: a controller that is gone is told`, page, AWAY, '.error');
+}
+await world('start');
+await reads('a controller that is back: live again', page, /^live$/, link);
+await reads('and the view asked again by itself', page, /1: no recent decision is about it/, '.error');
+await open(page, 'fleet');
+await reads('and the fleet is there', page, /No nodes yet/);
+await readsNot('without an error', page, /does not answer/);
+
+// It hangs: nobody closes the connection
+await world('hang');
+await reads('a controller that hangs: the connection is lost', page, /^connection lost$/, link);
+await world('wake');
+await reads('and live again', page, /^live$/, link);
+
+// Too many look
+await world('kill');
+await world('start');
+await reads('live after a restart', page, /^live$/, link);
+await page.goto('about:blank');
+await world('listen', 64);
+await page.goto(`${url}/`);
+await reads('who is beyond the last is not live', page, /^not live$/, link);
+await reads('and sees the fleet all the same', page, /No nodes yet/);
+await world('leave');
+await reads('when there is room it is live', page, /^live$/, link);
+
+// A token is asked for from now on
+await open(page, 'node/nobody');
+await reads('a view that is pushed', page, 'no agent of that name', '.error');
+await world('guard');
+await reads('where a token is asked for since, it is', page, 'This controller asks for a token');
+check('the title says so', (await page.title()) === 'A token is needed · Wattle');
+await enter(page, 'not the token at all');
+await reads('a wrong token is told', page, 'this is not the token of http.token_file', '[role=alert]');
+await world('kill');
+await enter(page);
+await reads('a controller that is gone is told there too', page, AWAY, '[role=alert]');
+await world('start');
+await enter(page);
+await reads('with the token the same view is there', page, /Node nobody.*no agent of that name/);
+await reads('and live', page, /^live$/, link);
+
+// Out, and a pass that has ended
+await page.click('#out');
+await reads('out: the token is asked for', page, 'This controller asks for a token');
+await readsNot('and nothing says that it is live', page, /live/, link);
+check('nobody can sign out who is out', (await page.locator('#out').count()) === 0);
+await enter(page);
+await open(page, 'decisions');
+await reads('in again', page, 'No decisions yet');
+await context.clearCookies();
+await reads('a pass that has ended: the token is asked for', page, 'This controller asks for a token');
+await enter(page);
+await reads('and in again, in the same view', page, 'No decisions yet');
+await world('kill');
+await page.click('#out');
+await reads('out of a controller that is gone: told', page, `Not signed out. ${AWAY}`, '[role=alert]');
+await world('start');
+await reads('and still in', page, /^live$/, link);
+
+// Another site's script has no header of ours, and may not
+const refused = await page.evaluate(async () => { const answer = await fetch('/page/pass', { method: 'DELETE' }); return [answer.status, (await answer.json()).error]; });
+check('without the page\'s own header nobody signs anybody out', refused[0] === 403 && refused[1].includes('X-Wattle'), refused);
+
+// What stands between: the controller itself never answers so.
+const between = (status, contentType, body) => (route) => route.fulfill({ status, contentType, body });
+await open(page, 'fleet');
+await page.route('**/api/v1/decisions*', between(502, 'text/html', '<h1>Bad gateway</h1>'));
+await open(page, 'decisions');
+await reads('a proxy\'s page is no answer', page, /^This is no answer of the controller \(status 502\): what is between it and this page\?$/, '.error');
+await page.unroute('**/api/v1/decisions*');
+await open(page, 'fleet');
+await page.route('**/api/v1/decisions*', between(200, 'text/html', '<h1>Please log in</h1>'));
+await open(page, 'decisions');
+await reads('and one that says that all is well neither', page, 'This is no answer of the controller (status 200)', '.error');
+await page.unroute('**/api/v1/decisions*');
+await reads('and the view asks again by itself', page, 'No decisions yet');
+// The page came, and what it asks first does not: a real controller would have to end in between.
+await page.route('**/page/pass', (route) => route.abort());
+await page.reload();
+await reads('a controller that goes away while the page comes', page, `${AWAY} This page asks again every 5 s.`, '[role=alert]');
+await page.unroute('**/page/pass');
+await reads('and the page comes by itself', page, 'No decisions yet');
+
+// Nobody looks: the tab is hidden (what a browser says of it is put in place, since none hides without a screen)
+const hidden = (value) => page.evaluate((is) => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => is }); document.dispatchEvent(new Event('visibilitychange')); }, value);
+await hidden(true);
+check('a page that nobody sees is paused', (await page.textContent(link)) === 'paused', await page.textContent(link));
+await hidden(false);
+await reads('and live when it is seen', page, /^live$/, link);
+
+// With a store and learning, and an allow list that cannot be read
+await world('grow');
+await reads('live with a store', page, /^live$/, link);
+await open(page, 'cost');
+await reads('cost, nothing recorded', page, 'Nothing is recorded yet.');
+await open(page, 'learning');
+await reads('learning on', page, /Serves .*Gates/);
+await world('keep');
+await reads('a network that is kept, and serves', page, /kept 0 .* serves/);
+await world('spoil');
+await open(page, 'health');
+await reads('the controller itself has failed, and the mend', page, /Controller has failed.*failed allow list an older one is in force/);
+
+// By axe, wide and on a phone
+for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' }]]) {
+  const other = await visitor({ ...options, bypassCSP: true });
+  await other.page.goto(`${url}/`);
+  await reads(`${name}: the token is asked for`, other.page, 'asks for a token');
+  await clean(`${name}, token`, other.page);
+  await enter(other.page, 'wrong');
+  await reads(`${name}: wrong`, other.page, 'this is not the token', '[role=alert]');
+  await clean(`${name}, wrong token`, other.page);
+  await enter(other.page, token);
+  await reads(`${name}: in`, other.page, 'No nodes yet');
+  await clean(`${name}, empty fleet`, other.page);
+  for (const view of ['pods', 'decisions', 'cost', 'learning', 'saving', 'health', 'node/nobody', 'pod/nobody', 'decision/999', 'nonsense']) {
+    await open(other.page, view);
+    await other.page.waitForTimeout(400);
+    await clean(`${name}, empty ${view}`, other.page);
+  }
+}
+await finish();

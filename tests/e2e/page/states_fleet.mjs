@@ -1,0 +1,256 @@
+// The page before a controller with a fleet: what is known and what not yet, each mode, each answer to what if, nodes and pods in every state.
+import { altered, check, clean, enter, finish, note, open, reads, url, visitor, world } from './visitor.mjs';
+
+const { page } = await visitor();
+const link = '#link';
+const press = (label, text) => page.click(`[role=group][aria-label="${label}"] button:text-is("${text}")`);
+
+await page.goto(`${url}/`);
+await enter(page);
+await world('drive');
+await reads('fleet: what is drawn, by meters and by estimates', page, /Measured [\d.,]+ W \d+ nodes tell what a meter says Estimated .* W \d+ nodes, from their use/);
+await reads('who came with a token can sign out', page, 'Sign out', '.tools');
+
+// Saving, before a figure
+await open(page, 'saving');
+await reads('shadow: not known yet, and for how long', page, /Not known yet: what acting would save is modelled after .* more in which pods run that were advised\./);
+
+// Fleet
+await open(page, 'fleet');
+for (const [measure, unit] of [['use', /10 nodes by use/], ['pressure', /nodes by pressure/], ['latency', /nodes by latency/], ['watts', /nodes by watts/]]) {
+  await press('Measure', measure);
+  check(`the map by ${measure} says so`, unit.test(await page.getAttribute('canvas.heat', 'aria-label')), await page.getAttribute('canvas.heat', 'aria-label'));
+}
+await press('Span', '24 h');
+await press('Span', '1 h');
+await page.focus('canvas.heat');
+await page.keyboard.press('ArrowRight');
+await reads('the map tells of a node', page, /: [\d.]+ W.*, use \d+%, pressure .*, latency /, '.legend');
+await page.fill('input.filter', 'no such node');
+await reads('no node is like that', page, 'None is like that.', '.grid');
+await page.fill('input.filter', '');
+for (const state of ['silent', 'take no pods', 'estimated', 'measured', 'all']) await press('State', state);
+await page.waitForSelector('.grid .row a');
+await page.click('.grid .top button:has-text("Use")');
+await page.click('.grid .top button:has-text("Use")');
+for (const theme of ['light', 'dark', 'auto']) {
+  await page.click('#theme');
+  await reads(`theme ${theme}`, page, `Theme: ${theme}`, '#theme');
+}
+
+// Decisions, and one of each kind
+const advised = await world('ask', 'went', null, '250m', 'advised');
+await world('ask', 'elsewhere', null, '250m', 'other');
+const nowhere = await world('ask', 'too-big', null, '1000');
+await world('ask', 'one', 1);
+await world('run', 'unasked');
+await world('run', 'short', null, 3);
+await open(page, 'decisions');
+await reads('decisions: where it went', page, /shop-went .*shop-one|shop-one .*shop-went/);
+await reads('decisions: that it went elsewhere', page, 'elsewhere', 'tbody');
+await reads('decisions: none was possible', page, 'none', 'tbody');
+await open(page, `decision/${advised.id}`);
+await reads('a decision, as a sentence', page, / was best for default\/shop-went: it is expected to add .* W there, .* than on .*It went there\./);
+await reads('a decision and what came of it', page, /Reward -?[\d.]+ on sim-.*What came of it .*energy/);
+await open(page, 'decision/elsewhere');
+await reads('that it went elsewhere', page, /It went to sim-/);
+await open(page, `decision/${nowhere.id}`);
+await reads('that no node could take it', page, /No node could take default\/shop-too-big\. No advice was given\. Left out: /);
+await reads('nothing to compare', page, 'no two nodes to compare');
+await reads('nothing came of it yet', page, 'It is known once the pod has run for a while.');
+let explored = null;
+for (let i = 0; i < 30 && !explored; ++i) {
+  const tried = await world('ask', `try-${i}`);
+  if (tried.explored) explored = tried;
+}
+if (explored) {
+  await open(page, `decision/${explored.id}`);
+  await reads('that it was advised to learn', page, `${explored.advice} was advised all the same, to learn.`);
+}
+check('one was explored', explored !== null);
+await world('ask', 'tu\u202ern');
+await open(page, 'decisions');
+await reads('what turns text is shown as what it is', page, 'shop-tu\\u202ern');
+const slow = await world('ask', 'slow', null, '250m', null, { 'latency-hard-ms': '0.001' });
+await open(page, `decision/${slow.id}`);
+await reads('why nodes are left out', page, /Left out: sim-.* and sim-.* and \d+ more \(.*latency/);
+
+// What if
+const sentence = '.sentence[role=status]';
+const ask = async (fields) => {
+  for (const [name, value] of Object.entries(fields)) await page.fill(`form.whatif input[name="${name}"]`, value);
+  await page.click('form.whatif button');
+};
+await open(page, `decision/${advised.id}`);
+await page.waitForSelector('form.whatif input[name=energy]');
+await ask({ cpu: '1' });
+await reads('what if: other cores', page, /^Then sim-\S+ would be advised/, sentence);
+await reads('what if: with what it was asked', page, /Asked now, with 1\.00 cores and .*Nothing is changed by asking\./);
+await ask({ cpu: '1000' });
+await reads('what if: no node would be', page, /^Then no node would be advised: /, sentence);
+await ask({ cpu: 'much' });
+await reads('what if: no amount', page, /argument cpu: 'much' is no amount/, '.error');
+await ask({ cpu: '' });
+await reads('what if: nothing is asked', page, /^$/, sentence);
+await page.locator('tr.chosen input[type=checkbox]').first().check();
+await reads('what if: without the best', page, /^Then sim-\S+ would be advised/, sentence);
+await ask({ energy: '0', latency: '50' });
+await reads('what if: other weights', page, /^Then sim-/, sentence);
+
+// Pods
+await open(page, 'pods');
+await page.fill('input.filter', 'unasked');
+await reads('pods: one of them', page, /unasked sim-00/, '.grid');
+await open(page, 'pod/unasked');
+await reads('a pod that nobody asked for', page, /Why it is there Nobody asked where it should go.*nobody asked/);
+await open(page, 'pod/went');
+await reads('a pod and its decision', page, new RegExp(`Pod default/shop-went Why it is there .* was best for .*decision ${advised.id}`));
+await world('ended', 'short');
+await open(page, 'pod/short');
+await reads('a pod that has ended', page, /No agent tells of this pod now: it has ended, or its node is silent\..*no recent decision is about it/);
+
+// A node, its states
+await world('crowd', 'sim-05', 85);
+await open(page, 'node/sim-05');
+await reads('a node: what it draws, has and runs', page, /Power [\d.]+ W (est )?source: .*Idle part .*Cores in use .*requested .*Power curve .*Workloads Workload Kind .*crowd-\d+ pod/);
+await reads('a node at its start cap', page, /^Node sim-05 start cap/);
+await open(page, 'node/this-machine');
+await reads('this machine', page, /Node this-machine.*Agent State Check What Mend/);
+await open(page, 'fleet');
+await press('State', 'take no pods');
+await reads('the list of nodes that take none', page, /sim-05.*start cap/, '.grid');
+await world('silence');
+
+// Cost
+await open(page, 'cost');
+await reads('cost: a sentence', page, /Since .* all nodes drew .*J; .* drew most of what workloads did, .* in .* core-hours\./);
+for (const by of ['owner', 'node', 'label', 'namespace']) {
+  await press('By', by);
+  if (by === 'label') {
+    await reads('cost by label: which is asked', page, 'Name a label to sum by.');
+    await page.fill('input[aria-label="Key of the label"]', 'a=b');
+    await page.keyboard.press('Enter');
+    await reads('cost by label: no key', page, /argument label: is no label's key/, '.error');
+  }
+}
+await press('Since', '1 d');
+await press('Since', '30 d');
+await reads('cost again', page, /Rows .*namespace Measured Estimated Share/);
+
+// Learning
+await open(page, 'learning');
+await reads('learning: who serves, what was learned, gates', page, /Serves .*Gradient steps [\d,]+ .*Gates .*To canary:10% .*(open|closed).*Regression monitor/);
+
+// Silent since a while
+await open(page, 'node/this-machine');
+await reads('a silent node says so', page, /^Node this-machine silent/);
+await open(page, 'health');
+await reads('health: who is silent, and the mend', page, /this-machine failed connection it is silent see whether its agent runs/);
+await open(page, 'fleet');
+await press('State', 'silent');
+await reads('the list of silent ones', page, /this-machine.*silent/, '.grid');
+await page.focus('canvas.heat');
+await page.keyboard.press('ArrowLeft');
+for (let i = 0; i < 12; ++i) await page.keyboard.press('ArrowRight');
+await reads('and the map', page, /this-machine: .*silent/, '.legend');
+
+// Saving: modelled, then each mode
+await open(page, 'saving');
+await reads('shadow: what acting would save', page, /Acting would draw about [\d,]+ W instead of [\d,]+, .*%; modelled|Acting would draw about .*; modelled over the last/);
+await world('speak');
+await world('policy', 'set', '--mode', 'canary:50%', '--force', '--why', 'to see it');
+await reads('canary: no figure yet, and what it takes', page, /No figure yet: \d+ blocks with and \d+ without advice are measured, \d+ of each are needed\./);
+await reads('canary: in which block', page, /Now (with advice|without) block \d+, .* left/);
+await reads('who changed what, and why', page, /Who changed what .*operator.*to see it|Who changed what .*admin.*to see it/);
+await reads('canary: what was measured', page, /Blocks with advice drew .* (more|less) joules for an hour of a core than blocks without, by the interval between/);
+await open(page, 'learning');
+await reads('canary: the regression monitor', page, /Regression monitor: rewards of control blocks .* (it cannot judge before that|alarm at)/);
+await open(page, 'saving');
+await reads('canary: a block with advice', page, /Now with advice block \d+/);
+await reads('canary: and one without', page, /Now without block \d+/);
+await world('policy', 'set', '--mode', 'live', '--force', '--why', 'to see that too');
+await open(page, 'fleet');
+await reads('live', page, /Mode live /);
+await open(page, 'saving');
+await reads('live: the change', page, /to see that too/);
+await world('policy', 'set', '--mode', 'off', '--why', 'the end');
+await reads('off', page, /Mode off /);
+
+// An API server says what becomes of nodes
+await world('follow');
+await reads('live again', page, /^live$/, link);
+await open(page, 'node/sim-00');
+await reads('a node that is not ready', page, /^Node sim-00 .*not ready/);
+await open(page, 'node/sim-01');
+await reads('a node that is cordoned', page, /^Node sim-01 .*cordoned/);
+await open(page, 'fleet');
+await reads('the fleet says so', page, /not ready.*cordoned|cordoned.*not ready/, '.grid');
+await world('delete', 'sim-02');
+await open(page, 'node/sim-02');
+await reads('a node that is deleted', page, /^Node sim-02 .*deleted/);
+
+// What no fleet of this size has: the controller's answers with more in them, or with less
+await altered(page, 'explain', ({ decision }) => { decision.candidates = Array.from({ length: 301 }, (_, i) => ({ ...decision.candidates[0], node: `n-${i}` })); });
+await open(page, `decision/${nowhere.id}`);
+await reads('a decision among more nodes than are shown', page, `1 more are in wattle explain ${nowhere.id}.`);
+await altered(page, 'node', ({ node }) => {
+  Object.assign(node, { energy_source: 'none', power_w: null, findings: [], curve: { source: 'type', samples: 0, idle_w: 10, max_w: 20 } });
+  node.workloads = Array.from({ length: 203 }, (_, i) => ({ uid: `w-${i}`, kind: 'unit' }));
+});
+await open(page, 'node/sim-03');
+await reads('a node without a source of energy', page, /no source of energy.*from its type, not fitted yet.*The agent says nothing of itself\./);
+await reads('a node with more workloads than are shown', page, '3 more, which draw less, are in wattle node.');
+const doctor = (nodes) => altered(page, 'doctor', (body) => { body.nodes = nodes; });
+await doctor([{ name: 'a', connected: false, age_ms: null, findings: [] }]);
+await open(page, 'health');
+await reads('a node that has never told anything', page, /a failed connection it has never sent a sample/);
+await page.unrouteAll();
+await doctor([{ name: 'a', connected: true, age_ms: 1, findings: [{ name: 'energy', state: 'ok', detail: '', mend: '' }] }]);
+await open(page, 'fleet');
+await open(page, 'health');
+await reads('agents that tell all', page, 'All agents tell what they can tell.');
+await page.unrouteAll();
+await doctor(Array.from({ length: 301 }, (_, i) => ({ name: `n-${i}`, connected: true, age_ms: 1, findings: [{ name: 'energy', state: 'lost', detail: `because of ${i}`, mend: '' }] })));
+await open(page, 'fleet');
+await open(page, 'health');
+await reads('more kinds of findings than are shown', page, '1 more kinds of findings: wattle doctor');
+await page.unrouteAll();
+await altered(page, 'policy', (body) => { body.regression = { ...body.regression, ready: true, limit: 5, level: 1.5 }; });
+await altered(page, 'status', (body) => { body.withheld = []; });
+await open(page, 'learning');
+await reads('a monitor that judges', page, /alarm at 5\.0, now 1\.5/);
+await reads('nothing withheld', page, 'Nothing that could be said of a placement is withheld.');
+await page.unrouteAll();
+// Sentences about two nodes that are nearly alike, which no fleet has for certain
+const said = await page.evaluate(async () => {
+  const { sentence } = await import('/page/decisions.js'), { whatIfSentence } = await import('/page/whatif.js');
+  const node = (name, watts, masked = null) => ({ node: name, marginal_w: watts, masked });
+  const answer = (advice, ...candidates) => ({ advice, candidates });
+  return [
+    sentence({ pod_name: 'p', candidates: [node('a', 1), node('b', 1.01), ...[1, 2, 3, 4].map((i) => node(`m-${i}`, null, `reason ${i}`))], winner: 'a', advice: 'a', placed_on: null }),
+    whatIfSentence({ as_is: answer('a', node('a', 1)), otherwise: answer('a', node('a', 1)) }),
+    whatIfSentence({ as_is: answer('a', node('a', 1)), otherwise: answer('b', node('b', 1), node('a', 1)) }),
+    whatIfSentence({ as_is: answer('a', node('a', 1)), otherwise: answer('b', node('b', 3)) }),
+  ];
+});
+check('two that are alike, and many reasons', said[0] === 'a was best for default/p: it is expected to add 1.0 W there, as much as on b. Left out: m-1 (reason 1); m-2 (reason 2); m-3 (reason 3); and others.', said[0]);
+check('what if: nothing changes', said[1] === 'Then a would be advised, as it is now: it is expected to add 1.0 W there.', said[1]);
+check('what if: another that is alike', said[2] === 'Then b would be advised: it is expected to add 1.0 W there; as it is it would be a.', said[2]);
+check('what if: another that costs more', said[3] === 'Then b would be advised: it is expected to add 3.0 W there, 2.0 W more than on a, which would be advised as it is.', said[3]);
+said.forEach(note);
+
+// Amounts of every size
+for (const text of await page.evaluate(async () => {
+  const { watts, joules, bytes, span } = await import('/page/dom.js');
+  return [watts(12_345), joules(4e6), joules(12_345), joules(500), bytes(2 ** 41), bytes(2 ** 31), bytes(2 ** 21), bytes(2048), span(5), span(600), span(9000), span(200_000), watts(null)];
+})) note(text);
+
+const other = await visitor({ bypassCSP: true });
+await other.page.goto(`${url}/`);
+await enter(other.page, 'a-word-for-this-test-alone');
+for (const view of ['node/sim-00', `decision/${nowhere.id}`, 'pod/short', 'node/this-machine']) {
+  await open(other.page, view);
+  await other.page.waitForTimeout(600);
+  await clean(view, other.page);
+}
+await finish();

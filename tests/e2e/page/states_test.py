@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Every state of the page in real Chromium: empty, unknown, refused, away, hung, silent, each mode, each saving; and every text that web/ can show
+was seen, or stands below with why not. A text that is new fails here until some state shows it.
+
+Usage    states_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
+Needs    node, chromium (scripts/setup); skips (77) with the reason without them
+"""
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import states_worlds  # noqa: E402
+from house import SKIPPED, binaries_from  # noqa: E402
+from page_texts import page_texts, unseen  # noqa: E402
+from page_world import TOKEN, missing  # noqa: E402
+
+PATIENCE = 540  # s, of one script
+# Not for people: classes, keys, addresses, formats.
+NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "fleet", "pods", "wattle-theme", "auto", "number", "active", "chosen", "good", "warn", "bad",
+           "asc", "desc", "ascending", "descending", "2-digit", "rgb(${})", "${}px", "#/node/${}", "#/pod/${}", "measured_w", "estimated_w", "1h", "7d", "io", "dark", "light", "TiB",
+           "GiB", "MiB"}
+# text -> why no state of this test shows it
+NOT_SEEN = {
+    "; no workload used anything.": "nodes of which records came, and no process of them",
+}
+
+
+def drive(script, house, actions, web, texts, shots):
+    """Runs a script of the browser and does to the world what it asks for."""
+    command = ["node", str(HERE / script), house.api(), TOKEN, shutil.which("chromium"), str(web), str(texts), *shots]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    patience = threading.Timer(PATIENCE, process.kill)
+    patience.start()
+    try:
+        for line in process.stdout:
+            if line.startswith("@world "):
+                name, *rest = json.loads(line.removeprefix("@world "))
+                process.stdin.write(json.dumps(actions[name](*rest)) + "\n")
+                process.stdin.flush()
+            else:
+                print(f"{pathlib.Path(script).stem.removeprefix('states_')}: {line}", end="", flush=True)
+        return process.wait()
+    finally:
+        patience.cancel()
+        process.kill()
+
+
+def judge(seen):
+    """Which texts of web/ nobody has read, and which are listed above though somebody has."""
+    texts = [text for text in page_texts(HERE.parents[2] / "web") if text.text not in NO_TEXT]
+    new = [text for text in unseen(texts, seen) if text.text not in NOT_SEEN]
+    for text in new:
+        print(f"FAIL web/{text.file}:{text.line} can show {text.text!r}, and no state of this test does")
+    stale = sorted(NOT_SEEN.keys() - {text.text for text in unseen(texts, seen)})
+    for text in stale:
+        print(f"FAIL {text!r} is listed as not seen and was, or is no text of web/ any more")
+    print(f"{len(texts) - len(NOT_SEEN) - len(new)} of {len(texts)} texts of web/ were seen, {len(NOT_SEEN)} are listed with why not")
+    return len(new) + len(stale)
+
+
+def main():
+    binaries, web, shots = binaries_from(sys.argv), pathlib.Path(sys.argv[2]), sys.argv[3:4]
+    if lacking := missing(web):
+        print(f"skipped: {lacking}")
+        return SKIPPED
+    seen, failed = set(), 0
+    def look(script, world):
+        nonlocal failed
+        with world(binaries) as house:
+            try:
+                house.begin()
+                texts = house.dir / "texts.json"
+                failed += drive(script, house, house.actions(), web, texts, shots) != 0
+                seen.update(json.loads(texts.read_text(encoding="utf-8")))
+            except Exception as error:  # of a thread nobody else would hear
+                print(f"FAIL {script}: {error!r}\n{house.log('controller')[-1500:]}", flush=True)
+                failed += 1
+
+    both = [threading.Thread(target=look, args=each) for each in (("states_bare.mjs", states_worlds.Bare), ("states_fleet.mjs", states_worlds.Fleet))]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    return 1 if failed + judge(sorted(seen)) else 0
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started ends
+    sys.exit(main())

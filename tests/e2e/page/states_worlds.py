@@ -1,0 +1,190 @@
+"""states_worlds: the controllers that states_test.py looks at: one that has nothing, and one with a fleet.
+
+Source   house.py, page_world.py; `actions()`: name -> what a script of the browser may have done to the world
+Ends     everything when the `with` block ends
+"""
+import contextlib
+import json
+import pathlib
+import queue
+import shutil
+import signal
+import socket
+import sys
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+from house import House, HouseError, extender_args, fetch, free_ports, wait_until  # noqa: E402
+from page_world import TOKEN, PageWorld  # noqa: E402
+from provision_test import Answer, Api  # noqa: E402
+
+CAPTURED = HERE.parents[1] / "fixtures/agent/two-socket-server"
+
+
+class Bare(House):
+    """A controller alone: off, without a store, without learning, and at first without a token."""
+
+    def __init__(self, binaries):
+        super().__init__(binaries, mode="off", controller_extra="learn: {enabled: false}")
+        self.listeners = []
+
+    def begin(self):
+        self.start_controller()
+
+    def grow(self):
+        """From now on there is a store, and learning."""
+        config = self.dir / "controller.yaml"
+        config.write_text(config.read_text().replace("learn: {enabled: false}", f"store: {{path: {self.dir}/store.db}}"))
+        self.kill("controller")
+        self.start_controller()
+
+    def actions(self):
+        return {"kill": lambda: self.kill("controller"), "start": self.start_controller, "hang": lambda: self.send(signal.SIGSTOP),
+                "wake": lambda: self.send(signal.SIGCONT), "listen": self.listen, "leave": self.leave, "guard": self.guard, "grow": self.grow,
+                "keep": lambda: self.cli("model", "save", "kept", key="operator").returncode,
+                "spoil": lambda: self.write("allow", "no key at all") and None}
+
+    def send(self, what):
+        self.processes["controller"].send_signal(what)
+
+    def listen(self, count):
+        """So many others look at the page."""
+        for _ in range(count):
+            stream = socket.create_connection(("127.0.0.1", self.http), timeout=10)
+            stream.sendall(b"GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            if b" 200 " not in stream.recv(64) and len(self.listeners) < count - 2:
+                raise HouseError(f"only {len(self.listeners)} may listen")
+            self.listeners.append(stream)
+
+    def leave(self):
+        while self.listeners:
+            self.listeners.pop().close()
+
+    def guard(self):
+        """From now on a token is asked for."""
+        token = self.write("token", TOKEN)
+        token.chmod(0o400)
+        config = self.dir / "controller.yaml"
+        config.write_text(config.read_text().replace(f"http: {{port: {self.http}}}", f"http: {{port: {self.http}, token_file: {token}}}"))
+        self.kill("controller")
+        self.start_controller()
+
+
+class Events(Answer):
+    """The stub of an API server, which tells of what is put into `events` too."""
+    def do_GET(self):
+        if "watch=1" not in self.path or "/nodes" not in self.path:
+            return super().do_GET()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(json.dumps(self.server.events.get()).encode() + b"\n")
+                self.wfile.flush()
+
+
+class Fleet(PageWorld):
+    """Simulated nodes and this machine, a store, a token, in mode shadow; pods come and go. Blocks are short, so that figures come within the test."""
+
+    def __init__(self, binaries):
+        super().__init__(binaries, 8, mode="shadow")
+        config = self.dir / "controller.yaml"
+        config.write_text(config.read_text().replace(
+            "decide: {settle_window: 2s}",
+            "decide: {settle_window: 2s, epsilon: 0.6, require_evidence: false, start_cap: {per_core: 0, least: 80, window: 600s}}\n"
+            "learn: {pretrained: none, warmup: 8, batch: 8}\nshadow: {block: 10s}\ncanary: {block: 2s, dropped: 500ms}"))
+        self.plain = config.read_text()
+        self.over = threading.Event()
+
+    def begin(self):
+        self.names = [name for name in super().begin() if name != self.node]
+        self.start_metered()
+
+    def start_metered(self):
+        """A captured server, whose meters go on as at 50 W each."""
+        root = self.dir / "captured"
+        shutil.copytree(CAPTURED, root)
+        self.wattle("keys", "new", str(self.dir / "captured.key"))
+        self.wattle("keys", "allow", "--allow-list", str(self.dir / "allow"), str(self.dir / "captured.key.pub"), "agent", "captured")
+        port, = free_ports(1)
+        self.write("captured.yaml", f"""
+            node: captured
+            tick: 500ms
+            state_dir: {self.dir}/captured-state
+            roots: {{proc: {root}/proc, sys: {root}/sys}}
+            controller: {{endpoint: "tcp://127.0.0.1:{self.telemetry}", key: {self.dir}/captured.key, server_key: {self.dir}/controller.key.pub}}
+            http: {{port: {port}}}
+            """)
+
+        def draw():
+            while not self.over.wait(0.1):
+                for meter in root.rglob("energy_uj"):
+                    meter.write_text(f"{int(meter.read_text()) + 5_000_000}\n")
+        threading.Thread(target=draw, daemon=True).start()
+        self.start("captured", self.binary("wattle-agent"), "run", "--config", str(self.dir / "captured.yaml"))
+
+    def __exit__(self, *what):
+        self.over.set()
+        super().__exit__(*what)
+
+    def actions(self):
+        return {"drive": self.drive, "ask": self.ask_for, "run": self.run_pod, "crowd": self.crowd, "ended": self.ended, "policy": self.policy, "silence": lambda: self.kill("agent"), "speak": self.speak,
+                "follow": self.follow, "delete": self.delete}
+
+    def drive(self):
+        """Pods that come and go, half of them without advice where the canary says so."""
+        self.start("drive", self.binary("wattle-sim-live"), "drive", "--shim", self.shim(), "--swarm", f"http://127.0.0.1:{self.swarm_port}", "--controller", self.api(),
+                   "--pods", "12", "--period", "1", "--seconds", "600")
+
+    def ask_for(self, uid, candidates=None, cpu="250m", run_on=None, annotations=None):
+        """Asked for as kube-scheduler asks; `run_on` "advised" or a node: it runs there then. Gives the decision."""
+        nodes = self.names[:candidates] if isinstance(candidates, int) else candidates or self.names
+        status, told = fetch(f"{self.shim()}/prioritize", extender_args(uid, nodes, cpu=cpu, name=f"shop-{uid}", annotations={f"wattle.dev/{k}": v for k, v in (annotations or {}).items()}))
+        if status != 200:
+            raise HouseError(f"prioritize: HTTP {status}: {told}")
+        decision = wait_until(f"{uid} is decided", lambda: self.query("explain", uid)["decision"])
+        if run_on:
+            others = [node for node in nodes if node != decision["advice"]]
+            self.run_pod(uid, {"advised": decision["advice"], "other": others[0]}.get(run_on, run_on))
+        return decision
+
+    def run_pod(self, uid, node=None, lifetime=600):
+        pod = {"uid": uid, "name": f"shop-{uid}", "node": node or self.names[0], "cpu_request_cores": 0.25, "demand_cores": 0.2, "lifetime": lifetime}
+        status, told = fetch(f"http://127.0.0.1:{self.swarm_port}/pods", json.dumps(pod).encode())
+        if status >= 300:
+            raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {told}")
+
+    def speak(self):
+        self.start_agent()
+        wait_until("this machine is heard again", self.connected)
+
+    def crowd(self, node, count):
+        for number in range(count):
+            self.run_pod(f"crowd-{number}", node)
+
+    def ended(self, uid):
+        wait_until(f"{uid} has ended", lambda: all(pod["uid"] != uid for pod in self.query("pods")["pods"]), 60)
+
+    def policy(self, *words):
+        self.cli("policy", *words, key="operator")
+
+    def delete(self, name):
+        """The API server says that it is gone."""
+        node = next(each for each in self.api_server.objects["nodes"] if each["metadata"]["name"] == name)
+        node["metadata"]["resourceVersion"] = "8"
+        self.api_server.events.put({"type": "DELETED", "object": node})
+
+    def follow(self):
+        """From now on an API server says what becomes of nodes: one is not ready, one is cordoned, the others it does not know."""
+        self.api_server = Api()
+        self.api_server.RequestHandlerClass, self.api_server.events = Events, queue.Queue()
+        ready = [{"type": "Ready", "status": "True"}]
+        for name, conditions, spec in ((self.names[0], [{"type": "Ready", "status": "False"}], {}), (self.names[1], ready, {"unschedulable": True}), (self.names[2], ready, {})):
+            self.api_server.objects["nodes"].append({"metadata": {"name": name, "uid": f"node-{name}", "labels": {}}, "spec": spec,
+                                                     "status": {"conditions": conditions, "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}})
+        config = self.dir / "controller.yaml"
+        config.write_text(self.plain + f"kubernetes: {{watch: on, server: \"{self.api_server.url()}\"}}\n")
+        self.kill("controller")
+        self.start_controller()

@@ -1,0 +1,118 @@
+// visitor: real Chromium for states_test.py: who looks at the page, what they read, and the world around it, which the test's other half changes.
+// Usage    node SCRIPT URL TOKEN CHROMIUM FOLDER-OF-scripts/web FILE-FOR-TEXTS [FOLDER-FOR-SCREENSHOTS]
+// World    world('kill', ...) asks Python by a line on standard output, whose answer is a line on standard input
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+
+export const [url, token, executablePath, web, textFile, shots] = process.argv.slice(2);
+const { chromium } = createRequire(`${web}/package.json`)('playwright-core');
+const axe = readFileSync(`${web}/node_modules/axe-core/axe.min.js`, 'utf8');
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+const PATIENCE = 90_000;
+
+let failed = 0;
+const texts = new Set(), all = [];
+export const note = (text) => texts.add(text);
+export function check(claim, truth, told = '') {
+  console.log(`${truth ? 'ok   ' : 'FAIL '}${claim}${truth ? '' : `: ${typeof told === 'string' ? told : JSON.stringify(told).slice(0, 2000)}`}`);
+  if (!truth) failed += 1;
+}
+
+const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+export async function world(...words) {
+  process.stdout.write(`@world ${JSON.stringify(words)}\n`);
+  return JSON.parse((await answers.next()).value);
+}
+
+// A browser of its own. All that is ever shown in it is kept, and what must not be.
+export async function visitor(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', ...options });
+  const seen = { elsewhere: [], violations: [], errors: [] };
+  context.on('request', (request) => { if (!request.url().startsWith(`${url}/`)) seen.elsewhere.push(request.url()); });
+  await context.exposeBinding('noteViolation', (_, text) => seen.violations.push(text));
+  await context.exposeBinding('noteText', (_, text) => note(text));
+  await context.addInitScript(() => {
+    document.addEventListener('securitypolicyviolation', (event) => window.noteViolation(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
+    const NAMES = ['aria-label', 'placeholder', 'title', 'alt'], known = new Set();
+    const read = (given) => {
+      const text = (given || '').replace(/\s+/g, ' ').trim();
+      if (/[A-Za-z]/.test(text) && !known.has(text)) { known.add(text); window.noteText(text); }
+    };
+    const look = (node) => {
+      if (node.nodeType === 3) read(node.data);
+      if (node.nodeType !== 1) return;
+      NAMES.forEach((name) => read(node.getAttribute(name)));
+      node.childNodes.forEach(look);
+    };
+    new MutationObserver((changes) => changes.forEach((change) => {
+      if (change.type === 'attributes') read(change.target.getAttribute(change.attributeName));
+      else if (change.type === 'characterData') read(change.target.data);
+      else change.addedNodes.forEach(look);
+    })).observe(document, { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: NAMES });
+  });
+  const page = await context.newPage();
+  page.on('pageerror', (error) => seen.errors.push(String(error)));
+  // That the controller was away or refused is what is looked at here.
+  page.on('console', (message) => { if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) seen.errors.push(message.text()); });
+  page.setDefaultTimeout(PATIENCE);
+  all.push({ context, seen });
+  return { context, page };
+}
+
+export async function open(page, hash) {
+  await page.evaluate((to) => { location.hash = to; }, hash.startsWith('#') ? hash : `#/${hash}`);
+}
+const read = (page, where) => page.evaluate((selector) => [...document.querySelectorAll(selector)].map((each) => each.innerText).join('\n').replace(/\s+/g, ' ').trim(), where);
+
+// What somebody must come to read, and where; what is read there instead is told.
+export async function reads(claim, page, wanted, where = 'main') {
+  const source = wanted instanceof RegExp ? wanted.source : wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  try {
+    await page.waitForFunction(([selector, pattern]) => new RegExp(pattern, 's').test([...document.querySelectorAll(selector)].map((each) => each.innerText).join('\n').replace(/\s+/g, ' ').trim()), [where, source]);
+    check(claim, true);
+  } catch (error) {
+    check(claim, false, `no /${source}/ in ${where}: ${(await read(page, where).catch(() => String(error))).slice(0, 1500)}`);
+  }
+}
+export const readsNot = async (claim, page, pattern, where = 'main') => check(claim, !pattern.test(await read(page, where)), (await read(page, where)).slice(0, 1500));
+
+// As axe sees it, which needs a visitor with bypassCSP; and nothing is wider than the screen.
+export async function clean(name, page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const serious = found.violations.filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
+  check(`${name}: axe finds nothing serious`, serious.length === 0, serious);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  check(`${name}: nothing is wider than the screen`, wide <= 0, String(wide));
+  if (shots) await page.screenshot({ path: `${shots}/state-${name.replace(/\W+/g, '-')}.png` });
+}
+
+// The controller's own answer with something in it changed: for states that no world here has.
+export async function altered(page, document, change) {
+  await page.route(`**/api/v1/${document}?*`, handle);
+  await page.route(`**/api/v1/${document}`, handle);
+  async function handle(route) {
+    const answer = await route.fetch();
+    const body = await answer.json();
+    change(body);
+    await route.fulfill({ response: answer, json: body });
+  }
+}
+
+export async function enter(page, word = token) {
+  await page.fill('#token', word);
+  await page.keyboard.press('Enter');
+}
+
+export async function finish() {
+  for (const { context, seen } of all) {
+    check('nothing was asked for elsewhere', seen.elsewhere.length === 0, seen.elsewhere);
+    check('nothing broke the Content-Security-Policy', seen.violations.length === 0, seen.violations);
+    check('no script failed', seen.errors.length === 0, seen.errors);
+    await context.close();
+  }
+  await browser.close();
+  writeFileSync(textFile, JSON.stringify([...texts]));
+  process.exit(failed ? 1 : 0);
+}
