@@ -27,6 +27,7 @@ class Controller {
                                      std::chrono::milliseconds patience = {});
   // The controller's feed, with the same keys. Does not wait for the link.
   Result<transport::Subscriber> listen(std::span<const std::string> topics);
+  const Settings& settings() const { return settings_; }
   // Where the pod should go, of ask.candidates. Needs an operator's key.
   Result<wire::Suggestion> place(const wire::Ask& ask);
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <ostream>
+#include <sstream>
 
 #include "cli/controller_files.hpp"
 #include "cli/keys.hpp"
@@ -76,8 +77,13 @@ Status make_missing(const ControllerFiles& files, std::ostream& out) {
 int run_controller_keys(const Invocation& invocation) {
   const auto files = load_controller_files(invocation.arguments.controller_file);
   if (!files) return complain(invocation, files.error(), kUsage);
-  const Status made = make_missing(*files, invocation.around.out);
-  return made ? kOk : complain(invocation, made.error(), kProblem);
+  std::ostringstream told;
+  const Status made = make_missing(*files, told);
+  invocation.around.out << told.str();
+  if (!made) return complain(invocation, made.error(), kProblem);
+  if (told.str().empty())
+    invocation.around.out << invocation.arguments.controller_file << ": all that it names is there\n";
+  return kOk;
 }
 
 constexpr KeysAction kControllerAction{"controller", "Make what the controller's configuration names and is not there",

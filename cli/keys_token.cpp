@@ -69,6 +69,7 @@ int list_tokens(const Invocation& invocation) {
     table.rows.push_back({token.id(), token.node, state_of(token) + (token.replace ? ", may replace a key" : "")});
   }
   const auto printed = print(invocation, document, [&](const Json&, const Style& style) -> Result<std::string> {
+    if (tokens->empty()) return path + ": no tokens\n";
     return to_text(table, style.colour);
   });
   return printed ? kOk : complain(invocation, printed.error(), kProblem);

@@ -54,6 +54,8 @@ Result<int> write_record(const Invocation& invocation, Controller& controller) {
   const std::string& to = arguments.words.at(0);
   WATTLE_CHECK(refuse_taken(to));
   WATTLE_TRY(const Names names, Names::make(arguments.hash_names));
+  // One that is away is told after the usual time, not after that of a page.
+  WATTLE_CHECK(controller.ask("status", {}));
   std::string text = Json{{"wattle_record", 1},
                           {"version", kVersion},
                           {"to_s", to_ns(SystemClock().wall()) / 1'000'000'000},
@@ -113,6 +115,9 @@ int run_model_record(const Invocation& invocation) {
 Result<std::map<std::string, std::string>> network_parts(const std::string& file) {
   constexpr std::size_t kPart = 4000;  // of a text on the wire at most 4096 bytes
   WATTLE_TRY(const std::string content, read_file(file, kMostNetworkBytes));
+  // A length of 8 bytes, then JSON
+  if (content.size() < 9 || content[8] != '{')
+    return fail(Errc::malformed, file, "is no network", "name a safetensors file, as wattle-sim improve writes it");
   const std::string text = base64_encode(content);
   std::map<std::string, std::string> parts;
   for (std::size_t at = 0; at < text.size(); at += kPart) {

@@ -93,7 +93,7 @@ Table nodes_table(const std::vector<View>& nodes, bool wide) {
 
 Result<std::string> render_nodes(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> nodes, View(document).list("nodes"));
-  if (nodes.empty()) return std::string("no nodes yet: no agent has said hello\n");
+  if (nodes.empty()) return kNoNodes;
   return to_text(nodes_table(nodes, style.wide), style.colour);
 }
 

@@ -25,6 +25,7 @@ Cell state_cell(const View& node);
 Cell pressure_cell(std::optional<double> ratio);
 // "users 4.1 ms", the first target that answered; "users lost" when none did.
 Cell latency_cell(const View& node);
+inline const std::string kNoNodes = "no nodes yet: no agent has said hello\n";
 Table nodes_table(const std::vector<View>& nodes, bool wide);
 Table pods_table(const std::vector<View>& pods, const Sources& sources, bool wide);
 // What was found, below the places where; places that found the same are told together. Those that are ok only in wide output.

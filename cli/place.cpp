@@ -114,8 +114,10 @@ void declare_place(CLI::App& command, Arguments& arguments) {
 }
 
 int run_place(const Invocation& invocation) {
+  const auto asked = ask_of(invocation.arguments.place);
+  if (!asked) return complain(invocation, asked.error(), kUsage);
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-    WATTLE_TRY(wire::Ask ask, ask_of(invocation.arguments.place));
+    wire::Ask ask = *asked;
     if (ask.candidates.empty()) {
       WATTLE_TRY(ask.candidates, heard_nodes(controller));
     }

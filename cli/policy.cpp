@@ -100,6 +100,9 @@ Result<Pairs> pairs_of(const Arguments& given) {
   put("expression", given.expression);
   put("cpu_wait", given.cpu_wait);
   WATTLE_CHECK(add_weights(given.weights, pairs));
+  if (pairs.size() == pairs.count("why") + pairs.count("force"))
+    return fail(Errc::malformed, "policy set", "nothing is named that would change",
+                "--mode, --policy, --reward or another: wattle policy set --help");
   return pairs;
 }
 
@@ -154,7 +157,15 @@ int run_policy(const Invocation& invocation) {
     if (action.name != invocation.arguments.action) continue;
     const auto pairs = pairs_of(invocation.arguments);
     if (!pairs) return complain(invocation, pairs.error(), kUsage);
-    return show(invocation, std::string(action.query), *pairs, render_policy);
+    return with_controller(invocation, [&](Controller& controller) -> Result<int> {
+      WATTLE_TRY(Json document, controller.ask(std::string(action.query), *pairs));
+      // What was changed is answered with less than there is to know.
+      if (action.name != "get") {
+        WATTLE_TRY(document, controller.ask("policy", {}));
+      }
+      WATTLE_CHECK(print(invocation, document, render_policy));
+      return kOk;
+    });
   }
   return complain(invocation, {Errc::malformed, "policy", "no action is named", "see wattle policy --help"}, kUsage);
 }

@@ -52,7 +52,7 @@ Result<std::string> render_top(const Json& document, const Style& style) {
   WATTLE_TRY(std::vector<View> pods, top.list("pods"));
   for (std::vector<View>* list : {&nodes, &pods}) std::stable_sort(list->begin(), list->end(), draws_more);
   std::string out = printable_lines(status_line(status) + "\n");
-  out += "\n" + to_text(nodes_table(nodes, style.wide), style.colour);
+  out += "\n" + (nodes.empty() ? kNoNodes : to_text(nodes_table(nodes, style.wide), style.colour));
   const std::size_t all = pods.size();
   if (all > kShown) pods.resize(kShown);
   if (all > 0) out += "\n" + to_text(pods_table(pods, energy_sources(document), style.wide), style.colour);

@@ -2,6 +2,7 @@
 // second; decisions are told as they are made.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "cli/human.hpp"
@@ -96,10 +97,28 @@ class Watch {
       if (auto message = wire::decode(published->bytes)) return std::optional<wire::Message>(std::move(*message));
     }
   }
+  // A feed that was never there is a mistake; one that goes away is what a restart of the controller looks like.
   Status heard() {
-    if (feed_.link() != transport::Link::refused) return {};
-    return fail(Errc::denied, "feed", feed_.link_problem(),
-                "is our key on the allow list, and --server-key the controller's?");
+    const transport::Link link = feed_.link();
+    if (link == transport::Link::refused)
+      return fail(Errc::denied, "feed", feed_.link_problem(),
+                  "is our key on the allow list, and --server-key the controller's?");
+    if (link == transport::Link::up) {
+      if (told_away_) invocation_.around.err << "wattle: the feed is back\n" << std::flush;
+      was_up_ = true;
+      told_away_ = false;
+      down_since_.reset();
+      return {};
+    }
+    if (!down_since_) down_since_ = clock_.mono();
+    const Settings& settings = controller_.settings();
+    if (told_away_ || clock_.mono() - *down_since_ < settings.timeout) return {};
+    const Error away{Errc::timeout, "feed", "nobody answers at " + settings.feed,
+                     was_up_ ? "it is waited for" : "does the controller run, and is --feed its feed?"};
+    if (!was_up_) return tl::unexpected<Error>(away);
+    told_away_ = true;
+    complain(invocation_, away, kProblem);
+    return {};
   }
 
   const Invocation& invocation_;
@@ -108,6 +127,8 @@ class Watch {
   StopKeys stop_;
   SystemClock clock_;
   bool changed_ = false;
+  bool was_up_ = false, told_away_ = false;
+  std::optional<MonoTime> down_since_;
 };
 }  // namespace
 

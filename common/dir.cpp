@@ -227,13 +227,13 @@ Status write_file_atomically(const std::string& path, std::string_view content, 
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   const auto give_up = [&](int error_number) {
     ::unlink(temporary.c_str());
-    return fail_errno(error_number, temporary);
+    return fail_errno(error_number, path);  // as whoever asked knows it
   };
   {
     // Never one that somebody else has made: its mode and its readers would be theirs.
     ::unlink(temporary.c_str());
     Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-    if (!fd.valid()) return fail_errno(errno, temporary);
+    if (!fd.valid()) return fail_errno(errno, path);
     struct stat before {};
     const bool foreign = ::geteuid() == 0 && ::stat(path.c_str(), &before) == 0 && before.st_uid != 0;
     if (foreign && ::fchown(fd.get(), before.st_uid, before.st_gid) != 0) return give_up(errno);

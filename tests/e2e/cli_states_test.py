@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Each command of `wattle` in each state, in a pipe and in a terminal: the answer, an empty one, a wrong argument, an unknown name, a controller that is
+away, a key that is not allowed or may not, each form of -o; by text and exit code. What --help lists and cli_states.py has not, fails.
+
+Usage    cli_states_test.py FOLDER-OF-BINARIES
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import yaml
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from cli_states import COMMANDS  # noqa: E402
+from dashboards_test import CAPTURED, CGROUP  # noqa: E402
+from house import House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
+from screen import Screen  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+POD = "states-1"
+WIDE = 200  # columns
+failures = 0
+checks = 0
+
+
+def check(claim, truth, detail=""):
+    global failures, checks
+    checks += 1
+    failures += 0 if truth else 1
+    if not truth:
+        print(f"FAIL {claim}: {str(detail)[:1200]}", flush=True)
+
+
+class World(House):
+    """A controller with a store; what a command is given in its states stands in `puts`."""
+
+    def __init__(self, binaries, name):
+        super().__init__(binaries, mode="live" if name == "fleet" else "off", controller_extra="decide: {settle_window: 2s}")
+        self.name = name
+        config = self.dir / "controller.yaml"
+        config.write_text(config.read_text() + f"store: {{path: {self.dir}/controller/store.db}}\n")
+        (self.dir / "own-list").write_text((self.dir / "allow").read_text())
+        self.nowhere = f"tcp://127.0.0.1:{free_ports(1)[0]}"
+        self.puts = {"dir": str(self.dir), "root": str(ROOT), "node": self.node, "pod": POD, "nowhere": self.nowhere}
+        # Nothing of this machine's own user is read.
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.dir / "home"), "LANG": "C.UTF-8"}
+
+    def begin(self):
+        self.start_controller()
+        if self.name != "fleet":
+            return
+        self.start_agent()
+        self.start_shim()
+        self.start_captured()
+        wait_until("both are nodes, and there are pods", lambda: self.connected() and self.query("status")["nodes_connected"] == 2 and self.query("pods")["pods"])
+        fetch(f"{self.shim()}/prioritize", extender_args(POD, [self.node]))
+        wait_until("something is recorded", lambda: self.query("report")["rows"] or self.query("report")["nodes"]["estimated_j"], 60)
+        self.cli("model", "save", "kept", key="operator")
+
+    def start_captured(self):
+        """An agent of a captured server, which has pods whatever cgroups this machine has."""
+        root = self.dir / "captured"
+        shutil.copytree(CAPTURED, root)
+        for pod in root.rglob("*pod1111*.slice"):
+            for name, text in CGROUP.items():
+                (pod / name).write_text(text)
+        self.wattle("keys", "new", str(self.dir / "captured.key"))
+        self.wattle("keys", "allow", "--allow-list", str(self.dir / "allow"), str(self.dir / "captured.key.pub"), "agent", "captured")
+        self.write("captured.yaml", f"""
+            node: captured
+            tick: 500ms
+            state_dir: {self.dir}/captured-state
+            roots: {{proc: {root}/proc, sys: {root}/sys}}
+            controller: {{endpoint: "tcp://127.0.0.1:{self.telemetry}", key: {self.dir}/captured.key, server_key: {self.dir}/controller.key.pub}}
+            http: {{port: {free_ports(1)[0]}}}
+            """)
+        self.start("captured", self.binary("wattle-agent"), "run", "--config", str(self.dir / "captured.yaml"))
+
+    def put(self, text):
+        for name, value in self.puts.items():
+            text = text.replace("{" + name + "}", value)
+        return text
+
+    def pattern(self, text):
+        for name, value in self.puts.items():
+            text = text.replace("{" + name + "}", re.escape(value))
+        return text
+
+    def options(self, who, words=(), **other):
+        """How the controller is reached, but for what the words say themselves; `other` stands in the place of that."""
+        given = {"server": f"tcp://127.0.0.1:{self.ask}", "feed": f"tcp://127.0.0.1:{self.feed}", "key": str(self.dir / f"{who}.key"),
+                 "server_key": str(self.dir / "controller.key.pub"), "timeout": "10s"} | other
+        options = {"--" + name.replace("_", "-"): value for name, value in given.items()}
+        return [part for name, value in options.items() if name not in words for part in (name, value)]
+
+    def piped(self, *words):
+        return subprocess.run([self.binary("wattle"), *words], capture_output=True, text=True, timeout=60, check=False, env=self.environment, stdin=subprocess.DEVNULL)
+
+    def shown(self, *words):
+        """(exit code, what stands on the screen, the bytes) in a terminal."""
+        with Screen([self.binary("wattle"), *words], lines=400, columns=WIDE, **self.environment) as screen:
+            code = screen.ended(60)
+            while screen.read(0.05) and screen.raw and len(screen.raw) < 1 << 20:
+                before = len(screen.raw)
+                if not screen.read(0.05) or len(screen.raw) == before:
+                    break
+            return code, re.sub(r"\s+", " ", screen.text()), screen.raw
+
+
+def listed(world, *path):
+    """(path, its help) of each command without commands of its own, as --help lists them."""
+    told = world.piped(*path, "--help").stdout
+    found = re.findall(r"^  (\w+) {2,}(\S.*)$", told.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M)
+    for name, about in found:
+        below = list(listed(world, *path, name))
+        yield from below or [((*path, name), about)]
+
+
+def look_at(world, what, words, code, pattern, terminal=True):
+    """In a pipe and in a terminal the same is told, by what a pipe or a terminal can show."""
+    done = world.piped(*words)
+    here, other = (done.stdout, done.stderr) if done.returncode == 0 or not done.stderr else (done.stderr, done.stdout)
+    check(f"{what}: exit code", code is None or done.returncode == code, f"{done.returncode}, not {code}: {done.stdout}{done.stderr}")
+    check(f"{what}: says so", re.search(pattern, here, re.S | re.M), f"no /{pattern}/ in {here!r}, beside {other!r}")
+    check(f"{what}: a pipe gets no colours", "\x1b" not in done.stdout + done.stderr)
+    if done.returncode:
+        check(f"{what}: what went wrong is not among the answers", not (done.stdout and done.stderr), done.stdout)
+    if not terminal:
+        return
+    shown_code, screen, _ = world.shown(*words)
+    check(f"{what}: the same exit code in a terminal", shown_code == done.returncode or code is None, shown_code)
+    # Amounts change from one run to the next, what is told does not.
+    first = re.split(r"[\d\n]", here.strip())[0].strip()
+    check(f"{what}: the same in a terminal", "".join(first.split()) in "".join(screen.split()), f"no {first!r} in {screen}")
+
+
+def any_command(world, path, about):
+    """What every command has: help, and a word that it does not know."""
+    name = " ".join(path)
+    look_at(world, f"{name} --help", (*path, "--help"), 0, "^" + re.escape(about))
+    look_at(world, f"{name}, an unknown option", (*path, "--no-such-option"), 2, r"(--no-such-option|is required)[\s\S]*Run with --help")
+    usage = world.piped(*path, "--help").stdout
+    if re.search(r"^  \S.* REQUIRED ", usage, re.M):
+        look_at(world, f"{name}, nothing given", path, 2, "is required")
+
+
+def one_state(world, path, command, state):
+    what, _, words, code, pattern = state
+    options = world.options(command.asks or "reader", words) if command.asks or path[0] in ("model", "provision") else []
+    look_at(world, f"{' '.join(path)}, {what}", [*options, *path, *map(world.put, words)], code, world.pattern(pattern), not (command.once and code == 0))
+
+
+def formats(world, path, command):
+    """The first answer of the fleet in each form."""
+    state = next(each for each in command.states if each[1] == "fleet" and each[3] != 2 and each[3] != 1)
+    words = [*(world.options(command.asks, state[2]) if command.asks else []), *path, *map(world.put, state[2])]
+    for form in ("wide", "json", "yaml"):
+        if form not in command.formats:
+            continue
+        done = world.piped(*words, "-o", form)
+        claim = f"{' '.join(path)} -o {form}"
+        check(f"{claim}: exit code", state[3] is None or done.returncode == state[3], done.stderr)
+        try:
+            told = json.loads(done.stdout) if form == "json" else yaml.safe_load(done.stdout) if form == "yaml" else done.stdout
+            check(f"{claim}: there is something", told, done.stdout)
+        except ValueError as error:
+            check(f"{claim}: is {form}", False, f"{error}: {done.stdout[:500]}")
+        if form == "wide":
+            plain = world.piped(*words).stdout
+            check(f"{claim}: says more", len(done.stdout) >= len(plain), done.stdout)
+
+
+def asks(world, path, command):
+    """Who is not allowed, may not, or finds nobody."""
+    state = next(each for each in reversed(command.states) if each[3] != 2 and "--feed" not in each[2]) if path != ("watch",) else ("", "", ("decisions",))
+    name, words = " ".join(path), [*path, *map(world.put, state[2])]
+    look_at(world, f"{name}, a key that is not allowed", [*world.options("stranger2"), *words], 1, r"does not allow our key \S+ .*wattle keys allow KEY ROLE NAME")
+    if command.asks == "operator":
+        look_at(world, f"{name}, a key that may not", [*world.options("reader"), *words], 1, r"reader/cli: may not .*\(allow the key with role (shim or )?operator\)")
+    away = world.options(command.asks, server=world.nowhere, feed=world.nowhere, timeout="500ms")
+    look_at(world, f"{name}, nobody answers", [*away, *words], 1, rf"nobody answers at {re.escape(world.nowhere)} \(.*the controller run")
+
+
+def watched(world):
+    """`watch` ends by Ctrl-C alone."""
+    for what, pattern in (("nodes", "NODE +STATE"), ("pods", "POD +NODE|no pods"), ("decisions", "")):
+        with Screen([world.binary("wattle"), *world.options("reader"), "watch", what], lines=60, columns=WIDE, **world.environment) as screen:
+            if pattern:
+                screen.until(f"watch {what}", lambda rows: re.search(pattern, "\n".join(rows)))
+            else:
+                def told(_):
+                    fetch(f"{world.shim()}/prioritize", extender_args(f"watched-{len(screen.raw)}-{id(_)}", [world.node]))
+                    return "default/pod-watched" in screen.text()
+                screen.until("watch decisions", told)
+            screen.type("\x03")
+            check(f"watch {what}: Ctrl-C ends it well", screen.ended() == 0, screen.text())
+
+
+def waits_for_feed(world):
+    """A feed that goes away while it is listened to is told once, and waited for."""
+    world.start("watch", world.binary("wattle"), *world.options("reader", timeout="500ms"), "watch", "decisions")
+
+    def heard():
+        fetch(f"{world.shim()}/prioritize", extender_args(f"before-{os.urandom(4).hex()}", [world.node]))
+        return "pod-before" in world.log("watch")
+    wait_until("the feed is heard", heard)
+    world.kill("controller", signal.SIGTERM)
+    wait_until("that it is away", lambda: "it is waited for" in world.log("watch"))
+    world.start_controller()
+    wait_until("that it is back", lambda: "the feed is back" in world.log("watch"), 90)
+    check("a feed that is away is told once", world.log("watch").count("it is waited for") == 1, world.log("watch"))
+    check("and watching ends well", world.kill("watch", signal.SIGINT) == 0)
+
+
+def of_all(world):
+    """What concerns no command in particular."""
+    good = world.options("reader")
+    cases = [
+        ("no command", (), 2, r"^wattle: wattle: a command is missing \(one of nodes, node, pods, "),
+        ("an unknown command", ("clouds",), 2, r"^wattle: wattle: 'clouds' is no command \(one of nodes, "),
+        ("an unknown command of keys", ("keys", "clouds"), 2, r"^wattle: wattle keys: 'clouds' is no command \(one of new, list, "),
+        ("no command of policy", ("policy",), 2, r"^wattle: wattle policy: a command is missing \(one of get, set, promote, rollback\)"),
+        ("no such form", (*good, "nodes", "-o", "xml"), 2, r"--output: xml not in \{table,wide,json,yaml\}"),
+        ("no such time", (*world.options("reader", timeout="soon"), "nodes"), 2, r"--timeout: 'soon' is not 10ms to 10m \(write 250ms, 5s or 1m\)"),
+        ("no key file", (*world.options("reader", key="/none.key"), "nodes"), 2, r"/none\.key: No such file or directory \(make a pair with 'wattle keys new'\)"),
+        ("no key of the controller", (*world.options("reader", server_key="/none.pub"), "nodes"), 2, r"/none\.pub: No such file or directory"),
+        ("another controller's key", (*world.options("reader", server_key=str(world.dir / "stranger2.key.pub")), "nodes"), 1, r"its key is not \S+, or it is no Wattle server"),
+        ("no endpoint", (*world.options("reader", server="controller:7462"), "nodes"), 2, r"controller:7462"),
+        ("nobody's name", (*world.options("reader", server="tcp://no.such.host.invalid:7462", timeout="500ms"), "nodes"), 1, r"no\.such\.host\.invalid"),
+        ("something else answers there", (*world.options("reader", server=f"tcp://127.0.0.1:{world.agent_http}", timeout="500ms"), "nodes"), 1,
+         r"is the endpoint its ask port\?"),
+        ("nothing configured", ("nodes",), 2, r"/home/\.config/wattle/cli\.key: No such file or directory \(make a pair with 'wattle keys new'\)"),
+        ("its version", ("--version",), 0, r"^\d+\.\d+\.\d+"),
+    ]
+    for what, words, code, pattern in cases:
+        look_at(world, what, words, code, pattern)
+    settings = pathlib.Path(world.environment["HOME"], ".config/wattle/cli.yaml")
+    settings.parent.mkdir(parents=True)
+    settings.write_text("servre: tcp://127.0.0.1:1\ntimeout: soon\n")
+    look_at(world, "a configuration with mistakes", ("nodes",), 2, r"cli\.yaml:1: servre: unknown key[\s\S]*cli\.yaml:2: timeout")
+    settings.unlink()
+    raw = world.shown(*good, "nodes")[2]
+    check("a terminal gets colours", b"\x1b[" in raw, raw)
+    world.environment["NO_COLOR"] = "1"
+    raw = world.shown(*good, "nodes")[2]
+    check("not with NO_COLOR", b"\x1b[3" not in raw, raw)
+    del world.environment["NO_COLOR"]
+
+
+def main():
+    binaries = binaries_from(sys.argv)
+    with World(binaries, "empty") as empty, World(binaries, "fleet") as fleet:
+        for world in (empty, fleet):
+            world.wattle("keys", "new", str(world.dir / "stranger2.key"))
+            world.begin()
+        there = dict(listed(empty))
+        for path in sorted(there.keys() ^ {tuple(name.split()) for name in COMMANDS}):
+            check(f"wattle {' '.join(path)}", False, "has no states in cli_states.py" if path in there else "is no command any more")
+        for path, about in there.items():
+            any_command(empty, path, about)
+        for world in (empty, fleet):
+            for name, command in COMMANDS.items():
+                path = tuple(name.split())
+                if world is fleet and command.asks:
+                    asks(world, path, command)
+                for state in command.states:
+                    if state[1] == world.name:
+                        one_state(world, path, command, state)
+                if world is fleet and command.formats:
+                    formats(world, path, command)
+                if command.elsewhere and world is fleet:
+                    check(f"{name}: {command.elsewhere} tests it", path[-1] in (ROOT / command.elsewhere).read_text(encoding="utf-8"))
+        of_all(fleet)
+        watched(fleet)
+        waits_for_feed(fleet)
+    print(f"{checks - failures} of {checks} checks hold, of {len(COMMANDS)} commands")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
