@@ -11,8 +11,10 @@ namespace wattle::agent {
 namespace {
 constexpr std::uint64_t kAllEvery = 60;
 
-// At most, in msgpack: 33 numbers of up to 9 bytes, the heads of their groups, and the name.
-std::size_t encoded_bytes(const WorkloadValues& values) { return 320 + values.name.size(); }
+// At most, in msgpack: 33 numbers of up to 9 bytes, the heads of their groups, and the name; of a container two and its id.
+std::size_t encoded_bytes(const WorkloadValues& values) {
+  return 320 + values.name.size() + values.containers.size() * (20 + kContainerIdBytes);
+}
 
 // How a number takes part in at_rest().
 enum class Part { level, count, now_and_then, mean };

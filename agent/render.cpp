@@ -124,6 +124,12 @@ Json workload_json(const WorkloadValues& w, const WorkloadCounters& raw, const s
   put(out, "memory_high_events", w.memory_high_events);
   put(out, "memory_oom_kills", w.memory_oom_kills);
   out["kernel"] = kernel_json(w.kernel);
+  out["containers"] = Json::array();
+  for (const ContainerValues& container : w.containers) {
+    Json each = {{"id", container.id}, {"cpu_usage_us", container.cpu_usage_us}};
+    put(each, "energy_uj", container.energy_uj);
+    out["containers"].push_back(std::move(each));
+  }
   Json counters = Json::object();
   put(counters, "cpu_usage_us", raw.cpu_usage_us);
   if (raw.io) {

@@ -221,7 +221,10 @@ void Sampler::attribute() {
   const auto& result = attributor_.attribute(pools_, uses_, total);
   record.node.idle_energy_uj = result.idle_uj;
   record.node.unattributed_energy_uj = result.unattributed_uj;
-  for (std::size_t i = 0; i < record.workloads.size(); ++i) record.workloads[i].energy_uj = result.shares_uj[i];
+  for (std::size_t i = 0; i < record.workloads.size(); ++i) {
+    record.workloads[i].energy_uj = result.shares_uj[i];
+    attributor_.attribute_below(record.workloads[i]);
+  }
 }
 
 void Sampler::note_changes() {

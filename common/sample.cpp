@@ -44,6 +44,7 @@ WorkloadValues at_rest(WorkloadValues values) {
   stop(kernel.on_cpu_us, kernel.cpu_cycles, kernel.run_queue_us, kernel.run_queue_waits, kernel.tcp_srtt_samples,
        kernel.block_io_us, kernel.block_ios);
   kernel.tcp_srtt_us.reset();  // a mean of nothing
+  values.containers.clear();
   for (auto* now_and_then :
        {&values.io_read_bytes, &values.io_write_bytes, &values.memory_high_events, &values.memory_oom_kills})
     now_and_then->reset();

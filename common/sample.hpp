@@ -4,6 +4,7 @@
 // Threads  values
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -76,6 +77,17 @@ struct NodeValues {
 enum class WorkloadKind : std::uint8_t { pod = 0, service = 1, vm = 2, other = 3 };
 std::string_view to_string(WorkloadKind kind);
 
+// A container of a pod over the interval, of those that used anything. Together they used at most what their root did; what
+// of the root is no container's that was seen is the rest.
+struct ContainerValues {
+  std::string id;  // the first 12 digits of its runtime's
+  std::uint64_t cpu_usage_us = 0;
+  std::optional<std::uint64_t> energy_uj;  // of the root's
+  bool operator==(const ContainerValues&) const = default;
+};
+inline constexpr std::size_t kContainerIdBytes = 12;
+inline constexpr std::size_t kMaxContainers = 64;  // of one root: those that used most
+
 // One workload root (a pod, a systemd service, a VM); nested cgroups belong to their root. Roots are disjoint.
 struct WorkloadValues {
   std::uint64_t cgroup_id = 0;  // kernfs inode of the root's directory
@@ -93,6 +105,7 @@ struct WorkloadValues {
   std::optional<std::uint64_t> memory_anon_bytes, memory_file_bytes;  // as last read, every 5 s or so
   std::optional<std::uint64_t> memory_high_events, memory_oom_kills;  // since they were told last
   KernelValues kernel;
+  std::vector<ContainerValues> containers;  // of a pod
   bool operator==(const WorkloadValues&) const = default;
 };
 

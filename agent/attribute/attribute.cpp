@@ -51,6 +51,19 @@ void Attributor::share(const EnergyPool& pool, std::span<const CpuUse> roots, co
   for (std::size_t i = 0; i < roots.size(); ++i) result_.shares_uj[i] += shares_[i];
 }
 
+void Attributor::attribute_below(WorkloadValues& root) {
+  if (root.containers.empty() || !root.energy_uj) return;
+  weights_.clear();
+  std::uint64_t rest_us = root.cpu_usage_us.value_or(0);
+  for (const ContainerValues& container : root.containers) {
+    weights_.push_back(container.cpu_usage_us);
+    rest_us -= std::min(rest_us, container.cpu_usage_us);
+  }
+  weights_.push_back(rest_us);
+  stats::split_exactly_into(*root.energy_uj, weights_, shares_, order_, remainders_);
+  for (std::size_t i = 0; i < root.containers.size(); ++i) root.containers[i].energy_uj = shares_[i];
+}
+
 void IdlePower::observe(double power_w, double utilisation_ratio) {
   if (!(power_w >= 0)) return;
   const double at_load = shape_.power_w(utilisation_ratio);

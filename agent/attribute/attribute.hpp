@@ -12,6 +12,7 @@
 
 #include "agent/collect/estimate.hpp"
 #include "common/clock.hpp"
+#include "common/sample.hpp"
 
 namespace wattle::agent {
 
@@ -42,6 +43,8 @@ class Attributor {
   // the rest did. What the roots used beyond the total (clocks differ a little) makes the total larger, not the shares.
   // What the answer points at lives until the next call.
   const Attribution& attribute(std::span<const EnergyPool> pools, std::span<const CpuUse> roots, const CpuUse& total);
+  // Of what a root was given, what its containers have: joules as CPU time. What no container used is the root's alone.
+  void attribute_below(WorkloadValues& root);
 
  private:
   void share(const EnergyPool& pool, std::span<const CpuUse> roots, const CpuUse& total);

@@ -76,6 +76,8 @@ void CgroupCollector::tell_short(const ShortLived& root) {
   WorkloadCounters raw;
   values.ended = true;
   values.cpu_usage_us = raw.cpu_usage_us = root.usage_us;
+  container_uses_.clear();  // below a root that nobody saw nothing is told apart
+  tell_containers(root.identity, values);
   end(raw, root.path);
 }
 
@@ -145,16 +147,43 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   if (!node.is_root)
     for (auto& child : node.children) read_node(*child, &node);
   if (node.is_root && !node.root) node.root = std::make_unique<CgroupRoot>();
-  if (read_usage(node) || parent == nullptr) return;
+  if (read_usage(node)) {
+    if (node.is_root && node.identity->kind == WorkloadKind::pod)
+      read_containers(node, node.usage_delta_us.value_or(1) > 0);
+    return;
+  }
+  if (parent == nullptr) return;
   // Either the kernel has no such file here, or the cgroup went: ENODEV from a kept file, ENOENT from its directory.
   const auto id = parent->dir->inode_of(std::string(node.name()));
   node.gone = !id || *id != node.id;
   if (!node.gone) return;
   parent->relist = true;
-  if (node.is_root) parent->dead.push_back({node.id, node.path, *node.identity, std::move(node.root)});
+  if (node.is_root) parent->dead.push_back(CgroupTree::leave(node));
   node.is_root = false;
   for (DeadRoot& dead : node.dead) parent->dead.push_back(std::move(dead));  // a whole slice went
   node.dead.clear();
+}
+
+// Of a pod that did nothing none is read: nor did they.
+void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
+  for (auto& child : node.children) {
+    if (!child->is_container) {
+      read_containers(*child, ran);
+      continue;
+    }
+    if (child->gone) continue;
+    if (!ran && !child->born && child->usage_us) {
+      child->usage_delta_us = 0;
+      continue;
+    }
+    const auto last_delta_us = child->usage_delta_us;
+    if (read_usage(*child)) continue;
+    const auto id = node.dir ? node.dir->inode_of(std::string(child->name())) : Result<std::uint64_t>(child->id);
+    if (id && *id == child->id) continue;
+    child->gone = node.relist = true;
+    child->usage_delta_us = last_delta_us;
+    node.dead.push_back(CgroupTree::leave_container(*child));
+  }
 }
 
 void CgroupCollector::read_roots(CgroupNode& node) {
@@ -208,9 +237,12 @@ WorkloadValues& CgroupCollector::begin(std::uint64_t id, const Identity& identit
   if (used_ == all.capacity()) all.reserve(std::max(used_, tree_.size()) * 9 / 8 + 8);
   if (used_ == all.size()) all.emplace_back();
   WorkloadValues& values = all[used_++];
-  std::string name = std::move(values.name);  // keeps its memory
+  std::string name = std::move(values.name);  // keeps its memory, as do these
+  auto containers = std::move(values.containers);
   name = identity.name;
+  containers.clear();
   values = WorkloadValues{};
+  values.containers = std::move(containers);
   values.cgroup_id = id;
   values.kind = identity.kind;
   values.name = std::move(name);
@@ -227,8 +259,16 @@ void CgroupCollector::end(const WorkloadCounters& raw, const std::string& path) 
   out_->paths[used_ - 1] = path;
 }
 
+// Of container_uses_; of a pod of which each cgroup is a container (`<slice>:cri-containerd:<id>`), itself.
+void CgroupCollector::tell_containers(const Identity& identity, WorkloadValues& values) {
+  if (identity.kind != WorkloadKind::pod || values.cpu_usage_us.value_or(0) == 0) return;
+  if (!identity.container_id.empty())
+    container_uses_.assign({{identity.container_id, *values.cpu_usage_us, false, false}});
+  settle_containers(container_uses_, *values.cpu_usage_us, values.containers);
+}
+
 void CgroupCollector::tell_ended(const DeadRoot& dead) {
-  if (!dead.root || dead.root->fresh) return;  // it was never told
+  if (!dead.root || dead.root->fresh) return;  // it was never told, or is no root
   const CgroupRoot& root = *dead.root;
   WorkloadValues& values = begin(dead.id, dead.identity);
   values.ended = true;
@@ -238,6 +278,10 @@ void CgroupCollector::tell_ended(const DeadRoot& dead) {
   values.memory_file_bytes = root.memory_file_bytes;
   values.pids = root.pids;
   values.pressure = root.pressure;
+  container_uses_.clear();
+  for (const LastContainer& each : dead.containers)
+    container_uses_.push_back({each.id, each.last_delta_us, false, true});
+  tell_containers(dead.identity, values);
   end(root.raw, dead.path);
 }
 

@@ -4,7 +4,8 @@
 //          memory.stat, of which a fifth of the roots are read each second, and of one that is idle each minute
 // Gives    one WorkloadValues per living root, and one, marked `ended`, per root that went since the tick before, also
 //          of one that came since then, where the lifecycle program tells of it. What an
-//          ended root still used is what its parent's counter gained beyond the living children's gains. Values of slow
+//          ended root still used is what its parent's counter gained beyond the living children's gains. Of a pod also what
+//          its containers used (cgroup_containers). Values of slow
 //          files (io, and by files memory events): what came since they were told last, absent in between; memory_anon
 //          and memory_file are as last read
 // Units    us, bytes
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "agent/bpf/cgroup_sweep.hpp"
+#include "agent/collect/cgroup_containers.hpp"
 #include "agent/collect/cgroup_short.hpp"
 #include "agent/collect/cgroup_tree.hpp"
 #include "common/clock.hpp"
@@ -62,6 +64,7 @@ class CgroupCollector {
   void take_usage(CgroupNode& node, std::optional<std::uint64_t> usage_us);
   bool read_usage(CgroupNode& node);
   void read_node(CgroupNode& node, CgroupNode* parent);
+  void read_containers(CgroupNode& node, bool ran);
   void read_roots(CgroupNode& node);
   void settle(CgroupNode& node);
   void settle_dead(CgroupNode& node, std::uint64_t left_us);
@@ -71,6 +74,7 @@ class CgroupCollector {
   // The next place, with nothing in it but whose it is.
   WorkloadValues& begin(std::uint64_t id, const Identity& identity);
   void end(const WorkloadCounters& raw, const std::string& path);
+  void tell_containers(const Identity& identity, WorkloadValues& values);
   void tell_ended(const DeadRoot& dead);
   void tell_dead(CgroupNode& node);
 
@@ -90,6 +94,7 @@ class CgroupCollector {
 
   // of the tick that runs
   std::vector<ShortLived> short_;
+  std::vector<ContainerUse> container_uses_;
   const ShortLivedSources* short_sources_ = nullptr;
   CgroupReadings* out_ = nullptr;
   const Clock* clock_ = nullptr;

@@ -20,7 +20,7 @@ Result<Dir> CgroupTree::open_dir_of(const CgroupNode& node) const {
 void CgroupTree::mark() {
   if (!changed_) return;
   find_pods(*top_);
-  mark_roots(*top_, false);
+  mark_roots(*top_, false, false);
 }
 
 bool CgroupTree::refresh() {
@@ -65,10 +65,33 @@ void CgroupTree::visit(CgroupNode& node, std::size_t depth) {
   for (auto& child : node.children) visit(*child, depth + 1);
 }
 
-// All roots of a subtree that goes, to the nearest parent that stays.
+DeadRoot CgroupTree::leave(CgroupNode& root) {
+  DeadRoot dead{root.id, root.path, *root.identity, std::move(root.root), {}, false, 0};
+  const auto collect = [&](const auto& self, CgroupNode& node) -> void {
+    for (const DeadRoot& each : node.dead)
+      if (each.container) dead.containers.push_back({each.identity.container_id, each.last_delta_us});
+    std::erase_if(node.dead, [](const DeadRoot& each) { return each.container; });
+    for (auto& child : node.children) {
+      if (child->is_container && !child->gone)
+        dead.containers.push_back({child->identity->container_id, child->usage_delta_us.value_or(0)});
+      child->is_container = false;
+      self(self, *child);
+    }
+  };
+  collect(collect, root);
+  return dead;
+}
+
+DeadRoot CgroupTree::leave_container(CgroupNode& container) {
+  container.is_container = false;
+  return {container.id, container.path, *container.identity, nullptr, {}, true, container.usage_delta_us.value_or(0)};
+}
+
+// All roots of a subtree that goes, and containers of those that stay, to the nearest parent that stays.
 void CgroupTree::drop(CgroupNode& gone, std::vector<DeadRoot>& into) {
   dropped_.push_back(gone.id);
-  if (gone.is_root) into.push_back({gone.id, gone.path, *gone.identity, std::move(gone.root)});
+  if (gone.is_root) into.push_back(leave(gone));
+  if (gone.is_container) into.push_back(leave_container(gone));
   for (auto& dead : gone.dead) into.push_back(std::move(dead));
   gone.dead.clear();
   for (auto& child : gone.children) drop(*child, into);
@@ -152,10 +175,14 @@ bool CgroupTree::find_pods(CgroupNode& node) {
   return node.holds_pod;
 }
 
-void CgroupTree::mark_roots(CgroupNode& node, bool below_root) {
+void CgroupTree::mark_roots(CgroupNode& node, bool below_root, bool in_pod) {
   node.is_root = !below_root && node.identity && !node.holds_pod;
-  if (!node.is_root && node.root) unrooted_.push_back({node.id, node.path, *node.identity, std::move(node.root)});
-  for (auto& child : node.children) mark_roots(*child, below_root || node.is_root);
+  if (!node.is_root && node.root)
+    unrooted_.push_back({node.id, node.path, *node.identity, std::move(node.root), {}, false, 0});
+  node.is_container = in_pod && node.identity && !node.identity->container_id.empty();
+  const bool pod = node.is_root && node.identity->kind == WorkloadKind::pod;
+  for (auto& child : node.children)
+    mark_roots(*child, below_root || node.is_root, pod || (in_pod && !node.is_container));
 }
 
 }  // namespace wattle::agent

@@ -25,12 +25,21 @@
 
 namespace wattle::agent {
 
-// A workload root that went, with the last of what is known of it.
+// A container that was below a root that went: its id, and what it used over the interval before.
+struct LastContainer {
+  std::string id;
+  std::uint64_t last_delta_us = 0;
+};
+
+// A workload root that went, with the last of what is known of it; or a container below one that stays.
 struct DeadRoot {
   std::uint64_t id = 0;
   std::string path;
   Identity identity;
-  std::unique_ptr<CgroupRoot> root;  // absent: it went before it was read
+  std::unique_ptr<CgroupRoot> root;       // absent: it went before it was read
+  std::vector<LastContainer> containers;  // of a pod
+  bool container = false;                 // no root
+  std::uint64_t last_delta_us = 0;        // of a container
 };
 
 struct CgroupNode {
@@ -41,11 +50,12 @@ struct CgroupNode {
   std::string path;  // "/kubepods.slice/..." below the root; "" is the root
   std::optional<Identity> identity;
   bool in_kubepods = false;
-  bool born = false;       // came since the refresh before; false for what was there at the start
-  bool is_root = false;    // a workload root
-  bool holds_pod = false;  // a pod is somewhere below
-  bool gone = false;       // its files said so; it leaves the tree at the next refresh
-  bool relist = true;      // list the children at the next refresh
+  bool born = false;          // came since the refresh before; false for what was there at the start
+  bool is_root = false;       // a workload root
+  bool is_container = false;  // the outermost one below a pod that is a root
+  bool holds_pod = false;     // a pod is somewhere below
+  bool gone = false;          // its files said so; it leaves the tree at the next refresh
+  bool relist = true;         // list the children at the next refresh
   std::uint64_t links = 0;
   std::uint64_t refresh = 0;                          // the last that saw it
   std::vector<std::unique_ptr<CgroupNode>> children;  // by name
@@ -86,6 +96,10 @@ class CgroupTree {
   bool truncated() const { return truncated_; }
   // What a child of that name would be.
   std::optional<Identity> identity_of(const std::string& parent_path, const std::string& name, bool in_kubepods) const;
+  // A root that goes with all below it; its containers are its own from here on.
+  static DeadRoot leave(CgroupNode& root);
+  // A container of a root that stays.
+  static DeadRoot leave_container(CgroupNode& container);
   // It was in the tree, and left it in this refresh or the one before.
   bool dropped(std::uint64_t id) const;
 
@@ -99,7 +113,7 @@ class CgroupTree {
   void drop(CgroupNode& gone, std::vector<DeadRoot>& into);
   CgroupNode& adopt(CgroupNode& parent, std::string name, std::uint64_t id);
   void mark();
-  void mark_roots(CgroupNode& node, bool below_root);
+  void mark_roots(CgroupNode& node, bool below_root, bool in_pod);
   bool find_pods(CgroupNode& node);
 
   Dir top_dir_;

@@ -71,6 +71,13 @@ void fields(V& v, NodeValues& m) {
 }
 
 template <class V>
+void fields(V& v, ContainerValues& m) {
+  v("id", m.id);
+  v("cpu_usage_us", m.cpu_usage_us);
+  v("energy_uj", m.energy_uj);
+}
+
+template <class V>
 void fields(V& v, WorkloadValues& m) {
   v("cgroup_id", m.cgroup_id);
   v("kind", m.kind);
@@ -89,6 +96,7 @@ void fields(V& v, WorkloadValues& m) {
   v("memory_high_events", m.memory_high_events);
   v("memory_oom_kills", m.memory_oom_kills);
   v("kernel", m.kernel);
+  v("containers", m.containers);
 }
 
 template <class V>

@@ -69,6 +69,7 @@ TEST_CASE("the pages of the wire list every field of every message in its order,
   spoken["socket_values"] = names_of<SocketValues>();
   spoken["kernel_values"] = names_of<KernelValues>();
   spoken["workload_values"] = names_of<WorkloadValues>();
+  spoken["container_values"] = names_of<ContainerValues>();
   spoken["probe_values"] = names_of<ProbeValues>();
   spoken["candidate"] = names_of<Candidate>();
   spoken["outcome"] = names_of<Outcome>();
