@@ -42,7 +42,7 @@ struct Arguments {
   std::string server, feed, key, server_key, timeout;  // empty: as configured
   Output output = Output::table;
   std::string node;
-  std::string pod;
+  std::string pod;  // of `explain`, `pod` and `report`
   int limit = 20;
   std::string since;
   std::string by, label;  // of `report`

@@ -24,6 +24,7 @@ using Json = nlohmann::ordered_json;
 int run_nodes(const Invocation& invocation);
 int run_node(const Invocation& invocation);
 int run_pods(const Invocation& invocation);
+int run_pod(const Invocation& invocation);
 int run_top(const Invocation& invocation);
 int run_decisions(const Invocation& invocation);
 int run_report(const Invocation& invocation);
@@ -49,6 +50,7 @@ int run_completion(const Invocation& invocation);
 
 void declare_node(CLI::App& command, Arguments& arguments);
 void declare_pods(CLI::App& command, Arguments& arguments);
+void declare_pod(CLI::App& command, Arguments& arguments);
 void declare_top(CLI::App& command, Arguments& arguments);
 void declare_decisions(CLI::App& command, Arguments& arguments);
 void declare_report(CLI::App& command, Arguments& arguments);
@@ -74,6 +76,7 @@ Result<std::string> render_node(const Json& document, const Style& style);
 // Energy sources by node, from the document `nodes`: a pod's watts have their node's source.
 using Sources = std::map<std::string, std::string>;
 Sources energy_sources(const Json& nodes);
+Result<std::string> render_pod(const Json& document, const Style& style);
 Result<std::string> render_pods(const Json& document, const Sources& sources, const Style& style);
 Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_report(const Json& document, const Style& style);

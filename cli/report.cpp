@@ -1,4 +1,4 @@
-// `wattle report [--since 7d] [--by namespace|owner|node|label] [--label KEY]`: what they used, from the controller's store.
+// `wattle report [--since 7d] [--by namespace|owner|node|label|container] [--label KEY] [--pod POD]`: what they used, from the controller's store.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
@@ -94,9 +94,10 @@ Result<std::string> render_report(const Json& document, const Style& style) {
 void declare_report(CLI::App& command, Arguments& arguments) {
   command.add_option("--since", arguments.since, "Of that time, as in 90m, 24h, 7d (default 7d); whole hours");
   command.add_option("--by", arguments.by, "Whose rows")
-      ->check(CLI::IsMember({"namespace", "owner", "node", "label"}))
+      ->check(CLI::IsMember({"namespace", "owner", "node", "label", "container"}))
       ->default_str("namespace");
   command.add_option("--label", arguments.label, "The label's key, of rows by label");
+  command.add_option("--pod", arguments.pod, "Rows by container, of this pod alone: its name, NAMESPACE/NAME or UID");
   command.add_option("--limit", arguments.limit, "How many rows, 1 to 1000; the others are summed up")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -105,8 +106,8 @@ void declare_report(CLI::App& command, Arguments& arguments) {
 int run_report(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   std::map<std::string, std::string> query{{"limit", std::to_string(arguments.limit)}};
-  for (const auto& [name, value] :
-       {std::pair{"since", &arguments.since}, std::pair{"by", &arguments.by}, std::pair{"label", &arguments.label}})
+  for (const auto& [name, value] : {std::pair{"since", &arguments.since}, std::pair{"by", &arguments.by},
+                                    std::pair{"label", &arguments.label}, std::pair{"pod", &arguments.pod}})
     if (!value->empty()) query[name] = *value;
   return show(invocation, "report", query, render_report);
 }

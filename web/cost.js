@@ -1,9 +1,9 @@
-// cost: what namespaces, owners, nodes or a label's values cost, workloads that have ended included: what `wattle report` says.
+// cost: what namespaces, owners, nodes, a label's values or containers cost, those that have ended included: what `wattle report` says.
 import { get } from '/page/api.js';
 import { ABSENT, choice, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tiles, wide } from '/page/dom.js';
 
 const SPANS = [['24h', '1 d'], ['7d', '7 d'], ['30d', '30 d']];
-const BY = [['namespace', 'namespace'], ['owner', 'owner'], ['node', 'node'], ['label', 'label']];
+const BY = [['namespace', 'namespace'], ['owner', 'owner'], ['node', 'node'], ['label', 'label'], ['container', 'container']];
 const sum = (energy) => energy.measured_j + energy.estimated_j;
 
 export function cost() {

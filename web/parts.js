@@ -111,6 +111,15 @@ export function pods() {
   return { element: h('div', null, h('h1', null, 'Pods'), note.element, panel('Pods', [line, matched], list.element)), begin() { list.anew(); }, end() { clearInterval(timer); } };
 }
 
+// What each container of a pod draws, and what is none's; all of it together is the pod's.
+function containerTable(found) {
+  if (!found.containers.length) return h('p', { class: 'dim' }, 'No container of it is known yet.');
+  const row = (label, part) => h('tr', null, h('td', null, label), [watts(part.power_w), joules(part.energy_j), percent(found.energy_j > 0 ? part.energy_j / found.energy_j : null, 1), number(part.cpu_cores, 3)]
+    .map((text) => h('td', { class: 'number' }, text)));
+  return h('table', null, h('thead', null, h('tr', null, [['Container'], ['Power', 1], ['Energy', 1], ['Share', 1], ['Cores', 1]].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))),
+    h('tbody', null, found.containers.map((each) => row(each.name || each.id, each)), row('(rest)', found.rest)));
+}
+
 export function pod(uid) {
   const title = h('span', null, uid);
   const note = problem(), failed = note.tell;
@@ -118,7 +127,7 @@ export function pod(uid) {
   const curves = series({ pod: uid }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
     { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
-  const pressure = h('div'), why = h('p', { class: 'sentence' });
+  const pressure = h('div'), containers = h('div'), why = h('p', { class: 'sentence' });
   let explained;  // null: nobody asked
   const explain = async (id) => {
     if (id === explained) return;
@@ -128,8 +137,11 @@ export function pod(uid) {
   };
   const live = pushed(async () => {
     try {
-      const found = (await get('pods', { filter: uid, limit: 10 })).pods.find((each) => each.uid === uid);
-      if (!found) {
+      let found;
+      try {
+        found = (await get('pod', { pod: uid })).pod;
+      } catch (error) {
+        if (error.status !== 404) throw error;
         failed(new Error('No agent tells of this pod now: it has ended, or its node is silent.'));
         return explain(uid);
       }
@@ -144,9 +156,10 @@ export function pod(uid) {
       facts.set('age', span(found.age_s));
       facts.set('why', found.decision_id === null ? 'nobody asked' : link('decision', found.decision_id, `decision ${found.decision_id}`));
       fill(pressure, pressureTable(found.psi));
+      fill(containers, containerTable(found));
       curves.give(found);
       return explain(found.decision_id);
     } catch (error) { return failed(error); }
   });
-  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it is there', null, why), facts.element, curves.element, panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
+  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it is there', null, why), facts.element, curves.element, panel('Containers', null, wide(containers)), panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
 }

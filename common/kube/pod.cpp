@@ -15,7 +15,9 @@ using nlohmann::json;
 constexpr std::size_t kMaxAppBytes = 512;  // the wire takes 4096 in one text
 constexpr std::size_t kMaxLabelsBytes = 4096;
 constexpr std::size_t kMaxShownBytes = 64;  // of a value in a problem
-constexpr double kMaxQuantity = 1e18;       // an exabyte; far beyond it sums are no longer finite
+constexpr std::size_t kMaxIdsBytes = 4096;
+constexpr std::size_t kIdDigits = 12;
+constexpr double kMaxQuantity = 1e18;  // an exabyte; far beyond it sums are no longer finite
 
 void problem(Pod& pod, const std::string& what) { pod.problems.push_back(what); }
 
@@ -148,6 +150,30 @@ std::string container_names(const json& spec) {
   return shortened(names, kMaxAppBytes);
 }
 
+// "containerd://<64 digits>"; empty where it is none.
+std::string short_id(const json& state) {
+  const std::string id = text_of(state, "containerID");
+  const std::size_t scheme = id.find("://");
+  if (scheme == std::string::npos || id.size() < scheme + 3 + kIdDigits) return "";
+  const std::string digits = id.substr(scheme + 3, kIdDigits);
+  return digits.find_first_not_of("0123456789abcdef") == std::string::npos ? digits : "";
+}
+
+// Those that ended first.
+std::string container_ids_of(const json& status) {
+  std::string ids;
+  for (const char* kind : {"initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"})
+    for (const json& container : member(status, kind)) {
+      const std::string name = text_of(container, "name");
+      if (name.empty() || name.find_first_of(",=/") != std::string::npos) continue;
+      const json& last = member(member(container, "lastState"), "terminated");
+      const json& state = member(member(container, "state"), "terminated");
+      for (const std::string& id : {short_id(last), short_id(state), short_id(container)})
+        if (!id.empty()) ids = merge_container_ids(ids, id + "=" + shortened(name, kMaxShownBytes));
+    }
+  return ids;
+}
+
 // The owner that manages the pod: the one marked as controller, else the first.
 const json& owner_of(const json& metadata) {
   static const json kNone;
@@ -270,6 +296,28 @@ std::string owner_name(const json& metadata, const json& owner) {
 
 }  // namespace
 
+std::string_view container_name(std::string_view container_ids, std::string_view id) {
+  while (!container_ids.empty()) {
+    const std::string_view one = container_ids.substr(0, container_ids.find(','));
+    container_ids.remove_prefix(std::min(container_ids.size(), one.size() + 1));
+    if (one.size() > id.size() && one.starts_with(id) && one[id.size()] == '=') return one.substr(id.size() + 1);
+  }
+  return {};
+}
+
+std::string merge_container_ids(std::string_view earlier, std::string_view later) {
+  if (later.empty()) return std::string(earlier);
+  std::string all;
+  while (!earlier.empty()) {
+    const std::string_view one = earlier.substr(0, earlier.find(','));
+    earlier.remove_prefix(std::min(earlier.size(), one.size() + 1));
+    if (container_name(later, one.substr(0, one.find('='))).empty()) all.append(one).append(",");
+  }
+  all += later;
+  while (all.size() > kMaxIdsBytes && all.find(',') != std::string::npos) all.erase(0, all.find(',') + 1);
+  return shortened(all, kMaxIdsBytes);
+}
+
 std::string_view to_string(PodFailure failure) {
   switch (failure) {
     case PodFailure::none:
@@ -340,6 +388,7 @@ Pod read_pod(const json& object) {
   pod.shrink_allowed = read_shrink(annotations, pod);
   pod.provision = read_provision(annotations, pod);
   pod.containers = container_names(spec);
+  pod.container_ids = container_ids_of(status);
   pod.qos = shortened(text_of(status, "qosClass"), kMaxShownBytes);
   return pod;
 }

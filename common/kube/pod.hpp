@@ -1,6 +1,6 @@
 // pod: what Wattle needs of a v1.Pod, wherever it came from: a scheduler's request or the API server.
 // Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences,deletionTimestamp,managedFields}, spec.{nodeName,schedulerName,
-//          containers,initContainers,resources,overhead}, status.{phase,reason,qosClass,conditions,containerStatuses,initContainerStatuses}
+//          containers,initContainers,resources,overhead}, status.{phase,reason,qosClass,conditions,{c,initC,ephemeralC}ontainerStatuses}
 // Units    cores, bytes, ms
 // Errors   none: what cannot be read is told in `problems` and left at its default
 // Threads  pure
@@ -51,7 +51,9 @@ struct Pod {
   std::string node_name;   // where it is bound; empty: nowhere yet
   std::string scheduler;   // spec.schedulerName
   std::string containers;  // names, between commas; init containers are not among them
-  std::string qos;         // status.qosClass; empty: not told
+  std::string
+      container_ids;  // "0123456789ab=web" between commas, of those that run and those before them; init containers too
+  std::string qos;    // status.qosClass; empty: not told
   bool shrink_allowed = false;  // annotation wattle.dev/shrink: allowed
   bool requests_set = false;    // by kRequestsManager
   PodProvision provision = PodProvision::unsaid;
@@ -69,6 +71,10 @@ struct Pod {
   std::vector<std::string> problems;  // values that were ignored, and why
   bool operator==(const Pod&) const = default;
 };
+// Of two such lists what both say, the later one where they differ; what was told first goes where it becomes too long.
+std::string merge_container_ids(std::string_view earlier, std::string_view later);
+// Empty: nobody told.
+std::string_view container_name(std::string_view container_ids, std::string_view id);
 inline const std::string& key_of(const Pod& pod) { return pod.uid; }
 
 Pod read_pod(const nlohmann::json& object);

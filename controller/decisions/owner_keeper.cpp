@@ -24,6 +24,7 @@ void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node)
   if (store_ == nullptr) return;
   PodFacts facts;
   facts.uid = pod.uid;
+  facts.name = pod.name;
   facts.name_space = pod.pod_namespace;
   facts.owner = owner_of_app(pod.app);
   facts.node = node;
@@ -36,6 +37,7 @@ void OwnerKeeper::left(const placement::PodSpec& pod) {
   if (store_ == nullptr) return;
   PodFacts facts;
   facts.uid = pod.uid;
+  facts.name = pod.name;
   facts.name_space = pod.pod_namespace;
   facts.owner = owner_of_app(pod.app);
   facts.ended_s = to_ns(clock_.wall()) / 1'000'000'000;
@@ -47,9 +49,11 @@ void OwnerKeeper::described(const kube::Pod& pod) {
   if (store_ == nullptr) return;
   PodFacts facts;
   facts.uid = pod.uid;
+  facts.name = pod.name;
   facts.name_space = pod.pod_namespace;
   facts.owner = pod.owner;
   facts.labels = pod.labels;
+  facts.container_ids = pod.container_ids;
   facts.described = true;
   if (!pod.daemonset) add_ask(pod.app, sane_request(pod.cpu_request_cores, pod.memory_request_bytes), facts);
   store_->note(std::move(facts));

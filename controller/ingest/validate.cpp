@@ -15,6 +15,7 @@ constexpr double kRatioSlack = 1.05;
 constexpr double kCoresSlack = 1.5;  // a tick of /proc/stat is 10 ms: much of a short interval
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;
 constexpr std::size_t kMaxName = 512;
+constexpr std::size_t kMaxContainerId = 64;
 constexpr double kMaxBytesPerS = 1e14;  // of a socket's memory
 constexpr double kMaxHz = 1e11;
 constexpr std::size_t kMaxCStates = 32;
@@ -219,8 +220,27 @@ class Checks {
     if (!bytes(field + ".memory_file_bytes", workload.memory_file_bytes)) return false;
     if (!at_most(field + ".memory_high_events", workload.memory_high_events, kMaxEventsPerS * us * 1e-6)) return false;
     if (!at_most(field + ".memory_oom_kills", workload.memory_oom_kills, kMaxTasks)) return false;
+    if (!containers(field, workload)) return false;
     // What a newborn did before the agent knew it is in the interval in which it became known: of two, and they vary.
     return kernel(field + ".kernel", workload.kernel, 4 * cores * us, interval_ns);
+  }
+
+  // Together they have at most what is their root's; an id is part of a name in the store.
+  bool containers(const Field& field, const WorkloadValues& workload) {
+    if (workload.containers.size() > kMaxContainers) return refuse(field + ".containers", "are too many");
+    std::uint64_t used_us = 0, energy_uj = 0;
+    for (const ContainerValues& container : workload.containers) {
+      if (container.id.empty() || container.id.size() > kMaxContainerId ||
+          container.id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") != std::string::npos)
+        return refuse(field + ".containers.id", "is no id of a container");
+      if (container.cpu_usage_us > workload.cpu_usage_us.value_or(0) - used_us)
+        return refuse(field + ".containers.cpu_usage_us", "are more than their pod's");
+      if (container.energy_uj.value_or(0) > workload.energy_uj.value_or(0) - energy_uj)
+        return refuse(field + ".containers.energy_uj", "are more than their pod's");
+      used_us += container.cpu_usage_us;
+      energy_uj += container.energy_uj.value_or(0);
+    }
+    return true;
   }
 
   bool check_probe(ProbeValues& probe) {

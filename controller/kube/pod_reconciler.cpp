@@ -63,6 +63,7 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
   }
   decider_.described(spec_of(*pod), pod->unschedulable);
   if (pod->node_name.empty()) return;
+  state_.name_containers(pod->uid, pod->container_ids);
   if (told_) told_(*pod);
   decider_.bound(pod->uid, pod->node_name, followed);
   if (pod->failure != kube::PodFailure::none) decider_.failed(pod->uid, to_string(pod->failure));

@@ -43,11 +43,20 @@ inline constexpr std::size_t kMaxAsked = 50'000;
 // What has the sums of workloads beyond those.
 inline constexpr std::string_view kOthers = "(others)";
 
+// What a container of a pod used since the pod was first seen; it stays when it ends, as long as the pod is here.
+struct ContainerSum {
+  std::string id;
+  std::uint64_t energy_uj = 0;
+  std::uint64_t listed = 0;  // Node::samples when it was added to last
+};
+
 // A workload root, summed over its cgroups.
 struct Workload {
   WorkloadValues values;  // of the last interval
   std::optional<double> cpu_cores, power_w;
   std::optional<double> energy_j;  // since it was first seen
+  std::vector<ContainerSum>
+      containers;  // of a pod: part of that; at most kMaxContainers, those that ended longest ago go first
   MonoTime first_seen{};
   std::uint64_t last_seq = 0;  // of the last interval in which it was there
   std::uint64_t listed = 0;    // Node::samples when a record last listed it
@@ -79,6 +88,7 @@ struct Node {
   std::set<std::string> unsettled;            // bound here, their use not yet in the telemetry
   PodSums sums;                               // of the three
   Newcomers newcomers{kMaxWorkloads};         // names that its records brought of late
+  Newcomers new_containers{kMaxWorkloads};    // likewise; which they were is in its workloads
 };
 
 struct Pod {
@@ -94,6 +104,7 @@ struct Pod {
   bool by_operator = false;    // confirmed by hand, and no agent has seen it since
   bool unschedulable = false;  // its scheduler found no node for it
   bool watched = false;        // an API server has it: where it is, and that it goes, is for that to say
+  std::string container_ids;   // as it names them (common/kube/pod.hpp)
 };
 
 // Whether a record comes in its turn, ahead of older ones that wait with its agent, or when a newer one is shown already.
@@ -141,6 +152,8 @@ class ClusterState {
   void adopt(const std::string& node, std::shared_ptr<const kube::Node> facts);
   // The API server has the pod.
   void describe(const placement::PodSpec& spec, bool unschedulable = false);
+  // It names containers of a pod that is known.
+  void name_containers(const std::string& uid, std::string_view container_ids);
   // The decision that its placement joins, which nobody asked for.
   void decided(const std::string& uid, std::uint64_t decision_id);
   // An unbound pod is no more, or is where no agent speaks.
@@ -175,6 +188,7 @@ class ClusterState {
   Node* find(const std::string& name);
   placement::NodeView& change(const Node& node) { return rows_.change(node.row); }
   void count_what_waits(const placement::PodSpec& asked, MonoTime now);
+  static void fold_containers(Node& node, Record& record, MonoTime now);
   static Turn turn_of(Node& node, const Record& record, bool ahead, bool& again);
   void add_up(Node& node, const Record& record);
   void apply_node(Node& node, const Record& record);

@@ -24,6 +24,12 @@ class Newcomers {
     at_ = std::max(at_, now);
     return static_cast<std::size_t>(room_);
   }
+  // One comes whose name is remembered elsewhere; false: there is no room for it.
+  bool take(MonoTime now) {
+    if (room(now) == 0) return false;
+    room_ = std::max(0.0, room_ - 1);
+    return true;
+  }
   bool knows(const std::string& name) const { return now_.contains(name) || before_.contains(name); }
   void note(const std::string& name) {
     if (knows(name)) return;

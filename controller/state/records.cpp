@@ -18,6 +18,11 @@ std::optional<double> mean_w(std::optional<std::uint64_t> energy_uj, std::int64_
   return static_cast<double>(*energy_uj) * 1e3 / static_cast<double>(interval_ns);
 }
 
+bool knows(const Workload* pod, const std::string& id) {
+  return pod != nullptr && std::any_of(pod->containers.begin(), pod->containers.end(),
+                                       [&](const ContainerSum& each) { return each.id == id; });
+}
+
 void add_joules(std::optional<double>& sum_j, std::optional<std::uint64_t> energy_uj) {
   if (energy_uj) sum_j = sum_j.value_or(0.0) + static_cast<double>(*energy_uj) * 1e-6;
 }
@@ -36,6 +41,24 @@ void merge(WorkloadValues& into, const WorkloadValues& more) {
   add(into.io_read_bytes, more.io_read_bytes);
   add(into.io_write_bytes, more.io_write_bytes);
   add(into.pids, more.pids);
+  into.containers.insert(into.containers.end(), more.containers.begin(), more.containers.end());
+}
+
+// Beyond the bound those that did nothing for longest go: they count as the pod's rest.
+void add_containers(Workload& pod, const WorkloadValues& values, std::uint64_t interval) {
+  if (values.kind != WorkloadKind::pod) return;
+  for (const ContainerValues& told : values.containers) {
+    auto known = std::find_if(pod.containers.begin(), pod.containers.end(),
+                              [&](const ContainerSum& each) { return each.id == told.id; });
+    if (known == pod.containers.end()) {
+      if (pod.containers.size() >= kMaxContainers)
+        pod.containers.erase(std::min_element(pod.containers.begin(), pod.containers.end(),
+                                              [](const auto& a, const auto& b) { return a.listed < b.listed; }));
+      known = pod.containers.insert(pod.containers.end(), ContainerSum{told.id, 0, 0});
+    }
+    known->energy_uj += told.energy_uj.value_or(0);
+    known->listed = interval;
+  }
 }
 
 }  // namespace
@@ -66,11 +89,25 @@ void ClusterState::add_up(Node& node, const Record& record) {
       node.newcomers.note(values.name);
     else
       add_joules(known->second.energy_j, values.energy_uj);
+    if (known != node.workloads.end()) add_containers(known->second, values, node.samples);
+  }
+}
+
+// Containers of too many new ids are left to their pods' rest: each would take a place in the ledger.
+void ClusterState::fold_containers(Node& node, Record& record, MonoTime now) {
+  for (WorkloadValues& values : record.workloads) {
+    if (values.containers.empty()) continue;
+    const auto pod = node.workloads.find(values.name);
+    const Workload* known = pod == node.workloads.end() ? nullptr : &pod->second;
+    std::erase_if(values.containers, [&](const ContainerValues& container) {
+      return !knows(known, container.id) && !node.new_containers.take(now);
+    });
   }
 }
 
 std::size_t ClusterState::fold(const std::string& name, Record& record, MonoTime now) {
   Node& node = *find(name);
+  fold_containers(node, record, now);
   std::size_t room = node.newcomers.room(now);
   std::size_t places = kMaxWorkloads - std::min(kMaxWorkloads, node.workloads.size());
   const std::size_t listed = record.workloads.size();
@@ -92,6 +129,7 @@ std::size_t ClusterState::fold(const std::string& name, Record& record, MonoTime
   WorkloadValues others;
   others.name = kOthers;
   for (auto each = first; each != record.workloads.end(); ++each) merge(others, *each);
+  others.containers.clear();
   record.workloads.erase(first, record.workloads.end());
   record.workloads.push_back(std::move(others));
   return folded;

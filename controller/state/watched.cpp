@@ -1,6 +1,7 @@
 // watched: the part of the state that an API server tells.
 #include <utility>
 
+#include "common/kube/pod.hpp"
 #include "controller/state/cluster_state.hpp"
 
 namespace wattle::controller {
@@ -30,6 +31,12 @@ void ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) 
   pod.spec = spec;
   if (!pod.spec.demand_cores) pod.spec.demand_cores = predicted;
   list(pod);
+}
+
+void ClusterState::name_containers(const std::string& uid, std::string_view container_ids) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  found->second.container_ids = kube::merge_container_ids(found->second.container_ids, container_ids);
 }
 
 void ClusterState::decided(const std::string& uid, std::uint64_t decision_id) {

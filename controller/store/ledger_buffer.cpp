@@ -60,14 +60,25 @@ void LedgerBuffer::add(std::int64_t node, std::int64_t raw_id, const Record& rec
     const auto& waits_ratio = workload.pressure.cpu_some_ratio;
     const auto wait_us = std::llround(waits_ratio.value_or(0) * static_cast<double>(interval_us));
     if (energy_uj == 0 && estimated_uj == 0 && cpu_us == 0 && wait_us == 0) continue;
-    const LedgerOrder::Key key{static_cast<std::int64_t>(workload.kind), workload.name};
-    auto row = waiting.rows.find(key);
-    if (row == waiting.rows.end()) {
-      row = waiting.rows.emplace(key, LedgerSums{}).first;
-      ++rows_;
+    add_row(waiting, {static_cast<std::int64_t>(workload.kind), workload.name},
+            {1, energy_uj, estimated_uj, cpu_us, wait_us, waits_ratio ? interval_us : 0});
+    if (workload.kind != WorkloadKind::pod) continue;
+    for (const ContainerValues& container : workload.containers) {
+      const std::string name = workload.name + "/" + container.id;
+      const auto [own_uj, own_estimated_uj] = energy(container.energy_uj);
+      add_row(waiting, {kContainerRows, name},
+              {1, own_uj, own_estimated_uj, static_cast<std::int64_t>(container.cpu_usage_us), 0, 0});
     }
-    row->second.add({1, energy_uj, estimated_uj, cpu_us, wait_us, waits_ratio ? interval_us : 0});
   }
+}
+
+void LedgerBuffer::add_row(WaitingLedger& waiting, const LedgerOrder::Key& key, const LedgerSums& sums) {
+  auto row = waiting.rows.find(key);
+  if (row == waiting.rows.end()) {
+    row = waiting.rows.emplace(key, LedgerSums{}).first;
+    ++rows_;
+  }
+  row->second.add(sums);
 }
 
 std::vector<std::int64_t> LedgerBuffer::due(std::int64_t now_s, std::int64_t every_s, std::int64_t below) const {

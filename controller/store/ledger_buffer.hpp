@@ -24,6 +24,10 @@ struct LedgerSums {
   void add(const LedgerSums& more);
   bool operator==(const LedgerSums&) const = default;
 };
+// The kind of rows of a pod's containers, beside WorkloadKind. Their name is the pod's, "/" and the container's id; what they
+// used is in the pod's row as well, and never more than that.
+inline constexpr std::int64_t kContainerRows = 4;
+
 // By kind and name; looked up without making a text of it.
 struct LedgerOrder {
   using is_transparent = void;
@@ -67,6 +71,8 @@ class LedgerBuffer {
   std::int64_t lowest_without(const std::vector<std::int64_t>& written, std::int64_t otherwise) const;
 
  private:
+  void add_row(WaitingLedger& waiting, const LedgerOrder::Key& key, const LedgerSums& sums);
+
   std::map<std::int64_t, WaitingLedger> waiting_;        // by node
   std::map<std::int64_t, std::int64_t> node_by_raw_id_;  // by first_raw: who came first
   std::size_t rows_ = 0;

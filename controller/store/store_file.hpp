@@ -3,7 +3,7 @@
 //          none is; a record that the marks say is there is left out, so that applying twice is applying once
 // Ledger   its rows are written up to `ledger_every_s` after the raw records that they add up (ledger_buffer.hpp), of which none
 //          goes before; a file that is opened adds up what was not written, ledger() what waits
-// Format   docs/reference/store.md; `kStoreSteps` leads from each schema version to the next
+// Format   docs/reference/store.md; `store_steps` leads from each schema version to the next
 // Bounds   raw records: as old as `keep` and the whole file but decisions, usage and requests as large as `max_bytes`, the oldest go;
 //          ledger rows, gaps and events each by number; decisions, usage and requests by bounds of their own (decision_table.hpp,
 //          usage_table.hpp, request_table.hpp). What goes from the ledger or the gaps stays in sums of its node

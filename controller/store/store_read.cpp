@@ -33,13 +33,14 @@ Result<std::vector<NodeSums>> StoreFile::nodes() {
                        });
 }
 
-// With what waits to be written.
+// With what waits to be written; what containers used is in their pods' rows.
 Result<std::vector<LedgerRow>> StoreFile::ledger() {
+  static_assert(kContainerRows == 4);
   WATTLE_TRY(
       std::vector<LedgerRow> rows,
       all<LedgerRow>(*database_,
                      "SELECT n.name, l.name, l.kind, l.records, l.energy_uj, l.estimated_uj, l.cpu_us FROM ledger l"
-                     " JOIN node n ON n.id = l.node ORDER BY n.name, l.kind, l.name",
+                     " JOIN node n ON n.id = l.node WHERE l.kind < 4 ORDER BY n.name, l.kind, l.name",
                      [](const sqlite::Statement& at) {
                        return LedgerRow{std::string(at.blob(0)), std::string(at.blob(1)), at.integer(2), at.integer(3),
                                         at.integer(4),           at.integer(5),           at.integer(6)};
@@ -50,6 +51,7 @@ Result<std::vector<LedgerRow>> StoreFile::ledger() {
   for (const auto& [name, id] : node_ids_) {
     if (!std::binary_search(waiting.begin(), waiting.end(), id)) continue;
     for (const auto& [key, sums] : ledger_.of(id).rows) {
+      if (key.first == kContainerRows) continue;
       LedgerRow& row = sorted[{name, key.first, key.second}];
       row.node = name;
       row.kind = key.first;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/kube/pod.hpp"
 #include "controller/store/store_file.hpp"
 
 namespace wattle::controller {
@@ -10,6 +11,7 @@ namespace {
 
 const std::string kUnknown = "(unknown)";
 const std::string kNone = "(none)";
+const std::string kOtherPods = "(other pods)";
 
 }  // namespace
 
@@ -55,6 +57,7 @@ std::string UsageReporter::key_of(const PodFacts& pod) const {
     case ReportBy::node:
       return pod.node;
     case ReportBy::label:
+    case ReportBy::container:
       break;
   }
   if (!pod.described) return kUnknown;
@@ -71,7 +74,54 @@ std::string UsageReporter::key_of(std::int64_t kind, std::string_view name) cons
   return query_.by == ReportBy::owner && name.front() != '(' ? text + "/" + std::string(name) : "(" + text + ")";
 }
 
+const UsageReporter::NamedPod& UsageReporter::named(std::string_view uid) {
+  const auto found = pods_.find(uid);
+  if (found != pods_.end()) return found->second;
+  NamedPod unknown;
+  if (query_.pod.empty() || query_.pod == uid) unknown.prefix = kUnknown + "/" + std::string(uid) + "/";
+  return pods_.emplace(std::string(uid), std::move(unknown)).first->second;
+}
+
+void UsageReporter::take_container(std::string_view name, const LedgerSums& sums) {
+  const std::size_t slash = name.rfind('/');
+  if (slash == std::string_view::npos) return;
+  const std::string_view uid = name.substr(0, slash), id = name.substr(slash + 1);
+  const NamedPod& pod = named(uid);
+  if (pod.prefix.empty()) return;  // what it used is in its pod's
+  const std::string_view called = kube::container_name(pod.container_ids, id);
+  auto known = workloads_.find(name);
+  if (known == workloads_.end()) {
+    const std::size_t at = row(pod.prefix + std::string(called.empty() ? id : called));
+    known = workloads_.emplace(std::string(name), Workload{at, false}).first;
+  }
+  UsageRow& mine = rows_[known->second.row];
+  mine.used.add(sums);
+  mine.workloads += std::exchange(known->second.counted, true) ? 0 : 1;
+  of_containers_[std::string(uid)].add(sums);
+}
+
+// What of each pod is no container's.
+void UsageReporter::settle_rests() {
+  for (const auto& [uid, used] : of_containers_) {
+    const auto pod = workloads_.find(uid);
+    if (pod == workloads_.end()) continue;
+    LedgerSums& rest = rows_[pod->second.row].used;
+    for (std::int64_t LedgerSums::*sum : {&LedgerSums::energy_uj, &LedgerSums::estimated_uj, &LedgerSums::cpu_us})
+      rest.*sum -= std::min(rest.*sum, used.*sum);
+  }
+}
+
 void UsageReporter::take(const PodFacts& pod) {
+  if (query_.by == ReportBy::container) {
+    NamedPod mine;
+    const std::string& name_space = pod.name_space.empty() ? kUnknown : pod.name_space;
+    const std::string& name = pod.name.empty() ? pod.uid : pod.name;
+    const std::string both = name_space + "/" + name;
+    if (query_.pod.empty() || query_.pod == pod.uid || query_.pod == pod.name || query_.pod == both)
+      mine = {both + "/", pod.container_ids};
+    pods_[pod.uid] = std::move(mine);
+    return;
+  }
   const std::string key = key_of(pod);
   const bool placed = pod.placed_s >= from_s_ && pod.placed_s > 0;
   if (query_.by != ReportBy::node) workloads_.emplace(pod.uid, Workload{row(key), false});
@@ -80,8 +130,20 @@ void UsageReporter::take(const PodFacts& pod) {
 
 void UsageReporter::take(std::int64_t node, std::int64_t kind, std::string_view name, const LedgerSums& sums) {
   if (name.empty()) return;
+  const bool by_container = query_.by == ReportBy::container;
+  if (kind == kContainerRows) {
+    if (by_container) take_container(name, sums);
+    return;
+  }
   auto known = workloads_.end();
-  if (query_.by == ReportBy::node) {
+  if (by_container && kind == static_cast<std::int64_t>(WorkloadKind::pod)) {
+    known = workloads_.find(name);
+    if (known == workloads_.end()) {
+      const std::string& prefix = named(name).prefix;
+      const std::size_t at = row(prefix.empty() ? kOtherPods : prefix + "(rest)");
+      known = workloads_.emplace(std::string(name), Workload{at, false}).first;
+    }
+  } else if (query_.by == ReportBy::node) {
     std::string there = std::to_string(node) + " " + std::string(name);
     known = workloads_.try_emplace(std::move(there), Workload{row(node_name(node)), false}).first;
   } else {
@@ -91,6 +153,9 @@ void UsageReporter::take(std::int64_t node, std::int64_t kind, std::string_view 
   }
   UsageRow& mine = rows_[known->second.row];
   mine.used.add(sums);
+  // A pod's waiting is of its containers together: none of them alone has it.
+  if (by_container && kind == static_cast<std::int64_t>(WorkloadKind::pod))
+    mine.used.wait_us = mine.used.pressure_us = 0;
   mine.workloads += std::exchange(known->second.counted, true) ? 0 : 1;
 }
 
@@ -102,8 +167,11 @@ void UsageReporter::take(std::int64_t node, const NodeUse& use) {
 }
 
 UsageReport UsageReporter::report() && {
+  settle_rests();
   for (const auto& [key, at] : row_of_) {
     const UsageRow& mine = rows_[at];
+    const bool nothing = mine.used.energy_uj == 0 && mine.used.estimated_uj == 0 && mine.used.cpu_us == 0;
+    if (query_.by == ReportBy::container && nothing) continue;
     const bool drew = report_.by_node.contains(key);
     if (mine.workloads > 0 || mine.placements > 0 || drew) report_.rows.emplace(key, mine);
   }

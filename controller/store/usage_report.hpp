@@ -1,6 +1,6 @@
-// usage_report: what namespaces, owners, nodes or values of a label used from a time on, workloads that have ended included.
+// usage_report: what namespaces, owners, nodes, values of a label or containers used from a time on, what has ended included.
 // Law      rows, idle, unattributed and missing of all nodes add up to what the nodes drew, measured and estimated each. Missing is 0
-//          unless parts of a sample never came
+//          unless parts of a sample never came. Rows of a pod's containers and its rest add up to what the pod used
 // Units    as usage_table.hpp
 // Threads  values; UsageReporter: one
 #pragma once
@@ -19,12 +19,14 @@ namespace wattle::controller {
 
 struct PodFacts;
 
-enum class ReportBy { name_space, owner, node, label };
+enum class ReportBy { name_space, owner, node, label, container };
 
 struct UsageQuery {
   std::int64_t since_s = 0;  // Unix
   ReportBy by = ReportBy::name_space;
   std::string label;  // its key
+  std::string
+      pod;  // of containers: those of this pod alone, by UID, name or namespace and name; the others' are one row
 };
 
 struct UsageRow {
@@ -34,9 +36,11 @@ struct UsageRow {
 };
 
 struct UsageReport {
-  std::int64_t from_s = 0;               // 0: nothing is recorded
-  bool cut = false;                      // of the time before from_s, that was asked for, nothing is recorded
-  std::map<std::string, UsageRow> rows;  // "(...)" where nothing of that kind is known of a workload
+  std::int64_t from_s = 0;  // 0: nothing is recorded
+  bool cut = false;         // of the time before from_s, that was asked for, nothing is recorded
+  // "(...)" where nothing of that kind is known of a workload. Of containers "namespace/pod/container", with UID and id where no
+  // names are known, and "namespace/pod/(rest)".
+  std::map<std::string, UsageRow> rows;
   NodeUse nodes;
   std::map<std::string, NodeUse> by_node;  // of ReportBy::node alone
   Energy missing() const;
@@ -70,6 +74,14 @@ class UsageReporter {
   std::string key_of(const PodFacts& pod) const;
   std::string key_of(std::int64_t kind, std::string_view name) const;
   const std::string& node_name(std::int64_t node) const;
+  // Of containers.
+  struct NamedPod {
+    std::string prefix;  // "namespace/pod/"; empty: not asked for
+    std::string container_ids;
+  };
+  const NamedPod& named(std::string_view uid);
+  void take_container(std::string_view name, const LedgerSums& sums);
+  void settle_rests();
 
   UsageQuery query_;
   std::int64_t from_s_;
@@ -78,6 +90,8 @@ class UsageReporter {
   std::vector<UsageRow> rows_;
   std::unordered_map<std::string, Workload, Hash, std::equal_to<>>
       workloads_;  // by name; of ReportBy::node by node and name
+  std::unordered_map<std::string, NamedPod, Hash, std::equal_to<>> pods_;             // by UID
+  std::unordered_map<std::string, LedgerSums, Hash, std::equal_to<>> of_containers_;  // by the pods' UIDs
   UsageReport report_;
 };
 

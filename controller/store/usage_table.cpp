@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/kube/pod.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -10,12 +12,14 @@ constexpr std::uint64_t kUsageRowOverhead = 48;  // of a row beside its texts
 const std::string kSums = "energy_uj, estimated_uj, cpu_us, wait_us, pressure_us";
 const std::string kSlotSums = "slot_energy_uj, slot_estimated_uj, slot_cpu_us, slot_wait_us, slot_pressure_us";
 const std::string kPodLengths =
-    "length(uid) + length(namespace) + length(owner) + length(labels) + length(node) + length(app)";
+    "length(uid) + length(namespace) + length(owner) + length(labels) + length(node) + length(app) + length(name)"
+    " + length(container_ids)";
 
 // What an API server has said stands against what anybody else says.
 constexpr const char* kPutPod =
     "INSERT INTO pod(uid, namespace, owner, labels, described, node, placed_s, last_s, app, cpu_millicores,"
-    " memory_bytes, ended_s) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12) ON CONFLICT(uid) DO UPDATE SET"
+    " memory_bytes, ended_s, name, container_ids) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)"
+    " ON CONFLICT(uid) DO UPDATE SET"
     " namespace=CASE WHEN excluded.described >= described AND excluded.namespace <> '' THEN excluded.namespace"
     " ELSE namespace END,"
     " owner=CASE WHEN excluded.described >= described AND excluded.owner <> '' THEN excluded.owner ELSE owner END,"
@@ -28,7 +32,8 @@ constexpr const char* kPutPod =
     " app=CASE WHEN excluded.app <> '' THEN excluded.app ELSE app END,"
     " cpu_millicores=CASE WHEN excluded.app <> '' THEN excluded.cpu_millicores ELSE cpu_millicores END,"
     " memory_bytes=CASE WHEN excluded.app <> '' THEN excluded.memory_bytes ELSE memory_bytes END,"
-    " ended_s=CASE WHEN excluded.ended_s > 0 THEN excluded.ended_s WHEN excluded.placed_s > 0 THEN 0 ELSE ended_s END";
+    " ended_s=CASE WHEN excluded.ended_s > 0 THEN excluded.ended_s WHEN excluded.placed_s > 0 THEN 0 ELSE ended_s END,"
+    " name=CASE WHEN excluded.name <> '' THEN excluded.name ELSE name END, container_ids=excluded.container_ids";
 
 std::string empty_slots(const std::string& which) {
   return "UPDATE ledger SET slot_s = -1, slot_energy_uj = 0, slot_estimated_uj = 0, slot_cpu_us = 0, slot_wait_us = 0,"
@@ -54,6 +59,8 @@ void PodFacts::merge(PodFacts later) {
     labels = std::move(later.labels);
     described = later.described;
   }
+  if (!later.name.empty()) name = std::move(later.name);
+  container_ids = kube::merge_container_ids(container_ids, later.container_ids);
   if (!later.app.empty()) {
     app = std::move(later.app);
     cpu_millicores = later.cpu_millicores;
@@ -82,7 +89,7 @@ Status UsageTable::prepare() {
                          added({"energy_uj", "estimated_uj", "idle_uj", "idle_estimated_uj", "unattributed_uj",
                                 "unattributed_estimated_uj"})));
   WATTLE_CHECK(ready(set_from_, "UPDATE progress SET usage_from_s = ?"));
-  WATTLE_CHECK(ready(size_of_, "SELECT " + kPodLengths + " FROM pod WHERE uid = ?"));
+  WATTLE_CHECK(ready(size_of_, "SELECT " + kPodLengths + ", container_ids FROM pod WHERE uid = ?"));
   return ready(put_, kPutPod);
 }
 
@@ -201,6 +208,8 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
       size_of_->bind_text(1, pod.uid);
       WATTLE_TRY(const bool there, size_of_->step());
       const std::uint64_t before = there ? static_cast<std::uint64_t>(size_of_->integer(0)) + kUsageRowOverhead : 0;
+      const std::string container_ids =
+          there ? kube::merge_container_ids(size_of_->blob(1), pod.container_ids) : pod.container_ids;
       size_of_->reset();
       if (!there && bytes_ > bounds_.max_bytes + bounds_.max_bytes / 2) continue;
       bytes_ += pod.bytes() + kUsageRowOverhead - std::min<std::uint64_t>(before, pod.bytes() + kUsageRowOverhead);
@@ -214,6 +223,8 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
       put_->bind(10, pod.cpu_millicores);
       put_->bind(11, pod.memory_bytes);
       put_->bind(12, pod.ended_s);
+      put_->bind_text(13, pod.name);
+      put_->bind_text(14, container_ids);
       WATTLE_CHECK(put_->run());
     }
     return transaction.commit();
@@ -225,7 +236,8 @@ Status UsageTable::put(std::span<const PodFacts> pods, std::int64_t now_s) {
 
 Status UsageTable::each_pod(const std::function<void(const PodFacts&)>& take) {
   WATTLE_TRY(auto statement,
-             database_->prepare("SELECT uid, namespace, owner, labels, described, node, placed_s FROM pod"));
+             database_->prepare(
+                 "SELECT uid, namespace, owner, labels, described, node, placed_s, name, container_ids FROM pod"));
   PodFacts pod;
   for (;;) {
     WATTLE_TRY(const bool row, statement.step());
@@ -235,6 +247,8 @@ Status UsageTable::each_pod(const std::function<void(const PodFacts&)>& take) {
     pod.described = statement.integer(4) != 0;
     pod.node = statement.blob(5);
     pod.placed_s = statement.integer(6);
+    pod.name = statement.blob(7);
+    pod.container_ids = statement.blob(8);
     take(pod);
   }
 }

@@ -46,10 +46,13 @@ struct PodFacts {
   std::string app;  // as asked for, owner and images; empty: unknown, or nobody chooses where it goes (a DaemonSet's)
   std::int64_t cpu_millicores = 0, memory_bytes = 0;  // that it requests; told with `app`
   std::int64_t ended_s = 0;                           // 0: it runs, or nothing is said of that
+  std::string name;                                   // empty: unknown, as is the next
+  std::string container_ids;                          // which of its containers has which name (common/kube/pod.hpp)
   // What both say; the later one where they differ.
   void merge(PodFacts later);
   std::size_t bytes() const {
-    return uid.size() + name_space.size() + owner.size() + labels.size() + node.size() + app.size();
+    return uid.size() + name_space.size() + owner.size() + labels.size() + node.size() + app.size() + name.size() +
+           container_ids.size();
   }
   bool operator==(const PodFacts&) const = default;
 };

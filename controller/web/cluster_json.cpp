@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "common/kube/pod.hpp"
 #include "controller/web/documents.hpp"
 
 namespace wattle::controller {
@@ -121,6 +123,62 @@ json workload_json(const Sources& from, const std::string& node, const std::stri
           {"psi", psi_json(workload.values.pressure)},
           {"age_s", seconds(from.clock.mono() - workload.first_seen)},
           {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)}};
+}
+
+namespace {
+
+// What a container did over the last interval; absent: the pod tells nothing.
+const ContainerValues* last_of(const Workload& pod, const std::string& id) {
+  const auto& all = pod.values.containers;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.id == id; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+json use_json(std::uint64_t cpu_us, std::optional<std::uint64_t> energy_uj, std::int64_t interval_ns) {
+  const double interval_s = static_cast<double>(interval_ns) * 1e-9;
+  if (interval_ns <= 0) return {{"cpu_cores", nullptr}, {"power_w", nullptr}};
+  return {{"cpu_cores", static_cast<double>(cpu_us) * 1e-6 / interval_s},
+          {"power_w", energy_uj ? json(static_cast<double>(*energy_uj) * 1e-6 / interval_s) : json(nullptr)}};
+}
+
+}  // namespace
+
+json pod_details_json(const Sources& from, const std::string& node, const std::string& uid, const Workload& workload) {
+  json object = workload_json(from, node, uid, workload);
+  const Pod* pod = from.state.pod(uid);
+  const std::int64_t interval_ns = workload.cpu_cores ? from.state.node(node)->interval_ns : 0;
+  const bool draws = workload.values.energy_uj.has_value();
+  std::uint64_t cpu_us = 0, energy_uj = 0;
+  double sum_j = 0;
+  std::vector<const ContainerSum*> order;
+  for (const ContainerSum& container : workload.containers) order.push_back(&container);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->energy_uj > b->energy_uj; });
+  json containers = json::array();
+  for (const ContainerSum* container : order) {
+    const ContainerValues* last = last_of(workload, container->id);
+    const std::uint64_t used_us = last == nullptr ? 0 : last->cpu_usage_us;
+    const std::uint64_t drew_uj = last == nullptr ? 0 : last->energy_uj.value_or(0);
+    json each = use_json(used_us, draws ? std::optional(drew_uj) : std::nullopt, interval_ns);
+    each["id"] = container->id;
+    each["name"] = pod == nullptr ? json(nullptr)
+                                  : text_or_null(std::string(kube::container_name(pod->container_ids, container->id)));
+    const double energy_j = static_cast<double>(container->energy_uj) * 1e-6;
+    each["energy_j"] = workload.energy_j ? json(energy_j) : json(nullptr);
+    containers.push_back(std::move(each));
+    cpu_us += used_us;
+    energy_uj += drew_uj;
+    sum_j += energy_j;
+  }
+  const std::uint64_t used_us = workload.values.cpu_usage_us.value_or(0),
+                      drew_uj = workload.values.energy_uj.value_or(0);
+  json rest = use_json(used_us - std::min(used_us, cpu_us),
+                       draws ? std::optional(drew_uj - std::min(drew_uj, energy_uj)) : std::nullopt, interval_ns);
+  rest["energy_j"] = workload.energy_j ? json(std::max(0.0, *workload.energy_j - sum_j)) : json(nullptr);
+  object["energy_source"] = std::string(to_string(from.state.node(node)->values.energy_source));
+  object["containers"] = std::move(containers);
+  object["rest"] = std::move(rest);
+  return object;
 }
 
 json findings_json(const Node& node) {

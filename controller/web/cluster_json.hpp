@@ -21,6 +21,9 @@ nlohmann::json node_json(const Sources& from, const std::string& name, const Nod
 nlohmann::json node_details_json(const Sources& from, const std::string& name, const Node& node);
 nlohmann::json workload_json(const Sources& from, const std::string& node, const std::string& uid,
                              const Workload& workload);
+// With what its containers have of it.
+nlohmann::json pod_details_json(const Sources& from, const std::string& node, const std::string& uid,
+                                const Workload& workload);
 nlohmann::json findings_json(const Node& node);
 
 }  // namespace wattle::controller

@@ -29,9 +29,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 18> kDocuments{
-    "decisions", "doctor", "explain", "fleet",  "gaps",      "heat",   "history", "latency", "models",
-    "node",      "nodes",  "pods",    "policy", "provision", "record", "report",  "status",  "what-if"};
+constexpr std::array<std::string_view, 19> kDocuments{
+    "decisions", "doctor", "explain", "fleet",  "gaps",      "heat",   "history", "latency", "models", "node",
+    "nodes",     "pod",    "pods",    "policy", "provision", "record", "report",  "status",  "what-if"};
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::optional<double> mean(const std::deque<double>& values) {
@@ -264,6 +264,7 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "nodes") return nodes_text(from, arguments);
   if (what == "node") return one_node(from, arguments);
   if (what == "pods") return pods_text(from, arguments);
+  if (what == "pod") return pod_text(from, arguments);
   if (what == "fleet") return fleet_text(from);
   if (what == "heat") return heat_text(from, true);
   if (what == "history") return history_text(from, arguments);

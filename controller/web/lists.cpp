@@ -224,4 +224,36 @@ Result<std::string> pods_text(const Sources& from, const Given& arguments) {
                 [&](const PodRow& row) { return workload_json(from, *row.node, *row.uid, *row.workload); });
 }
 
+namespace {
+
+bool is_called(const Pod& pod, const std::string& name) {
+  return !pod.spec.name.empty() && (pod.spec.name == name || pod.spec.pod_namespace + "/" + pod.spec.name == name);
+}
+
+}  // namespace
+
+Result<std::string> pod_text(const Sources& from, const Given& arguments) {
+  const auto given = arguments.find("pod");
+  if (given == arguments.end())
+    return fail(Errc::malformed, "argument pod", "is missing", "its UID, its name, or NAMESPACE/NAME");
+  std::string uid = given->second;
+  if (from.state.pod(uid) == nullptr) {
+    std::size_t so_called = 0;
+    for (const auto& [each, pod] : from.state.pods()) {
+      if (pod.node.empty() || !is_called(pod, given->second)) continue;
+      uid = each;
+      ++so_called;
+    }
+    if (so_called > 1)
+      return fail(Errc::malformed, "pod " + given->second, std::to_string(so_called) + " are called so",
+                  "NAMESPACE/NAME, or its UID");
+  }
+  for (const auto& [name, node] : from.state.nodes()) {
+    const auto workload = node.workloads.find(uid);
+    if (workload == node.workloads.end() || workload->second.values.kind != WorkloadKind::pod) continue;
+    return R"({"pod":)" + dumped_item(pod_details_json(from, name, uid, workload->second)) + "}";
+  }
+  return fail(Errc::not_found, "pod " + given->second, "no agent tells of it now", "`wattle pods` lists them");
+}
+
 }  // namespace wattle::controller

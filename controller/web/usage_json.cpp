@@ -13,11 +13,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<std::string_view, ReportBy>, 4> kBy{{{"namespace", ReportBy::name_space},
+constexpr std::array<std::pair<std::string_view, ReportBy>, 5> kBy{{{"namespace", ReportBy::name_space},
                                                                     {"owner", ReportBy::owner},
                                                                     {"node", ReportBy::node},
-                                                                    {"label", ReportBy::label}}};
-constexpr const char* kByMend = "namespace, owner, node or label";
+                                                                    {"label", ReportBy::label},
+                                                                    {"container", ReportBy::container}}};
+constexpr const char* kByMend = "namespace, owner, node, label or container";
+constexpr std::size_t kMaxPodBytes = 512;
 constexpr std::size_t kMaxKeyBytes = 317;  // of a label: a DNS name, "/" and a name
 
 double joules(std::int64_t energy_uj) { return static_cast<double>(energy_uj) * 1e-6; }
@@ -54,13 +56,22 @@ Result<ReportQuery> parse_report(const std::map<std::string, std::string>& argum
   query.until_s = to_ns(now) / 1'000'000'000;
   WATTLE_TRY(query.usage.since_s, parse_since(arguments, "7d", now));
   WATTLE_TRY(query.limit, parse_limit(arguments, kMostHistory));
-  const auto by = arguments.find("by"), label = arguments.find("label");
+  const auto by = arguments.find("by"), label = arguments.find("label"), pod = arguments.find("pod");
   if (by != arguments.end()) {
     const auto* known = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.first == by->second; });
     if (known == kBy.end()) return fail(Errc::malformed, "argument by", "is '" + by->second + "'", kByMend);
     query.usage.by = known->second;
   } else if (label != arguments.end()) {
     query.usage.by = ReportBy::label;
+  } else if (pod != arguments.end()) {
+    query.usage.by = ReportBy::container;
+  }
+  if (pod != arguments.end()) {
+    if (query.usage.by != ReportBy::container)
+      return fail(Errc::malformed, "argument pod", "is for rows by container", "by=container, or leave it out");
+    if (pod->second.empty() || pod->second.size() > kMaxPodBytes)
+      return fail(Errc::malformed, "argument pod", "is no pod", "its UID, its name, or NAMESPACE/NAME");
+    query.usage.pod = pod->second;
   }
   if (query.usage.by != ReportBy::label) {
     if (label == arguments.end()) return query;
@@ -112,6 +123,7 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   const auto by = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.second == query.usage.by; });
   const json document = {{"by", by->first},
                          {"label", query.usage.label.empty() ? json(nullptr) : json(query.usage.label)},
+                         {"pod", query.usage.pod.empty() ? json(nullptr) : json(query.usage.pod)},
                          {"since_wall_s", query.usage.since_s},
                          {"from_wall_s", report.from_s > 0 ? json(report.from_s) : json(nullptr)},
                          {"to_wall_s", query.until_s},

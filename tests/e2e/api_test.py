@@ -25,11 +25,12 @@ ASKED = {
     "/api/v1/node": [{"name": "this-machine"}, {"name": "nobody"}, {}],
     "/api/v1/nodes": [{}, {"limit": "1", "sort": "power_w"}, {"sort": "colour"}],
     "/api/v1/pods": [{}, {"limit": "1"}, {"node": "nobody"}],
+    "/api/v1/pod": [{"pod": "nobody"}, {}],
     "/api/v1/history": [{}, {"span": "24h"}, {"node": "this-machine"}, {"span": "1y"}, {"node": "nobody"}],
     "/api/v1/decisions": [{}, {"since": "1h"}, {"limit": "0"}],
     "/api/v1/explain": [{"pod": "1"}, {"pod": "nobody"}, {}],
     "/api/v1/what-if": [{"pod": "1", "cpu": "2"}, {"pod": "1", "weight.energy": "3"}, {"pod": "1"}, {"pod": "nobody", "cpu": "1"}],
-    "/api/v1/report": [{}, {"by": "node"}, {"by": "label", "label": "team"}, {"by": "colour"}],
+    "/api/v1/report": [{}, {"by": "node"}, {"by": "label", "label": "team"}, {"by": "container"}, {"pod": "shop/web"}, {"by": "colour"}],
     "/api/v1/record": [{"of": "nodes"}, {"of": "pods"}, {"of": "hours", "since": "2d"}, {"of": "colours"}, {}],
     "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}, {"namespace": "shop"}],
 }

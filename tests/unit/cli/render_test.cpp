@@ -75,6 +75,7 @@ std::vector<Page> pages() {
            [](const Json& document, const Style& style) {
              return render_pods(document, {{"worker-1", "estimated"}}, style);
            }},
+          {"pod", example("pod"), render_pod},
           {"top", top_example(), render_top},
           {"decisions", example("decisions"), render_decisions},
           {"report", example("report"), render_report},

@@ -16,6 +16,48 @@ using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 using nlohmann::json;
 
+TEST_CASE("a pod is told with what each of its containers draws, and the rest; all of it is the pod's") {
+  LiveRig rig;
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  for (int i = 0; i < 3; ++i) rig.tick({"p1"});
+  rig.state.name_containers("p1", "0123456789ab=web,ba9876543210=side");
+  Record record = record_at(++rig.seq);
+  WorkloadValues pod = pod_values("p1", 800'000);
+  pod.energy_uj = 8'000'000;
+  pod.containers = {{"0123456789ab", 500'000, 5'000'000}, {"ffffffffffff", 200'000, 2'000'000}};
+  record.workloads = {pod};
+  rig.clock.advance(1s);
+  rig.state.apply("n1", record, rig.clock.mono());
+  const auto told = rig.get("pod", {{"pod", "p1"}});
+  REQUIRE(told);
+  const json& one = (*told)["pod"];
+  CHECK(one["name"] == "p1-name");
+  REQUIRE(one["containers"].size() == 2);
+  CHECK(one["containers"][0]["name"] == "web");
+  CHECK(one["containers"][0]["id"] == "0123456789ab");
+  CHECK(one["containers"][0]["power_w"] == doctest::Approx(5));
+  CHECK(one["containers"][0]["cpu_cores"] == doctest::Approx(0.5));
+  CHECK(one["containers"][0]["energy_j"] == doctest::Approx(5));
+  CHECK(one["containers"][1]["name"].is_null());
+  CHECK(one["rest"]["power_w"] == doctest::Approx(1));
+  CHECK(one["rest"]["cpu_cores"] == doctest::Approx(0.1));
+  double sum_j = one["rest"]["energy_j"].get<double>();
+  for (const json& container : one["containers"]) sum_j += container["energy_j"].get<double>();
+  CHECK(sum_j == doctest::Approx(one["energy_j"].get<double>()));
+  // By its name, too; one that ended stays in the list.
+  record.seq = ++rig.seq;
+  record.workloads[0].containers = {{"ba9876543210", 800'000, 8'000'000}};
+  rig.clock.advance(1s);
+  rig.state.apply("n1", record, rig.clock.mono());
+  const auto by_name = rig.get("pod", {{"pod", "p1-name"}});
+  REQUIRE(by_name);
+  REQUIRE((*by_name)["pod"]["containers"].size() == 3);
+  CHECK((*by_name)["pod"]["containers"][0]["name"] == "side");
+  CHECK((*by_name)["pod"]["containers"][1]["power_w"] == 0);
+  CHECK(rig.get("pod", {{"pod", "nobody"}}).error().code == Errc::not_found);
+  CHECK(rig.get("pod").error().code == Errc::malformed);
+}
+
 TEST_CASE("an agent's finding is taken apart, whatever parentheses it holds") {
   const auto lost = parse_finding("cgroup: lost: not whole (raise the limit (LimitNOFILE, ulimit -n))");
   CHECK(lost.name == "cgroup");

@@ -164,6 +164,33 @@ TEST_CASE("names that come and go without end are folded too: each would stay in
   CHECK(names.size() >= kMaxWorkloads);
 }
 
+TEST_CASE("containers that come and go without end are left to their pod: each would stay in the ledger") {
+  ClusterState state(30s);
+  state.greet(hello_of("n1"));
+  std::set<std::string> ids;
+  constexpr std::size_t kEach = 60, kRecords = 400;
+  std::uint64_t next = 0, pod_uj = 0;
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    Record record = record_of(1 + i, 0, 1);
+    WorkloadValues& pod = record.workloads[0];
+    pod.energy_uj = 1000;
+    for (std::size_t c = 0; c < kEach; ++c) pod.containers.push_back({std::to_string(100000000000 + next++), 1, 10});
+    pod_uj += 1000;
+    const MonoTime at = fair_at_s(static_cast<std::int64_t>(i));
+    state.fold("n1", record, at);
+    for (const ContainerValues& container : pod.containers) ids.insert(container.id);
+    state.apply("n1", record, at);
+  }
+  CHECK(ids.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(Newcomers::kNewPerS) + 1);
+  CHECK(ids.size() >= kMaxWorkloads);
+  const Workload& pod = state.node("n1")->workloads.at("pod-0");
+  CHECK(pod.containers.size() <= kMaxContainers);
+  std::uint64_t containers_uj = 0;
+  for (const ContainerSum& container : pod.containers) containers_uj += container.energy_uj;
+  CHECK(static_cast<double>(containers_uj) * 1e-6 <= *pod.energy_j);
+  CHECK(*pod.energy_j == doctest::Approx(static_cast<double>(pod_uj) * 1e-6));
+}
+
 TEST_CASE("a node as others are is not folded, over a day of pods that come and go") {
   ClusterState state(30s);
   state.greet(hello_of("n1"));

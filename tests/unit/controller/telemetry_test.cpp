@@ -237,6 +237,28 @@ TEST_CASE("validation cuts rounding and refuses nonsense, naming the field") {
   CHECK(!validate(nameless));
 }
 
+TEST_CASE("containers have at most what is their pod's, and ids that can be part of a name") {
+  const auto refused = [](std::vector<ContainerValues> containers) {
+    Record record = record_at(1);
+    WorkloadValues pod = pod_values("u", 1000);
+    pod.energy_uj = 500;
+    pod.containers = std::move(containers);
+    record.workloads.push_back(std::move(pod));
+    const Status done = validate(record);
+    return done ? std::string() : done.error().subject;
+  };
+  CHECK(refused({{"0123456789ab", 600, 300}, {"ba9876543210", 400, 200}}).empty());
+  CHECK(refused({{"a", 1000, {}}}).empty());
+  CHECK(refused({{"a", 600, {}}, {"b", 401, {}}}) == "record.workloads[u].containers.cpu_usage_us");
+  CHECK(refused({{"a", 1, 300}, {"b", 1, 201}}) == "record.workloads[u].containers.energy_uj");
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  CHECK(refused({{"a", 1, 1}, {"b", kMost, 1}}) == "record.workloads[u].containers.cpu_usage_us");
+  CHECK(refused({{"a", 1, 1}, {"b", 1, kMost}}) == "record.workloads[u].containers.energy_uj");
+  for (const std::string& id : {std::string(), std::string("a/b"), std::string("A"), std::string(65, 'a')})
+    CHECK(refused({{id, 1, 1}}) == "record.workloads[u].containers.id");
+  CHECK(refused(std::vector<ContainerValues>(kMaxContainers + 1, {"a", 0, 0})) == "record.workloads[u].containers");
+}
+
 TEST_CASE("a node's wall clock is told by the record that waited least") {
   TelemetryRig rig;
   CHECK_FALSE(rig.telemetry.clocks().ahead_s("n1"));

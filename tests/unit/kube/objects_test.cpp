@@ -88,6 +88,34 @@ TEST_CASE("whether a pod may be given less, what its containers are called, and 
   }
 }
 
+TEST_CASE("which container has which id, those that ran before and init containers included") {
+  const std::string digits(52, '0');
+  const auto id = [&](const std::string& first) { return "containerd://" + first + digits; };
+  nlohmann::json object;
+  object["status"]["initContainerStatuses"] = {{{"name", "init"},
+                                                {"containerID", id("aaaaaaaaaaaa")},
+                                                {"state", {{"terminated", {{"containerID", id("aaaaaaaaaaaa")}}}}}}};
+  object["status"]["containerStatuses"] = {{{"name", "web"},
+                                            {"containerID", id("cccccccccccc")},
+                                            {"lastState", {{"terminated", {{"containerID", id("bbbbbbbbbbbb")}}}}}},
+                                           {{"name", "waits"}},
+                                           {{"name", "odd"}, {"containerID", "docker://short"}},
+                                           {{"name", "a,b=c"}, {"containerID", id("dddddddddddd")}}};
+  const Pod pod = read_pod(object);
+  CHECK(pod.container_ids == "aaaaaaaaaaaa=init,bbbbbbbbbbbb=web,cccccccccccc=web");
+  CHECK(container_name(pod.container_ids, "cccccccccccc") == "web");
+  CHECK(container_name(pod.container_ids, "cccc").empty());
+  CHECK(container_name("", "cccccccccccc").empty());
+  const std::string later = merge_container_ids(pod.container_ids, "eeeeeeeeeeee=web,cccccccccccc=other");
+  CHECK(later == "aaaaaaaaaaaa=init,bbbbbbbbbbbb=web,eeeeeeeeeeee=web,cccccccccccc=other");
+  CHECK(merge_container_ids(later, "") == later);
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many = merge_container_ids(many, std::to_string(100000000000 + i) + "=web");
+  CHECK(many.size() <= 4096);
+  CHECK(container_name(many, "100000001999") == "web");
+  CHECK(container_name(many, "100000000000").empty());
+}
+
 TEST_CASE("a pod as the API server tells it") {
   const Pod pod = read_pod(some_pod());
   CHECK(pod.uid == "u-1");

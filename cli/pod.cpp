@@ -1,0 +1,69 @@
+// `wattle pod NAME`: one pod, and what each of its containers has of what it draws.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/parts.hpp"
+#include "cli/show.hpp"
+
+namespace wattle::cli {
+
+namespace {
+std::vector<std::pair<std::string, Cell>> facts_of(const View& pod, const std::string& source) {
+  const View psi = pod["psi"];
+  const auto age_s = pod["age_s"].number();
+  return {{"pod", pod_label(pod["name"], pod["namespace"], pod["uid"])},
+          {"uid", pod["uid"].text_or()},
+          {"node", pod["node"].text_or()},
+          {"age", age(age_s ? std::optional(*age_s * 1000) : std::nullopt)},
+          {"cpu", number(pod["cpu_cores"].number(), 3) + " cores"},
+          {"memory", bytes(pod["memory_bytes"].number())},
+          {"pressure", percent(psi["cpu_some_ratio"].number()) + " CPU, " + percent(psi["memory_some_ratio"].number()) +
+                           " memory, " + percent(psi["io_some_ratio"].number()) + " io"},
+          {"power", watts(pod["power_w"].number(), source)},
+          {"energy", joules(pod["energy_j"].number()) + (source == "estimated" ? " est" : "") + " since first seen"},
+          {"decision", count(pod["decision_id"].number())}};
+}
+
+// A name, or the digits that the runtime gave it.
+std::string container_label(const View& container) {
+  const auto name = container["name"].text();
+  return name ? *name : container["id"].text_or();
+}
+}  // namespace
+
+Result<std::string> render_pod(const Json& document, const Style& style) {
+  WATTLE_TRY(const View pod, View(document).object("pod"));
+  const std::string source = pod["energy_source"].text_or("");
+  std::string out = pairs_text(facts_of(pod, source), style.colour);
+  const auto right = Align::right;
+  Table table{{{"CONTAINER"}, {"CPU", right}, {"POWER"}, {"ENERGY", right}, {"SHARE", right}}, {}};
+  if (style.wide) table.columns.push_back({"ID"});
+  const auto all_j = pod["energy_j"].number();
+  const auto add = [&](const std::string& label, const View& part, Tone tone) {
+    const auto energy_j = part["energy_j"].number();
+    const bool shared = energy_j && all_j && *all_j > 0;
+    std::vector<Cell> row{{label, tone},
+                          number(part["cpu_cores"].number(), 3),
+                          watts(part["power_w"].number(), source),
+                          joules(energy_j),
+                          percent(shared ? std::optional(*energy_j / *all_j) : std::nullopt)};
+    if (style.wide) row.emplace_back(part["id"].text_or());
+    table.rows.push_back(std::move(row));
+  };
+  const auto containers = pod["containers"].items();
+  if (containers.empty()) return out + "\nno container of it is known yet\n";
+  for (const View& container : containers) add(container_label(container), container, Tone::plain);
+  add("(rest)", pod["rest"], Tone::faint);
+  return out + "\n" + to_text(table, style.colour);
+}
+
+void declare_pod(CLI::App& command, Arguments& arguments) {
+  command.add_option("POD", arguments.pod, "Its name, NAMESPACE/NAME or UID, as in wattle pods")->required();
+}
+
+int run_pod(const Invocation& invocation) {
+  return show(invocation, "pod", {{"pod", invocation.arguments.pod}}, render_pod);
+}
+
+}  // namespace wattle::cli
