@@ -89,18 +89,29 @@ std::string error_text(const Error& error) {
 }
 
 std::string modelled_text(const View& modelled) {
-  const auto saved = modelled["saving_ratio"].number(), low = modelled["saving_low"].number(),
-             high = modelled["saving_high"].number(), first_s = modelled["first_in_s"].number();
+  const View calibration = modelled["calibration"];
+  const auto ratio = calibration["ratio"].number(), ratio_low = calibration["ratio_low"].number(),
+             ratio_high = calibration["ratio_high"].number(), right = modelled["calibrated_ratio"].number(),
+             right_low = modelled["calibrated_low"].number(), right_high = modelled["calibrated_high"].number();
+  const bool put_right = ratio && ratio_low && ratio_high && right && right_low && right_high;
+  const auto saved = put_right ? right : modelled["saving_ratio"].number(),
+             low = put_right ? right_low : modelled["saving_low"].number(),
+             high = put_right ? right_high : modelled["saving_high"].number(),
+             first_s = modelled["first_in_s"].number(), power_w = modelled["power_w"].number();
   if (!saved || !low || !high)
     return "not known yet: modelled after " + age(first_s ? std::optional(*first_s * 1000) : std::nullopt) +
            " more in which pods run that were advised";
   const int digits = std::abs(*saved) < 0.095 ? 1 : 0;
-  const auto share = [](const View& ratio) { return number(100 * ratio.number().value_or(0), 1) + "%"; };
-  const auto change = [digits](double ratio) { return (ratio < 0 ? "+" : "") + number(0.0 - 100 * ratio, digits); };
-  return "acting would draw about " + number(modelled["acting_power_w"].number(), 0) + " W instead of " +
-         number(modelled["power_w"].number(), 0) + ", " + change(*saved) + "% [" + change(*high) + ", " + change(*low) +
-         "], waiting " + share(modelled["acting_cpu_wait"]) + " instead of " + share(modelled["cpu_wait"]) +
-         "; modelled";
+  const auto share = [](const View& part) { return number(100 * part.number().value_or(0), 1) + "%"; };
+  const auto change = [digits](double part) { return (part < 0 ? "+" : "") + number(0.0 - 100 * part, digits); };
+  const auto acting_w =
+      put_right && power_w ? std::optional(*power_w * (1 - *saved)) : modelled["acting_power_w"].number();
+  return "acting would draw about " + number(acting_w, 0) + " W instead of " + number(power_w, 0) + ", " +
+         change(*saved) + "% [" + change(*high) + ", " + change(*low) + "], waiting " +
+         share(modelled["acting_cpu_wait"]) + " instead of " + share(modelled["cpu_wait"]) + "; modelled, " +
+         (put_right ? "calibrated by " + count(calibration["blocks"].number()) + " blocks of canary: x" +
+                          number(ratio, 2) + " [" + number(ratio_low, 2) + ", " + number(ratio_high, 2) + "]"
+                    : std::string("not calibrated"));
 }
 
 std::string status_line(const View& status) {

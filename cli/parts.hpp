@@ -43,7 +43,8 @@ class FindingsText {
 std::string pod_label(const View& name, const View& name_space, const View& uid);
 // "subject: what (mend)"; not yet printable.
 std::string error_text(const Error& error);
-// Of a document's `modelled`: "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled".
+// Of a document's `modelled`: "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not
+// calibrated", or by how many blocks of canary it was put right.
 std::string modelled_text(const View& modelled);
 // Mode, watts and what is decided, of the document `status`, in a line.
 std::string status_line(const View& status);

@@ -186,6 +186,7 @@ void Loop::watch_energy() {
     ++now.watched;
     now.power_w += *node.power_w;
   }
+  now.compared = decider_.compared();
   parts_.rollout.watch(now, waiting_now(decider_.knowledge().cpu_wait()));
 }
 

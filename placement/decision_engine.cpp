@@ -123,7 +123,7 @@ std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpe
 void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
   if (pod.uid.empty()) return;
   knowledge_.placed(pod, node, now);
-  if (shadow_ && !pod.daemonset) advised_.placed(pod.uid, {row, node}, now);
+  if (copying() && !pod.daemonset) advised_.placed(pod.uid, {row, node}, now);
   const PodEstimate ask = knowledge_.ask(pod);
   policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
   if (pod.daemonset) return;
@@ -149,7 +149,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   knowledge_.refresh(view);
   const Fleet& fleet = knowledge_.fleet(view);
   policy_->prepare(fleet);
-  if (shadow_) model_saving(view, fleet);
+  if (copying()) model_saving(view, fleet);
   return fleet;
 }
 

@@ -27,6 +27,7 @@
 #include "common/result.hpp"
 #include "placement/advised_cluster.hpp"
 #include "placement/cluster_model.hpp"
+#include "placement/compared_energy.hpp"
 #include "placement/decide.hpp"
 #include "placement/modelled_saving.hpp"
 #include "placement/paired_simulation.hpp"
@@ -79,8 +80,12 @@ class DecisionEngine {
                            std::span<const std::size_t> rows = {});
   // Nothing follows advice from now on, or it is followed. What was modelled goes on where nothing changed, unless `anew`.
   void set_shadow(bool on, bool anew);
-  // decide() on the copy, which is what to advise in shadow; absent where the copy is the cluster. Who learns from the decision needs
-  // decide()'s: the pod goes to the cluster as it is.
+  // A block of a canary in which nothing follows advice: it adds up on a copy that begins with the block; absent: none runs.
+  void set_control(std::optional<std::uint64_t> block);
+  // Since that block began; absent: none runs.
+  std::optional<ComparedEnergy> compared() const { return control_ ? std::optional(compared_) : std::nullopt; }
+  // decide() on the copy, which is what to advise in shadow and in such a block; absent where the copy is the cluster. Who learns
+  // from the decision needs decide()'s: the pod goes to the cluster as it is.
   std::optional<PlacementDecision> decide_on_copy(const ClusterView& view, const PodSpec& pod,
                                                   const std::vector<std::string>& candidates,
                                                   const models::QNetwork* network, double epsilon, std::uint64_t turn,
@@ -168,6 +173,8 @@ class DecisionEngine {
                            std::vector<std::string> candidates, const models::QNetwork* network,
                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random,
                            std::span<const std::size_t> rows);
+  // Advice adds up on the copy.
+  bool copying() const { return shadow_ || control_; }
   void model_saving(const ClusterView& view, const Fleet& fleet);
   // Of the candidates, ascending, each once.
   std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);
@@ -182,6 +189,8 @@ class DecisionEngine {
   PairedSimulation plan_trial_;
   PlanRecord plan_record_;
   bool shadow_ = false;
+  std::optional<std::uint64_t> control_;  // the block
+  ComparedEnergy compared_;
   AdvisedCluster advised_;
   ModelledSaving saving_;
   std::optional<MonoTime> modelled_;

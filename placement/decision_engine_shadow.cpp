@@ -13,18 +13,27 @@ void DecisionEngine::set_shadow(bool on, bool anew) {
   modelled_.reset();
 }
 
+void DecisionEngine::set_control(std::optional<std::uint64_t> block) {
+  if (block == control_) return;
+  control_ = block;
+  compared_ = {};
+  if (shadow_) return;
+  advised_ = AdvisedCluster(options_.advised);
+  modelled_.reset();
+}
+
 std::optional<PlacementDecision> DecisionEngine::decide_on_copy(const ClusterView& view, const PodSpec& pod,
                                                                 const std::vector<std::string>& candidates,
                                                                 const models::QNetwork* network, double epsilon,
                                                                 std::uint64_t turn, std::mt19937_64& random,
                                                                 std::span<const std::size_t> rows) {
-  if (!shadow_ || advised_.same() || !pod.node_name.empty()) return std::nullopt;
+  if (!copying() || advised_.same() || !pod.node_name.empty()) return std::nullopt;
   AdvisedCluster::Copy& copy = advised_.copy(view, knowledge_.fleet(view));
   return decide(copy.view, &copy.fleet, pod, candidates, network, epsilon, turn, random, rows);
 }
 
 void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now) {
-  if (!shadow_ || !advice.top || !pod.node_name.empty() || pod.daemonset) return;
+  if (!copying() || !advice.top || !pod.node_name.empty() || pod.daemonset) return;
   advised_.advise(pod.uid, {advice.node[advice.row_of[*advice.top]], advice.candidates[*advice.top]},
                   knowledge_.ask(pod), now);
 }
@@ -38,14 +47,16 @@ void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place adv
 
 void DecisionEngine::used(const std::string& uid, double cores, double interval_s) {
   knowledge_.used(uid, cores, interval_s);
-  if (!shadow_ || !advised_.displaced(uid)) return;
+  if (!copying() || !advised_.displaced(uid)) return;
   if (const auto known = knowledge_.running(uid)) advised_.learned(uid, *known);
 }
 
 void DecisionEngine::model_saving(const ClusterView& view, const Fleet& fleet) {
   advised_.expire(view, view.now);
   const ComparedLoad load = advised_.compare(fleet);
-  if (modelled_) saving_.add(load, seconds(view.now - *modelled_));
+  const double passed_s = modelled_ ? seconds(view.now - *modelled_) : 0;
+  if (modelled_ && shadow_) saving_.add(load, passed_s);
+  if (modelled_ && control_) compared_.add(load, passed_s, options_.modelled.longest_gap_s);
   modelled_ = view.now;
 }
 

@@ -47,12 +47,17 @@ export function learning() {
   };
 }
 
+// As modelled, or put right by what canaries measured.
+const savingOf = (m) => (m.calibration ? { ratio: m.calibrated_ratio, low: m.calibrated_low, high: m.calibrated_high } : { ratio: m.saving_ratio, low: m.saving_low, high: m.saving_high });
+
 // As the command line says it; '' where nothing is modelled.
 function modelledText(m) {
   if (!m) return '';
   if (m.saving_ratio === null) return `Not known yet: what acting would save is modelled after ${span(m.first_in_s)} more in which pods run that were advised.`;
   const change = (ratio) => `${ratio < 0 ? '+' : ''}${number(-100 * ratio, 1)}`;
-  return `Acting would draw about ${number(m.acting_power_w)} W instead of ${number(m.power_w)}, ${change(m.saving_ratio)}% [${change(m.saving_high)}, ${change(m.saving_low)}], waiting ${percent(m.acting_cpu_wait, 1)} instead of ${percent(m.cpu_wait, 1)}; modelled over the last ${span(m.seconds)}, ${percent(m.advised_ratio)} of the pods were advised.`;
+  const c = m.calibration, s = savingOf(m);
+  const by = c ? `calibrated by ${count(c.blocks)} blocks of canary: x${number(c.ratio, 2)} [${number(c.ratio_low, 2)}, ${number(c.ratio_high, 2)}]` : 'not calibrated';
+  return `Acting would draw about ${number(m.power_w * (1 - s.ratio))} W instead of ${number(m.power_w)}, ${change(s.ratio)}% [${change(s.high)}, ${change(s.low)}], waiting ${percent(m.acting_cpu_wait, 1)} instead of ${percent(m.cpu_wait, 1)}; modelled over the last ${span(m.seconds)}, ${percent(m.advised_ratio)} of the pods were advised; ${by}.`;
 }
 
 export function saving() {
@@ -64,7 +69,8 @@ export function saving() {
     const { saving: s, block } = policy;
     const core = (value) => (value === null ? ABSENT : joules(value));
     const m = policy.modelled;
-    facts.set('modelled', percent(m && m.saving_ratio, 1), m && m.saving_ratio !== null ? `between ${percent(m.saving_low, 1)} and ${percent(m.saving_high, 1)}` : null);
+    const told_m = m && m.saving_ratio !== null ? savingOf(m) : null;
+    facts.set('modelled', percent(told_m && told_m.ratio, 1), told_m && `between ${percent(told_m.low, 1)} and ${percent(told_m.high, 1)}; ${m.calibration ? 'calibrated' : 'not calibrated'}`);
     facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? null : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
     facts.set('treated', core(s.treated_j_per_core_hour), 'for an hour of a core');
     facts.set('control', core(s.control_j_per_core_hour), 'for an hour of a core');

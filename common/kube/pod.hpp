@@ -51,9 +51,9 @@ struct Pod {
   std::string node_name;   // where it is bound; empty: nowhere yet
   std::string scheduler;   // spec.schedulerName
   std::string containers;  // names, between commas; init containers are not among them
-  std::string
-      container_ids;  // "0123456789ab=web" between commas, of those that run and those before them; init containers too
-  std::string qos;    // status.qosClass; empty: not told
+  // "0123456789ab=web" between commas, of those that run and those before them, init containers among them.
+  std::string container_ids;
+  std::string qos;              // status.qosClass; empty: not told
   bool shrink_allowed = false;  // annotation wattle.dev/shrink: allowed
   bool requests_set = false;    // by kRequestsManager
   PodProvision provision = PodProvision::unsaid;

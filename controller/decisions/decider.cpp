@@ -78,6 +78,13 @@ void Decider::take(const RolloutSpec& spec) {
   repeats_.clear();  // an answer of before is no answer now
   monitors_.changed(*other);
   engine_.set_shadow(spec.mode.mode == Mode::shadow, *other);
+  follow_block();
+}
+
+// In a control block advice is played forward as in shadow: what is modelled so is what its canary measures, too.
+void Decider::follow_block() {
+  const bool control = arm().arm == Arm::control;
+  engine_.set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
 
 void Decider::plan_with(placement::PlanMaker& maker) {
@@ -87,6 +94,7 @@ void Decider::plan_with(placement::PlanMaker& maker) {
 
 wire::Suggestion Decider::ask(wire::Ask ask) {
   const MonoTime now = clock_.mono();
+  follow_block();
   ++figures_.asks;
   wire::Suggestion answer;
   answer.policy = spec_.policy;
@@ -298,6 +306,7 @@ void Decider::refresh(MonoTime now) {
   monitors_.watch_curves(view, kRefreshEvery);
   follow_recalled(now);
   engine_.knowledge().set_acting(acts(arm().arm));
+  follow_block();
   const placement::Fleet& fleet = engine_.refresh(view);
   if (monitors_.compare(fleet, networks_.serving(), heard().network.get())) repeats_.clear();
   if (!monitors_.due(now)) return;

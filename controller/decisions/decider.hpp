@@ -149,6 +149,8 @@ class Decider {
   const placement::ClusterModel& knowledge() const { return engine_.knowledge(); }
   // What recent decisions say of the ranking in force.
   const placement::OffPolicyComparison& off_policy() const { return monitors_.off_policy(); }
+  // Of the control block of a canary that runs; absent: none does.
+  std::optional<placement::ComparedEnergy> compared() const { return engine_.compared(); }
   // What acting would save, modelled; null: not in shadow.
   const placement::ModelledSaving* saving() const { return engine_.saving(); }
   std::string save_knowledge() { return engine_.knowledge().save(state_.view({}, clock_.mono())); }
@@ -159,6 +161,7 @@ class Decider {
  private:
   enum class PlacementSource { by_agent, by_operator, by_binding, by_list };
 
+  void follow_block();
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
   bool place(const std::string& pod_uid, const std::string& node, PlacementSource told);
   // In shadow, where the copy of what was advised is another than the cluster: `advice` becomes the one to give; what to learn from.

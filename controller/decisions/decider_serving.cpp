@@ -17,8 +17,6 @@ std::string signed_percent(double ratio) {
   std::snprintf(text, sizeof text, "%+.1f%%", 100 * ratio);
   return text;
 }
-// What the network gate and the comparison are about.
-std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + reward_json(spec.reward).dump(); }
 }  // namespace
 
 void Decider::left(const std::string& pod_uid, MonoTime now) {

@@ -24,6 +24,7 @@ class CanaryMeasurement {
   void count_decision() { meter_.count_decision(); }
   // In whatever mode; in mode canary gives the block that is over.
   std::optional<BlockResult> watch(const RolloutSpec& spec, const ClusterNow& now, MonoTime at, WallTime wall);
+  const std::vector<BlockResult>& blocks() const { return blocks_; }
   EffectEstimate effect(const SwitchbackSchedule& schedule) const;
 
  private:

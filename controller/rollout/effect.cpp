@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/stats/welch.hpp"
 
@@ -21,6 +22,10 @@ bool BlockResult::usable(double measured_s) const {
          core_h * kBlockHour_s >= kLeastCores * seen_s;
 }
 
+bool BlockResult::modelled(double measured_s) const {
+  return modelled_s >= kLeastSeen * measured_s && modelled_j > 0 && modelled_acting_j > 0;
+}
+
 std::optional<BlockResult> BlockMeter::add(const Block& block, const ClusterNow& now, Duration passed) {
   std::optional<BlockResult> over;
   if (begun_ && block.number != open_.number) over = open_;
@@ -30,7 +35,13 @@ std::optional<BlockResult> BlockMeter::add(const Block& block, const ClusterNow&
     open_.treated = block.treated;
     begun_ = true;
   }
+  const auto compared = std::exchange(compared_, now.compared);
   if (!block.measured) return over;
+  if (!block.treated && compared && now.compared && now.compared->seconds >= compared->seconds) {
+    open_.modelled_s += now.compared->seconds - compared->seconds;
+    open_.modelled_j += now.compared->now_j - compared->now_j;
+    open_.modelled_acting_j += now.compared->advised_j - compared->advised_j;
+  }
   const double passed_s = std::max(0.0, seconds(passed));
   open_.seen_s += passed_s;
   open_.energy_j += now.power_w * passed_s;

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "controller/rollout/switchback.hpp"
+#include "placement/compared_energy.hpp"
 
 namespace wattle::controller {
 
@@ -25,14 +26,20 @@ struct BlockResult {
   double core_h = 0;    // requested
   double node_s = 0, watched_node_s = 0;
   std::uint64_t decisions = 0;
+  // Of a control block, by the model: the cluster as it is, and had its advice been followed from its beginning on.
+  double modelled_s = 0;  // of the measured time
+  double modelled_j = 0, modelled_acting_j = 0;
   double j_per_core_h() const { return energy_j / core_h; }
   bool usable(double measured_s) const;
+  bool modelled(double measured_s) const;
 };
 
 struct ClusterNow {
   double power_w = 0;  // of the nodes that tell it
   std::size_t nodes = 0, watched = 0;
   double requested_cores = 0;
+  // Sums since the copy began that advice is played forward on; absent: there is none.
+  std::optional<placement::ComparedEnergy> compared;
 };
 
 class BlockMeter {
@@ -45,6 +52,7 @@ class BlockMeter {
  private:
   BlockResult open_;
   bool begun_ = false;
+  std::optional<placement::ComparedEnergy> compared_;  // as it was last
 };
 
 struct EffectEstimate {

@@ -53,6 +53,7 @@ class Experiment {
 
   std::uint64_t decisions() const { return decisions_; }
   const RegressionMonitor& regression() const { return regression_; }
+  const std::vector<BlockResult>& blocks() const { return measurement_.blocks(); }
   EffectEstimate effect(const SwitchbackSchedule& schedule) const { return measurement_.effect(schedule); }
   GateEvidence evidence(const SwitchbackSchedule& schedule, const std::function<std::string()>& harm) const {
     return {decisions_, output_check_.failed(), effect(schedule), waiting_, harm};

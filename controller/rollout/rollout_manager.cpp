@@ -22,6 +22,7 @@ Result<RolloutManager> RolloutManager::open_(RolloutSpec configured, const std::
   WATTLE_TRY(ChangeLog changes, ChangeLog::open_(path, clock, log));
   RolloutManager manager(std::move(changes), monitors, clock, log);
   WATTLE_CHECK(manager.begin(std::move(configured), lost));
+  WATTLE_CHECK(manager.recall_canaries());
   return manager;
 }
 
@@ -41,6 +42,27 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
   const std::string why = "the file names mode " + spec_.mode.text() + ": no gate was asked";
   log_->warn("the configuration goes past the gates", {{"mode", spec_.mode.text()}});
   return change(spec_, "configuration", what, why);
+}
+
+// What canaries of before measured, that of the present experiment left out.
+Status RolloutManager::recall_canaries() {
+  if (changes_.file() == nullptr) return {};
+  WATTLE_TRY(auto canaries, changes_.file()->canaries(kMostPastBlocks));
+  for (CanaryOf& each : canaries) {
+    if (each.experiment == experiment_id_) continue;
+    const auto spec = parse_spec(each.standing, spec_.schedule);
+    if (spec) keep_canary(past_, {ranking_of(*spec), std::move(each.blocks)});
+  }
+  return {};
+}
+
+std::optional<Calibration> RolloutManager::calibration() const {
+  const std::string ranking = ranking_of(spec_);
+  std::vector<std::vector<BlockResult>> canaries;
+  for (const PastCanary& each : past_)
+    if (each.ranking == ranking) canaries.push_back(each.blocks);
+  canaries.push_back(experiment_.blocks());
+  return calibrate(canaries, seconds(spec_.schedule.length - spec_.schedule.washout));
 }
 
 Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
@@ -113,7 +135,7 @@ Status RolloutManager::note(const std::string& who, const std::string& what, con
   return changes_.record(change);
 }
 
-// Whatever changes, another experiment begins: blocks of before say nothing about it.
+// Whatever changes, another experiment begins: blocks of before say nothing about it, but of the model.
 Status RolloutManager::change(RolloutSpec to, const std::string& who, const std::string& what, const std::string& why) {
   const std::int64_t now_ns = to_ns(clock_->wall());
   to.schedule.began = clock_->wall();
@@ -125,6 +147,7 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   change.standing = spec_text(to);
   change.configured = configured_;
   WATTLE_CHECK(changes_.record(change));
+  keep_canary(past_, {ranking_of(spec_), experiment_.blocks()});
   experiment_.begin_anew(!(spec_.reward == to.reward));
   spec_ = std::move(to);
   experiment_id_ = change.experiment;

@@ -20,6 +20,7 @@
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
+#include "controller/rollout/calibration.hpp"
 #include "controller/rollout/change_log.hpp"
 #include "controller/rollout/experiment.hpp"
 
@@ -74,6 +75,8 @@ class RolloutManager {
 
   ArmNow arm() const { return arm_at(spec_, clock_->wall()); }
   EffectEstimate effect() const { return experiment_.effect(spec_.schedule); }
+  // Of what mode shadow models, by canaries of this policy and reward; absent: none has measured enough.
+  std::optional<Calibration> calibration() const;
   const RegressionMonitor& regression() const { return experiment_.regression(); }
   const RolloutFigures& figures() const { return figures_; }
   // What came from the file was lost, and no operator has said anything since; empty: it was not.
@@ -83,6 +86,7 @@ class RolloutManager {
   RolloutManager(ChangeLog changes, const MonitorOptions& monitors, const Clock& clock, const Log& log)
       : changes_(std::move(changes)), experiment_(monitors), clock_(&clock), log_(&log) {}
   Status begin(RolloutSpec configured, const std::string& lost);
+  Status recall_canaries();
   // What was in force, gates and monitors with it, goes on.
   Status go_on(const Change& last, RolloutSpec spec);
   // What was in force was lost for that reason.
@@ -107,6 +111,7 @@ class RolloutManager {
   std::string configured_, lost_;
   RolloutSpec spec_;
   std::int64_t experiment_id_ = 0;
+  std::vector<PastCanary> past_;  // canaries of before, of all rankings
   std::vector<MonitorState> kept_;
   std::int64_t kept_of_ = 0;  // the experiment that those rows are about
   RolloutFigures figures_;

@@ -100,6 +100,8 @@ json reward_json(const placement::RewardConfig& reward) {
           {"weights", std::move(weights)}};
 }
 
+std::string ranking_of(const RolloutSpec& spec) { return spec.policy + " " + reward_json(spec.reward).dump(); }
+
 std::string spec_text(const RolloutSpec& spec) {
   json reward = reward_json(spec.reward);
   // As it was before there were any, so that an upgrade does not look like another configuration.

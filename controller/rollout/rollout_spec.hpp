@@ -51,6 +51,8 @@ struct ArmNow {
 ArmNow arm_at(const RolloutSpec& spec, WallTime now);
 
 nlohmann::json reward_json(const placement::RewardConfig& reward);
+// Policy and reward: what gates, comparisons and calibration are about.
+std::string ranking_of(const RolloutSpec& spec);
 std::string spec_text(const RolloutSpec& spec);
 // Of spec_text(); block lengths are the configuration's.
 Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths);

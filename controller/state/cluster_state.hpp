@@ -55,8 +55,8 @@ struct Workload {
   WorkloadValues values;  // of the last interval
   std::optional<double> cpu_cores, power_w;
   std::optional<double> energy_j;  // since it was first seen
-  std::vector<ContainerSum>
-      containers;  // of a pod: part of that; at most kMaxContainers, those that ended longest ago go first
+  // Of a pod: parts of that, at most kMaxContainers; those that ended longest ago go first.
+  std::vector<ContainerSum> containers;
   MonoTime first_seen{};
   std::uint64_t last_seq = 0;  // of the last interval in which it was there
   std::uint64_t listed = 0;    // Node::samples when a record last listed it

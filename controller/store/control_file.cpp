@@ -6,7 +6,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 2> kControlSteps{
+constexpr std::array<const char*, 3> kControlSteps{
     "CREATE TABLE change(id INTEGER PRIMARY KEY, at_s INTEGER NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL,"
     " why TEXT NOT NULL, standing TEXT NOT NULL, experiment INTEGER NOT NULL, configured TEXT NOT NULL);"
     "CREATE TABLE block(id INTEGER PRIMARY KEY, experiment INTEGER NOT NULL, number INTEGER NOT NULL,"
@@ -14,7 +14,11 @@ constexpr std::array<const char*, 2> kControlSteps{
     " node_us INTEGER NOT NULL, watched_us INTEGER NOT NULL, decisions INTEGER NOT NULL);"
     "CREATE INDEX block_of ON block(experiment)",
     "CREATE TABLE monitor(name TEXT PRIMARY KEY, experiment INTEGER NOT NULL, at_s INTEGER NOT NULL,"
-    " state TEXT NOT NULL)"};
+    " state TEXT NOT NULL)",
+    // 3: what was modelled in control blocks.
+    "ALTER TABLE block ADD COLUMN modelled_us INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE block ADD COLUMN modelled_uj INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE block ADD COLUMN modelled_acting_uj INTEGER NOT NULL DEFAULT 0"};
 constexpr double kMicro = 1e6;
 constexpr double kHour_s = 3600;
 
@@ -64,7 +68,8 @@ Status ControlFile::add(std::int64_t experiment, const BlockResult& block) {
   WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
   WATTLE_TRY(auto insert,
              database_->prepare("INSERT INTO block(experiment, number, treated, seen_us, energy_uj, core_us, node_us,"
-                                " watched_us, decisions) VALUES(?,?,?,?,?,?,?,?,?)"));
+                                " watched_us, decisions, modelled_us, modelled_uj, modelled_acting_uj)"
+                                " VALUES(?,?,?,?,?,?,?,?,?,?,?,?)"));
   insert.bind(1, experiment);
   insert.bind(2, static_cast<std::int64_t>(block.number));
   insert.bind(3, block.treated ? 1 : 0);
@@ -74,6 +79,9 @@ Status ControlFile::add(std::int64_t experiment, const BlockResult& block) {
   insert.bind(7, micro(block.node_s));
   insert.bind(8, micro(block.watched_node_s));
   insert.bind(9, static_cast<std::int64_t>(block.decisions));
+  insert.bind(10, micro(block.modelled_s));
+  insert.bind(11, micro(block.modelled_j));
+  insert.bind(12, micro(block.modelled_acting_j));
   WATTLE_CHECK(insert.run());
   WATTLE_CHECK(
       database_->run("DELETE FROM block WHERE id <= (SELECT max(id) FROM block) - " + std::to_string(kMaxBlocks)));
@@ -133,19 +141,37 @@ Result<std::optional<Change>> ControlFile::before(std::int64_t id) {
 }
 
 Result<std::vector<BlockResult>> ControlFile::blocks(std::int64_t experiment) {
+  WATTLE_TRY(auto all, blocks_where("experiment = " + std::to_string(experiment)));
+  return all.empty() ? std::vector<BlockResult>() : std::move(all.front().blocks);
+}
+
+Result<std::vector<CanaryOf>> ControlFile::canaries(std::int64_t newest_blocks) {
+  return blocks_where("id > (SELECT max(id) FROM block) - " + std::to_string(newest_blocks));
+}
+
+// Of each experiment in the order of its first block.
+Result<std::vector<CanaryOf>> ControlFile::blocks_where(const std::string& which) {
   WATTLE_TRY(auto statement,
-             database_->prepare("SELECT number, treated, seen_us, energy_uj, core_us, node_us, watched_us, decisions"
-                                " FROM block WHERE experiment = ? ORDER BY id"));
-  statement.bind(1, experiment);
-  std::vector<BlockResult> blocks;
+             database_->prepare("SELECT experiment, number, treated, seen_us, energy_uj, core_us, node_us, watched_us,"
+                                " decisions, modelled_us, modelled_uj, modelled_acting_uj FROM block WHERE " +
+                                which + " ORDER BY id"));
+  std::vector<CanaryOf> all;
   for (;;) {
     WATTLE_TRY(const bool row, statement.step());
-    if (!row) return blocks;
-    blocks.push_back({static_cast<std::uint64_t>(statement.integer(0)), statement.integer(1) != 0,
-                      unit(statement.integer(2)), unit(statement.integer(3)), unit(statement.integer(4)) / kHour_s,
-                      unit(statement.integer(5)), unit(statement.integer(6)),
-                      static_cast<std::uint64_t>(statement.integer(7))});
+    if (!row) break;
+    const std::int64_t experiment = statement.integer(0);
+    if (all.empty() || all.back().experiment != experiment) all.push_back({experiment, {}, {}});
+    all.back().blocks.push_back({static_cast<std::uint64_t>(statement.integer(1)), statement.integer(2) != 0,
+                                 unit(statement.integer(3)), unit(statement.integer(4)),
+                                 unit(statement.integer(5)) / kHour_s, unit(statement.integer(6)),
+                                 unit(statement.integer(7)), static_cast<std::uint64_t>(statement.integer(8)),
+                                 unit(statement.integer(9)), unit(statement.integer(10)), unit(statement.integer(11))});
   }
+  for (CanaryOf& each : all) {
+    WATTLE_TRY(const auto began, select("WHERE id = " + std::to_string(each.experiment), 1));
+    if (!began.empty()) each.standing = began.front().standing;
+  }
+  return all;
 }
 
 }  // namespace wattle::controller

@@ -32,6 +32,13 @@ struct Change {
   std::string configured;       // what the configuration file said then
 };
 
+// The blocks of one experiment, and what was in force; empty: that is not known any more.
+struct CanaryOf {
+  std::int64_t experiment = 0;
+  std::string standing;
+  std::vector<BlockResult> blocks;  // oldest first
+};
+
 std::span<const char* const> control_steps();
 
 class ControlFile {
@@ -51,9 +58,12 @@ class ControlFile {
   Result<std::optional<Change>> last();
   Result<std::optional<Change>> before(std::int64_t id);
   Result<std::vector<BlockResult>> blocks(std::int64_t experiment);  // oldest first
+  // Of all experiments, the oldest first.
+  Result<std::vector<CanaryOf>> canaries(std::int64_t newest_blocks);
 
  private:
   explicit ControlFile(std::unique_ptr<sqlite::Database> database) : database_(std::move(database)) {}
+  Result<std::vector<CanaryOf>> blocks_where(const std::string& which);
   Result<std::vector<Change>> select(const std::string& where, std::int64_t limit);
   std::unique_ptr<sqlite::Database> database_;
 };

@@ -25,8 +25,8 @@ struct UsageQuery {
   std::int64_t since_s = 0;  // Unix
   ReportBy by = ReportBy::name_space;
   std::string label;  // its key
-  std::string
-      pod;  // of containers: those of this pod alone, by UID, name or namespace and name; the others' are one row
+  // Of containers: those of this pod alone, by UID, name or namespace and name; the others' are one row.
+  std::string pod;
 };
 
 struct UsageRow {

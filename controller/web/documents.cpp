@@ -55,6 +55,11 @@ std::string dump_with_former(const std::string& what, json object) {
   return dump(object);
 }
 
+// Rollout absent: nothing is measured.
+std::optional<Calibration> calibration_of(const Sources& from) {
+  return from.rollout != nullptr && from.decider.saving() != nullptr ? from.rollout->calibration() : std::nullopt;
+}
+
 Result<std::string> status(const Sources& from) {
   const MonoTime now = from.clock.mono();
   const DeciderFigures& decided = from.decider.figures();
@@ -106,7 +111,7 @@ Result<std::string> status(const Sources& from) {
                  {"samples_refused", from.telemetry.figures().refused},
                  {"asks", asks_json(from)},
                  {"shims", shims_json(from)},
-                 {"modelled", modelled_json(from.decider.saving())},
+                 {"modelled", modelled_json(from.decider.saving(), calibration_of(from))},
                  {"withheld", withheld_json(from)}});
 }
 
@@ -217,7 +222,7 @@ std::string ranked_by(const Sources& from) {
 
 std::string policy_text(const Sources& from) {
   json policy = from.rollout->document();
-  policy["modelled"] = modelled_json(from.decider.saving());
+  policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
   policy["ranked_by"] = ranked_by(from);
   policy["cpu_wait"] = cpu_wait_json(from.decider.knowledge().cpu_wait());
   return dump_with_former("policy", std::move(policy));

@@ -278,7 +278,7 @@ void add_modes(Families& families, const Sources& from) {
                  from.rollout->regression().options().limit);
   families.gauge("wattle_controller_regression_ready", "1: enough control placements are known to judge by.",
                  from.rollout->regression().ready() ? 1.0 : 0.0);
-  add_saving(families, from.rollout->effect(), from.decider.saving());
+  add_saving(families, from.rollout->effect(), from.decider.saving(), from.rollout->calibration());
 }
 
 void add_learning(Families& families, const Sources& from) {

@@ -6,11 +6,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "controller/rollout/calibration.hpp"
 #include "placement/modelled_saving.hpp"
 
 namespace wattle::controller {
 
-// Null: it acts, or nothing is decided.
-nlohmann::json modelled_json(const placement::ModelledSaving* saving);
+// Null: it acts, or nothing is decided. `calibration` absent: no canary has measured enough.
+nlohmann::json modelled_json(const placement::ModelledSaving* saving, const std::optional<Calibration>& calibration);
 
 }  // namespace wattle::controller

@@ -2,7 +2,8 @@
 
 namespace wattle::controller {
 
-void add_saving(Families& families, const EffectEstimate& saving, const placement::ModelledSaving* modelled) {
+void add_saving(Families& families, const EffectEstimate& saving, const placement::ModelledSaving* modelled,
+                const std::optional<Calibration>& calibration) {
   families.gauge("wattle_controller_blocks_treated", "Blocks of the canary that count, treated.",
                  static_cast<double>(saving.treated));
   families.gauge("wattle_controller_blocks_control", "Blocks of the canary that count, control.",
@@ -23,6 +24,15 @@ void add_saving(Families& families, const EffectEstimate& saving, const placemen
                  told([](auto& f) { return f.now_w; }));
   families.gauge("wattle_controller_modelled_acting_power_watts", "Watts that it would draw, modelled.",
                  told([](auto& f) { return f.advised_w; }));
+  const auto part = [&](double stats::Interval::*value) {
+    return calibration ? std::optional<double>(calibration->ratio.*value) : std::nullopt;
+  };
+  families.gauge("wattle_controller_calibration_ratio",
+                 "Saving that canaries measured, over what was modelled in them.", part(&stats::Interval::mean));
+  families.gauge("wattle_controller_calibration_low_ratio", "Lower end of its 95% interval.",
+                 part(&stats::Interval::low));
+  families.gauge("wattle_controller_calibration_high_ratio", "Upper end of its 95% interval.",
+                 part(&stats::Interval::high));
 }
 
 }  // namespace wattle::controller

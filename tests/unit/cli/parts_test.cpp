@@ -1,4 +1,4 @@
-// Pieces that several commands show: one pod with its containers.
+// Pieces that several commands show: the modelled saving, put right by canaries; and one pod with its containers.
 #include "cli/parts.hpp"
 
 #include <doctest/doctest.h>
@@ -11,6 +11,26 @@ using namespace wattle::cli;
 namespace {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 }  // namespace
+
+TEST_CASE("a saving that canaries put right says by how much, and of how many blocks; before it is not calibrated") {
+  Json modelled = {{"saving_ratio", 0.172},    {"saving_low", 0.141},     {"saving_high", 0.203},
+                   {"power_w", 389.0},         {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
+                   {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0},       {"calibration", nullptr},
+                   {"calibrated_ratio", nullptr}};
+  CHECK(modelled_text(View(modelled)) ==
+        "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
+        "calibrated");
+  modelled["calibration"] = {{"blocks", 31}, {"ratio", 0.81}, {"ratio_low", 0.6}, {"ratio_high", 1.07}};
+  modelled["calibrated_ratio"] = 0.139;
+  modelled["calibrated_low"] = 0.09;
+  modelled["calibrated_high"] = 0.19;
+  CHECK(modelled_text(View(modelled)) ==
+        "acting would draw about 335 W instead of 389, -14% [-19, -9], waiting 0.3% instead of 0.2%; modelled, "
+        "calibrated by 31 blocks of canary: x0.81 [0.60, 1.07]");
+  // A controller of before says nothing of it.
+  modelled.erase("calibration");
+  CHECK(has(modelled_text(View(modelled)), "not calibrated"));
+}
 
 TEST_CASE("a pod is shown with its containers by name, or digits, and its rest") {
   Json document = Json::parse(R"({"pod": {"uid": "u-1", "name": "web-1", "namespace": "shop", "node": "n1",

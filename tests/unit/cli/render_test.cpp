@@ -305,7 +305,8 @@ TEST_CASE("what acting would save is a sentence that says modelled, or how long 
                          {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0}};
   policy["modelled"] = status["modelled"] = modelled;
   const std::string said =
-      "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled";
+      "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
+      "calibrated";
   CHECK(has(render_policy(policy, {}).value(), said));
   CHECK(has(render_status(status, {}).value(), said));
   policy["modelled"]["saving_ratio"] = 0.012;

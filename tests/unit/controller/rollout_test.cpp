@@ -48,10 +48,12 @@ struct RolloutRig {
     REQUIRE(opened);
     rollout.emplace(std::move(*opened));
   }
-  // Blocks pass; treated ones draw `treated_w`, control ones `control_w`, each with some noise.
-  void pass_blocks(int blocks, double treated_w, double control_w) {
+  // Blocks pass; treated ones draw `treated_w`, control ones `control_w`, each with some noise; in control ones the model says
+  // that acting draws so much of it.
+  void pass_blocks(int blocks, double treated_w, double control_w, double modelled_ratio = 1) {
     std::mt19937_64 random(7);
     std::normal_distribution<double> noise(0, 0.02);
+    placement::ComparedEnergy compared;
     for (int i = 0; i < blocks; ++i) {
       const double factor = 1 + noise(random);
       for (int minute = 0; minute < 360; ++minute) {
@@ -60,6 +62,15 @@ struct RolloutRig {
         now.nodes = now.watched = 4;
         now.requested_cores = 20;
         now.power_w = factor * (rollout->arm().arm == Arm::treated ? treated_w : control_w);
+        if (rollout->arm().arm == Arm::control) {
+          placement::ComparedLoad load;
+          load.now.power_w = control_w;
+          load.advised.power_w = control_w * modelled_ratio * (1 + 0.001 * (i % 3));
+          compared.add(load, 5, 10);
+          now.compared = compared;
+        } else {
+          compared = {};
+        }
         rollout->watch(now);
       }
     }
@@ -126,6 +137,35 @@ TEST_CASE("a canary measures what its treated blocks save, and a sure saving ope
   CHECK(rig.rollout->spec().mode == ModeSetting(Mode::live));
   CHECK_FALSE(rig.rollout->effect().ratio.has_value());  // of the new experiment nothing is known
   CHECK_FALSE(rig.handle("policy-promote", {}));
+}
+
+TEST_CASE("what a canary says of the model holds over restarts and changes of mode, for its policy and reward alone") {
+  const Folder folder;
+  RolloutRig rig({Mode::canary, 0.5}, folder.file());
+  CHECK_FALSE(rig.rollout->calibration());
+  rig.pass_blocks(41, 900, 1000, 0.8);
+  const auto told = rig.rollout->calibration();
+  REQUIRE(told);
+  CHECK(told->ratio.mean == doctest::Approx(0.5).epsilon(0.15));  // 10% of the 20% that were modelled
+  CHECK(told->ratio.low > 0);
+  CHECK(told->blocks == 41);
+  const auto same = [&] {
+    const auto now = rig.rollout->calibration();
+    REQUIRE(now);
+    CHECK(now->ratio.mean == doctest::Approx(told->ratio.mean).epsilon(1e-6));
+    CHECK(now->blocks == told->blocks);
+  };
+  rig.open({Mode::canary, 0.5}, folder.file());
+  same();
+  REQUIRE(rig.handle("policy-set", {{"mode", "shadow"}}));
+  same();
+  rig.open({Mode::canary, 0.5}, folder.file());
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
+  same();
+  REQUIRE(rig.handle("policy-set", {{"policy", "planner"}}));
+  CHECK_FALSE(rig.rollout->calibration());
+  REQUIRE(rig.handle("policy-set", {{"policy", "dqn"}}));
+  same();
 }
 
 TEST_CASE("a promotion that is not earned is refused and noted; force needs a reason") {

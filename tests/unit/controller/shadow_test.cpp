@@ -3,6 +3,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "controller/web/saving_json.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
@@ -116,8 +117,8 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   ShadowRig rig(3);
   REQUIRE(rig.decider->saving() != nullptr);
   CHECK_FALSE(rig.decider->saving()->figure());
-  CHECK(modelled_json(rig.decider->saving())["saving_ratio"].is_null());
-  CHECK(modelled_json(rig.decider->saving())["first_in_s"] == 2100);
+  CHECK(modelled_json(rig.decider->saving(), {})["saving_ratio"].is_null());
+  CHECK(modelled_json(rig.decider->saving(), {})["first_in_s"] == 2100);
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
     rig.decider->placed(uid, to == "n1" ? "n2" : "n1", false);
@@ -129,11 +130,18 @@ TEST_CASE("what acting would save is modelled in shadow alone, and goes on over 
   CHECK(figure->change.low <= figure->change.mean);
   CHECK(figure->change.mean <= figure->change.high);
   CHECK(figure->advised_ratio == doctest::Approx(1));
-  const nlohmann::json told = modelled_json(rig.decider->saving());
+  const nlohmann::json told = modelled_json(rig.decider->saving(), {});
   CHECK(told["saving_ratio"] == doctest::Approx(-figure->change.mean));
   CHECK(told["saving_low"] <= told["saving_high"]);
   CHECK(told["acting_power_w"] == figure->advised_w);
-  CHECK(modelled_json(nullptr).is_null());
+  CHECK(told["calibration"].is_null());
+  CHECK(told["calibrated_ratio"].is_null());
+  const nlohmann::json half = modelled_json(rig.decider->saving(), Calibration{{0.5, 0.4, 0.6}, 31});
+  CHECK(half["calibration"]["blocks"] == 31);
+  CHECK(half["calibrated_ratio"] == doctest::Approx(-0.5 * figure->change.mean));
+  CHECK(half["calibrated_low"] <= half["calibrated_high"]);
+  CHECK(half["saving_ratio"] == told["saving_ratio"]);
+  CHECK(modelled_json(nullptr, {}).is_null());
 
   const std::vector<MonitorState> kept = rig.decider->monitors();
   ShadowRig next(3);
@@ -186,4 +194,39 @@ TEST_CASE("where every pod goes where it was advised nothing would be saved") {
   CHECK(figure->change.low == 0);
   CHECK(figure->change.high == 0);
   CHECK(figure->now_w == figure->advised_w);
+}
+
+TEST_CASE(
+    "in control blocks advice is played forward on a copy that begins with each block, in treated ones nothing is") {
+  ShadowRig rig(3, {Mode::canary, 0.5});
+  rig.tip();
+  std::set<std::uint64_t> control;
+  bool treated = false, differs = false;
+  int pod = 0;
+  std::optional<placement::ComparedEnergy> before;
+  std::uint64_t block_before = 0;
+  for (int step = 0; step < 4 * 30 * 2; ++step) {
+    rig.tell(30);
+    const std::uint64_t block = block_at(rig.decider->spec().schedule, rig.clock.wall()).number;
+    const auto compared = rig.decider->compared();
+    CHECK(rig.decider->saving() == nullptr);  // of mode shadow alone
+    CHECK(compared.has_value() == (rig.decider->arm().arm == Arm::control));
+    treated = treated || !compared;
+    if (compared) {
+      control.insert(block);
+      CHECK(compared->seconds <= 30 * 60 + 1);
+      if (before && block == block_before) CHECK(compared->seconds > before->seconds);
+      differs = differs || compared->now_j != compared->advised_j;
+    }
+    before = compared;
+    block_before = block;
+    if (step % 4 != 0) continue;
+    const std::string uid = "p" + std::to_string(pod++), to = rig.ask(uid);
+    if (!to.empty()) rig.decider->placed(uid, to == "n1" ? "n2" : "n1", false);
+    if (pod > 6) rig.decider->gone("p" + std::to_string(pod - 6), "n1");
+    if (pod > 6) rig.decider->gone("p" + std::to_string(pod - 6), "n2");
+  }
+  CHECK(control.size() >= 1);
+  CHECK(treated);
+  CHECK(differs);
 }
