@@ -181,6 +181,7 @@ bool Governor::observe(Workload& workload, MonoTime now) {
     reading.throttled = use->throttled > workload.use->throttled;
     wish = workload.student.observe(reading, workload.margin_ratio);
     workload.grant.used_cores += 0.1 * (reading.used_s / reading.elapsed_s - workload.grant.used_cores);
+    throttled_us_ += use->throttled_us - std::min(use->throttled_us, workload.use->throttled_us);
   }
   workload.use = *use;
   workload.at = now;
@@ -192,12 +193,14 @@ bool Governor::observe(Workload& workload, MonoTime now) {
 void Governor::observe_memory(Workload& workload, MonoTime now) {
   if (!rules_.memory || now - workload.memory_at < kMemoryEvery) return;
   workload.memory_at = now;
-  const auto use = workload.meter->memory();
+  auto use = workload.meter->memory();
   if (!use) {
     if (use.error().code != Errc::not_found) trouble(workload, use.error());
     return;
   }
   if (!*use) return;
+  (*use)->used_us = workload.use->used_us;
+  (*use)->throttled_us = workload.use->throttled_us;
   auto high = workload.memory.observe(**use, now);
   const auto original = workload.originals[Knob::high_bytes];
   if (high && (!original || *high >= *original)) high.reset();
@@ -305,12 +308,8 @@ void Governor::put_back_strays(MonoTime now) {
 void Governor::tick(MonoTime now) {
   merge(now);
   hear_requests();
-  if (!begun_ || now - second_at_ >= kSecond) {
-    if (auto read = load_.read(now); !read) troubles_.push_back(read.error());
-    put_back_strays(now);
-    second_at_ = now;
-    begun_ = true;
-  }
+  const bool second = !begun_ || now - second_at_ >= kSecond;
+  if (second) put_back_strays(now);
   wishing_.clear();
   wishes_.clear();
   for (auto& [path, workload] : workloads_) {
@@ -318,6 +317,11 @@ void Governor::tick(MonoTime now) {
     if (!workload->target || !observe(*workload, now)) continue;
     wishing_.push_back(workload.get());
     wishes_.push_back(workload->wish);
+  }
+  if (second) {
+    if (auto read = load_.read(now, throttled_us_); !read) troubles_.push_back(read.error());
+    second_at_ = now;
+    begun_ = true;
   }
   double headroom = load_.headroom_cores().value_or(0);
   if (told_ && told_->headroom_cores) headroom = std::min(headroom, *told_->headroom_cores);

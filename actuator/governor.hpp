@@ -91,6 +91,7 @@ class Governor {
   std::optional<actuation::Orders> told_;
   MonoTime told_at_, second_at_;
   bool changed_ = true, heard_ = false, begun_ = false;
+  std::uint64_t throttled_us_ = 0;  // of all, while they were watched
   std::map<std::string, std::unique_ptr<Workload>> workloads_;
   std::vector<Workload*> wishing_;
   std::vector<Wish> wishes_;

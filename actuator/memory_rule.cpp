@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "actuator/throttled_wait.hpp"
+
 namespace wattle::actuator {
 
 namespace {
@@ -16,9 +18,14 @@ constexpr Duration kWarmUp = std::chrono::minutes(10);
 bool MemoryRule::hurts(const MemoryUse& use, MonoTime now) const {
   const double elapsed_s = seconds(now - last_at_);
   if (use.high_events > last_->high_events) return true;
-  if (use.stall_us && last_->stall_us && *use.stall_us > *last_->stall_us &&
-      static_cast<double>(*use.stall_us - *last_->stall_us) > kStallRatio * elapsed_s * 1e6)
-    return true;
+  const auto since_s = [](std::uint64_t from, std::uint64_t to) {
+    return to > from ? static_cast<double>(to - from) / 1e6 : 0;
+  };
+  if (use.stall_us && last_->stall_us) {
+    const double own_s = throttled_wait_s(since_s(last_->throttled_us, use.throttled_us),
+                                          since_s(last_->used_us, use.used_us), elapsed_s);
+    if (since_s(*last_->stall_us, *use.stall_us) - own_s > kStallRatio * elapsed_s) return true;
+  }
   if (use.refaults <= last_->refaults) return false;
   const double pages = static_cast<double>(use.working_set_bytes) / kPageBytes;
   return static_cast<double>(use.refaults - last_->refaults) > kRefaultRatio * pages * elapsed_s;

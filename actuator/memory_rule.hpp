@@ -3,7 +3,7 @@
 //   target   the 95th percentile of the working sets of an hour, and 15% more
 //   down     from what is used, by at most 5% a minute; nothing is limited before ten minutes were seen
 //   up       at once
-//   release  at once for pressure (some task waited 1% of the time), refaults (1% of the working set's pages in a second) or an
+//   release  at once for pressure (some task waited 1% of the time, without what its CPU quota held it up: throttled_wait.hpp), refaults (1% of the working set's pages in a second) or an
 //            allocation that memory.high held up; then nothing is limited for ten minutes
 //
 // Units    bytes; times of CLOCK_MONOTONIC

@@ -25,6 +25,10 @@ std::optional<CpuUse> parse_cpu_stat(std::string_view text) {
   use.used_us = usage.value_or(0);
   use.periods = periods.value_or(0);
   use.throttled = throttled.value_or(0);
+  if (const auto us = parse::keyed_u64(text, "throttled_usec"))
+    use.throttled_us = *us;
+  else
+    use.throttled_us = parse::keyed_u64(text, "throttled_time").value_or(0) / 1000;
   return use;
 }
 

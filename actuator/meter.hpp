@@ -17,14 +17,16 @@ namespace wattle::actuator {
 
 struct CpuUse {
   std::uint64_t used_us = 0, periods = 0, throttled = 0;
+  std::uint64_t throttled_us = 0;  // sum over CPUs; told when it ends
 };
 
 struct MemoryUse {
   std::uint64_t current_bytes = 0;
-  std::uint64_t working_set_bytes = 0;    // without file pages that nobody asked for lately
-  std::uint64_t refaults = 0;             // pages that came back soon after they were taken away
-  std::uint64_t high_events = 0;          // allocations that were held up by memory.high
-  std::optional<std::uint64_t> stall_us;  // in which some task waited for memory
+  std::uint64_t working_set_bytes = 0;          // without file pages that nobody asked for lately
+  std::uint64_t refaults = 0;                   // pages that came back soon after they were taken away
+  std::uint64_t high_events = 0;                // allocations that were held up by memory.high
+  std::optional<std::uint64_t> stall_us;        // in which some task waited for memory, throttled or not
+  std::uint64_t used_us = 0, throttled_us = 0;  // of CPU, as CpuUse has them: by who reads that
 };
 
 // Absent: a line that must be there is not.

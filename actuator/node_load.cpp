@@ -4,6 +4,7 @@
 #include <array>
 
 #include "actuator/student/student.hpp"
+#include "actuator/throttled_wait.hpp"
 #include "common/parse.hpp"
 #include "common/psi.hpp"
 
@@ -31,7 +32,7 @@ Result<NodeLoad> NodeLoad::open_(const std::string& proc, double cores) {
   return load;
 }
 
-Status NodeLoad::read(MonoTime now) {
+Status NodeLoad::read(MonoTime now, std::uint64_t throttled_us) {
   std::array<char, 512> buffer{};
   WATTLE_TRY(const auto text, dir_.read_once_into(stat_, "stat", buffer));
   const auto times = parse_proc_stat(text);
@@ -43,12 +44,17 @@ Status NodeLoad::read(MonoTime now) {
   if (times_ && times->all > times_->all && times->idle >= times_->idle && now > at_) {
     const double idle = static_cast<double>(times->idle - times_->idle) / static_cast<double>(times->all - times_->all);
     double pressure = 0;
-    if (some_us && some_us_ && *some_us >= *some_us_)
-      pressure = static_cast<double>(*some_us - *some_us_) / (seconds(now - at_) * 1e6);
+    if (some_us && some_us_ && *some_us >= *some_us_) {
+      const double elapsed_s = seconds(now - at_);
+      const double throttled_s = static_cast<double>(throttled_us - std::min(throttled_us, throttled_us_)) / 1e6;
+      const double own_s = throttled_wait_s(throttled_s, cores_ * (1 - idle) * elapsed_s, elapsed_s);
+      pressure = std::max(0.0, static_cast<double>(*some_us - *some_us_) / 1e6 - own_s) / elapsed_s;
+    }
     headroom_cores_ = actuator::headroom_cores(cores_, idle, pressure);
   }
   times_ = times;
   some_us_ = some_us;
+  throttled_us_ = throttled_us;
   at_ = now;
   return {};
 }

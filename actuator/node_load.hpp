@@ -1,4 +1,4 @@
-// node_load: what the node could still give: idle time and pressure of its CPUs.
+// node_load: what the node could still give: idle time and pressure of its CPUs. Waiting for a workload's own quota is no pressure.
 // Source   /proc/stat (first line), /proc/pressure/cpu
 // Units    cores; ratios of the time between two readings
 // Errors   not_found, malformed; without pressure files idle time alone counts
@@ -23,8 +23,8 @@ class NodeLoad {
  public:
   // `proc` as in /proc.
   static Result<NodeLoad> open_(const std::string& proc, double cores);
-  // Reads; after the second reading the headroom is known.
-  Status read(MonoTime now);
+  // Reads; after the second reading the headroom is known. `throttled_us`: of all workloads that are watched, cumulative.
+  Status read(MonoTime now, std::uint64_t throttled_us);
   std::optional<double> headroom_cores() const { return headroom_cores_; }
   double cores() const { return cores_; }
 
@@ -35,6 +35,7 @@ class NodeLoad {
   Fd stat_, pressure_;
   std::optional<CpuTimes> times_;
   std::optional<std::uint64_t> some_us_;
+  std::uint64_t throttled_us_ = 0;
   MonoTime at_;
   std::optional<double> headroom_cores_;
 };

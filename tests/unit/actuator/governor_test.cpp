@@ -29,11 +29,14 @@ struct Node {
   void stat() const {
     overwrite(tree.root() + "/a/cpu.stat", "usage_usec " + std::to_string(used_us) + "\nnr_periods " +
                                                std::to_string(periods) + "\nnr_throttled " + std::to_string(throttled) +
-                                               "\n");
+                                               "\nthrottled_usec " + std::to_string(throttled_us) + "\n");
   }
   void proc() const {
     overwrite(tree.path() + "/proc/stat",
               "cpu " + std::to_string(busy) + " 0 0 " + std::to_string(idle) + " 0 0 0 0 0 0\n");
+    std::filesystem::create_directories(tree.path() + "/proc/pressure");
+    overwrite(tree.path() + "/proc/pressure/cpu",
+              "some avg10=0.00 avg60=0.00 avg300=0.00 total=" + std::to_string(throttled_us + others_us) + "\n");
   }
   // Ten ticks a second.
   void pass(double for_s, double cores, bool is_throttled = false) {
@@ -42,6 +45,8 @@ struct Node {
       used_us += static_cast<std::uint64_t>(cores * 100'000);
       ++periods;
       throttled += is_throttled;
+      throttled_us += is_throttled ? 40'000 : 0;  // of its own quota, and so of the node's pressure
+      others_us += others_wait ? 40'000 : 0;
       busy += static_cast<std::uint64_t>(cores * 10);
       idle += static_cast<std::uint64_t>((4 - cores) * 10);
       stat();
@@ -62,7 +67,8 @@ struct Node {
   std::optional<Ledger> ledger;
   std::optional<Governor> governor;
   MonoTime now{std::chrono::hours(1)};
-  std::uint64_t used_us = 0, periods = 0, throttled = 0, busy = 0, idle = 0;
+  std::uint64_t used_us = 0, periods = 0, throttled = 0, throttled_us = 0, others_us = 0, busy = 0, idle = 0;
+  bool others_wait = false;
 };
 }  // namespace
 
@@ -168,6 +174,20 @@ TEST_CASE("boosts are bounded by what the node, or the agent, can give") {
   const auto calm = node.quota();
   node.pass(0.5, 0.5, true);
   CHECK(node.quota() <= calm * 11 / 10);
+}
+
+TEST_CASE("a workload that waits for its own quota is boosted; while others wait for CPU it is not") {
+  const auto boosted = [](bool others_wait) {
+    Node node;
+    node.others_wait = others_wait;
+    node.governor->own({{"/a", Level::limits}});
+    node.pass(20, 0.5);
+    const auto calm = node.quota();
+    node.pass(3, 0.55, true);
+    return static_cast<double>(node.quota()) / static_cast<double>(calm);
+  };
+  CHECK(boosted(false) > 2);
+  CHECK(boosted(true) < 1.2);
 }
 
 TEST_CASE("who orders and is then silent for 10 s has its limits put back") {

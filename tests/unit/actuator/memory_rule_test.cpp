@@ -55,6 +55,20 @@ TEST_CASE("pressure, refaults and high events each let go at once, and for ten m
   }
 }
 
+TEST_CASE("a stall that was waiting for the workload's own CPU quota does not let go; what is beyond it does") {
+  Hour hour;
+  hour.pass(std::chrono::minutes(30));
+  REQUIRE(hour.last);
+  *hour.use.stall_us += 900'000;
+  hour.use.used_us += 2'000'000;
+  hour.use.throttled_us += 1'000'000;
+  CHECK(hour.pass(std::chrono::seconds(5)));
+  *hour.use.stall_us += 1'100'000;
+  hour.use.used_us += 2'000'000;
+  hour.use.throttled_us += 1'000'000;
+  CHECK_FALSE(hour.pass(std::chrono::seconds(5)));
+}
+
 TEST_CASE("a working set that grows takes its limit up within a minute") {
   Hour hour;
   hour.pass(std::chrono::minutes(40));

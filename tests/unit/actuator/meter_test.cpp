@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "actuator/node_load.hpp"
+#include "actuator/throttled_wait.hpp"
 #include "kernel_tree.hpp"
 
 using namespace wattle;
@@ -21,6 +22,7 @@ TEST_CASE("CPU and memory of a cgroup of v2") {
   REQUIRE(without);
   CHECK(without->cpu()->used_us == 1500);
   CHECK(without->cpu()->throttled == 3);
+  CHECK(without->cpu()->throttled_us == 9);
   CHECK_FALSE(without->memory()->has_value());
   overwrite(tree.root() + "/a/memory.current", "8192\n");
   overwrite(tree.root() + "/a/memory.stat",
@@ -40,7 +42,7 @@ TEST_CASE("CPU and memory of a cgroup of v2") {
 TEST_CASE("CPU of a cgroup of v1 is of cpuacct") {
   const KernelTree tree(false);
   tree.add("/a", "-1", "0", "");
-  overwrite(tree.root() + "/a/cpu.stat", "nr_periods 7\nnr_throttled 3\nthrottled_time 9\n");
+  overwrite(tree.root() + "/a/cpu.stat", "nr_periods 7\nnr_throttled 3\nthrottled_time 9000\n");
   overwrite(tree.root() + "/a/cpuacct.usage", "2500000\n");
   KernelOs os;
   CgroupLimits limits(tree.mounts(), os);
@@ -51,28 +53,64 @@ TEST_CASE("CPU of a cgroup of v1 is of cpuacct") {
   CHECK(meter->cpu(false)->used_us == 2500);
   CHECK(meter->cpu()->used_us == 3500);
   CHECK(meter->cpu()->throttled == 3);
+  CHECK(meter->cpu()->throttled_us == 9);
 }
+
+TEST_CASE(
+    "waiting for a workload's own quota is at most what was throttled, and less where several CPUs were held up") {
+  CHECK(throttled_wait_s(0, 0.5, 1) == 0);
+  CHECK(throttled_wait_s(0.1, 0.1, 1) == doctest::Approx(0.1));  // the rest of the time nobody wanted to run
+  CHECK(throttled_wait_s(0.5, 0.5, 1) == doctest::Approx(0.5));
+  CHECK(throttled_wait_s(2, 2, 1) == doctest::Approx(0.5));  // each of four CPUs half the time
+  CHECK(throttled_wait_s(2, -1, 1) == doctest::Approx(1));
+  CHECK(throttled_wait_s(1, 1, 0) == 0);
+}
+
+namespace {
+void put_load(const KernelTree& tree, const char* stat, const char* total) {
+  std::filesystem::create_directories(tree.path() + "/proc/pressure");
+  overwrite(tree.path() + "/proc/stat", stat);
+  overwrite(tree.path() + "/proc/pressure/cpu",
+            std::string("some avg10=0.00 avg60=0.00 avg300=0.00 total=") + total + "\n");
+}
+}  // namespace
 
 TEST_CASE("headroom is what is idle, less under pressure") {
   const KernelTree tree;
-  std::filesystem::create_directories(tree.path() + "/proc/pressure");
-  const auto put = [&](const char* stat, const char* total) {
-    overwrite(tree.path() + "/proc/stat", stat);
-    overwrite(tree.path() + "/proc/pressure/cpu",
-              std::string("some avg10=0.00 avg60=0.00 avg300=0.00 total=") + total + "\n");
-  };
+  const auto put = [&](const char* stat, const char* total) { put_load(tree, stat, total); };
   put("cpu 0 0 0 0 0 0 0 0 0 0\n", "0");
   auto load = NodeLoad::open_(tree.path() + "/proc", 4);
   REQUIRE(load);
   MonoTime now{std::chrono::seconds(5)};
-  REQUIRE(load->read(now));
+  REQUIRE(load->read(now, 0));
   CHECK_FALSE(load->headroom_cores());
   put("cpu 50 0 50 200 100 0 0 0 0 0\n", "0");
-  REQUIRE(load->read(now += std::chrono::seconds(1)));
+  REQUIRE(load->read(now += std::chrono::seconds(1), 0));
   CHECK(*load->headroom_cores() == doctest::Approx(3));
   put("cpu 100 0 100 400 200 0 0 0 0 0\n", "50000");
-  REQUIRE(load->read(now += std::chrono::seconds(1)));
+  REQUIRE(load->read(now += std::chrono::seconds(1), 0));
   CHECK(*load->headroom_cores() == doctest::Approx(1.5));
   put("intr 5\n", "0");
-  CHECK_FALSE(load->read(now += std::chrono::seconds(1)));
+  CHECK_FALSE(load->read(now += std::chrono::seconds(1), 0));
+}
+
+TEST_CASE("headroom is not less because workloads wait for their own quota") {
+  const KernelTree tree;
+  put_load(tree, "cpu 0 0 0 0 0 0 0 0 0 0\n", "0");
+  auto load = NodeLoad::open_(tree.path() + "/proc", 4);
+  REQUIRE(load);
+  MonoTime now{std::chrono::seconds(5)};
+  REQUIRE(load->read(now, 700));
+  // Half a core is busy, and one task is throttled a tenth of the time: all of the pressure.
+  put_load(tree, "cpu 50 0 0 350 0 0 0 0 0 0\n", "100000");
+  REQUIRE(load->read(now += std::chrono::seconds(1), 100'700));
+  CHECK(*load->headroom_cores() == doctest::Approx(3.5));
+  // Others wait 5% of the time besides.
+  put_load(tree, "cpu 140 0 0 660 0 0 0 0 0 0\n", "250000");
+  REQUIRE(load->read(now += std::chrono::seconds(1), 200'700));
+  CHECK(*load->headroom_cores() == doctest::Approx(3.1 / 2));
+  // More throttled than anybody waited: no pressure, and not more headroom than is idle.
+  put_load(tree, "cpu 240 0 0 960 0 0 0 0 0 0\n", "260000");
+  REQUIRE(load->read(now += std::chrono::seconds(1), 1'200'700));
+  CHECK(*load->headroom_cores() == doctest::Approx(3));
 }
