@@ -49,11 +49,16 @@ int status(const ActuatorConfig& config) {
   };
   const auto report = ask();
   if (!report) return complain(report.error());
+  // What the freed cores would draw if they were in use.
+  const auto freed = [&](const std::optional<double>& freed_cores) {
+    if (!freed_cores || !report->core_power_w) return cores(freed_cores);
+    return cores(freed_cores) + " (" + cores(*freed_cores * *report->core_power_w) + " W)";
+  };
   std::cout << "headroom " << cores(report->headroom_cores) << " cores, " << report->foreign << " foreign writes\n";
   for (const auto& grant : report->grants)
     std::cout << printable(grant.path) << ": " << actuation::kLevelNames[static_cast<std::size_t>(grant.level)] << ", "
               << actuation::kStateNames[static_cast<std::size_t>(grant.state)] << ", used " << cores(grant.used_cores)
-              << ", limit " << cores(grant.granted_cores) << ", freed " << cores(grant.freed_cores) << ", memory.high "
+              << ", limit " << cores(grant.granted_cores) << ", freed " << freed(grant.freed_cores) << ", memory.high "
               << (grant.high_bytes ? std::to_string(*grant.high_bytes) : "-") << ", refills " << grant.refills << "\n";
   return 0;
 }

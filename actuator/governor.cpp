@@ -338,6 +338,7 @@ actuation::Report Governor::report() const {
   actuation::Report out;
   out.headroom_cores = load_.headroom_cores();
   out.foreign = ledger_.foreign();
+  if (told_) out.core_power_w = told_->core_power_w;
   for (const auto& [path, workload] : workloads_) out.grants.push_back(workload->grant);
   return out;
 }

@@ -44,6 +44,7 @@ struct ProvisioningValues {
   std::uint64_t latency_sources = 0,
                 latency_known = 0;  // services whose latency is asked for, and how many answer
   double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;
+  std::optional<double> freed_w;  // what freed cores would draw, were they in use; absent: not known
   std::vector<AnswerValues> answers;
 };
 

@@ -346,6 +346,9 @@ void Metrics::write_provisioning(MetricsText& text) const {
              std::optional(provisioning_.suggested_cores));
   text.gauge("wattle_agent_actuator_freed_cores", "What limits were before, less what is set or suggested, summed",
              std::optional(provisioning_.freed_cores));
+  text.gauge("wattle_agent_actuator_freed_watts",
+             "What the freed cores would draw if they were in use, by what a core more drew on this node of late",
+             provisioning_.freed_w);
   text.gauge("wattle_agent_actuator_refills", "Quotas written, each of which gave a period's quota anew",
              std::optional(provisioning_.refills));
   text.gauge("wattle_agent_actuator_foreign_writes", "Limits that somebody else wrote, since the actuator started",

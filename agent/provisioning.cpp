@@ -85,6 +85,7 @@ Status Provisioning::hear() {
 
 void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels) {
   values_.configured = true;
+  marginal_.add(sample.record);
   std::map<std::string, actuation::Requests> requests;
   if (latency_) requests = latency_->totals();
   if (connections_ != nullptr) {
@@ -100,8 +101,11 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels) {
     peer_ = std::move(*peer);
   }
   if (const auto heard = hear(); !heard) return lost(heard.error());
-  if (const auto sent = send_packet(peer_, actuation::to_text(orders_of(config_, sample, requests, pod_levels))); !sent)
-    return lost(sent.error());
+  actuation::Orders orders = orders_of(config_, sample, requests, pod_levels);
+  orders.core_power_w = marginal_.core_w();
+  if (const auto sent = send_packet(peer_, actuation::to_text(orders)); !sent) return lost(sent.error());
+  values_.freed_w.reset();
+  if (values_.connected && orders.core_power_w) values_.freed_w = values_.freed_cores * *orders.core_power_w;
   if (told_lost_) log_.info("actuator.back", {{"socket", config_.socket}});
   told_lost_ = false;
 }

@@ -15,6 +15,7 @@
 #include "agent/config.hpp"
 #include "agent/connection_latency.hpp"
 #include "agent/latency.hpp"
+#include "agent/marginal_power.hpp"
 #include "agent/metrics.hpp"
 #include "agent/sampler.hpp"
 #include "common/actuation.hpp"
@@ -51,6 +52,7 @@ class Provisioning {
   ConnectionLatency* const connections_;
   Fd peer_;
   bool told_lost_ = false;
+  MarginalPower marginal_;
   ProvisioningValues values_;
 };
 

@@ -84,6 +84,7 @@ Result<std::string> render_provision(const Json& document, const Style& style) {
                {"WOULD BE", right},
                {"FREES", right},
                {"MEMORY", right},
+               {"POWER", right},
                {"STATE"}},
               {}};
   for (const View& row : rows) {
@@ -93,7 +94,8 @@ Result<std::string> render_provision(const Json& document, const Style& style) {
     table.rows.push_back({row["workload"].text_or(), count(row["pods"].number()), cores("request"), cores("needed"),
                           cores("suggested"), memory("request"), memory("needed"), memory("suggested"),
                           number(row["freed"]["cpu_cores"].number(), 2),
-                          signed_bytes(row["freed"]["memory_bytes"].number()), Cell{state, tone_of(state)}});
+                          signed_bytes(row["freed"]["memory_bytes"].number()), watts(row["freed"]["power_w"].number()),
+                          Cell{state, tone_of(state)}});
   }
   std::string text = to_text(table, style.colour) + "\n" + totals_text(view["totals"]);
   if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";

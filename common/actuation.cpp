@@ -8,12 +8,15 @@
 namespace wattle::actuation {
 
 namespace {
-constexpr double kMostCores = 1e6;
+constexpr double kMostValue = 1e6;
 
-std::string cores_text(const std::optional<double>& cores) {
-  if (!cores || !std::isfinite(*cores)) return "-";
-  return std::to_string(std::llround(std::clamp(*cores, 0.0, kMostCores) * 1000));
+std::string milli_text(const std::optional<double>& value) {
+  if (!value || !std::isfinite(*value)) return "-";
+  return std::to_string(std::llround(std::clamp(*value, 0.0, kMostValue) * 1000));
 }
+
+// What an older one of the two need not know is told only where it is known.
+std::string last_word(const std::optional<double>& value) { return value ? " " + milli_text(value) : ""; }
 
 std::string bytes_text(const std::optional<std::int64_t>& bytes) { return bytes ? std::to_string(*bytes) : "-"; }
 
@@ -40,11 +43,11 @@ std::string_view take_word(std::string_view& text) {
 }
 
 // False: the word is neither "-" nor a number in range.
-bool take_cores(std::string_view& line, std::optional<double>& out) {
+bool take_milli(std::string_view& line, std::optional<double>& out) {
   const auto word = take_word(line);
   if (word == "-") return true;
   const auto thousandths = parse::u64(word);
-  if (!thousandths || static_cast<double>(*thousandths) > kMostCores * 1000) return false;
+  if (!thousandths || static_cast<double>(*thousandths) > kMostValue * 1000) return false;
   out = static_cast<double>(*thousandths) / 1000;
   return true;
 }
@@ -85,8 +88,8 @@ bool take_line(std::string_view line, Grant& out) {
   const auto level = parse_level(take_word(line));
   const auto state = named<State>(kStateNames, take_word(line));
   std::optional<double> used;
-  if (!level || !state || !take_cores(line, used) || !used) return false;
-  if (!take_cores(line, out.granted_cores) || !take_cores(line, out.freed_cores)) return false;
+  if (!level || !state || !take_milli(line, used) || !used) return false;
+  if (!take_milli(line, out.granted_cores) || !take_milli(line, out.freed_cores)) return false;
   const auto high = take_word(line);
   if (high != "-") {
     out.high_bytes = parse::integer<std::int64_t>(high);
@@ -135,7 +138,7 @@ Result<std::string_view> take_message(std::string_view text, std::string_view ki
 std::optional<Level> parse_level(std::string_view word) { return named<Level>(kLevelNames, word); }
 
 std::string to_text(const Orders& orders) {
-  std::string text = "orders 1 " + cores_text(orders.headroom_cores) + "\n";
+  std::string text = "orders 1 " + milli_text(orders.headroom_cores) + last_word(orders.core_power_w) + "\n";
   append_lines(text, orders.orders, [](const Order& order) {
     return std::string(kLevelNames[static_cast<std::size_t>(order.level)]) + requests_text(order.requests) + " " +
            order.path + "\n";
@@ -144,12 +147,13 @@ std::string to_text(const Orders& orders) {
 }
 
 std::string to_text(const Report& report) {
-  std::string text = "report 1 " + cores_text(report.headroom_cores) + " " + std::to_string(report.foreign) + "\n";
+  std::string text = "report 1 " + milli_text(report.headroom_cores) + " " + std::to_string(report.foreign) +
+                     last_word(report.core_power_w) + "\n";
   append_lines(text, report.grants, [](const Grant& grant) {
     return std::string(kLevelNames[static_cast<std::size_t>(grant.level)]) + " " +
            std::string(kStateNames[static_cast<std::size_t>(grant.state)]) + " " +
-           cores_text(std::max(grant.used_cores, 0.0)) + " " + cores_text(grant.granted_cores) + " " +
-           cores_text(grant.freed_cores) + " " + bytes_text(grant.high_bytes) + " " + std::to_string(grant.refills) +
+           milli_text(std::max(grant.used_cores, 0.0)) + " " + milli_text(grant.granted_cores) + " " +
+           milli_text(grant.freed_cores) + " " + bytes_text(grant.high_bytes) + " " + std::to_string(grant.refills) +
            " " + grant.path + "\n";
   });
   return text;
@@ -158,17 +162,19 @@ std::string to_text(const Report& report) {
 Result<Orders> parse_orders(std::string_view text) {
   Orders out;
   WATTLE_TRY(std::string_view head, take_message(text, "orders", out.orders));
-  if (!take_cores(head, out.headroom_cores) || !head.empty())
-    return refuse(Errc::malformed, "orders", "its headroom is no number");
+  if (!take_milli(head, out.headroom_cores) || (!head.empty() && !take_milli(head, out.core_power_w)) || !head.empty())
+    return refuse(Errc::malformed, "orders", "its first line is none");
   return out;
 }
 
 Result<Report> parse_report(std::string_view text) {
   Report out;
   WATTLE_TRY(std::string_view head, take_message(text, "report", out.grants));
-  const bool headroom = take_cores(head, out.headroom_cores);
+  const bool headroom = take_milli(head, out.headroom_cores);
   const auto foreign = parse::u64(take_word(head));
-  if (!headroom || !foreign || !head.empty()) return refuse(Errc::malformed, "report", "its first line is none");
+  const bool power = head.empty() || take_milli(head, out.core_power_w);
+  if (!headroom || !foreign || !power || !head.empty())
+    return refuse(Errc::malformed, "report", "its first line is none");
   out.foreign = *foreign;
   return out;
 }

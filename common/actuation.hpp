@@ -1,10 +1,11 @@
 // actuation: what wattle-agent and wattle-actuator say to each other over their socket: orders one way, a report the other.
 // Source   datagrams of AF_UNIX SOCK_SEQPACKET, text, one line a workload:
-//              orders 1 HEADROOM                                      report 1 HEADROOM FOREIGN
+//              orders 1 HEADROOM [WATTS]                              report 1 HEADROOM FOREIGN [WATTS]
 //              LEVEL[:COUNT/OVER] PATH                                LEVEL STATE USED GRANTED FREED HIGH REFILLS PATH
 //          "status 1" asks for a report and orders nothing
 //          COUNT/OVER: requests that the workload answered since the agent's start, and how many of them too late
-//          cores in thousandths, memory in bytes, "-" where a value is not known; a path is the rest of its line
+//          WATTS: what a core more in use draws on this node, where the agent knows; in thousandths, as are cores
+//          memory in bytes, "-" where a value is not known; a path is the rest of its line
 // Errors   malformed, out_of_range; a message is taken whole or not at all
 // Threads  pure
 #pragma once
@@ -50,6 +51,7 @@ struct Order {
 struct Orders {
   std::optional<double> headroom_cores;  // that the node may give away at most
   std::vector<Order> orders;
+  std::optional<double> core_power_w = {};  // that a core more in use draws
 
   bool operator==(const Orders&) const = default;
 };
@@ -71,6 +73,7 @@ struct Report {
   std::optional<double> headroom_cores;
   std::uint64_t foreign = 0;  // writes by others that were found
   std::vector<Grant> grants;
+  std::optional<double> core_power_w = {};  // as the agent said last
 
   bool operator==(const Report&) const = default;
 };

@@ -156,6 +156,7 @@ TEST_CASE("docs/reference/metrics.md lists the families of a full page, and only
   metrics.observe(link);
   ProvisioningValues provisioning{.configured = true, .connected = true, .latency_sources = 2, .latency_known = 1};
   provisioning.answers.push_back({"web.service", 7, 1, 0, 0.02, 0.2});
+  provisioning.freed_w = 12;
   metrics.observe(provisioning);
   std::map<std::string, std::string> on_page, in_docs;
   parse::for_each_line(metrics.page(probe_counts()), [&](std::string_view line) {

@@ -123,6 +123,7 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
   CHECK_FALSE(provisioning.values().connected);
   {
     Peer actuator(path);
+    actuation::Orders orders;
     provisioning.tell(sample);
     actuator.accept();
     CHECK(actuator.hear().orders.size() == 3);
@@ -138,6 +139,20 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
     CHECK(values.used_cores == doctest::Approx(0.35));
     CHECK(values.foreign == 2);
     CHECK(values.refills == 7);
+    CHECK_FALSE(values.freed_w);  // nobody knows yet what a core draws
+    Sample busy = sample;
+    busy.record.interval_ns = 10'000'000'000;
+    busy.record.node.energy_source = EnergySource::rapl;
+    for (int i = 0; i < 100; ++i) {
+      busy.record.node.cpu_used_cores = i % 10;
+      busy.record.node.energy_uj = static_cast<std::uint64_t>(10 * (50 + 4 * (i % 10))) * 1'000'000;
+      provisioning.tell(busy);
+      orders = actuator.hear();
+    }
+    REQUIRE(orders.core_power_w);
+    CHECK(*orders.core_power_w == doctest::Approx(4));
+    REQUIRE(provisioning.values().freed_w);
+    CHECK(*provisioning.values().freed_w == doctest::Approx(6));
     actuator.say("nonsense");
     provisioning.tell(sample);
     CHECK_FALSE(provisioning.values().connected);

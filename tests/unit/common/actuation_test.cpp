@@ -12,20 +12,27 @@ TEST_CASE("orders and reports come back as they were sent") {
   CHECK(to_text(orders) == "orders 1 1250\nlimits:1200/34 /system.slice/a b.service\noff /x\n");
   CHECK(*parse_orders(to_text(orders)) == orders);
   CHECK(*parse_orders(to_text(Orders{})) == Orders{});
+  const Orders powered{std::nullopt, {}, 4.25};
+  CHECK(to_text(powered) == "orders 1 - 4250\n");
+  CHECK(*parse_orders(to_text(powered)) == powered);
   Report report;
   report.headroom_cores = 0.5;
   report.foreign = 3;
   report.grants.push_back({"/a", Level::limits, State::set, 0.25, 0.5, std::nullopt, std::int64_t{4096}, 7});
   report.grants.push_back({"/b c", Level::suggest, State::hands_off, 0, std::nullopt, 1.5, std::nullopt, 0});
   CHECK(*parse_report(to_text(report)) == report);
+  report.core_power_w = 4.25;
+  CHECK(to_text(report).starts_with("report 1 500 3 4250\n"));
+  CHECK(*parse_report(to_text(report)) == report);
 }
 
 TEST_CASE("what is no message says what is wrong with it") {
   for (const char* text :
-       {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n", "orders 1 - -\n",
-        "orders 1 -\nlimits /a", "orders 1 -\nmost /a\n", "orders 1 -\nlimits\n", "orders 1 -\nlimits: /a\n",
-        "orders 1 -\nlimits:5 /a\n", "orders 1 -\nlimits:5/6 /a\n", "orders 1 -\nlimits:5/-1 /a\n",
-        "orders 1 -\nlimits:5/1/1 /a\n", "orders 1 -\n\n", "orders 1 99999999999\n", "orders 1 -1\n"}) {
+       {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n", "orders 1 - - -\n",
+        "orders 1 - x\n", "orders 1 -\nlimits /a", "orders 1 -\nmost /a\n", "orders 1 -\nlimits\n",
+        "orders 1 -\nlimits: /a\n", "orders 1 -\nlimits:5 /a\n", "orders 1 -\nlimits:5/6 /a\n",
+        "orders 1 -\nlimits:5/-1 /a\n", "orders 1 -\nlimits:5/1/1 /a\n", "orders 1 -\n\n", "orders 1 99999999999\n",
+        "orders 1 -1\n"}) {
     INFO(text);
     const auto parsed = parse_orders(text);
     REQUIRE_FALSE(parsed);
@@ -53,8 +60,8 @@ TEST_CASE("messages are bounded in both directions") {
 
 TEST_CASE("any bytes are a message or none, and what is one is written as it was read") {
   std::mt19937_64 random(5);
-  const std::string seed = "orders 1 1250\nlimits:1200/34 /system.slice/a b.service\noff /x\n";
-  const std::string told = "report 1 500 3\nlimits set 250 500 - 4096 7 /a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
+  const std::string seed = "orders 1 1250 4250\nlimits:1200/34 /system.slice/a b.service\noff /x\n";
+  const std::string told = "report 1 500 3 4250\nlimits set 250 500 - 4096 7 /a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
   for (int i = 0; i < 20'000; ++i) {
     std::string text = i % 2 == 0 ? seed : told;
     for (auto flips = random() % 4; flips > 0; --flips) text[random() % text.size()] = static_cast<char>(random());
