@@ -13,6 +13,7 @@
 #include "common/printable.hpp"
 #include "common/seqpacket.hpp"
 #include "common/version.hpp"
+#include "models/provision/student_file.hpp"
 
 namespace wattle::actuator {
 
@@ -108,6 +109,9 @@ int run_app(int argc, char** argv) {
   if (*telling) return status(*config);
   if (*restoring) return put_back(*config);
   if (check) {
+    if (!config->student_file.empty())
+      if (const auto student = models::provision::read_student(config->student_file); !student)
+        return complain(student.error());
     std::cout << file << ": ok\n";
     return 0;
   }

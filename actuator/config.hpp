@@ -21,6 +21,7 @@ struct ActuatorConfig {
   std::string agent_user = "wattle-agent";             // who may; besides root and its own user
   std::vector<actuation::Order> workloads;
   Rules rules;
+  std::string student_file;  // of a network that moves margins; empty: none
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::automatic;
 };

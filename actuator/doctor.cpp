@@ -4,6 +4,7 @@
 
 #include "actuator/unit_bus.hpp"
 #include "actuator/unit_limits.hpp"
+#include "models/provision/student_file.hpp"
 
 namespace wattle::actuator {
 
@@ -79,6 +80,12 @@ std::vector<Finding> examine(const ActuatorConfig& config, const Machine& machin
     out.push_back({"state_dir", ::access(config.state_dir.c_str(), W_OK) == 0, true,
                    config.state_dir + ": what was there is recorded here before the first write"});
   out.push_back(kubelet_finding(cgroups.mounts()));
+  if (!config.student_file.empty()) {
+    const auto student = models::provision::read_student(config.student_file);
+    out.push_back({"student", student.has_value(), false,
+                   student ? config.student_file + ": moves margins where the latency of requests is not known"
+                           : student.error().message()});
+  }
   for (const auto& order : config.workloads) out.push_back(workload_finding(limits, order));
   return out;
 }

@@ -9,7 +9,6 @@ using actuation::State;
 
 namespace {
 constexpr Duration kSecond = std::chrono::seconds(1);
-constexpr Duration kMinute = std::chrono::minutes(1);
 constexpr Duration kMemoryEvery = std::chrono::seconds(5);
 constexpr Duration kSeekEvery = std::chrono::seconds(1);
 constexpr Duration kUnitEvery = std::chrono::seconds(5);  // systemd is looked at, and a unit's limit lowered
@@ -22,14 +21,6 @@ bool inside(const std::string& path, const std::string& outer) {
 
 bool same_workload(const actuation::Order& one, const actuation::Order& other) {
   return one.level == other.level && one.path == other.path;
-}
-
-// Absent: the source began anew in between, or one of the two is not known.
-std::optional<MinuteOfRequests> between(const std::optional<actuation::Requests>& from,
-                                        const std::optional<actuation::Requests>& to) {
-  if (!from || !to || to->count < from->count || to->over < from->over) return std::nullopt;
-  const std::uint64_t count = to->count - from->count;
-  return MinuteOfRequests{count, std::min(count, to->over - from->over)};
 }
 
 std::string plain(std::string path) {
@@ -182,6 +173,13 @@ bool Governor::observe(Workload& workload, MonoTime now) {
     wish = workload.student.observe(reading, workload.margin_ratio);
     workload.grant.used_cores += 0.1 * (reading.used_s / reading.elapsed_s - workload.grant.used_cores);
     throttled_us_ += use->throttled_us - std::min(use->throttled_us, workload.use->throttled_us);
+    const std::uint64_t written =
+        workload.grant.refills - std::exchange(workload.watched_refills, workload.grant.refills);
+    workload.watch.add(
+        {reading.used_s,
+         models::provision::granted_s(workload.set ? workload.set->cores() : 0, reading.elapsed_s, written),
+         reading.throttled});
+    workload.watch.end_tick(reading.elapsed_s);
   }
   workload.use = *use;
   workload.at = now;
@@ -208,25 +206,6 @@ void Governor::observe_memory(Workload& workload, MonoTime now) {
   workload.high_bytes = high;
   workload.grant.high_bytes = high;
   if (workload.level == Level::limits && workload.set) apply(workload, now);
-}
-
-// Without limits of ours neither latency nor throttling says anything of the margin.
-void Governor::move_margin(Workload& workload, MonoTime now) {
-  const bool judged = workload.minute && workload.grant.state == State::set;
-  if (judged && now - workload.minute_at < kMinute) return;
-  if (judged) {
-    IntegralRules rules;
-    auto minute = between(workload.minute_requests, workload.requests);
-    if (!minute) {
-      const std::uint64_t count = workload.use->periods - workload.minute->periods;
-      minute = MinuteOfRequests{count, std::min(count, workload.use->throttled - workload.minute->throttled)};
-      rules.aim_ratio = rules_.throttled_aim_ratio;
-    }
-    workload.margin_ratio = next_margin(rules, workload.margin_ratio, *minute);
-  }
-  workload.minute = workload.use;
-  workload.minute_requests = workload.requests;
-  workload.minute_at = now;
 }
 
 void Governor::apply(Workload& workload, MonoTime now) {

@@ -3,7 +3,8 @@
 // Rules    a limit is never above what was there before; memory.high likewise, and memory.max and memory.min are not touched
 //          orders of somebody who was silent for 10 s are void, and what they set is put back
 //          at level suggest nothing is asked of systemd; a unit's limit is lowered every 5 s at most, as each costs systemd a file
-//          the margin follows the requests that were answered too late, where the agent knows of them, else throttling
+//          the margin follows the requests that were answered too late, where the agent knows of them, else a student, where there is
+//          one, else throttling
 //          of two workloads of which one is inside the other the outer one counts
 // Errors   a workload's own trouble is in its report; the loop goes on
 // Threads  single owner
@@ -24,6 +25,8 @@
 #include "actuator/student/student.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
+#include "models/provision/minute.hpp"
+#include "models/provision/student_file.hpp"
 
 namespace wattle::actuator {
 
@@ -42,10 +45,14 @@ class Governor {
   Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules);
   // By the configuration: stands as long as the process.
   void own(std::vector<actuation::Order> orders);
+  // None: without a student.
+  void steer_by(models::provision::Network student);
   // By the agent, each second.
   void order(actuation::Orders orders, MonoTime now);
   void tick(MonoTime now);
   actuation::Report report() const;
+  // Of a workload that is watched.
+  std::optional<double> margin_ratio(const std::string& path) const;
   // What a log should say since the last call.
   std::vector<Error> take_troubles();
 
@@ -58,8 +65,9 @@ class Governor {
     Student student;
     MemoryRule memory;
     double margin_ratio = 0;
-    std::uint64_t ticks = 0;
-    std::optional<CpuUse> use, minute;  // at the last tick, and at the beginning of the minute
+    std::uint64_t ticks = 0, watched_refills = 0;
+    models::provision::MinuteWatch watch;  // of the minute, as a student sees it
+    std::optional<CpuUse> use, minute;     // at the last tick, and at the beginning of the minute
     std::optional<actuation::Requests> requests, minute_requests;  // likewise
     MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at;
     Wish wish;
@@ -77,6 +85,7 @@ class Governor {
   bool observe(Workload& workload, MonoTime now);
   void observe_memory(Workload& workload, MonoTime now);
   void move_margin(Workload& workload, MonoTime now);
+  std::optional<double> by_student(Workload& workload);
   void act(Workload& workload, const Wish& allowed, MonoTime now);
   void apply(Workload& workload, MonoTime now);
   void put_back_strays(MonoTime now);
@@ -96,6 +105,8 @@ class Governor {
   std::vector<Workload*> wishing_;
   std::vector<Wish> wishes_;
   std::vector<Error> troubles_;
+  models::provision::Network student_;
+  bool told_not_finite_ = false;
 };
 
 }  // namespace wattle::actuator

@@ -12,6 +12,7 @@
 #include "actuator/cgroup_limits.hpp"
 #include "actuator/governor.hpp"
 #include "actuator/sandbox.hpp"
+#include "actuator/student_watch.hpp"
 #include "actuator/unit_bus.hpp"
 #include "actuator/unit_helper.hpp"
 #include "actuator/unit_limits.hpp"
@@ -77,6 +78,25 @@ void listen(AgentLink& link, Governor& governor, MonoTime now, MonoTime& complai
   if (auto& orders = (*message)->orders) governor.order(std::move(*orders), now);
   link.send(governor.report());
 }
+
+// Absent: margins are moved without a student.
+Result<std::optional<StudentWatch>> open_student(const ActuatorConfig& config, Governor& governor, const Log& log) {
+  if (config.student_file.empty()) return std::optional<StudentWatch>();
+  WATTLE_TRY(auto student, StudentWatch::open_(config.student_file));
+  governor.steer_by(student.network());
+  log.info("student.serves", {{"file", config.student_file}});
+  return std::optional(std::move(student));
+}
+
+void look(StudentWatch& student, const std::string& file, Governor& governor, MonoTime now, const Log& log) {
+  const auto another = student.look(now);
+  if (another && !*another) return;
+  governor.steer_by(student.network());
+  if (another)
+    log.info("student.serves", {{"file", file}});
+  else
+    log.warn("student.lost", {{"error", another.error()}});
+}
 }  // namespace
 
 Result<Restored> restore(const ActuatorConfig& config, const Machine& machine) {
@@ -109,6 +129,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
              NodeLoad::open_(machine.proc(), static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))));
   Governor governor(cgroups, limits, ledger, std::move(load), config.rules);
   governor.own(config.workloads);
+  WATTLE_TRY(auto student, open_student(config, governor, log));
   std::optional<AgentLink> link;
   if (!config.socket.empty()) {
     WATTLE_TRY(auto opened, AgentLink::open_(config.socket, config.agent_user));
@@ -126,6 +147,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
     notify.alive(now);
     if (link) listen(*link, governor, now, complained_at, log);
     if (now >= next) {
+      if (student) look(*student, config.student_file, governor, now, log);
       governor.tick(now);
       for (const Error& error : governor.take_troubles()) log.warn("workload.trouble", {{"error", error}});
       // After a pause (a machine that slept) there is nothing to catch up on.

@@ -31,19 +31,19 @@ constexpr double kMarginBase = 0.9;  // the integral rule's least
 
 double margin_cost(double margin, double rule) { return margin + kSteep * std::max(0.0, rule - margin); }
 
+std::size_t best_of(const Observation& observation, const std::array<float, kActions>& said) {
+  std::size_t best = kKeep;
+  for (std::size_t i = 0; i < kActions; ++i)
+    if (observation.valid[i] != 0 && said[i] + observation.prior[i] > said[best] + observation.prior[best]) best = i;
+  return best;
+}
+
 double memory_cost(double ratio, const Sight& sight) {
   // As steep below the rule as above it.
   return sight.memory_share * (ratio + 2 * std::max(0.0, kRuleMemory - ratio));
 }
 
 }  // namespace
-
-Sight local(Sight sight, double rule_margin_ratio) {
-  sight.latency.reset();
-  sight.rate.reset();
-  sight.rule_margin_ratio = rule_margin_ratio;
-  return sight;
-}
 
 bool valid(std::size_t action, const Setting& now, const Bounds& bounds) {
   const auto lever = static_cast<Lever>(action / kDirections);
@@ -154,10 +154,26 @@ Observation observe(const Sight& sight, const Bounds& bounds) {
 std::size_t best_action(const Observation& observation, const QNetwork* network) {
   std::array<float, kActions> said{};
   if (network != nullptr) network->residual(observation, said);
-  std::size_t best = kKeep;
-  for (std::size_t i = 0; i < kActions; ++i)
-    if (observation.valid[i] != 0 && said[i] + observation.prior[i] > said[best] + observation.prior[best]) best = i;
-  return best;
+  return best_of(observation, said);
+}
+
+LocalView local_view(Sight sight, double rule_margin_ratio, Bounds bounds) {
+  sight.latency.reset();
+  sight.rate.reset();
+  sight.day_ratio = 0;
+  sight.rule_margin_ratio = rule_margin_ratio;
+  bounds.least_replicas = bounds.most_replicas = sight.now.replicas;
+  LocalView view{observe(sight, bounds), sight, bounds};
+  return view;
+}
+
+std::optional<Setting> choose_locally(const Sight& sight, double rule_margin_ratio, const Bounds& bounds,
+                                      const QNetwork* student) {
+  const LocalView view = local_view(sight, rule_margin_ratio, bounds);
+  std::array<float, kActions> said{};
+  if (student != nullptr) student->residual(view.observation, said);
+  if (!std::all_of(said.begin(), said.end(), [](float value) { return std::isfinite(value); })) return std::nullopt;
+  return after(best_of(view.observation, said), view.sight, view.bounds);
 }
 
 }  // namespace wattle::models::provision

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 #include "models/frozen/q_network.hpp"
 
@@ -24,6 +25,9 @@ inline constexpr std::size_t kDirections = 3, kActions = 9, kKeep = 4;
 constexpr std::size_t action_of(Lever lever, int direction) {
   return static_cast<std::size_t>(lever) * kDirections + static_cast<std::size_t>(direction + 1);
 }
+
+// Of actions and inputs, in the files of networks: another name whenever observe() says another thing.
+inline constexpr std::string_view kLayout = "minute-1";
 
 inline constexpr double kMarginStep = 1.04, kMemoryStep = 1.05;  // of 1 + ratio, from rung to rung
 inline constexpr double kRuleMemory = 0.15;                      // memory's rule: over the most of ten minutes
@@ -72,9 +76,6 @@ struct Sight {
   double rule_margin_ratio = 0;  // where the integral rule would go
 };
 
-// What a node sees without a controller, where the rule goes by throttling.
-Sight local(Sight sight, double rule_margin_ratio);
-
 bool valid(std::size_t action, const Setting& now, const Bounds& bounds);
 Setting after(std::size_t action, const Sight& sight, const Bounds& bounds);
 // Of a minute in which this share of requests was over target.
@@ -83,5 +84,17 @@ Observation observe(const Sight& sight, const Bounds& bounds);
 
 // The valid action of the highest Q; without a network that of the prior.
 std::size_t best_action(const Observation& observation, const QNetwork* network);
+
+// What a node sees without a controller, where the rule goes by throttling; replicas are left alone. Not the time of day: hours are
+// taught on, not days.
+struct LocalView {
+  Observation observation;
+  Sight sight;
+  Bounds bounds;
+};
+LocalView local_view(Sight sight, double rule_margin_ratio, Bounds bounds);
+// What a student does there. Absent: what it says is not finite.
+std::optional<Setting> choose_locally(const Sight& sight, double rule_margin_ratio, const Bounds& bounds,
+                                      const QNetwork* student);
 
 }  // namespace wattle::models::provision

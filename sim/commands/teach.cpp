@@ -45,6 +45,7 @@ Result<Network> taught_network(const TeachArguments& arguments) {
     models::Safetensors model{taught.weights, {}};
     model.metadata["network_sha256"] = models::network_digest(model.tensors);
     model.metadata["provisioning"] = "teacher";
+    model.metadata["layout"] = models::provision::kLayout;
     WATTLE_CHECK(write_model(arguments.out_file, model));
   }
   WATTLE_TRY(const Network network, models::FrozenNetwork::from_weights(taught.weights, taught.steps));
@@ -66,6 +67,7 @@ Result<Network> learned_student(const TeachArguments& arguments, const Network& 
     models::Safetensors model{lessons.weights, {}};
     model.metadata["network_sha256"] = models::network_digest(model.tensors);
     model.metadata["provisioning"] = "student";
+    model.metadata["layout"] = models::provision::kLayout;
     WATTLE_CHECK(write_model(arguments.student_file, model));
   }
   WATTLE_TRY(const Network network, models::FrozenNetwork::from_weights(lessons.weights, 0));

@@ -7,11 +7,10 @@
 // Threads  single owner; copies go on from the same state, with the same steering
 #pragma once
 
-#include <deque>
 #include <vector>
 
 #include "actuator/student/integral_rule.hpp"
-#include "models/provision/choice.hpp"
+#include "models/provision/minute.hpp"
 #include "placement/rate_forecast.hpp"
 #include "sim/provision/world.hpp"
 
@@ -48,18 +47,12 @@ class Steered final : public Provisioner {
   const placement::RateForecast& forecast() const { return forecast_; }
 
  private:
-  struct Minute {
-    double ticks = 0, throttled = 0, used_s = 0, granted_s = 0, seconds = 0, missed = 0;
-    double second_used_s = 0, second_s = 0, peak_cores = 0, sum_cores = 0, sum_squares = 0, count = 0;
-    double working_gib = 0;
-    double memory_gib = 0;  // of all replicas, sum over ticks
-  };
   struct Steer {
     models::provision::Setting setting;
-    Minute minute;
+    models::provision::MinuteWatch watch;
+    double memory_gib = 0;  // granted to all replicas, sum over the minute's ticks
     double used_s_per_request = 0, minutes = 0;
-    double last_used_cores = 0, lately_cores = 0, over_lately = 0;
-    std::deque<double> working_gib;  // the most of each of ten minutes
+    double lately_cores = 0, over_lately = 0;
   };
 
   void watch(const Reading& reading);

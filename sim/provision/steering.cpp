@@ -14,14 +14,15 @@ Asked ask_teacher(const MinuteOfService& seen) {
 }
 
 Asked ask_student(const MinuteOfService& seen) {
-  Asked asked{{}, choice::local(seen.sight, seen.local_rule_margin), seen.bounds};
-  asked.bounds.least_replicas = asked.bounds.most_replicas = seen.sight.now.replicas;
-  asked.observation = choice::observe(asked.sight, asked.bounds);
-  return asked;
+  return choice::local_view(seen.sight, seen.local_rule_margin, seen.bounds);
 }
 
-choice::Setting NetworkSteering::minute(std::size_t, const MinuteOfService& seen) {
-  const Asked asked = student_ ? ask_student(seen) : ask_teacher(seen);
+choice::Setting NetworkSteering::minute(std::size_t service, const MinuteOfService& seen) {
+  if (student_) {
+    const auto chosen = choice::choose_locally(seen.sight, seen.local_rule_margin, seen.bounds, network_.get());
+    return chosen ? *chosen : RuleSteering(true).minute(service, seen);
+  }
+  const Asked asked = ask_teacher(seen);
   return choice::after(choice::best_action(asked.observation, network_.get()), asked.sight, asked.bounds);
 }
 

@@ -20,17 +20,13 @@ class RuleSteering final : public Steering {
 };
 
 // What a network sees of it. Students see what a node does, and leave replicas alone.
-struct Asked {
-  models::Observation observation;
-  models::provision::Sight sight;
-  models::provision::Bounds bounds;
-};
+using Asked = models::provision::LocalView;
 Asked ask_teacher(const MinuteOfService& seen);
 Asked ask_student(const MinuteOfService& seen);
 
 class NetworkSteering final : public Steering {
  public:
-  // Without a network: the prior alone.
+  // Without a network: the prior alone. A student that says what is not finite: the rule by throttling, as on a node.
   NetworkSteering(std::shared_ptr<const models::QNetwork> network, bool student)
       : network_(std::move(network)), student_(student) {}
   models::provision::Setting minute(std::size_t service, const MinuteOfService& seen) override;

@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "placement": {"common", "models/frozen"},
     "agent": {"common", "models/frozen"},
     "actuator/student": {"common"},
-    "actuator": {"common", "models/frozen", "actuator/student"},
+    "actuator": {"common", "models/frozen", "models/provision", "actuator/student"},
     "controller": {"common", "models/frozen", "models/torch", "placement"},
     "sim/cluster": {"common"},
     "sim/world": {"common", "placement"},

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """kernel_test: wattle-actuator on this machine's kernel, with a process that burns CPU in a cgroup of its own.
 
-What it sets, what it puts back after SIGTERM, SIGKILL, silence of the agent and foreign writes, whom it does not listen to, and what it gave up.
+What it sets, what it puts back after SIGTERM, SIGKILL, silence of the agent and foreign writes, whom it does not listen to, what it gave up,
+and that it reads a student anew all the same.
 Usage    kernel_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
 """
+import hashlib
+import json
 import os
 import pathlib
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -114,15 +118,37 @@ class Cgroup:
 BURN = "import time\nwhile True:\n  end = time.monotonic() + 0.02\n  while time.monotonic() < end: pass\n  time.sleep(0.08)\n"
 
 
+def student(whose="student"):
+    """As `wattle-sim teach --student-out` writes one, of which nothing was learned."""
+    shapes = {"node.0.weight": [32, 64], "node.0.bias": [64], "node.1.weight": [64, 64], "node.1.bias": [64], "ask.weight": [24, 64], "ask.bias": [64],
+              "advantage.node.weight": [64, 64], "advantage.shared.weight": [192, 64], "advantage.bias": [64], "advantage.out.weight": [64],
+              "value.weight": [192, 64], "value.bias": [64], "value.out.weight": [64], "value.out.bias": [1]}
+
+    def file(metadata):
+        header, at = dict(metadata), 0
+        for name, shape in sorted(shapes.items()):
+            size = 4 * shape[0] * (shape[1] if len(shape) > 1 else 1)
+            header[name] = {"data_offsets": [at, at + size], "dtype": "F32", "shape": shape}
+            at += size
+        text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        return struct.pack("<Q", len(text)) + text + bytes(at)
+
+    return file({"__metadata__": {"layout": "minute-1", "network_sha256": hashlib.sha256(file({})).hexdigest(), "provisioning": whose}})
+
+
 class Rig:
     def __init__(self, binary, folder, cgroup):
         self.binary, self.folder, self.cgroup = binary, pathlib.Path(folder), cgroup
         self.socket = str(self.folder / "socket")
         self.running = None
 
-    def configure(self, workloads):
+    def configure(self, workloads, rules="{}"):
         self.config = self.folder / "actuator.yaml"
-        self.config.write_text(f"{{state_dir: {self.folder}/state, socket: {self.socket}, workloads: {workloads}}}\n", encoding="utf-8")
+        self.config.write_text(f"{{state_dir: {self.folder}/state, socket: {self.socket}, workloads: {workloads}, rules: {rules}}}\n", encoding="utf-8")
+
+    def checked(self, config=None):
+        return subprocess.run([self.binary, "run", "--config", config or self.config, "--check-config"], capture_output=True, text=True, check=False)
 
     def start(self):
         self.log = open(self.folder / "log", "ab")
@@ -166,6 +192,12 @@ def walk_page(rig, cgroup, name):
         return ran.returncode, ran.stdout + ran.stderr
 
     def write(path, text):
+        if path == "student.yaml":
+            config = rig.folder / path
+            config.write_text(text.replace("/etc/wattle", str(rig.folder)), encoding="utf-8")
+            told = rig.checked(config)
+            claim(f"{PAGE}: the actuator takes what it is told of a student", told.returncode == 0, told)
+            return
         if path == "agent.yaml":
             config = rig.folder / path
             config.write_text(text, encoding="utf-8")
@@ -177,7 +209,7 @@ def walk_page(rig, cgroup, name):
     start = f"wattle-actuator run --config {rig.config} >>{rig.folder}/log 2>&1 & echo $! >{pid}; until wattle-actuator status >/dev/null 2>&1; do sleep 0.1; done"
     stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # it has the lock until its end
     why = "a shell does it, where PID 1 is no systemd"
-    page = Walk(PAGE, run, write, files={"workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml"},
+    page = Walk(PAGE, run, write, files={"student:": "student.yaml", "workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml"},
                 instead={"systemctl enable": (start, why), "systemctl restart": (f"{stop}; {start}", why), "systemctl disable": (stop, why)})
     try:
         said = page("Set limits of services")
@@ -186,6 +218,35 @@ def walk_page(rig, cgroup, name):
     except (Failed, Undocumented, subprocess.TimeoutExpired) as error:
         run(stop)
         claim(f"{PAGE} can be followed", False, error)
+
+
+def walk_student(rig, name):
+    """A file that is right at the start, and another in its place while it runs behind its filter."""
+    file, beside = rig.folder / "student.safetensors", rig.folder / "beside"
+
+    def put(content):
+        beside.write_bytes(content)
+        beside.replace(file)
+
+    rig.configure(f"[{{cgroup: /{name}, level: limits}}]", f"{{student: {file}}}")
+    missing = rig.checked()
+    claim("a student's file that is missing is named", missing.returncode == 1 and str(file) in missing.stderr, missing)
+    put(student("teacher"))
+    wrong = rig.checked()
+    claim("and so is one that is no student's", wrong.returncode == 1 and str(file) in wrong.stderr and "teacher" in wrong.stderr, wrong)
+    rig.start()
+    claim("it does not start with that", rig.running.wait(PATIENCE_S) == 1)
+    put(student())
+    right = rig.checked()
+    claim("one that is right is taken", right.returncode == 0, right)
+    rig.start()
+    claim("a student serves", until(lambda: rig.said("student.serves") == 1))
+    connected(rig.socket).close()  # it has given up its rights
+    put(student()[:-4])
+    claim("a file that is cut is told, and it goes on", until(lambda: rig.said("student.lost") == 1) and rig.running.poll() is None)
+    put(student())
+    claim("one that is right is read behind the filter", until(lambda: rig.said("student.serves") == 2))
+    claim("it ends well", rig.end(signal.SIGTERM) == 0)
 
 
 def walk_agent(rig, cgroup, name):
@@ -285,6 +346,7 @@ def walk(rig, cgroup):
     cgroup.put(cgroup.quota, cgroup.plain(140_000))
     claim("a foreign write is seen, and the rest put back", until(lambda: cgroup.state() == (cgroup.plain(140_000), there[1])), cgroup.state())
     claim("and stays", rig.end(signal.SIGTERM) == 0 and cgroup.state() == (cgroup.plain(140_000), there[1]), cgroup.state())
+    walk_student(rig, name)
     walk_agent(rig, cgroup, name)
     walk_page(rig, cgroup, name)
     told = subprocess.run([rig.binary, "doctor", "--config", rig.config], capture_output=True, text=True, check=False)

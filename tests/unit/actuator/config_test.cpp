@@ -15,7 +15,8 @@ TEST_CASE("units and cgroups are named with a level, which is suggest where none
   CHECK(config->workloads[1] == actuation::Order{"/jobs/b c", actuation::Level::suggest});
   CHECK(config->rules.student.window_s == 5);
   CHECK(config->rules.student.burst_ratio == 0);
-  CHECK(parse_config("{}", "f"));
+  CHECK(parse_config("{}", "f")->student_file.empty());
+  CHECK(parse_config("rules: {student: /etc/s.safetensors}", "f")->student_file == "/etc/s.safetensors");
 }
 
 TEST_CASE("every mistake of a configuration is told with its key") {
@@ -30,6 +31,7 @@ TEST_CASE("every mistake of a configuration is told with its key") {
            {"workloads: [{cgroup: /a, level: requests}]", "level"},
            {"rules: {margin: -1}", "margin"},
            {"rules: {window: 5}", "window"},
+           {"rules: {student: [a]}", "student"},
            {"state_dir: ''", "state_dir"},
            {"sockets: x", "sockets"}}) {
     INFO(mistake.first);

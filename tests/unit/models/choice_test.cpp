@@ -111,10 +111,10 @@ TEST_CASE("what a student sees has nothing of latency and rate, and nonsense is 
   Sight sight = at(-0.1, -0.1);
   sight.latency = Latency{0.5, 3, 0.2};
   sight.rate = Rate{2, 2, 0.5};
-  const Observation blind = observe(local(sight, 0.3), Bounds());
+  const Observation blind = local_view(sight, 0.3, Bounds()).observation;
   sight.latency->over_ratio = 0.01;
   sight.rate->over_last = 1;
-  const Observation as_blind = observe(local(sight, 0.3), Bounds());
+  const Observation as_blind = local_view(sight, 0.3, Bounds()).observation;
   CHECK(blind.pod == as_blind.pod);
   CHECK(blind.context == as_blind.context);
   CHECK(blind.pod[13] == 0);
