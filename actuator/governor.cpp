@@ -104,6 +104,7 @@ void Governor::lose(Workload& workload) {
   workload.target.reset();
   workload.meter.reset();
   workload.wishes = false;
+  workload.slow_since.reset();
   workload.set.reset();
   workload.high_bytes.reset();
   workload.grant.granted_cores.reset();
@@ -115,6 +116,16 @@ void Governor::lose(Workload& workload) {
 void Governor::trouble(Workload& workload, const Error& error) {
   if (workload.grant.state != State::trouble) troubles_.push_back(error);
   workload.grant.state = State::trouble;
+}
+
+// True: it may answer yet, and what it was asked come into force. It is asked again when it is time.
+bool Governor::waits(Workload& workload, const Error& error, MonoTime now) {
+  if (error.code != Errc::timeout && error.code != Errc::unavailable) return false;
+  if (!workload.slow_since) workload.slow_since = now;
+  if (now - *workload.slow_since >= kSlowPatience) return false;
+  workload.retry_at = now + kSecond;
+  trouble(workload, error);
+  return true;
 }
 
 void Governor::seek(Workload& workload, MonoTime now) {
@@ -205,7 +216,7 @@ void Governor::observe_memory(Workload& workload, MonoTime now) {
   if (high == workload.high_bytes) return;
   workload.high_bytes = high;
   workload.grant.high_bytes = high;
-  if (workload.level == Level::limits && workload.set) apply(workload, now);
+  if (workload.level == Level::limits && workload.set && !workload.slow_since) apply(workload, now);
 }
 
 void Governor::apply(Workload& workload, MonoTime now) {
@@ -217,12 +228,14 @@ void Governor::apply(Workload& workload, MonoTime now) {
   wanted[Knob::high_bytes] = workload.high_bytes;
   const auto outcome = ledger_.set(*workload.target, wanted, now);
   if (!outcome) {
+    if (waits(workload, outcome.error(), now)) return;
     lose(workload);
     trouble(workload, outcome.error());
     workload.sought_at = now + kHandsOff - kSeekEvery;
     return;
   }
   workload.looked_at = now;
+  workload.slow_since.reset();
   if (*outcome == Outcome::done) {
     workload.grant.state = State::set;
     return;
@@ -254,6 +267,7 @@ void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
     workload.grant.state = State::suggested;
     return;
   }
+  if (workload.slow_since) return;  // with what is wanted then, when it is asked again
   ++workload.grant.refills;
   apply(workload, now);
 }
@@ -270,11 +284,12 @@ void Governor::put_back_strays(MonoTime now) {
       continue;
     }
     Workload& mine = *workload->second;
+    if (mine.slow_since) continue;
     if (now - mine.looked_at < (target.seam == Seam::unit ? kUnitEvery : kSecond)) continue;
     mine.looked_at = now;
     const auto seen = ledger_.look(target, now);
     if (!seen) {
-      trouble(mine, seen.error());
+      if (!waits(mine, seen.error(), now)) trouble(mine, seen.error());
     } else if (*seen != Outcome::done) {
       lose(mine);
       if (*seen == Outcome::gone) continue;
@@ -307,6 +322,7 @@ void Governor::tick(MonoTime now) {
   bound_boosts(wishes_, headroom);
   for (std::size_t i = 0; i < wishing_.size(); ++i) {
     act(*wishing_[i], wishes_[i], now);
+    if (wishing_[i]->slow_since && now >= wishing_[i]->retry_at) apply(*wishing_[i], now);
     if (!wishing_[i]->target) continue;
     observe_memory(*wishing_[i], now);
     if (wishing_[i]->target) move_margin(*wishing_[i], now);

@@ -6,6 +6,8 @@
 //          the margin follows the requests that were answered too late, where the agent knows of them, else a student, where there is
 //          one, else throttling
 //          of two workloads of which one is inside the other the outer one counts
+// Slow     while who keeps a workload's limits does not answer, all that is known of it stays: what is wanted is asked again each
+//          second, for kSlowPatience; then its limits are given up, as after any other trouble, to be put back once it answers
 // Errors   a workload's own trouble is in its report; the loop goes on
 // Threads  single owner
 #pragma once
@@ -31,6 +33,7 @@
 namespace wattle::actuator {
 
 inline constexpr Duration kSilence = std::chrono::seconds(10);
+inline constexpr Duration kSlowPatience = std::chrono::seconds(60);
 
 struct Rules {
   StudentRules student;
@@ -69,7 +72,8 @@ class Governor {
     models::provision::MinuteWatch watch;  // of the minute, as a student sees it
     std::optional<CpuUse> use, minute;     // at the last tick, and at the beginning of the minute
     std::optional<actuation::Requests> requests, minute_requests;  // likewise
-    MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at;
+    MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at, retry_at;
+    std::optional<MonoTime> slow_since;  // what it was asked has no answer yet
     Wish wish;
     bool wishes = false;
     std::optional<CpuLimit> set;  // what is in force by us, or would be
@@ -89,6 +93,7 @@ class Governor {
   void act(Workload& workload, const Wish& allowed, MonoTime now);
   void apply(Workload& workload, MonoTime now);
   void put_back_strays(MonoTime now);
+  bool waits(Workload& workload, const Error& error, MonoTime now);
   void trouble(Workload& workload, const Error& error);
 
   CgroupLimits& cgroups_;
