@@ -1,6 +1,8 @@
 #include "load/processes.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,11 +47,51 @@ void remove_folder(const std::string& folder) {
   _exit(0);
 }
 
+// Of a process that holds the other end of `alive`, and is the only one.
+bool is_gone(int alive) {
+  pollfd end{alive, POLLIN, 0};
+  return poll(&end, 1, 0) != 0;
+}
+
+// The first process of a namespace: what others of it leave behind is its to bury, and when it ends, they do.
+[[noreturn]] void bury_until_ended(pid_t first) {
+  close_range(3, ~0U, 0);  // the watcher waits until nobody else has the other end of its pipe
+  for (int status = 0;;) {
+    const pid_t gone = waitpid(-1, &status, 0);
+    if (gone < 0 && errno == EINTR) continue;
+    if (gone < 0) _exit(127);
+    if (gone == first) _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  }
+}
+
+// As fork(); where it may be, the child is the first process of a PID namespace.
+Result<pid_t> fork_alone(bool& alone) {
+  const Fd ours(open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
+  alone = ours.valid() && unshare(CLONE_NEWPID) == 0;
+  const pid_t child = fork();
+  const int why = errno;
+  // Our next children are to be here again.
+  if (child != 0 && alone && setns(ours.get(), CLONE_NEWPID) != 0) {
+    const int lost = errno;
+    if (child > 0) kill(child, SIGKILL);
+    if (child > 0) waitpid(child, nullptr, 0);
+    return fail_errno(lost, "/proc/self/ns/pid");
+  }
+  if (child < 0) return fail_errno(why, "fork");
+  return child;
+}
+
 [[noreturn]] void become(const std::string& program, const std::vector<std::string>& words, const std::string& said_in,
-                         pid_t parent) {
+                         int alive, bool alone) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before we asked to be told
+  if (is_gone(alive)) _exit(127);  // it died before we asked to be told
+  if (alone) {
+    // What is asked of the group reaches the program too; here, who is first in a namespace is deaf to all but SIGKILL and SIGSTOP.
+    const pid_t first = fork();
+    if (first < 0) _exit(127);
+    if (first > 0) bury_until_ended(first);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -97,14 +139,27 @@ Processes::~Processes() {
 }
 
 Result<pid_t> Processes::start(const std::string& program, const std::vector<std::string>& words,
-                               const std::string& said_in) {
-  const pid_t parent = getpid();
+                               const std::string& said_in, Where where) {
   const std::string said = folder_ + "/" + said_in;
-  const pid_t group = fork();
-  if (group < 0) return fail_errno(errno, "fork");
-  if (group == 0) become(program, words, said, parent);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
+  const Fd alive(ends[0]);
+  Fd held(ends[1]);  // by us until the child knows that it will be told of our end
+  bool alone = false;
+  pid_t group = -1;
+  if (where == Where::alone) {
+    WATTLE_TRY(group, fork_alone(alone));
+  } else if ((group = fork()) < 0) {
+    return fail_errno(errno, "fork");
+  }
+  if (group == 0) {
+    held = Fd();
+    become(program, words, said, alive.get(), alone);
+  }
   setpgid(group, group);  // here too: whoever signals it next must find the group
   groups_.push_back(group);
+  // Open until we are no more, or it has become the program: it may look at any moment.
+  alive_.push_back(std::move(held));
   if (write(watched_.get(), &group, sizeof group) != static_cast<ssize_t>(sizeof group))
     return fail_errno(errno, "pipe to the watcher");
   return group;

@@ -1,7 +1,10 @@
 // processes: programs that are started, each as a process group of its own, and are gone when we are, whatever ends us alone.
 // How      PR_SET_PDEATHSIG on each; and a watcher in a session of its own, which reads a pipe until we are no more and then kills the
 //          groups: children of children are of the group, but the kernel's signal is for children alone
-// Bounds   whoever kills us and the watcher at once, with SIGKILL, may leave children of children behind
+//          One that is to be alone is below the first process of a PID namespace of its own, where we may make one: with that process,
+//          which is our child, the kernel ends all others of the namespace
+// Bounds   who may make no namespace (CAP_SYS_ADMIN): whoever kills us and the watcher at once, with SIGKILL, may leave children of
+//          children behind
 // Errors   not_found (no such program), io
 // Threads  single owner; start before any thread: it forks
 #pragma once
@@ -21,6 +24,8 @@ namespace wattle::load {
 // The first file of that name in the folders of `path` ($PATH) that may be run.
 Result<std::string> find_program(const std::string& name, const std::string& path);
 
+enum class Where { with_us, alone };
+
 class Processes {
  public:
   // `folder` is ours: removed with all that is in it at the end.
@@ -29,7 +34,8 @@ class Processes {
   Processes& operator=(Processes&&) = delete;
   ~Processes();
   // Gives the group. Its words are on standard error and output of `said_in`, a file in the folder.
-  Result<pid_t> start(const std::string& program, const std::vector<std::string>& words, const std::string& said_in);
+  Result<pid_t> start(const std::string& program, const std::vector<std::string>& words, const std::string& said_in,
+                      Where where = Where::with_us);
   // Whether it has ended by itself; absent: it runs.
   std::optional<int> ended(pid_t group);
   void pause(pid_t group);
@@ -45,6 +51,7 @@ class Processes {
   Fd watched_;  // its end ends the watcher
   pid_t watcher_;
   std::vector<pid_t> groups_;
+  std::vector<Fd> alive_;  // an end of a pipe for each that was started: shut with us
 };
 
 }  // namespace wattle::load

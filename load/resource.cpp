@@ -106,7 +106,7 @@ Status StressRun::start(const std::string& program, std::vector<Stressor> stress
       WATTLE_TRY(received_before_, received());
     }
     const std::string name(kResourceNames[static_cast<std::size_t>(stressor.resource)]);
-    WATTLE_TRY(member.group, processes_.start(program, stressor.words, name));
+    WATTLE_TRY(member.group, processes_.start(program, stressor.words, name, Where::alone));
     if (stressor.resource != Resource::memory) member.throttle.emplace(stressor.level);
     member.stressor = std::move(stressor);
     members_.push_back(std::move(member));

@@ -181,6 +181,33 @@ def resources(claims, program, run, folder):
                  and 0 < told["disk"]["reached_bytes_per_s"] * told["lasted_s"] < 2e6 * (told["lasted_s"] + 1) + 64e6, str(told))
 
 
+def without_watcher(claims, program, folder):
+    """Killed with its watcher, which so sees nothing of the end: a child of a child that no signal of its parent's death reaches goes all the same."""
+    if os.geteuid() != 0:
+        print("skipped: who is not root may make no PID namespace")
+        return
+    folder = folder / "alone"
+    (folder / "bin").mkdir(parents=True)
+    # Deaf to what an orphaned group that was paused is sent.
+    (folder / "bin/stress-ng").write_text("#!/bin/sh\ntrap '' HUP\nsleep 3600 &\nwait\n")
+    (folder / "bin/stress-ng").chmod(0o755)
+    running = subprocess.Popen([program, "resource", "--cpu", "0.1", "--for", "1h", "--directory", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"})
+    claims.check("what stands in for stress-ng works", wait_until(lambda: "sleep" in {name_of(pid) for pid in children(running.pid)}), str(children(running.pid)))
+    all_of_them = children(running.pid)
+    watcher = next(pid for pid in all_of_them if os.getsid(pid) == pid)
+    os.kill(watcher, signal.SIGSTOP)
+    running.kill()
+    os.kill(watcher, signal.SIGKILL)
+    running.wait(PATIENCE)
+    wait_until(lambda: not any(there(pid) for pid in all_of_them))
+    left = [pid for pid in all_of_them if there(pid)]
+    claims.check(f"killed with its watcher: none of its {len(all_of_them)} processes is left", not left, str([f"{pid} {name_of(pid)}" for pid in left]))
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder)  # its own, too, which nobody was left to remove
+
+
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     claims = Claims()
@@ -195,6 +222,7 @@ def main():
             return subprocess.run([program, *words], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False, env=env)
         bad_input(claims, run, url, folder)
         users(claims, program, run, url, folder)
+        without_watcher(claims, program, folder)
         if shutil.which("stress-ng"):
             resources(claims, program, run, folder)
         else:
