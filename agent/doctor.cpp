@@ -8,6 +8,7 @@
 #include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup_mount.hpp"
 #include "agent/collect/energy.hpp"
+#include "agent/collect/net_namespaces.hpp"
 #include "agent/collect/probe_icmp.hpp"
 #include "agent/collect/procfs.hpp"
 #include "agent/collect/psi.hpp"
@@ -39,6 +40,12 @@ std::vector<Finding> examine_procfs(const AgentConfig& config) {
     else
       out.push_back(lost(source.name, text.error(), source.optional));
   }
+  if (shows_processes(proc))
+    out.push_back(usable("tcp-pods", proc.path() + "/PID/net/snmp"));
+  else
+    out.push_back({"tcp-pods", false, true,
+                   proc.path() + " shows no processes of others: connections of pods are not counted",
+                   "where pods run beside the unit: ProtectProc=default (systemctl edit wattle-agent), or no hidepid"});
   return out;
 }
 

@@ -202,7 +202,8 @@ Procfs::Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own
       meminfo_("meminfo"),
       net_dev_(net_of_first(proc_, own_proc) ? "1/net/dev" : "net/dev", Render::whole),
       diskstats_("diskstats", Render::whole),
-      snmp_(net_of_first(proc_, own_proc) ? "1/net/snmp" : "net/snmp") {}
+      snmp_(net_of_first(proc_, own_proc) ? "1/net/snmp" : "net/snmp"),
+      snmp_path_(net_folder(proc_, own_proc) + "/snmp") {}
 
 bool Procfs::real_interface(std::string_view name) {
   if (const auto known = interfaces_.find(name); known != interfaces_.end()) return known->second;
@@ -300,7 +301,10 @@ void Procfs::read(NodeCounters& now, const Clock& clock, std::span<char> scratch
 
   text = snmp_.read_from(proc_, scratch);
   now.tcp_established = text ? parse_snmp(*text) : std::nullopt;
-  if (!now.tcp_established) blank("tcp", "net/snmp", text);
+  if (!now.tcp_established)
+    blank("tcp", "net/snmp", text);
+  else
+    *now.tcp_established += others_.read(proc_, snmp_path_, clock.mono(), scratch);
 
   now.disk_used_ratio.reset();
   struct statvfs fs {};

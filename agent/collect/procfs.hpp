@@ -1,10 +1,10 @@
 // procfs: what the node as a whole uses: CPU, memory, network, disks, TCP connections.
-// Source   <proc>/stat, meminfo, net/dev, diskstats, net/snmp; <sys>/class/net/*/device and <sys>/block tell which
-//          interfaces and disks are real; statvfs("/")
+// Source   <proc>/stat, meminfo, net/dev, diskstats, net/snmp (of pods: net_namespaces);
+//          <sys>/class/net/*/device and <sys>/block tell which interfaces and disks are real; statvfs("/")
 // Gives    NodeCounters (cumulative, as the kernel keeps them) and rates as functions of two of them
 // Units    us, bytes, counts; bytes per second and cores for rates
 // Errors   per file: that part is absent, and its error is told beside it
-// Cost     6 preads and 1 statvfs a tick;  Threads  single owner
+// Cost     6 preads and 1 statvfs a tick, and what net_namespaces reads;  Threads  single owner
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "agent/collect/kept_file.hpp"
+#include "agent/collect/net_namespaces.hpp"
 #include "agent/roots.hpp"
 #include "common/clock.hpp"
 #include "common/dir.hpp"
@@ -53,7 +54,7 @@ struct NodeCounters {
   std::optional<MemoryReading> memory;
   std::optional<std::vector<IoCounters>> interfaces;
   std::optional<std::vector<IoCounters>> disks;
-  std::optional<std::uint64_t> tcp_established;
+  std::optional<std::uint64_t> tcp_established;  // of all network namespaces
   std::optional<double> disk_used_ratio;
 };
 
@@ -101,6 +102,8 @@ class Procfs {
   std::string disk_path_;  // empty: a captured tree has no file system of its own
   std::uint64_t user_hz_;
   KeptFile stat_, meminfo_, net_dev_, diskstats_, snmp_;
+  std::string snmp_path_;
+  NetNamespaces others_;
   bool any_device_ = false;
   std::map<std::string, bool, std::less<>> interfaces_, disks_;  // what each name was found to be
 };

@@ -188,6 +188,79 @@ TEST_CASE("a file that is missing blanks its own values and is named; it is used
   CHECK(now.memory.has_value());
 }
 
+namespace {
+std::string connections(int number) { return "Tcp: MaxConn CurrEstab\nTcp: -1 " + std::to_string(number) + "\n"; }
+}  // namespace
+
+TEST_CASE("connections of each network namespace are counted once, however many processes are in it, and end with it") {
+  const agent::test::Tree tree{{"proc/1/net/dev", "h\nh\n"},
+                               {"proc/1/net/snmp", connections(7)},
+                               {"proc/20/net/snmp", connections(30)},
+                               {"proc/uptime", "1 1\n"},
+                               {"proc/fs/nfs", ""}};
+  const std::filesystem::path proc = tree.path() + "/proc";
+  const auto enter = [&](const char* pid, const char* other) {
+    std::filesystem::create_directory(proc / pid);
+    std::filesystem::create_directory_symlink(proc / other / "net", proc / pid / "net");
+  };
+  enter("2", "1");
+  enter("21", "20");
+  auto procfs = Procfs::open_(Roots::below(tree.path()), 100);
+  REQUIRE(procfs);
+  ManualClock clock;
+  const auto counted = [&] {
+    NodeCounters now;
+    std::vector<char> scratch(4096);
+    std::vector<std::pair<std::string, Error>> errors;
+    procfs->read(now, clock, scratch, errors);
+    return now.tcp_established.value_or(0);
+  };
+  CHECK(counted() == 37);
+  // What was known is read at each tick, a pod that came is found by the next list of processes.
+  tree.put("proc/20/net/snmp", connections(31));
+  tree.put("proc/300/net/snmp", connections(100));
+  clock.advance(1s);
+  CHECK(counted() == 38);
+  clock.advance(NetNamespaces::kListEvery);
+  CHECK(counted() == 138);
+  // The one process that was known of a namespace ends; another in it is found by the next list. The first pod ends.
+  enter("301", "300");
+  tree.remove("proc/20");
+  tree.remove("proc/21");
+  clock.advance(1s);
+  CHECK(counted() == 107);
+  clock.advance(NetNamespaces::kListEvery);
+  CHECK(counted() == 107);
+  // A number that is another process's now.
+  tree.put("proc/spare/net/snmp", connections(9));  // at the same time as the other, so that its inode is another
+  tree.remove("proc/301");
+  tree.remove("proc/300");
+  std::filesystem::rename(proc / "spare", proc / "300");
+  clock.advance(1s);
+  CHECK(counted() == 7);
+  clock.advance(NetNamespaces::kListEvery);
+  CHECK(counted() == 16);
+}
+
+TEST_CASE("of hundreds of network namespaces a bounded number is read a tick, and in the end all") {
+  const agent::test::Tree tree{{"proc/net/snmp", connections(0)}};
+  constexpr int kPods = 100;
+  for (int pid = 2; pid < 2 + kPods; ++pid) tree.put("proc/" + std::to_string(pid) + "/net/snmp", connections(1));
+  const auto proc = Dir::open_(tree.path() + "/proc");
+  REQUIRE(proc);
+  NetNamespaces networks;
+  std::vector<char> scratch(4096);
+  std::uint64_t before = 0;
+  int ticks = 0;
+  for (; before < kPods && ticks < 60; ++ticks) {
+    const auto now = networks.read(*proc, "net/snmp", mono_from_ns(ticks * 1'000'000'000LL), scratch);
+    CHECK(now - before <= NetNamespaces::kRead);
+    before = now;
+  }
+  CHECK(before == kPods);
+  CHECK(ticks == (kPods + static_cast<int>(NetNamespaces::kRead) - 1) / static_cast<int>(NetNamespaces::kRead));
+}
+
 TEST_CASE("pressure totals are read with and without the line for some, and become a share of the interval") {
   const auto cpu = parse_psi(
       "some avg10=0.02 avg60=0.27 avg300=0.76 total=15791866\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");

@@ -1,0 +1,206 @@
+// Connections in network namespaces that the kernel made, read by root, by nobody, and where processes are hidden.
+// Skipped, with the reason printed, where namespaces cannot be made.
+#include "agent/collect/net_namespaces.hpp"
+
+#include <doctest/doctest.h>
+#include <grp.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+
+#include "tests/unit/agent/tree.hpp"
+
+using namespace wattle;
+using namespace wattle::agent;
+
+namespace {
+constexpr uid_t kNobody = 65534;
+constexpr int kConnections = 5;
+
+bool loopback_up() {
+  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  return ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
+}
+
+// Both ends of each are in this process's namespace.
+bool connect_all(std::vector<Fd>& kept) {
+  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(listener.get(), generic, size) != 0 || ::listen(listener.get(), kConnections) != 0 ||
+      ::getsockname(listener.get(), generic, &size) != 0)
+    return false;
+  for (int i = 0; i < kConnections; ++i) {
+    Fd one(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(one.get(), generic, size) != 0) return false;
+    Fd other(::accept(listener.get(), nullptr, nullptr));
+    if (!other.valid()) return false;
+    kept.push_back(std::move(one));
+    kept.push_back(std::move(other));
+  }
+  kept.push_back(std::move(listener));
+  return true;
+}
+
+// A process with a network of its own and connections in it, and a second one beside it; gone with this object.
+class Pod {
+ public:
+  Pod() {
+    std::array<int, 2> up{}, down{};
+    REQUIRE(::pipe(up.data()) == 0);
+    REQUIRE(::pipe(down.data()) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::close(up[0]);
+      ::close(down[1]);
+      std::vector<Fd> kept;
+      char told = 0;
+      if (::unshare(CLONE_NEWNET) == 0) told = loopback_up() && connect_all(kept) ? 2 : 1;
+      const pid_t beside = told == 2 ? ::fork() : 0;
+      if (told == 2 && beside == 0) {
+        kept.clear();
+        static_cast<void>(::read(down[0], &told, 1));
+        ::_exit(0);
+      }
+      static_cast<void>(::write(up[1], &told, 1));
+      static_cast<void>(::write(up[1], &beside, sizeof beside));
+      static_cast<void>(::read(down[0], &told, 1));  // until the other end is closed
+      ::_exit(0);
+    }
+    ::close(up[1]);
+    ::close(down[0]);
+    hold_ = Fd(down[1]);
+    const Fd from(up[0]);
+    REQUIRE(::read(from.get(), &told_, 1) == 1);
+    REQUIRE(::read(from.get(), &beside_, sizeof beside_) == static_cast<ssize_t>(sizeof beside_));
+  }
+  ~Pod() {
+    hold_ = Fd();
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Pod(const Pod&) = delete;
+  Pod& operator=(const Pod&) = delete;
+  bool made() const { return told_ != 0; }
+  bool connected() const { return told_ == 2; }
+  pid_t pid() const { return pid_; }
+  pid_t beside() const { return beside_; }
+
+ private:
+  pid_t pid_ = -1, beside_ = -1;
+  Fd hold_;
+  char told_ = 0;
+};
+
+// What `what` gives in a process of its own, without any right; -1: it could not be asked.
+long as_nobody(const std::function<bool()>& before, const std::function<std::uint64_t()>& what) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    long found = -1;
+    if (before() && ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
+        ::setresuid(kNobody, kNobody, kNobody) == 0)
+      found = static_cast<long>(what());
+    static_cast<void>(::write(ends[1], &found, sizeof found));
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  const Fd from(ends[0]);
+  long found = -1;
+  static_cast<void>(::read(from.get(), &found, sizeof found));
+  ::waitpid(pid, nullptr, 0);
+  return found;
+}
+
+std::uint64_t established(const std::string& proc_path) {
+  const auto proc = Dir::open_(proc_path);
+  if (!proc) return 1'000'000;
+  std::vector<char> scratch(1 << 16);
+  return NetNamespaces().read(*proc, "self/net/snmp", mono_from_ns(0), scratch);
+}
+
+// A /proc of these processes alone, as the kernel shows them: other tests have namespaces too.
+class Shown {
+ public:
+  explicit Shown(std::initializer_list<pid_t> pids) {
+    std::filesystem::permissions(tree_.path(), std::filesystem::perms(0755));
+    const std::filesystem::path root(tree_.path());
+    std::filesystem::create_directory_symlink("/proc/self", root / "self");
+    for (const pid_t pid : pids)
+      std::filesystem::create_directory_symlink("/proc/" + std::to_string(pid), root / std::to_string(pid));
+  }
+  const std::string& path() const { return tree_.path(); }
+
+ private:
+  agent::test::Tree tree_;
+};
+}  // namespace
+
+TEST_CASE("connections in a pod's network are counted once, by whoever may see its processes, and gone with it") {
+  auto pod = std::make_unique<Pod>();
+  if (!pod->made()) {
+    std::printf("[skipped] network namespaces cannot be made here\n");
+    return;
+  }
+  REQUIRE(pod->connected());
+  const auto both = static_cast<std::uint64_t>(2 * kConnections);
+  const Shown shown{::getpid(), pod->pid(), pod->beside()};
+  CHECK(established(shown.path()) == both);
+  CHECK(established("/proc") >= both);  // others may have some
+  const auto nothing = [] { return true; };
+  CHECK(as_nobody(nothing, [&] { return established(shown.path()); }) == static_cast<long>(both));
+
+  // The first process ends; the second still holds the network, with no connection of its own.
+  const auto proc = Dir::open_(shown.path());
+  REQUIRE(proc);
+  NetNamespaces kept;
+  std::vector<char> scratch(1 << 16);
+  CHECK(kept.read(*proc, "self/net/snmp", mono_from_ns(0), scratch) == both);
+  const pid_t first = pod->pid();
+  pod.reset();
+  CHECK_FALSE(std::filesystem::exists("/proc/" + std::to_string(first)));
+  CHECK(kept.read(*proc, "self/net/snmp", mono_from_ns(1'000'000'000), scratch) < both);
+}
+
+TEST_CASE("where processes of others are hidden nothing is counted, and that is known") {
+  Pod pod;
+  if (!pod.made()) {
+    std::printf("[skipped] network namespaces cannot be made here\n");
+    return;
+  }
+  REQUIRE(pod.connected());
+  const agent::test::Tree tree{{"proc/empty", ""}};
+  std::filesystem::permissions(tree.path(), std::filesystem::perms(0755));
+  const std::string hidden = tree.path() + "/proc";
+  const auto mounted = [&] {
+    return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           ::mount("proc", hidden.c_str(), "proc", 0, "hidepid=2") == 0;
+  };
+  const long found = as_nobody(mounted, [&] {
+    const auto proc = Dir::open_(hidden);
+    return established(hidden) + (proc && !shows_processes(*proc) ? 0 : 1000);
+  });
+  if (found < 0) {
+    std::printf("[skipped] /proc cannot be mounted with hidepid here\n");
+    return;
+  }
+  CHECK(found == 0);
+  CHECK(shows_processes(*Dir::open_("/proc")));
+}
