@@ -82,7 +82,10 @@ void read_decide(config::Section decide, ControllerConfig& out) {
   read_start_cap(decide, out.decide.mask.start_cap);
   read_time(decide, "in_flight_expiry", out.in_flight_expiry, 1, 3600);
   read_time(decide, "repeat_within", out.repeat_within, 0, 60);
-  read_time(decide, "settle_window", out.settle_window, 0.2, 600);
+  if (Duration window = kSettleWindow; decide.has("settle_window")) {
+    read_time(decide, "settle_window", window, 0.2, 600);
+    out.settle_window = window;
+  }
   decide.read("decision_ring", out.decision_ring, {.min = 10, .max = 100'000});
   decide.read("seed", out.seed, {.min = 0});
 }
@@ -227,11 +230,18 @@ Result<ControllerConfig> read(config::Document document) {
   out.learn.epsilon = out.decide.epsilon;
   out.learn.shortlist = out.network.shortlist;
   // The learner must not give up on outcomes that the settle window still waits for.
-  out.learn.settle_expiry = std::max(out.learn.settle_expiry, out.settle_window + std::chrono::minutes(1));
+  out.learn.settle_expiry =
+      std::max(out.learn.settle_expiry, out.settle_window.value_or(kSettleWindow) + std::chrono::minutes(1));
   return out;
 }
 
 }  // namespace
+
+Duration settle_window(const ControllerConfig& config, placement::Preset preset) {
+  if (config.settle_window) return *config.settle_window;
+  const auto asked_s = placement::times_of(preset).settle_s;
+  return asked_s ? from_seconds(*asked_s) : kSettleWindow;
+}
 
 RolloutSpec configured_spec(const ControllerConfig& config) {
   RolloutSpec spec{config.mode, config.policy, config.decide.reward, config.blocks, config.limits};

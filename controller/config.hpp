@@ -102,8 +102,8 @@ struct ControllerConfig {
   std::int64_t seed = 1;
   Duration in_flight_expiry = std::chrono::seconds(30);
   Duration repeat_within = std::chrono::seconds(2);
-  Duration settle_window = std::chrono::seconds(10);
-  int decision_ring = 1000;  // decisions that are kept to be looked at
+  std::optional<Duration> settle_window;  // absent: the preset's, or kSettleWindow
+  int decision_ring = 1000;               // decisions that are kept to be looked at
   LearnConfig learn;
   std::string
       models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown
@@ -117,6 +117,10 @@ struct ControllerConfig {
   LogFormat log_format = LogFormat::automatic;
   std::vector<std::string> warnings;  // of former names in the file
 };
+
+// How long an outcome is watched: as configured, else as the preset asks for, else kSettleWindow.
+inline constexpr Duration kSettleWindow = std::chrono::seconds(10);
+Duration settle_window(const ControllerConfig& config, placement::Preset preset);
 
 // What the configuration asks for.
 RolloutSpec configured_spec(const ControllerConfig& config);

@@ -15,7 +15,8 @@ namespace wattle::placement {
 namespace {
 
 const std::string kCentring = "replay/centring";
-constexpr std::uint64_t kFormat = 2;
+constexpr std::uint64_t kFormat = 3;
+constexpr std::uint64_t kUncounted = 2;    // a format whose outcomes do not say how many were before them
 constexpr std::uint64_t kWithWorkers = 1;  // a format that kept every worker of every outcome
 constexpr std::uint64_t kLimb = 1U << 21U;
 
@@ -234,6 +235,7 @@ models::Weights Learner::save() const {
     words(experience.after_restart);
     words(experience.outcome.has_value());
     if (experience.outcome) outcome_fields(words, *experience.outcome);
+    if (experience.outcome) words(experience.outcome->placement);
     const models::Observation& seen = experience.observation;
     node.values.insert(node.values.end(), seen.node.begin(), seen.node.end());
     prior.values.insert(prior.values.end(), seen.prior.begin(), seen.prior.end());
@@ -270,7 +272,7 @@ Status Learner::restore(const models::Weights& saved) {
   Reader words(packed->values);
   std::uint64_t format = 0, first = 0, count = 0, preset = 0;
   words(format);
-  if (!words.ok() || (format != kFormat && format != kWithWorkers))
+  if (!words.ok() || (format != kFormat && format != kUncounted && format != kWithWorkers))
     return malformed("replay/words", "is of another format");
   words(first);
   words(count);
@@ -311,8 +313,9 @@ Status Learner::restore(const models::Weights& saved) {
     words(experience.expired);
     words(experience.after_restart);
     words(settled);
-    if (settled && format == kFormat) outcome_fields(words, experience.outcome.emplace());
+    if (settled && format != kWithWorkers) outcome_fields(words, experience.outcome.emplace());
     if (settled && format == kWithWorkers) read_with_workers(words, experience.outcome.emplace());
+    if (settled && format == kFormat) words(experience.outcome->placement);
     if (!words.ok() || nodes > total - row || experience.action >= nodes) {
       return malformed("replay/words", "breaks off at experience " + std::to_string(i));
     }

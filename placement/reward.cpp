@@ -19,6 +19,8 @@ constexpr std::array<std::pair<Preset, std::string_view>, 8> kPresets = {{{Prese
 constexpr std::array<std::pair<LoadKind, std::string_view>, 4> kLoadKinds = {
     {{LoadKind::pods, "pods"}, {LoadKind::cpu, "cpu"}, {LoadKind::memory, "memory"}, {LoadKind::disk, "disk"}}};
 
+constexpr double kDrsSettle_s = 5;
+constexpr std::uint64_t kDrsEpisode = 100;
 constexpr double kEnergyLimit = 10;
 constexpr double kRejection = 10'000;
 
@@ -143,6 +145,10 @@ Result<Preset> parse_preset(std::string_view text) {
               "one of ee, lb, lc, el-rl, drs, power, weighted, expression");
 }
 
+PresetTimes times_of(Preset preset) {
+  return preset == Preset::drs ? PresetTimes{kDrsSettle_s, kDrsEpisode} : PresetTimes{};
+}
+
 std::string_view to_string(LoadKind kind) {
   for (const auto& [value, name] : kLoadKinds)
     if (value == kind) return name;
@@ -216,6 +222,7 @@ Reward evaluate(const RewardConfig& config, const RawOutcome& outcome) {
     case Preset::drs: {
       Reward reward;
       add(reward, "deviations", -outcome.deviations_pct);
+      reward.end_of_episode = outcome.placement % kDrsEpisode == kDrsEpisode - 1;
       return reward;
     }
     case Preset::power:

@@ -23,6 +23,13 @@ enum class Preset { ee, lb, lc, el_rl, drs, power, weighted, expression };
 std::string_view to_string(Preset preset);
 Result<Preset> parse_preset(std::string_view text);
 
+// What a preset of the field asks for beside its formula.
+struct PresetTimes {
+  std::optional<double> settle_s;  // from a placement to its outcome; absent: whoever watches outcomes says
+  std::uint64_t episode = 0;       // placements of one; 0: no number of them ends it
+};
+PresetTimes times_of(Preset preset);
+
 inline constexpr double kPodsPerNode = 50;  // a full node, as the thesis has it
 
 enum class LoadKind { pods, cpu, memory, disk };
@@ -88,6 +95,7 @@ double deviations_pct(std::span<const WorkerAfter> workers);
 
 // Everything a reward may be computed from. Stored with the decision.
 struct RawOutcome {
+  std::uint64_t placement = 0;  // how many were watched before it, since whoever counts them began
   ClusterBefore before;
   double deviations_pct = 0;         // of all workers after the settle window
   std::optional<double> latency_ms;  // of the chosen node to the pod's target

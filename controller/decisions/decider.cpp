@@ -266,7 +266,9 @@ bool Decider::place(const std::string& pod_uid, const std::string& node, Placeme
     }
   }
   repeats_.forget(pod_uid);
-  windows_.open({id, spec, node, row, now, config_.settle_window, std::move(*begun), arm});
+  begun->placement = watched_++;
+  const Duration window = settle_window(config_, engine_.options().reward.preset);
+  windows_.open({id, spec, node, row, now, window, std::move(*begun), arm});
   return true;
 }
 

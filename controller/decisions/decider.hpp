@@ -200,6 +200,7 @@ class Decider {
   std::function<void(const ArmNow&, double)> judged_;
   DecisionLog log_;
   DeciderFigures figures_;
+  std::uint64_t watched_ = 0;  // placements whose outcome was or is watched
   std::uint64_t next_id_, takes_ = 0;
   Repeats repeats_;
   OpenDecisions open_;

@@ -15,11 +15,12 @@ void Env::begin(std::uint64_t seed, WorldObserver* observer) {
   world_options_ = make_world(options_.scenario, options_.measured, cluster_seed);
   WorldOptions& world = world_options_;
   world.seed = seed;
+  world.settle_s = placement::times_of(options_.reward.preset).settle_s.value_or(world.settle_s);
   world_ = std::make_unique<World>(world, observer);
   arrivals_.emplace(options_.scenario, world, cluster_seed, seed);
   names_.clear();
   for (const NodeSpec& node : world.nodes) names_.push_back(node.server.name);
-  decision_id_ = 0;
+  decision_id_ = placed_ = 0;
   pending_s_ = 0;
   next_.reset();
   lost_.clear();
@@ -92,8 +93,10 @@ void Env::go_on() {
 
 Status Env::bind(std::size_t node, const placement::ClusterView& view) {
   assert(arrival_);
-  WATTLE_CHECK(world_->place(arrival_->pod, node, decision_id_,
-                             placement::begin_outcome(view, arrival_->pod.spec, node, options_.reward)));
+  auto outcome = placement::begin_outcome(view, arrival_->pod.spec, node, options_.reward);
+  outcome.placement = placed_;
+  WATTLE_CHECK(world_->place(arrival_->pod, node, decision_id_, std::move(outcome)));
+  ++placed_;
   if (pending_since_s_) pending_s_ += world_->now_s() - *pending_since_s_;
   ends_s_ = world_->now_s() + options_.scenario.aftermath_s;
   go_on();

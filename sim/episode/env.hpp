@@ -95,7 +95,7 @@ class Env {
   PendingPods pending_;
   std::optional<double> pending_since_s_;  // of the pod that is asked about
   std::vector<std::string> names_;
-  std::uint64_t decision_id_ = 0;
+  std::uint64_t decision_id_ = 0, placed_ = 0;
   double ends_s_ = 0, pending_s_ = 0;
 };
 

@@ -83,7 +83,9 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
 
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
                              const LiveRunOptions& live) {
-  World world(world_of(episode, live), player.observer());
+  WorldOptions options = world_of(episode, live);
+  options.settle_s = placement::times_of(reward.preset).settle_s.value_or(options.settle_s);
+  World world(std::move(options), player.observer());
   LivePlayed played;
   RunFigures& figures = played.figures;
   WorldFigures begun;
@@ -97,6 +99,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   };
   PendingPods pending;
   double gated = 0, asked = 0, waited_s = 0;
+  std::uint64_t placed = 0;
   const auto ask = [&](PendingPods::Pod each) -> Status {
     WATTLE_CHECK(player.settled(world.take_settled()));
     each.pod.spec = player.engine().expected(each.pod.spec);
@@ -110,9 +113,11 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
       pending.add(std::move(each));
       return {};
     }
-    figures.placements += 1;
     waited_s += world.now_s() - each.since_s;
-    return world.place(each.pod, *node, each.id, placement::begin_outcome(view, each.pod.spec, *node, reward));
+    auto outcome = placement::begin_outcome(view, each.pod.spec, *node, reward);
+    outcome.placement = placed++;
+    figures.placements += 1;
+    return world.place(each.pod, *node, each.id, std::move(outcome));
   };
   // Those that wait for a place are asked about on the way.
   const auto advance_to = [&](double at_s) -> Status {

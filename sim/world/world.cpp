@@ -125,8 +125,17 @@ void World::open_windows(std::size_t i) {
   for (auto& [id, window] : windows_) {
     if (kernel_.node_of(window.pod) != i || window.from) continue;
     window.from = now();
-    schedule(now() + from_seconds(options_.settle_s + options_.telemetry_delay_s), What::settle, id);
+    schedule(outcome_at(), What::settle, id);
   }
+}
+
+MonoTime World::outcome_at() const {
+  const Duration period = from_seconds(options_.telemetry_period_s), delay = from_seconds(options_.telemetry_delay_s);
+  const Duration into = now().time_since_epoch() % period;
+  const Duration told = into == Duration::zero() ? period : 2 * period - into;
+  const MonoTime window_ends = now() + from_seconds(options_.settle_s + options_.telemetry_delay_s);
+  // Right after it is told, where the window alone ends before that.
+  return std::max(window_ends, now() + told + delay + Duration(1));
 }
 
 void World::run_slot() {
@@ -163,7 +172,7 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
     window.asleep_w = node.told ? node.told->power_w : 0;
   } else if (power == Power::awake) {
     window.from = now();
-    schedule(now() + from_seconds(options_.settle_s + options_.telemetry_delay_s), What::settle, decision_id);
+    schedule(outcome_at(), What::settle, decision_id);
   }
   windows_.insert_or_assign(decision_id, std::move(window));
   add_pod(node.kube, kube);

@@ -208,6 +208,7 @@ class World : private cluster::Observer {
   void woke(std::size_t node) override { open_windows(node); }
   void changed(std::size_t node) override;
   void open_windows(std::size_t node);  // its pods run from now
+  MonoTime outcome_at() const;          // of a pod that runs from now: not before an interval of it was told
   bool serve(std::size_t node);         // what users want of its pods, and how they are served; false: nobody asks
   void serve_closed(std::size_t node);
   void serve_open(std::size_t node);

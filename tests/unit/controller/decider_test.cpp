@@ -84,6 +84,34 @@ TEST_CASE("a placement and its outcome reach the decision and the learner") {
   CHECK(rig.decider->take_changed().empty());
 }
 
+TEST_CASE("outcomes are numbered, and under drs watched for five seconds where no window is configured") {
+  LiveRig rig;
+  rig.config.settle_window.reset();
+  CHECK(settle_window(rig.config, placement::Preset::weighted) == 10s);
+  CHECK(settle_window(rig.config, placement::Preset::drs) == 5s);
+  RolloutSpec spec = configured_spec(rig.config);
+  spec.reward.preset = placement::Preset::drs;
+  rig.decider->take(spec);
+  rig.decider->ask(ask_for("p1", {"n1", "n2"}));
+  rig.tick({"p1"});
+  rig.decider->ask(ask_for("p2", {"n1", "n2"}));
+  const auto settled = [&] {
+    std::vector<std::uint64_t> numbers;
+    for (const LearningNews& news : rig.news)
+      if (const auto* each = std::get_if<SettledNews>(&news)) numbers.push_back(each->outcome.placement);
+    return numbers;
+  };
+  rig.tick({"p1", "p2"});
+  for (int i = 0; i < 3; ++i) rig.tick({"p1", "p2"});
+  CHECK(settled().empty());
+  rig.tick({"p1", "p2"});
+  CHECK(settled() == std::vector<std::uint64_t>{0});
+  rig.tick({"p1", "p2"});
+  CHECK(settled() == std::vector<std::uint64_t>{0, 1});
+  rig.config.settle_window = 2s;
+  CHECK(settle_window(rig.config, placement::Preset::drs) == 2s);
+}
+
 TEST_CASE("what pods use is learned by application and predicted for the next one; rest counts") {
   LiveRig rig;
   rig.decider->ask(ask_for("p1", {"n1", "n2"}));

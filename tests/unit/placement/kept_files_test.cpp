@@ -71,7 +71,8 @@ TEST_CASE("knowledge of version 2, which ends before the variance of requests, i
   CHECK_FALSE(knowledge.restore("wattle-knowledge 3\n" + sha256_hex(cut) + "\n" + cut).has_value());
 }
 
-TEST_CASE("a learner's checkpoint of format 2 is read: experience, outcomes and figures") {
+TEST_CASE(
+    "a learner's checkpoint of format 2, whose outcomes have no number, is read: experience, outcomes and figures") {
   const auto weights = models::parse_safetensors(kept("learner-2.hex"), "learner-2.hex");
   REQUIRE(weights);
   IdleTrainer trainer;
@@ -80,7 +81,18 @@ TEST_CASE("a learner's checkpoint of format 2 is read: experience, outcomes and 
   const Status restored = learner.restore(weights->tensors);
   REQUIRE_MESSAGE(restored.has_value(), restored.error().message());
   CHECK(learner.save().at("replay/node").values == weights->tensors.at("replay/node").values);
-  CHECK(learner.save().at("replay/words").values == weights->tensors.at("replay/words").values);
+  const std::vector<float> now = learner.save().at("replay/words").values;
+  const std::vector<float>& then = weights->tensors.at("replay/words").values;
+  std::size_t outcomes = 0;
+  for (const Experience& experience : learner.chain()) {
+    outcomes += experience.outcome ? 1 : 0;
+    CHECK((!experience.outcome || experience.outcome->placement == 0));
+  }
+  CHECK(outcomes > 0);
+  CHECK(now.size() == then.size() + 3 * outcomes);
+  Learner again(LearnerOptions{}, reward, trainer);
+  REQUIRE(again.restore(learner.save()).has_value());
+  CHECK(again.save().at("replay/words").values == now);
 }
 
 }  // namespace

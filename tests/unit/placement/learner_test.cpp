@@ -119,6 +119,35 @@ TEST_CASE("an end of episode cuts, and nothing is bootstrapped") {
   CHECK(from(trainer, 1)->reward == -1);
 }
 
+TEST_CASE("drs: an episode ends with its hundredth placement, over a restart as well, and other presets' do not") {
+  RewardConfig drs;
+  drs.preset = Preset::drs;
+  KeepingTrainer trainer;
+  Learner saved(options(3), drs, trainer), learner(options(3), drs, trainer);
+  for (std::uint64_t i = 0; i < 105; ++i) {
+    saved.placed(i, marked(static_cast<float>(i)), 0, at(static_cast<double>(i)));
+    RawOutcome raw = outcome(9);
+    raw.placement = i;
+    const auto paid = saved.settled(i, raw);
+    REQUIRE(paid.has_value());
+    CHECK(paid->end_of_episode == (i == 99));
+  }
+  REQUIRE(learner.restore(saved.save()).has_value());
+  const auto cut = [&](float mark) {
+    trainer.seen.clear();
+    for (int step = 0; step < 200 && from(trainer, mark) == nullptr; ++step) REQUIRE(learner.step().has_value());
+    const models::Transition* found = from(trainer, mark);
+    REQUIRE(found != nullptr);
+    return found->next.nodes == 0 && found->discount == 0;
+  };
+  CHECK_FALSE(cut(96));
+  for (const float last : {97.0F, 98.0F, 99.0F}) CHECK(cut(last));
+  CHECK_FALSE(cut(100));
+  RewardConfig weighted;
+  learner.set_reward(weighted);
+  CHECK_FALSE(cut(99));
+}
+
 TEST_CASE("a late outcome is lost, counted, and the chain bootstraps where it breaks") {
   KeepingTrainer trainer;
   Learner learner(options(3), lb(), trainer);
@@ -305,8 +334,9 @@ TEST_CASE("a checkpoint that kept every worker of every outcome is read as what 
   REQUIRE(now.settled(1, raw).has_value());
   const models::Weights saved = now.save();
 
-  // The outcome is the last: 19 words of workers, then 17 of the node.
+  // The outcome is the last: 19 words of workers, then 17 of the node, and its place.
   std::vector<std::uint64_t> words = unpacked(saved.at("replay/words"));
+  words.pop_back();
   const std::vector<std::uint64_t> of_node(words.end() - 17, words.end());
   words.resize(words.size() - 36);
   words[0] = 1;

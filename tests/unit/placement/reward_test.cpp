@@ -109,6 +109,20 @@ TEST_CASE("drs is minus the sum of six population deviations") {
   CHECK(deviations_pct({}) == 0);
 }
 
+TEST_CASE("drs settles five seconds and ends an episode with each hundredth placement; no other preset counts") {
+  CHECK(times_of(Preset::drs).settle_s == std::optional(5.0));
+  CHECK(times_of(Preset::drs).episode == 100);
+  RawOutcome outcome = pods({1, 1}, 0);
+  outcome.latency_ms = outcome.latency_soft_ms = outcome.latency_hard_ms = 1;
+  for (const std::uint64_t before : {0, 98, 99, 100, 198, 199}) {
+    outcome.placement = before;
+    CHECK(judge(Preset::drs, outcome).end_of_episode == (before % 100 == 99));
+    for (const Preset other : {Preset::ee, Preset::lb, Preset::el_rl, Preset::weighted})
+      CHECK_FALSE(judge(other, outcome).end_of_episode);
+  }
+  CHECK_FALSE(times_of(Preset::weighted).settle_s);
+}
+
 TEST_CASE("power is minus watts, and the old prices for infeasible and full") {
   RawOutcome outcome = pods({1, 1}, 0);
   outcome.mean_power_w = 130;

@@ -151,6 +151,23 @@ TEST_CASE("an outcome's marginal watts are what the pod added, neighbours that c
   CHECK(settled[0].outcome.cpu_some_ratio.value() == 0);
 }
 
+TEST_CASE("a window shorter than telemetry ends once an interval with the pod was told, and no sooner") {
+  for (const double placed_s : {600.0, 601.0, 604.9}) {
+    WorldOptions options = quiet({server("a", 100, 260)});
+    options.settle_s = 5;
+    World world(options);
+    world.advance_to(placed_s);
+    REQUIRE(world.place(pod("p", 2, 4), 0, 7, {}));
+    const double told_s = placed_s == 600 ? 605.5 : 610.5;
+    world.advance_to(told_s - 0.1);
+    CHECK(world.take_settled().empty());
+    world.advance_to(told_s + 0.1);
+    const auto settled = world.take_settled();
+    REQUIRE(settled.size() == 1);
+    CHECK(settled[0].outcome.mean_power_w.value() == doctest::Approx(140));
+  }
+}
+
 TEST_CASE("who wakes a node is charged its idle watts, and a pod that goes early has no outcome") {
   WorldOptions options = quiet({server("a", 100, 260)});
   options.idle_nodes_sleep = true;
