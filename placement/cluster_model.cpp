@@ -225,7 +225,7 @@ void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
     fleet_waiting_.observe(*load, *wait);
     known.waiting.observe(*load, *wait, fleet_waiting_.curve());
   }
-  if (pods > 0) cpu_wait_.measure(waited / pods, passed_s, acting_, cores > 0 ? watts / cores : 0);
+  if (pods > 0) cpu_wait_.measure(waited, pods, passed_s, acting_, cores > 0 ? watts / cores : 0);
   fleet_.cpu_wait_price_w = cpu_wait_.price_w();
 }
 

@@ -1,15 +1,16 @@
 // cluster_model_pack: knowledge as bytes and back.
-// Format   "wattle-knowledge 3\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
+// Format   "wattle-knowledge 4\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
 //          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance of requests.
-//          Version 2 ends before that, version 1 with the curves, and its demand knows no bursts
+//          Version 3 kept the budget's shares as means over time, version 2 ends before the variance, version 1 with the curves, and
+//          its demand knows no bursts
 #include "common/digest.hpp"
 #include "placement/cluster_model.hpp"
 
 namespace wattle::placement {
 
 namespace {
-constexpr std::string_view kMagic = "wattle-knowledge 3\n", kMagic2 = "wattle-knowledge 2\n",
-                           kMagic1 = "wattle-knowledge 1\n";
+constexpr std::string_view kMagic = "wattle-knowledge 4\n", kMagic3 = "wattle-knowledge 3\n",
+                           kMagic2 = "wattle-knowledge 2\n", kMagic1 = "wattle-knowledge 1\n";
 constexpr std::size_t kDigestSize = 64;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 }  // namespace
@@ -51,7 +52,8 @@ Status ClusterModel::restore(std::string_view bytes) {
   };
   const std::size_t head = kMagic.size() + kDigestSize + 1;
   if (bytes.size() > kMaxBytes) return refused("is too large");
-  const int version = bytes.starts_with(kMagic)    ? 3
+  const int version = bytes.starts_with(kMagic)    ? 4
+                      : bytes.starts_with(kMagic3) ? 3
                       : bytes.starts_with(kMagic2) ? 2
                       : bytes.starts_with(kMagic1) ? 1
                                                    : 0;
@@ -72,7 +74,7 @@ Status ClusterModel::restore(std::string_view bytes) {
     if (read.kept_curves_.size() < options_.max_curves) read.kept_curves_.emplace(std::move(name), curve);
   }
   if (version > 1) {
-    read.cpu_wait_.unpack(in);
+    read.cpu_wait_.unpack(in, version < 4);
     read.fleet_waiting_ = WaitingModel::unpack(in);
     for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
       const std::string name = in.text();

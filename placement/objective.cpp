@@ -18,12 +18,6 @@ constexpr double kFall = 0.25;                          // of the rate at which 
 constexpr double kLeastPrice = 0.01, kMostPrice = 100;  // times the watts per core
 constexpr double kLongest_s = 60;                       // of one measurement: who was away measured nothing
 
-// Mean that fades: of all there is while it is short, then of the last so many seconds.
-void follow(double& mean, double& weight_s, double value, double dt_s, double memory_s) {
-  weight_s = std::min(weight_s + dt_s, memory_s);
-  mean += std::min(1.0, dt_s / weight_s) * (value - mean);
-}
-
 }  // namespace
 
 double node_cost_w(const FleetNode& node, double used_cores, double variance, double cpu_wait_price_w) {
@@ -71,42 +65,84 @@ double Budget::limit() const {
   return std::min(1.0, std::max(kLeastLimit, before ? *before + kOverDefault : 0.0));
 }
 
-std::optional<double> Budget::measured() const { return acted_s_ > 0 ? std::optional(measured_) : std::nullopt; }
-
-std::optional<double> Budget::under_default() const {
-  return default_s_ >= kEnoughDefault_s ? std::optional(default_) : std::nullopt;
+void PodTimeShare::add(double waiting_pods, double pods, double dt_s, double memory_s) {
+  if (pods_ == 0 && seconds_ > 0) {
+    pods_ = pods;
+    waiting_pods_ *= pods;
+  }
+  seconds_ = std::min(seconds_ + dt_s, memory_s);
+  const double part = std::min(1.0, dt_s / seconds_);
+  waiting_pods_ += part * (waiting_pods - waiting_pods_);
+  pods_ += part * (pods - pods_);
 }
 
-void Budget::measure(double ratio, double dt_s, bool acting, double core_w) {
-  if (!std::isfinite(ratio) || ratio < 0 || !std::isfinite(dt_s) || dt_s < 0) return;
+void PodTimeShare::pack(PackWriter& out) const {
+  for (const double value : {waiting_pods_, pods_, seconds_}) out.real(value);
+}
+
+PodTimeShare PodTimeShare::unpack(PackReader& in) {
+  PodTimeShare read;
+  for (double* value : {&read.waiting_pods_, &read.pods_, &read.seconds_}) {
+    *value = in.real();
+    if (*value < 0) in.refuse();
+  }
+  return read;
+}
+
+PodTimeShare PodTimeShare::of(double ratio, double seconds) {
+  PodTimeShare share;
+  share.waiting_pods_ = ratio;
+  share.seconds_ = seconds;
+  return share;
+}
+
+std::optional<double> Budget::measured() const {
+  return measured_.seconds() > 0 ? std::optional(measured_.ratio()) : std::nullopt;
+}
+
+std::optional<double> Budget::under_default() const {
+  return default_.seconds() >= kEnoughDefault_s ? std::optional(default_.ratio()) : std::nullopt;
+}
+
+void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting, double core_w) {
+  if (!std::isfinite(waiting_pods) || waiting_pods < 0 || !std::isfinite(pods) || !(pods > 0) || !std::isfinite(dt_s) ||
+      dt_s < 0)
+    return;
   const bool priced = std::isfinite(core_w) && core_w > 0;
   if (price_w_ == 0 && priced) price_w_ = core_w;
   dt_s = std::min(dt_s, kLongest_s);
   if (!(dt_s > 0)) return;
-  ratio = std::min(ratio, 1.0);
+  waiting_pods = std::min(waiting_pods, pods);
   if (!acting) {
-    follow(default_, default_s_, ratio, dt_s, kUnderDefault_s);
+    default_.add(waiting_pods, pods, dt_s, kUnderDefault_s);
     return;
   }
-  follow(measured_, acted_s_, ratio, dt_s, kMeasured_s);
-  follow(lately_, lately_s_, ratio, dt_s, kLately_s);
+  measured_.add(waiting_pods, pods, dt_s, kMeasured_s);
+  lately_.add(waiting_pods, pods, dt_s, kLately_s);
   if (!priced) return;
-  const double over = std::clamp(lately_ / limit() - 1, -1.0, kMostOver);
+  const double over = std::clamp(lately_.ratio() / limit() - 1, -1.0, kMostOver);
   price_w_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
   price_w_ = std::clamp(price_w_, kLeastPrice * core_w, kMostPrice * core_w);
 }
 
 void Budget::pack(PackWriter& out) const {
-  for (const double value : {price_w_, measured_, acted_s_, lately_, lately_s_, default_, default_s_}) out.real(value);
+  out.real(price_w_);
+  for (const PodTimeShare* share : {&measured_, &lately_, &default_}) share->pack(out);
 }
 
-void Budget::unpack(PackReader& in) {
+void Budget::unpack(PackReader& in, bool by_time) {
   Budget read;
   read.set_ = set_;
-  for (double* value : {&read.price_w_, &read.measured_, &read.acted_s_, &read.lately_, &read.lately_s_, &read.default_,
-                        &read.default_s_}) {
-    *value = in.real();
-    if (*value < 0) in.refuse();
+  read.price_w_ = in.real();
+  if (read.price_w_ < 0) in.refuse();
+  for (PodTimeShare* share : {&read.measured_, &read.lately_, &read.default_}) {
+    if (!by_time) {
+      *share = PodTimeShare::unpack(in);
+      continue;
+    }
+    const double ratio = in.real(), seconds = in.real();
+    if (ratio < 0 || seconds < 0) in.refuse();
+    *share = PodTimeShare::of(ratio, seconds);
   }
   if (in.ok()) *this = read;
 }

@@ -3,6 +3,8 @@
 // Cost     of a node: its watts + price x cores' worth of tenants that wait (placement/waiting). At a price of 0 it is the watts
 //          A placement is judged by the upper end of what pods may use where they wait, by the mean where they cost watts: who
 //          is known badly is not crowded, and replicas that are guessed wrong are wrong together
+// Measured a share of time is pod-seconds that were waited over pod-seconds that were lived: an hour of a hundred pods weighs as
+//          much as a hundred hours of one
 // Price    rises while more is measured than the budget allows and falls, more slowly, while less is (dual ascent, as multiplicative
 //          steps of bounded size); moved by what was measured while the policy acted, and by nothing else. It begins at the
 //          fleet's watts per core, once waiting is known at all
@@ -40,31 +42,49 @@ void price_waiting(const RewardConfig& config, const ClusterView& view, const Fl
                    std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
                    std::span<Prediction> predictions);
 
+// Share of pods' time over the last so many seconds; all there is while that is less.
+class PodTimeShare {
+ public:
+  // So many pods waited, of so many, for `dt_s` seconds.
+  void add(double waiting_pods, double pods, double dt_s, double memory_s);
+  double ratio() const { return pods_ > 0 ? waiting_pods_ / pods_ : waiting_pods_; }
+  double seconds() const { return seconds_; }
+
+  void pack(PackWriter& out) const;
+  static PodTimeShare unpack(PackReader& in);
+  // A share of which nobody knows by how many pods it was measured: it counts as if they had been those that are seen next.
+  static PodTimeShare of(double ratio, double seconds);
+
+ private:
+  double waiting_pods_ = 0, pods_ = 0;  // means over those seconds; without pods the first is a share
+  double seconds_ = 0;
+};
+
 // One budget, what was measured of it, and its price.
 class Budget {
  public:
   // Absent: by what the default scheduler had.
   void set_limit(std::optional<double> ratio);
-  // All that is known of `dt_s` seconds: that share, whether a policy of ours decided, and the watts that a core costs here.
-  void measure(double ratio, double dt_s, bool acting, double core_w);
+  // All that is known of `dt_s` seconds: how many of how many pods waited on average, whether a policy of ours decided, and the watts
+  // that a core costs here.
+  void measure(double waiting_pods, double pods, double dt_s, bool acting, double core_w);
 
   double limit() const;
   bool limit_set() const { return set_.has_value(); }
-  double price_w() const { return price_w_; }   // 0: nothing was measured yet
-  std::optional<double> measured() const;       // of late, while a policy acted
-  double lately() const { return lately_; }     // of the last minutes in which one acted
-  std::optional<double> under_default() const;  // likewise, while none did
-  double acted_s() const { return acted_s_; }   // behind the first, as it fades
+  double price_w() const { return price_w_; }             // 0: nothing was measured yet
+  std::optional<double> measured() const;                 // of late, while a policy acted
+  double lately() const { return lately_.ratio(); }       // of the last minutes in which one acted
+  std::optional<double> under_default() const;            // likewise, while none did
+  double acted_s() const { return measured_.seconds(); }  // behind the first, as it fades
 
   void pack(PackWriter& out) const;
-  void unpack(PackReader& in);
+  // `by_time`: as it was kept when shares were means over time, however many pods there were.
+  void unpack(PackReader& in, bool by_time = false);
 
  private:
   std::optional<double> set_;
   double price_w_ = 0;
-  double measured_ = 0, acted_s_ = 0;
-  double lately_ = 0, lately_s_ = 0;
-  double default_ = 0, default_s_ = 0;
+  PodTimeShare measured_, lately_, default_;
 };
 
 }  // namespace wattle::placement

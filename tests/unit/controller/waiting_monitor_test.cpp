@@ -86,14 +86,14 @@ TEST_CASE("what is no number alarms nobody") {
 TEST_CASE("a budget is judged once its limit is more than a guess") {
   placement::Budget budget;
   CHECK_FALSE(waiting_now(budget));
-  budget.measure(0.03, 30, true, 5);
+  budget.measure(0.03, 1, 30, true, 5);
   CHECK_FALSE(waiting_now(budget));
   budget.set_limit(0.02);
   REQUIRE(waiting_now(budget));
   CHECK(waiting_now(budget)->limit == 0.02);
   CHECK(waiting_now(budget)->lately == doctest::Approx(0.03));
   budget.set_limit(std::nullopt);
-  for (int i = 0; i < 30; ++i) budget.measure(0.04, 30, false, 5);
+  for (int i = 0; i < 30; ++i) budget.measure(0.04, 1, 30, false, 5);
   REQUIRE(waiting_now(budget));
   CHECK(waiting_now(budget)->limit == doctest::Approx(0.045));
 }

@@ -58,17 +58,48 @@ TEST_CASE("knowledge of version 1 is read: demand, lives and curves") {
   CHECK(knowledge.kept_curve("worker-1")->watts(0.5) == doctest::Approx(97.72).epsilon(1e-3));
 }
 
-TEST_CASE("knowledge of version 2, which ends before the variance of requests, is read") {
+constexpr std::size_t kReal = 8;
+
+// The body of knowledge of version 4 as version 3 had it: of the budget a price and three shares with their seconds. Behind it are the
+// fleet's waiting, no node's, and the variance of requests.
+std::string body_of_version_3(const std::string& body, std::initializer_list<double> budget) {
+  PackWriter behind, old;
+  WaitingModel().pack(behind);
+  const std::size_t after = behind.take().size() + 2 * kReal, now = 10 * kReal;
+  for (const double value : budget) old.real(value);
+  return body.substr(0, body.size() - after - now) + old.take() + body.substr(body.size() - after);
+}
+
+std::string body_of(const std::string& bytes) {
+  constexpr std::size_t kHead = 19 + 64 + 1;  // magic, digest, end of line
+  return bytes.substr(kHead);
+}
+
+std::string knowledge_of(const std::string& version, const std::string& body) {
+  return "wattle-knowledge " + version + "\n" + sha256_hex(body) + "\n" + body;
+}
+
+TEST_CASE(
+    "knowledge of version 3, whose shares of waiting are means over time, and of 2, without the variance, is read") {
   ClusterModel now;
   REQUIRE(now.restore(kept("knowledge-1.hex")).has_value());
-  const std::string magic = "wattle-knowledge 3\n", bytes = now.save({});
-  constexpr std::size_t kDigest = 64, kReal = 8;
-  const std::string body = bytes.substr(magic.size() + kDigest + 1);
-  const std::string cut = body.substr(0, body.size() - kReal);
+  const std::string bytes = now.save({});
+  const std::string nothing = body_of_version_3(body_of(bytes), {0, 0, 0, 0, 0, 0, 0});
+  const std::string cut = nothing.substr(0, nothing.size() - kReal);
   ClusterModel knowledge;
-  REQUIRE(knowledge.restore("wattle-knowledge 2\n" + sha256_hex(cut) + "\n" + cut).has_value());
+  REQUIRE(knowledge.restore(knowledge_of("2", cut)).has_value());
   CHECK(knowledge.save({}) == bytes);
-  CHECK_FALSE(knowledge.restore("wattle-knowledge 3\n" + sha256_hex(cut) + "\n" + cut).has_value());
+  CHECK_FALSE(knowledge.restore(knowledge_of("3", cut)).has_value());
+  REQUIRE(knowledge.restore(knowledge_of("3", nothing)).has_value());
+  CHECK(knowledge.save({}) == bytes);
+  CHECK_FALSE(knowledge.restore(knowledge_of("4", nothing)).has_value());
+
+  const std::string known = body_of_version_3(body_of(bytes), {40, 0.02, 3600, 0.03, 300, 0.05, 7200});
+  REQUIRE(knowledge.restore(knowledge_of("3", known)).has_value());
+  CHECK(knowledge.cpu_wait().price_w() == 40);
+  CHECK(knowledge.cpu_wait().measured().value() == doctest::Approx(0.02));
+  CHECK(knowledge.cpu_wait().limit() == doctest::Approx(0.055));
+  CHECK(knowledge.demand().apps() == 2);
 }
 
 TEST_CASE(

@@ -110,24 +110,24 @@ TEST_CASE("expectations without trust leave the planner with the amortised rank"
 TEST_CASE("the price rises over the budget, falls under it, stays bounded, and begins at the watts of a core") {
   Budget budget;
   CHECK(budget.price_w() == 0);
-  budget.measure(0.01, 0, true, kCore_w);
+  budget.measure(0.01, 1, 0, true, kCore_w);
   CHECK(budget.price_w() == kCore_w);
-  for (int i = 0; i < 600; ++i) budget.measure(0.1, 1, true, kCore_w);
+  for (int i = 0; i < 600; ++i) budget.measure(0.1, 1, 1, true, kCore_w);
   const double risen_w = budget.price_w();
   CHECK(risen_w > 2 * kCore_w);
   CHECK(budget.measured().value() == doctest::Approx(0.1).epsilon(0.01));
-  for (int i = 0; i < 7200; ++i) budget.measure(0, 1, true, kCore_w);
+  for (int i = 0; i < 7200; ++i) budget.measure(0, 1, 1, true, kCore_w);
   CHECK(budget.price_w() < risen_w);
-  for (int i = 0; i < 100'000; ++i) budget.measure(1, 1, true, kCore_w);
+  for (int i = 0; i < 100'000; ++i) budget.measure(1, 1, 1, true, kCore_w);
   CHECK(budget.price_w() <= 100 * kCore_w * (1 + 1e-9));
-  for (int i = 0; i < 1'000'000; ++i) budget.measure(0, 1, true, kCore_w);
+  for (int i = 0; i < 1'000'000; ++i) budget.measure(0, 1, 1, true, kCore_w);
   CHECK(budget.price_w() > 0);
 }
 
 TEST_CASE("what was not measured while a policy acted moves no price; it tells what the default scheduler has") {
   Budget budget;
   CHECK(budget.limit() == doctest::Approx(0.01));
-  for (int i = 0; i < 1200; ++i) budget.measure(0.03, 1, false, kCore_w);
+  for (int i = 0; i < 1200; ++i) budget.measure(0.03, 1, 1, false, kCore_w);
   CHECK(budget.price_w() == kCore_w);
   CHECK_FALSE(budget.measured().has_value());
   CHECK(budget.under_default().value() == doctest::Approx(0.03));
@@ -136,17 +136,73 @@ TEST_CASE("what was not measured while a policy acted moves no price; it tells w
   CHECK(budget.limit() == 0.2);
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   for (const double odd : {kNan, std::numeric_limits<double>::infinity(), -1.0}) {
-    budget.measure(odd, 1, true, kCore_w);
-    budget.measure(0.5, odd, true, kCore_w);
+    budget.measure(odd, 1, 1, true, kCore_w);
+    budget.measure(0.5, 1, odd, true, kCore_w);
   }
   CHECK(budget.price_w() == kCore_w);
   budget.set_limit({});
   CHECK(budget.limit() == doctest::Approx(0.035));
 }
 
+TEST_CASE("an hour of many pods weighs more than one of few, in what is measured, in the limit and in the price") {
+  for (const bool acting : {false, true}) {
+    Budget budget;
+    for (int i = 0; i < 1000; ++i) budget.measure(0.3 * 2, 2, 1, acting, kCore_w);
+    for (int i = 0; i < 1000; ++i) budget.measure(0.01 * 98, 98, 1, acting, kCore_w);
+    const auto told = acting ? budget.measured() : budget.under_default();
+    CHECK(told.value() == doctest::Approx((0.3 * 2 + 0.01 * 98) / 100));
+  }
+  // Few pods that wait much while many wait less than they may do not raise the price.
+  Budget few;
+  few.set_limit(0.05);
+  few.measure(0, 100, 0, true, kCore_w);
+  for (int i = 0; i < 600; ++i) few.measure(i % 2 == 0 ? 0.5 : 0.02 * 100, i % 2 == 0 ? 1 : 100, 1, true, kCore_w);
+  CHECK(few.lately() == doctest::Approx(2.5 / 101).epsilon(0.02));
+  CHECK(few.price_w() < kCore_w);
+}
+
+TEST_CASE("shares are those of pod-seconds, whatever came when") {
+  CHECK(rc::check([] {
+    Budget budget;
+    double waited_s = 0, pod_s = 0;
+    const int steps = *rc::gen::inRange(1, 60);
+    for (int i = 0; i < steps; ++i) {
+      const double pods = *rc::gen::inRange(1, 200), ratio = *rc::gen::inRange(0, 1000) / 1000.0,
+                   dt_s = *rc::gen::inRange(1, 60);
+      budget.measure(ratio * pods, pods, dt_s, true, kCore_w);
+      waited_s += ratio * pods * dt_s;
+      pod_s += pods * dt_s;
+    }
+    RC_ASSERT(std::abs(budget.measured().value() - waited_s / pod_s) < 1e-9);
+  }));
+}
+
+TEST_CASE("a share that was kept as a mean over time counts as if by the pods that are seen next") {
+  PackWriter out;
+  for (const double value : {7.0, 0.02, 900.0, 0.04, 300.0, 0.06, 1000.0}) out.real(value);
+  const std::string bytes = out.take();
+  Budget read;
+  PackReader in(bytes);
+  read.unpack(in, true);
+  REQUIRE(in.done());
+  CHECK(read.price_w() == 7);
+  CHECK(read.measured().value() == doctest::Approx(0.02));
+  CHECK(read.lately() == doctest::Approx(0.04));
+  CHECK(read.limit() == doctest::Approx(0.065));
+  PackWriter again;  // not lost by another restart before pods are seen
+  read.pack(again);
+  const std::string kept = again.take();
+  PackReader in_again(kept);
+  Budget same;
+  same.unpack(in_again);
+  CHECK(same.limit() == read.limit());
+  for (int i = 0; i < 1000; ++i) same.measure(0.02 * 50, 50, 1, false, kCore_w);
+  CHECK(same.under_default().value() == doctest::Approx(0.04).epsilon(0.001));
+}
+
 TEST_CASE("a budget's price outlives a restart, and damaged bytes do not become one") {
   Budget budget;
-  for (int i = 0; i < 100; ++i) budget.measure(0.05, 1, i % 3 != 0, kCore_w);
+  for (int i = 0; i < 100; ++i) budget.measure(0.05, 1, 1, i % 3 != 0, kCore_w);
   PackWriter out;
   budget.pack(out);
   const std::string bytes = out.take();

@@ -217,3 +217,25 @@ TEST_CASE("an unknown scenario is refused with the names that exist") {
   REQUIRE_FALSE(missing);
   CHECK(missing.error().mend.find("thesis_test2") != std::string::npos);
 }
+
+TEST_CASE("what the controller learns in shadow that pods wait is what they waited, of all that they lived") {
+  const EnvOptions options = small("provisioning", 150);  // few pods at first, and short of cores at the end
+  const Contestant watched{"kube-default", Binding::unadvised};
+  for (const std::uint64_t seed : {5, 6, 7}) {
+    Env env(options);
+    Chooser chooser =
+        Chooser::make(watched, {options.reward, options.mask, {}, {}, {}, options.scheduler}, seed).value();
+    env.begin(seed, chooser.observer());
+    while (!env.done()) {
+      env.expect(chooser.expected(env.waiting().spec));
+      const placement::ClusterView view = env.view();
+      const auto target = chooser.choose(env.world(), view, env.waiting());
+      REQUIRE(target);
+      REQUIRE(env.bind(*target, view));
+    }
+    const WorldFigures truth = env.world().figures();
+    const auto learned = chooser.engine().engine().knowledge().cpu_wait().under_default();
+    REQUIRE(learned);
+    CHECK(*learned == doctest::Approx(truth.pressure_pod_s / truth.pod_s).epsilon(0.02));
+  }
+}
