@@ -213,7 +213,7 @@ void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
     if (!usable(node, options_.stale_after_s)) continue;
     watts += node.curve.max_w();
     cores += size_of(node).cpu_cores;
-    const auto wait = waiting_ratio(node.values);
+    const auto wait = waiting_ratio(node);
     const auto load = cpu_utilisation(node);
     if (!wait || !load || node.asleep) continue;
     waited += *wait * static_cast<double>(node.pods);

@@ -55,6 +55,8 @@ struct NodeView {
   std::uint64_t unsettled = 0;     // bound since the last telemetry interval
   double unsettled_cpu_cores = 0;  // their predicted mean use
   NodeValues values;               // last telemetry
+  double throttled_cores =
+      0;  // time that workloads were throttled by their own limits then, over time, summed over CPUs
   std::optional<double> power_w;
   std::map<std::string, double> latency_ms;  // probe target -> p50
   double link_bytes_per_s = 125e6;           // capacity, for percentages; these where nobody tells

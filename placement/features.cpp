@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "placement/ranks.hpp"
+#include "placement/waiting.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -95,7 +96,7 @@ void write_node(float* out, const NodeView& node, const PodSpec& pod, const Pred
   put(ratio(part(static_cast<double>(node.pods), static_cast<double>(node.pod_capacity))));
   put(ratio(part(static_cast<double>(node.same_app_pods), fleet.same_app)));
   put(logarithm(cores - 1, 8));
-  put(ratio(pressure.cpu_some_ratio.value_or(0)));
+  put(ratio(stalled_ratio(node).value_or(0)));
   put(ratio(std::max(pressure.memory_some_ratio.value_or(0), pressure.io_some_ratio.value_or(0))));
   put(0);  // plan_left
   put(relative(node.curve.idle_w() / slots / w0));

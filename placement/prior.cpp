@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "placement/features.hpp"
+#include "placement/waiting.hpp"
 
 namespace wattle::placement {
 
@@ -142,7 +143,7 @@ Outlook outlook(const NodeView& node, const PodSpec& pod, double demand_cores, c
   seen.added_w = or_zero(prediction.marginal_with_wake_w);
   seen.node_w = or_zero(node.curve.watts(std::clamp(seen.now.cpu_ratio, 0.0, 1.0)) + prediction.marginal_w);
   seen.latency_ms = prediction.latency_ms;
-  seen.cpu_some_ratio = node.values.pressure.cpu_some_ratio;
+  seen.cpu_some_ratio = stalled_ratio(node);
   return seen;
 }
 

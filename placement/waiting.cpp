@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/psi.hpp"
+
 namespace wattle::placement {
 
 namespace {
@@ -132,15 +134,23 @@ WaitingModel WaitingModel::unpack(PackReader& in) {
   return in.ok() ? read : WaitingModel{};
 }
 
-std::optional<double> waiting_ratio(const NodeValues& values) {
-  const auto sane = [](double ratio) {
-    return std::isfinite(ratio) ? std::optional(std::clamp(ratio, 0.0, 1.0)) : std::nullopt;
-  };
-  if (values.pressure.cpu_some_ratio) return sane(*values.pressure.cpu_some_ratio);
+std::optional<double> stalled_ratio(const NodeView& node) {
+  const auto& some = node.values.pressure.cpu_some_ratio;
+  if (!some || !std::isfinite(*some)) return std::nullopt;
+  return waiting_share(*some, node.throttled_cores, node.values.cpu_used_cores.value_or(0));
+}
+
+std::optional<double> waiting_ratio(const NodeView& node) {
+  const NodeValues& values = node.values;
+  if (values.pressure.cpu_some_ratio) return stalled_ratio(node);
   if (!values.kernel.run_queue_us || !values.kernel.on_cpu_us) return std::nullopt;
-  const auto waited = static_cast<double>(*values.kernel.run_queue_us),
+  const auto queued = static_cast<double>(*values.kernel.run_queue_us),
              ran = static_cast<double>(*values.kernel.on_cpu_us);
-  return waited + ran > 0 ? sane(waited / (waited + ran)) : 0.0;
+  if (!(queued + ran > 0) || !std::isfinite(queued + ran)) return 0.0;
+  // A task that is throttled is in the queue, too. The interval is what it takes to run so long on so many cores.
+  const double used_cores = values.cpu_used_cores.value_or(0);
+  const double throttled_us = used_cores > 0 ? std::max(0.0, node.throttled_cores) * ran / used_cores : 0.0;
+  return std::clamp((queued - std::min(queued, throttled_us)) / (queued + ran), 0.0, 1.0);
 }
 
 }  // namespace wattle::placement

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/sample.hpp"
 #include "common/stats/cusum.hpp"
+#include "placement/cluster_view.hpp"
 #include "placement/packed.hpp"
 
 namespace wattle::placement {
@@ -62,7 +62,10 @@ class WaitingModel {
   stats::TwoSidedCusum cusum_{kShiftSlack, kShiftLimit};
 };
 
-// What a node told of waiting: pressure, else time in the run queue over time wanted; absent: neither is known.
-std::optional<double> waiting_ratio(const NodeValues& values);
+// What a node told of waiting: pressure, else time in the run queue over time wanted, each without the time in which workloads were kept
+// by their own limits; absent: neither is known.
+std::optional<double> waiting_ratio(const NodeView& node);
+// Of pressure alone.
+std::optional<double> stalled_ratio(const NodeView& node);
 
 }  // namespace wattle::placement

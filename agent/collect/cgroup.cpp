@@ -105,8 +105,12 @@ void CgroupCollector::read_swept() {
   find_short();
   read_usage(tree_.top());  // the kernel keeps the top's elsewhere
   const auto order = tree_.order();
-  for (std::size_t i = 1; i < order.size(); ++i)
-    if (order[i] != nullptr) take_usage(*order[i], records_[i].usage_ns / 1000);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (order[i] == nullptr) continue;
+    take_usage(*order[i], records_[i].usage_ns / 1000);
+    const bool throttles = (records_[i].present & kCgroup_has_throttled) != 0;
+    take_throttled(*order[i], throttles ? std::optional(records_[i].throttled_ns / 1000) : std::nullopt);
+  }
   settle(tree_.top());
   for (std::size_t i = 1; i < order.size(); ++i)
     if (order[i] != nullptr && order[i]->is_root) read_root(*order[i], &records_[i]);
@@ -128,6 +132,24 @@ void CgroupCollector::take_usage(CgroupNode& node, std::optional<std::uint64_t> 
     node.usage_delta_us = usage_us;
 }
 
+void CgroupCollector::take_throttled(CgroupNode& node, std::optional<std::uint64_t> throttled_us) {
+  const auto prev = node.throttled_us;
+  node.throttled_us = throttled_us;
+  node.throttled_delta_us = gain(prev, throttled_us);
+  if (!prev && node.born) node.throttled_delta_us = throttled_us;
+}
+
+// Of what is no root by itself nothing else is read. Only below a cgroup that may be throttled can others be.
+void CgroupCollector::read_throttled_below(CgroupNode& node) {
+  if (!node.throttled_us) return;
+  for (auto& child : node.children) {
+    if (!child->dir) continue;
+    const auto text = child->cpu.read_from(*child->dir, scratch_);
+    take_throttled(*child, text ? parse_cpu_stat(*text).throttled_us : std::nullopt);
+    read_throttled_below(*child);
+  }
+}
+
 bool CgroupCollector::read_usage(CgroupNode& node) {
   auto text = node.cpu.read_from(node.dir ? *node.dir : tree_.top_dir(), scratch_);
   if (!text) {
@@ -136,7 +158,7 @@ bool CgroupCollector::read_usage(CgroupNode& node) {
     return false;
   }
   const CpuTotals totals = parse_cpu_stat(*text);
-  if (node.root) node.root->throttled_us = totals.throttled_us;
+  take_throttled(node, totals.throttled_us);
   take_usage(node, totals.usage_us);
   return true;
 }
@@ -150,6 +172,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   if (read_usage(node)) {
     if (node.is_root && node.identity->kind == WorkloadKind::pod)
       read_containers(node, node.usage_delta_us.value_or(1) > 0);
+    if (node.is_root) read_throttled_below(node);
     return;
   }
   if (parent == nullptr) return;

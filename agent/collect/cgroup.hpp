@@ -62,6 +62,8 @@ class CgroupCollector {
   void read_swept();
   void read_kept();
   void take_usage(CgroupNode& node, std::optional<std::uint64_t> usage_us);
+  void take_throttled(CgroupNode& node, std::optional<std::uint64_t> throttled_us);
+  void read_throttled_below(CgroupNode& node);
   bool read_usage(CgroupNode& node);
   void read_node(CgroupNode& node, CgroupNode* parent);
   void read_containers(CgroupNode& node, bool ran);
@@ -81,7 +83,7 @@ class CgroupCollector {
   // cgroup_root.cpp
   void read_root(CgroupNode& node, const cgroup_record* record);
   void take_record(CgroupNode& node, const cgroup_record& record, bool newborn, WorkloadValues& values);
-  void read_files(CgroupNode& node, bool newborn, WorkloadValues& values);
+  void read_files(CgroupNode& node);
   void read_slow(CgroupNode& node, const cgroup_record* record, bool newborn, WorkloadValues& values);
 
   CgroupTree tree_;

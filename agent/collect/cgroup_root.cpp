@@ -21,9 +21,12 @@ std::optional<std::uint64_t> since(std::optional<std::uint64_t> before, std::opt
   return *now < *before ? std::nullopt : std::optional(*now - *before);
 }
 
-void take_throttled(CgroupRoot& root, std::optional<std::uint64_t> now_us, bool newborn, WorkloadValues& values) {
-  values.cpu_throttled_us = since(root.raw.cpu_throttled_us, now_us, newborn);
-  root.raw.cpu_throttled_us = now_us;
+// By its own limit and by those below it: the kernel counts each cgroup's for itself, and a pod's containers have limits.
+std::optional<std::uint64_t> throttled_at_or_below(const CgroupNode& node) {
+  auto sum = node.throttled_delta_us;
+  for (const auto& child : node.children)
+    if (const auto below = throttled_at_or_below(*child)) sum = sum.value_or(0) + *below;
+  return sum;
 }
 
 void take_events(CgroupRoot& root, const MemoryEvents& now, bool newborn, WorkloadValues& values) {
@@ -95,6 +98,8 @@ void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
   if (root.fresh) root.slow_at = root.active_at = now_;
   values.cpu_usage_us = node.usage_delta_us;
   root.raw.cpu_usage_us = node.usage_us;
+  values.cpu_throttled_us = throttled_at_or_below(node);
+  root.raw.cpu_throttled_us = node.throttled_us;
   root.last_delta_us = node.usage_delta_us.value_or(0);
   container_uses_.clear();
   if (root.last_delta_us > 0) find_containers(node, container_uses_);
@@ -102,7 +107,7 @@ void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
   if (record != nullptr)
     take_record(node, *record, newborn, values);
   else
-    read_files(node, newborn, values);
+    read_files(node);
   if (root.last_delta_us > 0 || root.memory_bytes != memory_before) root.active_at = now_;
   if (now_ + kEarly >= root.slow_at) read_slow(node, record, newborn, values);
   root.fresh = false;
@@ -120,7 +125,6 @@ void CgroupCollector::take_record(CgroupNode& node, const cgroup_record& record,
   const auto value = [&](unsigned bit, std::uint64_t what) { return has(bit) ? std::optional(what) : std::nullopt; };
   root.memory_bytes = value(kCgroup_has_memory, record.memory_pages * page_bytes_);
   root.pids = value(kCgroup_has_pids, record.pids);
-  take_throttled(root, value(kCgroup_has_throttled, record.throttled_ns / 1000), newborn, values);
   take_events(
       root, {value(kCgroup_has_events, record.memory_high_events), value(kCgroup_has_events, record.memory_oom_kills)},
       newborn, values);
@@ -136,7 +140,7 @@ void CgroupCollector::take_record(CgroupNode& node, const cgroup_record& record,
   take_pressure(root, totals, now_);
 }
 
-void CgroupCollector::read_files(CgroupNode& node, bool newborn, WorkloadValues& values) {
+void CgroupCollector::read_files(CgroupNode& node) {
   CgroupRoot& root = *node.root;
   if (!node.dir) return;  // could not be opened; the tree says so
   CgroupRootFiles& files = root.files();
@@ -144,7 +148,6 @@ void CgroupCollector::read_files(CgroupNode& node, bool newborn, WorkloadValues&
   root.memory_bytes = text ? parse::u64(parse::trim(*text)) : std::nullopt;
   text = files.pids.read_from(*node.dir, scratch_, now_);
   root.pids = text ? parse::u64(parse::trim(*text)) : std::nullopt;
-  take_throttled(root, root.throttled_us, newborn, values);
   if (now_ >= files.psi_retry_at) {
     files.psi.retry();
     files.psi_retry_at = now_ + kPsi_retry;

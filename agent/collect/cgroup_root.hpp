@@ -61,7 +61,6 @@ struct CgroupRoot {
   WorkloadCounters raw;  // since the cgroup was made; what was not read again is as it was
   MonoTime at;           // of the pressure totals
   std::uint64_t last_delta_us = 0;
-  std::optional<std::uint64_t> throttled_us;    // as read with its usage from one file
   std::optional<std::uint64_t> ended_usage_us;  // what it used in the interval in which it went
 
   MaybeFile io{"io.stat"}, memory_stat{"memory.stat"};

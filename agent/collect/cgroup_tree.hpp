@@ -61,10 +61,11 @@ struct CgroupNode {
   std::vector<std::unique_ptr<CgroupNode>> children;  // by name
   std::unique_ptr<Dir> dir;                           // while there is no sweep
   KeptFile cpu{"cpu.stat"};
-  std::optional<std::uint64_t> usage_us;        // as last read
-  std::optional<std::uint64_t> usage_delta_us;  // over the last interval
-  std::vector<DeadRoot> dead;                   // at or below children that went in this refresh
-  std::unique_ptr<CgroupRoot> root;             // of a workload root, once it was read
+  std::optional<std::uint64_t> usage_us;                          // as last read
+  std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
+  std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // likewise, by its own limit alone
+  std::vector<DeadRoot> dead;                                     // at or below children that went in this refresh
+  std::unique_ptr<CgroupRoot> root;                               // of a workload root, once it was read
 };
 
 struct CgroupTreeOptions {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/kube/pod.hpp"
+#include "common/psi.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -30,6 +31,8 @@ void WindowSums::add(const Record& record, const WorkloadUses& uses, const std::
   const double interval_s = static_cast<double>(record.interval_ns) * 1e-9;
   if (!(interval_s > 0)) return;
   if (record.part == 0) add_node(record, interval_s);
+  for (const WorkloadValues& workload : record.workloads)
+    throttled_core_s += static_cast<double>(workload.cpu_throttled_us.value_or(0)) * 1e-6;
   const auto found = uses.find(pod_uid);
   const WorkloadUse use = found == uses.end() ? WorkloadUse{} : found->second;
   const bool listed = use.cpu_us.has_value();
@@ -57,6 +60,12 @@ void WindowSums::add_node(const Record& record, double interval_s) {
     pressure_s += interval_s;
     stalled_s += *record.node.pressure.cpu_some_ratio * interval_s;
   }
+}
+
+std::optional<double> waited_ratio(const WindowSums& sums) {
+  if (!(sums.pressure_s > 0)) return std::nullopt;
+  return waiting_share(sums.stalled_s / sums.pressure_s, sums.throttled_core_s / sums.pressure_s,
+                       sums.used_s > 0 ? sums.used_core_s / sums.used_s : 0);
 }
 
 std::optional<double> marginal_w(const WindowSums& sums, double cores, const placement::PowerCurve& curve) {
@@ -110,7 +119,7 @@ std::optional<placement::RawOutcome> SettleWindow::finish(const placement::Clust
   const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
   outcome.marginal_w = marginal_w(sums_, cores, node.curve);
   if (sums_.power_s > 0) outcome.mean_power_w = sums_.energy_j / sums_.power_s;
-  if (sums_.pressure_s > 0) outcome.cpu_some_ratio = sums_.stalled_s / sums_.pressure_s;
+  outcome.cpu_some_ratio = waited_ratio(sums_);
   return outcome;
 }
 

@@ -36,6 +36,7 @@ struct WindowSums {
   double used_s = 0, used_core_s = 0;    // node
   double pod_s = 0, pod_core_s = 0;      // the pod itself
   double pressure_s = 0, stalled_s = 0;  // cpu some
+  double throttled_core_s = 0;           // of the node's workloads, by their own limits
   std::size_t records = 0;
   bool pod_listed = false;
   std::uint64_t pod_oom_kills = 0;
@@ -46,6 +47,9 @@ struct WindowSums {
  private:
   void add_node(const Record& record, double interval_s);
 };
+
+// Share of the window in which somebody waited for a CPU, other than by his own limit; absent: pressure was not told.
+std::optional<double> waited_ratio(const WindowSums& sums);
 
 // Watts that the pod added; absent when power, utilisation or the pod's own use was not measured.
 std::optional<double> marginal_w(const WindowSums& sums, double cores, const placement::PowerCurve& curve);

@@ -189,6 +189,7 @@ void ClusterState::apply_node(Node& node, const Record& record) {
 
   placement::NodeView& seen = change(node);
   seen.values = record.node;
+  seen.throttled_cores = 0;  // of workloads, which come after it
   seen.power_w = node.power_w;
   // What it has been seen to carry it can carry.
   const auto at_least = [](double& capacity, std::optional<double> a, std::optional<double> b) {
@@ -204,6 +205,7 @@ void ClusterState::apply_node(Node& node, const Record& record) {
 }
 
 void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received) {
+  double throttled_us = 0;
   for (const WorkloadValues& told : record.workloads) {
     const auto [entry, fresh] = node.workloads.try_emplace(told.name);
     Workload& workload = entry->second;
@@ -226,7 +228,10 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
       settle(node, told.name);
     }
     workload.power_w = mean_w(values.energy_uj, record.interval_ns);
+    throttled_us += static_cast<double>(told.cpu_throttled_us.value_or(0));
   }
+  if (throttled_us > 0 && record.interval_ns > 0)
+    change(node).throttled_cores += throttled_us * 1e3 / static_cast<double>(record.interval_ns);
 }
 
 void ClusterState::finish_interval(Node& node, const Record& record) {

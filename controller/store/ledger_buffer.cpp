@@ -4,6 +4,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "common/psi.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -58,7 +60,12 @@ void LedgerBuffer::add(std::int64_t node, std::int64_t raw_id, const Record& rec
     const auto [energy_uj, estimated_uj] = energy(workload.energy_uj);
     const auto cpu_us = static_cast<std::int64_t>(workload.cpu_usage_us.value_or(0));
     const auto& waits_ratio = workload.pressure.cpu_some_ratio;
-    const auto wait_us = std::llround(waits_ratio.value_or(0) * static_cast<double>(interval_us));
+    const auto over_interval = [&](std::optional<std::uint64_t> time_us) {
+      return interval_us > 0 ? static_cast<double>(time_us.value_or(0)) / static_cast<double>(interval_us) : 0.0;
+    };
+    const double waited_ratio = waiting_share(waits_ratio.value_or(0), over_interval(workload.cpu_throttled_us),
+                                              over_interval(workload.cpu_usage_us));
+    const auto wait_us = std::llround(waited_ratio * static_cast<double>(interval_us));
     if (energy_uj == 0 && estimated_uj == 0 && cpu_us == 0 && wait_us == 0) continue;
     add_row(waiting, {static_cast<std::int64_t>(workload.kind), workload.name},
             {1, energy_uj, estimated_uj, cpu_us, wait_us, waits_ratio ? interval_us : 0});

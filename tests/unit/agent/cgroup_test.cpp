@@ -245,6 +245,29 @@ TEST_CASE("throttled time is told over the interval where the controller is on")
   CHECK_FALSE(c.find(uid(2))->values.cpu_throttled_us.has_value());
 }
 
+TEST_CASE("a pod is throttled by the limits of its containers, too, of those that come as well") {
+  const Tree tree;
+  const auto put = [&](const std::string& below, int throttled) {
+    tree.put(pod_dir(1) + below + "/cpu.stat", "usage_usec 5\nthrottled_usec " + std::to_string(throttled) + "\n");
+  };
+  put("", 100);
+  put("/cri-containerd-a.scope", 1000);
+  put("/cri-containerd-a.scope/inner", 0);
+  use(tree, pod_dir(2), 1);
+  Collector c(tree);
+  c.tick();
+  CHECK_FALSE(c.find(uid(1))->values.cpu_throttled_us.has_value());
+  put("", 110);
+  put("/cri-containerd-a.scope", 1500);
+  put("/cri-containerd-a.scope/inner", 7);
+  c.tick();
+  CHECK(*c.find(uid(1))->values.cpu_throttled_us == 517);
+  put("/cri-containerd-b.scope", 40);
+  c.tick();
+  CHECK(*c.find(uid(1))->values.cpu_throttled_us == 40);
+  CHECK_FALSE(c.find(uid(2))->values.cpu_throttled_us.has_value());
+}
+
 TEST_CASE("a root whose pod shows itself below ends as a root, once") {
   const Tree tree;
   use(tree, "system.slice/kind.service", 100);

@@ -275,6 +275,24 @@ TEST_CASE("pressure totals are read with and without the line for some, and beco
   CHECK_FALSE(mean_ratio(std::nullopt, 4, 1s).has_value());
 }
 
+TEST_CASE(
+    "what limits make tasks wait is no waiting: throttled time is of all CPUs, pressure a mean over those with work") {
+  // As measured on Linux 6.18: threads that would run all the time, under a quota.
+  CHECK(waiting_share(0.697, 0.689, 0.303) == doctest::Approx(0.008));  // one, 0.3 cores
+  CHECK(waiting_share(0.801, 1.562, 0.398) < 0.01);                     // two on two CPUs, 0.4 cores
+  CHECK(waiting_share(0.454, 0.037, 0.164) > 0.4);                      // one that seldom gets what it may use
+  // Work that sleeps: throttled for a tenth of the time.
+  CHECK(waiting_share(0.1, 0.1, 0.2) == doctest::Approx(0));
+  CHECK(waiting_share(0.3, 0.1, 0.2) == doctest::Approx(0.2));
+  CHECK(waiting_share(0.3, 0, 4) == 0.3);
+  CHECK(rc::check([] {
+    const auto number = [] { return *rc::gen::inRange(-10, 400) / 100.0; };
+    const double some = number(), throttled = number(), used = number(), waited = waiting_share(some, throttled, used);
+    RC_ASSERT(waited >= 0);
+    RC_ASSERT(waited <= std::clamp(some, 0.0, 1.0));
+  }));
+}
+
 TEST_CASE("no parser minds garbage") {
   CHECK(rc::check([](const std::string& text) {
     parse_stat(text, 100);

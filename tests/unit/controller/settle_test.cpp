@@ -139,6 +139,22 @@ TEST_CASE("a kill for memory of the pod, and of no other, is a failure of the pl
   }
 }
 
+TEST_CASE("contention is what somebody waited for others: not for his own limit") {
+  WindowSums sums;
+  CHECK_FALSE(waited_ratio(sums).has_value());
+  Record record = with_pod(1);  // 4 cores used
+  record.node.pressure.cpu_some_ratio = 0.3;
+  sums.add(record, "p1");
+  CHECK(waited_ratio(sums).value() == doctest::Approx(0.3));
+  record.workloads.push_back(pod_values("limited", 500'000));
+  record.workloads.back().cpu_throttled_us = 2'000'000;  // in one of two seconds
+  sums.add(record, "p1");
+  CHECK(waited_ratio(sums).value() == doctest::Approx(0.3 - 1.0 / 5));
+  record.workloads.back().cpu_throttled_us = 100'000'000;
+  sums.add(record, "p1");
+  CHECK(waited_ratio(sums).value() == 0);
+}
+
 TEST_CASE("a pod that failed before any telemetry came has an outcome all the same") {
   const auto view = settled_nodes();
   SettleWindow window = window_of(view);

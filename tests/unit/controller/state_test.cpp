@@ -48,6 +48,24 @@ TEST_CASE("a record becomes watts, utilisation, latency and a reading of the pow
   CHECK(*placement::cpu_utilisation(view) == doctest::Approx(0.5));
 }
 
+TEST_CASE(
+    "a node's throttled time is that of all its workloads, in however many parts they come, and of the last interval") {
+  StateRig rig;
+  const auto throttled = [](std::uint64_t seq, std::uint64_t part, const std::string& uid, std::uint64_t us) {
+    Record record = record_at(seq);
+    record.part = part;
+    record.parts = 2;
+    record.workloads = {pod_values(uid, 100'000)};
+    record.workloads[0].cpu_throttled_us = us;
+    return record;
+  };
+  rig.state.apply("n1", throttled(1, 0, "p1", 300'000), at_s(1000));
+  rig.state.apply("n1", throttled(2, 1, "p2", 200'000), at_s(1000));
+  CHECK(rig.state.node_view("n1")->throttled_cores == doctest::Approx(0.5));
+  rig.state.apply("n1", record_at(3), at_s(1001));
+  CHECK(rig.state.node_view("n1")->throttled_cores == 0);
+}
+
 TEST_CASE("links and disks carry what the agent says, what is known otherwise, and never less than was seen") {
   ClusterState state(30s);
   wire::Hello hello = hello_of("n1");

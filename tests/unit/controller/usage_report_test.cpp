@@ -188,6 +188,20 @@ TEST_CASE("waiting is the time in which a task waited, of that in which it was t
   CHECK(told["rows"][1]["waiting_ratio"].is_null());
 }
 
+TEST_CASE("what a pod waited in a report is without the time in which its own limit kept it") {
+  const CrashDisk disk;
+  StoreFile file = open(in_memory());
+  WorkloadValues limited = used("u1", 10);
+  limited.pressure.cpu_some_ratio = 0.75;
+  limited.cpu_usage_us = 500'000;
+  limited.cpu_throttled_us = 500'000;
+  take(file, {whole("a", 1, {limited})}, kNow_s);
+  REQUIRE(file.usage().put(std::vector{described("u1", "one", "", "")}, kNow_s));
+  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::name_space, {}}, 10, kNow_s + 9}).value());
+  REQUIRE(told["rows"].size() == 1);
+  CHECK(told["rows"][0]["waiting_ratio"] == 0.25);
+}
+
 TEST_CASE("the oldest hours go when they are too old or too much, pods with them, and the report says since when") {
   const CrashDisk disk;
   StoreFileOptions options = in_memory();

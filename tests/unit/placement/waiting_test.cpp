@@ -146,14 +146,41 @@ TEST_CASE("what is packed comes back, and bytes that are cut or foreign do not")
 }
 
 TEST_CASE("waiting is told by pressure, else by the run queue, else it is unknown") {
-  NodeValues values;
-  CHECK_FALSE(waiting_ratio(values).has_value());
+  NodeView node;
+  NodeValues& values = node.values;
+  CHECK_FALSE(waiting_ratio(node).has_value());
   values.kernel.run_queue_us = 100;
-  CHECK_FALSE(waiting_ratio(values).has_value());
+  CHECK_FALSE(waiting_ratio(node).has_value());
   values.kernel.on_cpu_us = 300;
-  CHECK(waiting_ratio(values) == std::optional(0.25));
+  CHECK(waiting_ratio(node) == std::optional(0.25));
+  CHECK_FALSE(stalled_ratio(node).has_value());
   values.pressure.cpu_some_ratio = 0.1;
-  CHECK(waiting_ratio(values) == std::optional(0.1));
+  CHECK(waiting_ratio(node) == std::optional(0.1));
+  CHECK(stalled_ratio(node) == std::optional(0.1));
+}
+
+TEST_CASE("a pod that is kept by its own limit waits for nobody, whichever way waiting is told") {
+  NodeView node;
+  NodeValues& values = node.values;
+  // One thread that would run all the time, limited to 0.3 cores, and nothing else.
+  values.cpu_used_cores = 0.3;
+  node.throttled_cores = 0.7;
+  values.pressure.cpu_some_ratio = 0.7;
+  CHECK(waiting_ratio(node).value() == doctest::Approx(0));
+  CHECK(stalled_ratio(node).value() == doctest::Approx(0));
+  // Somebody waits beside it: that stays.
+  values.pressure.cpu_some_ratio = 0.9;
+  CHECK(waiting_ratio(node).value() == doctest::Approx(0.2));
+  values.pressure.cpu_some_ratio.reset();
+  values.kernel.on_cpu_us = 300'000;
+  values.kernel.run_queue_us = 800'000;  // 700'000 of them throttled
+  CHECK(waiting_ratio(node).value() == doctest::Approx(100'000 / 1.1e6));
+  node.throttled_cores = 2;
+  CHECK(waiting_ratio(node).value() == 0);
+  // What makes no sense takes nothing away.
+  node.throttled_cores = std::numeric_limits<double>::quiet_NaN();
+  values.pressure.cpu_some_ratio = 0.5;
+  CHECK(waiting_ratio(node).value() == 0.5);
 }
 
 }  // namespace
