@@ -139,13 +139,16 @@ void CgroupCollector::take_throttled(CgroupNode& node, std::optional<std::uint64
   if (!prev && node.born) node.throttled_delta_us = throttled_us;
 }
 
-// Of what is no root by itself nothing else is read. Only below a cgroup that may be throttled can others be.
+// Of what is no root by itself nothing else is read, but for containers, which have been. Only below a cgroup that may be throttled can
+// others be.
 void CgroupCollector::read_throttled_below(CgroupNode& node) {
   if (!node.throttled_us) return;
   for (auto& child : node.children) {
     if (!child->dir) continue;
-    const auto text = child->cpu.read_from(*child->dir, scratch_);
-    take_throttled(*child, text ? parse_cpu_stat(*text).throttled_us : std::nullopt);
+    if (!child->is_container) {
+      const auto text = child->cpu.read_from(*child->dir, scratch_);
+      take_throttled(*child, text ? parse_cpu_stat(*text).throttled_us : std::nullopt);
+    }
     read_throttled_below(*child);
   }
 }
@@ -197,6 +200,7 @@ void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
     if (child->gone) continue;
     if (!ran && !child->born && child->usage_us) {
       child->usage_delta_us = 0;
+      if (child->throttled_us) child->throttled_delta_us = 0;
       continue;
     }
     const auto last_delta_us = child->usage_delta_us;

@@ -246,26 +246,35 @@ TEST_CASE("throttled time is told over the interval where the controller is on")
 }
 
 TEST_CASE("a pod is throttled by the limits of its containers, too, of those that come as well") {
-  const Tree tree;
-  const auto put = [&](const std::string& below, int throttled) {
-    tree.put(pod_dir(1) + below + "/cpu.stat", "usage_usec 5\nthrottled_usec " + std::to_string(throttled) + "\n");
-  };
-  put("", 100);
-  put("/cri-containerd-a.scope", 1000);
-  put("/cri-containerd-a.scope/inner", 0);
-  use(tree, pod_dir(2), 1);
-  Collector c(tree);
-  c.tick();
-  CHECK_FALSE(c.find(uid(1))->values.cpu_throttled_us.has_value());
-  put("", 110);
-  put("/cri-containerd-a.scope", 1500);
-  put("/cri-containerd-a.scope/inner", 7);
-  c.tick();
-  CHECK(*c.find(uid(1))->values.cpu_throttled_us == 517);
-  put("/cri-containerd-b.scope", 40);
-  c.tick();
-  CHECK(*c.find(uid(1))->values.cpu_throttled_us == 40);
-  CHECK_FALSE(c.find(uid(2))->values.cpu_throttled_us.has_value());
+  // Containers that are told apart from their pod, and cgroups that are not.
+  for (const std::string& id : {std::string("a"), std::string(64, 'a')}) {
+    CAPTURE(id);
+    const Tree tree;
+    const auto put = [&](const std::string& below, int used, int throttled) {
+      tree.put(pod_dir(1) + below + "/cpu.stat",
+               "usage_usec " + std::to_string(used) + "\nthrottled_usec " + std::to_string(throttled) + "\n");
+    };
+    const std::string container = "/cri-containerd-" + id + ".scope";
+    put("", 5, 100);
+    put(container, 5, 1000);
+    put(container + "/inner", 5, 0);
+    use(tree, pod_dir(2), 1);
+    Collector c(tree);
+    c.tick();
+    CHECK_FALSE(c.find(uid(1))->values.cpu_throttled_us.has_value());
+    put("", 25, 110);
+    put(container, 25, 1500);
+    put(container + "/inner", 25, 7);
+    c.tick();
+    CHECK(*c.find(uid(1))->values.cpu_throttled_us == 517);
+    put("", 45, 110);
+    put("/cri-containerd-" + std::string(id.size(), 'b') + ".scope", 20, 40);
+    c.tick();
+    CHECK(*c.find(uid(1))->values.cpu_throttled_us == 40);
+    CHECK_FALSE(c.find(uid(2))->values.cpu_throttled_us.has_value());
+    c.tick();
+    CHECK(*c.find(uid(1))->values.cpu_throttled_us == 0);
+  }
 }
 
 TEST_CASE("a root whose pod shows itself below ends as a root, once") {
