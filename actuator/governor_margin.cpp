@@ -32,14 +32,14 @@ std::optional<double> Governor::by_student(Workload& workload) {
   const MinuteOfRequests ticks{workload.watch.ticks(), workload.watch.throttled()};
   models::provision::Setting now;
   now.margin_ratio = workload.margin_ratio;
-  const auto sight = workload.watch.end_minute(now, load_.cores());
+  const auto state = workload.watch.end_minute(now, load_.cores());
   if (!student_) return std::nullopt;
   IntegralRules rules;
   rules.aim_ratio = rules_.throttled_aim_ratio;
   models::provision::Bounds bounds;
   bounds.memory = false;
   const auto next =
-      models::provision::choose_locally(sight, next_margin(rules, now.margin_ratio, ticks), bounds, student_.get());
+      models::provision::choose_locally(state, next_margin(rules, now.margin_ratio, ticks), bounds, student_.get());
   if (next) return next->margin_ratio;
   if (!told_not_finite_)
     troubles_.push_back({Errc::out_of_range, "rules.student", "says what is no number of " + workload.path,

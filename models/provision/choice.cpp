@@ -38,9 +38,9 @@ std::size_t best_of(const Observation& observation, const std::array<float, kAct
   return best;
 }
 
-double memory_cost(double ratio, const Sight& sight) {
+double memory_cost(double ratio, const ServiceMinute& state) {
   // As steep below the rule as above it.
-  return sight.memory_share * (ratio + 2 * std::max(0.0, kRuleMemory - ratio));
+  return state.memory_share * (ratio + 2 * std::max(0.0, kRuleMemory - ratio));
 }
 
 }  // namespace
@@ -62,17 +62,17 @@ bool valid(std::size_t action, const Setting& now, const Bounds& bounds) {
   return false;
 }
 
-Setting after(std::size_t action, const Sight& sight, const Bounds& bounds) {
-  Setting next = sight.now;
+Setting after(std::size_t action, const ServiceMinute& state, const Bounds& bounds) {
+  Setting next = state.now;
   const int direction = static_cast<int>(action % kDirections) - 1;
-  if (direction == 0 || !valid(action, sight.now, bounds)) return next;
+  if (direction == 0 || !valid(action, state.now, bounds)) return next;
   switch (static_cast<Lever>(action / kDirections)) {
     case Lever::replicas:
       next.replicas = direction > 0 ? next.replicas + 1 : next.replicas - 1;
       break;
     case Lever::cpu: {
       const double rung = next_rung(next.margin_ratio, direction, kMarginBase, kMarginStep);
-      const double far = direction > 0 ? std::max(rung, sight.rule_margin_ratio) : rung;
+      const double far = direction > 0 ? std::max(rung, state.rule_margin_ratio) : rung;
       next.margin_ratio = std::clamp(far, bounds.least_margin, bounds.most_margin);
       break;
     }
@@ -86,7 +86,7 @@ Setting after(std::size_t action, const Sight& sight, const Bounds& bounds) {
 
 double price_of_over(const Price& price, double over_ratio) { return price.over * std::max(0.0, over_ratio - kLeft); }
 
-Observation observe(const Sight& sight, const Bounds& bounds) {
+Observation observe(const ServiceMinute& state, const Bounds& bounds) {
   Observation out;
   out.nodes = kActions;
   out.node.resize(kActions * kNodeFeatures);
@@ -95,12 +95,12 @@ Observation observe(const Sight& sight, const Bounds& bounds) {
   std::array<double, kActions> cost{};
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t action = 0; action < kActions; ++action) {
-    const Setting next = after(action, sight, bounds);
-    out.valid[action] = valid(action, sight.now, bounds) ? 1 : 0;
-    const double replicas = static_cast<double>(next.replicas) / static_cast<double>(sight.now.replicas);
+    const Setting next = after(action, state, bounds);
+    out.valid[action] = valid(action, state.now, bounds) ? 1 : 0;
+    const double replicas = static_cast<double>(next.replicas) / static_cast<double>(state.now.replicas);
     const double below = std::max(0.0, static_cast<double>(bounds.least_replicas) - static_cast<double>(next.replicas));
-    cost[action] = margin_cost(next.margin_ratio, sight.rule_margin_ratio) +
-                   memory_cost(next.memory_ratio, sight) * replicas + sight.memory_share * (replicas - 1) + below;
+    cost[action] = margin_cost(next.margin_ratio, state.rule_margin_ratio) +
+                   memory_cost(next.memory_ratio, state) * replicas + state.memory_share * (replicas - 1) + below;
     if (out.valid[action] != 0) least = std::min(least, cost[action]);
     const double direction = static_cast<double>(action % kDirections) - 1;
     float* to = &out.node[action * kNodeFeatures];
@@ -109,43 +109,43 @@ Observation observe(const Sight& sight, const Bounds& bounds) {
     *to++ = action / kDirections == 2 ? input(direction) : 0.0F;
     *to++ = action == kKeep ? 1.0F : 0.0F;
     *to++ = input(4 * std::log1p(next.margin_ratio));
-    *to++ = input(4 * (next.margin_ratio - sight.rule_margin_ratio));
+    *to++ = input(4 * (next.margin_ratio - state.rule_margin_ratio));
     *to++ = input(4 * std::log1p(next.memory_ratio));
     *to++ = input(std::log2(static_cast<double>(next.replicas)));
     // What is granted next, should usage stay.
-    *to++ = input(4 * (std::log1p(next.margin_ratio) - std::log1p(sight.now.margin_ratio)));
+    *to++ = input(4 * (std::log1p(next.margin_ratio) - std::log1p(state.now.margin_ratio)));
     *to++ = input(4 * std::log(std::max(replicas, 0.01)));
   }
   for (std::size_t action = 0; action < kActions; ++action)
     out.prior[action] = static_cast<float>(least - cost[action]);
 
   const auto log_of = [](double ratio) { return std::log(std::clamp(ratio, 0.01, 100.0)); };
-  out.pod = {input(4 * sight.throttled_ratio),
-             input(2 * log_of(sight.used_over_granted)),
-             input(sight.used_over_node),
-             input(2 * sight.deviation_ratio),
-             input(sight.peak_ratio - 1),
-             input(2 * log_of(sight.used_over_last)),
-             input(4 * sight.missed_ratio),
-             input(4 * log_of(sight.working_over_peak)),
-             input(4 * std::log1p(sight.now.margin_ratio)),
-             input(4 * sight.rule_margin_ratio),
-             input(4 * std::log1p(sight.now.memory_ratio)),
-             input(10 * sight.memory_share),
-             input(std::log2(static_cast<double>(sight.now.replicas)))};
-  if (sight.latency) {
+  out.pod = {input(4 * state.throttled_ratio),
+             input(2 * log_of(state.used_over_granted)),
+             input(state.used_over_node),
+             input(2 * state.deviation_ratio),
+             input(state.peak_ratio - 1),
+             input(2 * log_of(state.used_over_last)),
+             input(4 * state.missed_ratio),
+             input(4 * log_of(state.working_over_peak)),
+             input(4 * std::log1p(state.now.margin_ratio)),
+             input(4 * state.rule_margin_ratio),
+             input(4 * std::log1p(state.now.memory_ratio)),
+             input(10 * state.memory_share),
+             input(std::log2(static_cast<double>(state.now.replicas)))};
+  if (state.latency) {
     out.pod[13] = 1;
-    out.pod[14] = input(std::log1p(100 * sight.latency->over_ratio));
-    out.pod[15] = input(log_of(sight.latency->p99_over_target));
-    out.context[0] = input(std::log1p(100 * sight.latency->over_lately_ratio));
+    out.pod[14] = input(std::log1p(100 * state.latency->over_ratio));
+    out.pod[15] = input(log_of(state.latency->p99_over_target));
+    out.context[0] = input(std::log1p(100 * state.latency->over_lately_ratio));
   }
-  if (sight.rate) {
+  if (state.rate) {
     out.context[1] = 1;
-    out.context[2] = input(2 * log_of(sight.rate->over_last));
-    out.context[3] = input(4 * log_of(sight.rate->expected_over_last));
-    out.context[4] = input(4 * sight.rate->range_ratio);
+    out.context[2] = input(2 * log_of(state.rate->over_last));
+    out.context[3] = input(4 * log_of(state.rate->expected_over_last));
+    out.context[4] = input(4 * state.rate->range_ratio);
   }
-  const double turn = 2 * std::numbers::pi * sight.day_ratio;
+  const double turn = 2 * std::numbers::pi * state.day_ratio;
   out.context[5] = input(std::sin(turn));
   out.context[6] = input(std::cos(turn));
   return out;
@@ -157,23 +157,23 @@ std::size_t best_action(const Observation& observation, const QNetwork* network)
   return best_of(observation, said);
 }
 
-LocalView local_view(Sight sight, double rule_margin_ratio, Bounds bounds) {
-  sight.latency.reset();
-  sight.rate.reset();
-  sight.day_ratio = 0;
-  sight.rule_margin_ratio = rule_margin_ratio;
-  bounds.least_replicas = bounds.most_replicas = sight.now.replicas;
-  LocalView view{observe(sight, bounds), sight, bounds};
+LocalView local_view(ServiceMinute state, double rule_margin_ratio, Bounds bounds) {
+  state.latency.reset();
+  state.rate.reset();
+  state.day_ratio = 0;
+  state.rule_margin_ratio = rule_margin_ratio;
+  bounds.least_replicas = bounds.most_replicas = state.now.replicas;
+  LocalView view{observe(state, bounds), state, bounds};
   return view;
 }
 
-std::optional<Setting> choose_locally(const Sight& sight, double rule_margin_ratio, const Bounds& bounds,
+std::optional<Setting> choose_locally(const ServiceMinute& state, double rule_margin_ratio, const Bounds& bounds,
                                       const QNetwork* student) {
-  const LocalView view = local_view(sight, rule_margin_ratio, bounds);
+  const LocalView view = local_view(state, rule_margin_ratio, bounds);
   std::array<float, kActions> said{};
   if (student != nullptr) student->residual(view.observation, said);
   if (!std::all_of(said.begin(), said.end(), [](float value) { return std::isfinite(value); })) return std::nullopt;
-  return after(best_of(view.observation, said), view.sight, view.bounds);
+  return after(best_of(view.observation, said), view.state, view.bounds);
 }
 
 }  // namespace wattle::models::provision

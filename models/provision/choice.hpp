@@ -62,7 +62,7 @@ struct Rate {
 };
 
 // One minute of one service.
-struct Sight {
+struct ServiceMinute {
   double throttled_ratio = 0;                        // of its periods
   double used_over_granted = 0, used_over_node = 0;  // cores
   double deviation_ratio = 0, peak_ratio = 0;        // of one-second usages over their mean: deviation, most
@@ -77,10 +77,10 @@ struct Sight {
 };
 
 bool valid(std::size_t action, const Setting& now, const Bounds& bounds);
-Setting after(std::size_t action, const Sight& sight, const Bounds& bounds);
+Setting after(std::size_t action, const ServiceMinute& state, const Bounds& bounds);
 // Of a minute in which this share of requests was over target.
 double price_of_over(const Price& price, double over_ratio);
-Observation observe(const Sight& sight, const Bounds& bounds);
+Observation observe(const ServiceMinute& state, const Bounds& bounds);
 
 // The valid action of the highest Q; without a network that of the prior.
 std::size_t best_action(const Observation& observation, const QNetwork* network);
@@ -89,12 +89,12 @@ std::size_t best_action(const Observation& observation, const QNetwork* network)
 // taught on, not days.
 struct LocalView {
   Observation observation;
-  Sight sight;
+  ServiceMinute state;
   Bounds bounds;
 };
-LocalView local_view(Sight sight, double rule_margin_ratio, Bounds bounds);
+LocalView local_view(ServiceMinute state, double rule_margin_ratio, Bounds bounds);
 // What a student does there. Absent: what it says is not finite.
-std::optional<Setting> choose_locally(const Sight& sight, double rule_margin_ratio, const Bounds& bounds,
+std::optional<Setting> choose_locally(const ServiceMinute& state, double rule_margin_ratio, const Bounds& bounds,
                                       const QNetwork* student);
 
 }  // namespace wattle::models::provision

@@ -51,25 +51,25 @@ void MinuteWatch::begin_minute() {
   tick_used_s_ = second_used_s_ = second_s_ = peak_cores_ = sum_cores_ = sum_squares_ = count_ = 0;
 }
 
-Sight MinuteWatch::end_minute(const Setting& now, double node_cores) {
+ServiceMinute MinuteWatch::end_minute(const Setting& now, double node_cores) {
   const double used = used_cores(), granted = granted_cores();
-  Sight sight;
-  sight.now = now;
-  sight.throttled_ratio = over(throttled_, ticks_, 0);
-  sight.used_over_granted = over(used, granted, 1);
-  sight.used_over_node = over(used, node_cores * static_cast<double>(now.replicas), 0);
+  ServiceMinute state;
+  state.now = now;
+  state.throttled_ratio = over(throttled_, ticks_, 0);
+  state.used_over_granted = over(used, granted, 1);
+  state.used_over_node = over(used, node_cores * static_cast<double>(now.replicas), 0);
   const double mean = over(sum_cores_, count_, 0);
   const double variance = std::max(0.0, over(sum_squares_, count_, 0) - mean * mean);
-  sight.deviation_ratio = over(std::sqrt(variance), mean, 0);
-  sight.peak_ratio = over(peak_cores_, mean, 1);
-  sight.used_over_last = over(used, last_used_cores_, 1);
-  sight.missed_ratio = over(missed_, ticks_, 0);
+  state.deviation_ratio = over(std::sqrt(variance), mean, 0);
+  state.peak_ratio = over(peak_cores_, mean, 1);
+  state.used_over_last = over(used, last_used_cores_, 1);
+  state.missed_ratio = over(missed_, ticks_, 0);
   working_sets_gib_[minutes_++ % working_sets_gib_.size()] = working_gib_;
-  sight.working_over_peak =
+  state.working_over_peak =
       over(working_gib_, *std::max_element(working_sets_gib_.begin(), working_sets_gib_.end()), 1);
   last_used_cores_ = used;
   begin_minute();
-  return sight;
+  return state;
 }
 
 }  // namespace wattle::models::provision

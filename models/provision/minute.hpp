@@ -1,7 +1,7 @@
 // minute: what one service looked like in a minute, from what a node reads of it each 100 ms. Kept here once: who is taught and who
 // runs on nodes see the same.
 // Source   add() of each running copy of the service, end_tick() once they all are told, end_minute() when it is time
-// Gives    a Sight without what a node cannot know (latency, rate) and without what its owner says (the rule's margin, the share of
+// Gives    a ServiceMinute without what a node cannot know (latency, rate) and without what its owner says (the rule's margin, the share of
 //          memory in the cost, the time of day)
 // Units    seconds, cores, GiB; ratios
 // Errors   none: of a minute in which nothing was read, what stands for "as usual"
@@ -46,7 +46,7 @@ class MinuteWatch {
   std::optional<double> peak_gib() const;
 
   // `node_cores`: of each copy's node. The next minute begins.
-  Sight end_minute(const Setting& now, double node_cores);
+  ServiceMinute end_minute(const Setting& now, double node_cores);
 
  private:
   void begin_minute();

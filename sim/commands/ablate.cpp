@@ -46,7 +46,7 @@ Status run_imitation(const AblateArguments& arguments) {
     imitate.seed = trainer_options.seed = seed;
     if (!variant.regret_in_loss) imitate.regret_weight = 0;
     imitate.average = variant.average;
-    if (variant.pupil == consolidation::Architecture::flat) {
+    if (variant.architecture == consolidation::Architecture::flat) {
       WATTLE_TRY(const auto trainer, models::make_flat_policy(trainer_options, most_nodes));
       WATTLE_CHECK(consolidation::imitate(taught, imitate, *trainer));
       return trainer->network();

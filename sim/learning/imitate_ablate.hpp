@@ -26,7 +26,7 @@ struct Variant {
   std::vector<std::string_view> silent;  // features that are 0, in training and when it is judged
   bool prior = true;                     // false: 0, so that the network must say all of Q
   double labels = 1;                     // share of the labels
-  Architecture pupil = Architecture::deepsets;
+  Architecture architecture = Architecture::deepsets;
   bool regret_in_loss = true;  // false: cross-entropy alone
   bool average = true;         // false: the weights of the last step
 };

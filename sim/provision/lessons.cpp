@@ -15,10 +15,10 @@ namespace choice = models::provision;
 
 constexpr std::uint64_t kLessonStream = 0x6c6573736fULL;
 
-class Pupil final : public Steering {
+class StudentSteering final : public Steering {
  public:
-  Pupil(double temperature, std::shared_ptr<const models::QNetwork> teacher,
-        std::vector<models::PolicyExample>& examples)
+  StudentSteering(double temperature, std::shared_ptr<const models::QNetwork> teacher,
+                  std::vector<models::PolicyExample>& examples)
       : temperature_(temperature), teacher_(std::move(teacher)), examples_(examples) {}
 
   // Absent: the teacher drives.
@@ -26,10 +26,10 @@ class Pupil final : public Steering {
 
   choice::Setting minute(std::size_t, const MinuteOfService& seen) override {
     Asked asked = ask_student(seen);
-    const models::Observation whole = choice::observe(seen.sight, asked.bounds);
+    const models::Observation whole = choice::observe(seen.state, asked.bounds);
     const std::size_t action =
         student_ ? choice::best_action(asked.observation, student_.get()) : choice::best_action(whole, teacher_.get());
-    const choice::Setting next = choice::after(action, student_ ? asked.sight : seen.sight, asked.bounds);
+    const choice::Setting next = choice::after(action, student_ ? asked.state : seen.state, asked.bounds);
     examples_.push_back(labelled(std::move(asked.observation), whole));
     return next;
   }
@@ -63,14 +63,14 @@ class Pupil final : public Steering {
 Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const models::QNetwork> teacher,
                               models::PolicyTrainer& trainer, const Progress& progress) {
   std::vector<models::PolicyExample> examples;
-  Pupil pupil(options.temperature, std::move(teacher), examples);
+  StudentSteering student_steering(options.temperature, std::move(teacher), examples);
   Random random(mix(options.seed, kLessonStream));
   Lessons lessons;
   for (std::size_t round = 0; round < options.rounds; ++round) {
     progress(static_cast<double>(round) / static_cast<double>(options.rounds), "student");
     for (std::size_t i = 0; i < options.hours_per_round; ++i) {
       const WorldOptions world = learning_world(options, options.hours + round * options.hours_per_round + i);
-      Steered services(world, options.steer, pupil);
+      Steered services(world, options.steer, student_steering);
       WATTLE_CHECK(play(World(world), services));
     }
     double agreement = 0;
@@ -81,7 +81,7 @@ Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const
       agreement += stats.agreement / static_cast<double>(options.steps_per_round);
     }
     WATTLE_TRY(const auto student, models::FrozenNetwork::from_weights(trainer.weights(), trainer.steps()));
-    pupil.drive_by(student);
+    student_steering.drive_by(student);
     lessons.agreement = agreement;
   }
   lessons.weights = trainer.weights();

@@ -67,7 +67,7 @@ void LimitEnv::pass(LimitStep& step) {
       step.services[i].limit_cores = seen.set ? seen.set->cores() : options_.world.cores;
     }
   }
-  for (ServiceSight& service : step.services) {
+  for (ServiceView& service : step.services) {
     service.used_cores /= std::max(elapsed_s, kPeriodS);
     service.throttled_ratio /= std::max(ticks, 1);
   }

@@ -30,7 +30,7 @@ struct LimitEnvOptions {
   double over_price = 60;                                // a minute over target, as that many seconds with all cores
 };
 
-struct ServiceSight {
+struct ServiceView {
   double used_cores = 0, throttled_ratio = 0;  // of the second, and of its periods
   double limit_cores = 0;
 };
@@ -38,8 +38,8 @@ struct ServiceSight {
 struct LimitStep {
   bool done = false;
   double reward = 0;
-  double now_s = 0;                    // since what is judged began
-  std::vector<ServiceSight> services;  // empty when done
+  double now_s = 0;                   // since what is judged began
+  std::vector<ServiceView> services;  // empty when done
   // Of the last minute that ended: zeros before the first.
   double over_ratio = 0, p99_s = 0, rate_rps = 0;
   placement::ExpectedRate expected;  // of the minute under way; zeros while nothing is known

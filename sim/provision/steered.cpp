@@ -7,7 +7,7 @@ namespace wattle::sim::provision {
 
 namespace {
 
-using models::provision::Sight;
+using models::provision::ServiceMinute;
 
 constexpr double kSteeredMargin = 0.3;
 constexpr double kLately = 0.05, kOverLately = 0.1;  // shares of a newer minute
@@ -58,26 +58,26 @@ MinuteOfService Steered::seen_of(Steer& service, const Reading& reading) const {
   by_throttling.aim_ratio = options_.throttled_aim_ratio;
   seen.local_rule_margin = actuator::next_margin(by_throttling, service.setting.margin_ratio,
                                                  {service.watch.ticks(), service.watch.throttled()});
-  Sight& sight = seen.sight;
-  sight = service.watch.end_minute(service.setting, reading.cores);
+  ServiceMinute& state = seen.state;
+  state = service.watch.end_minute(service.setting, reading.cores);
 
   const double share = over(static_cast<double>(requests.over), static_cast<double>(requests.count), 0);
   service.over_lately += kOverLately * (share - service.over_lately);
-  sight.latency = models::provision::Latency{share, requests.p99_s / reading.target_s, service.over_lately};
+  state.latency = models::provision::Latency{share, requests.p99_s / reading.target_s, service.over_lately};
   if (const auto next = forecast_.next())
-    sight.rate =
+    state.rate =
         models::provision::Rate{over(requests.rate_rps, last_rps_, 1), over(next->rate_rps, requests.rate_rps, 1),
                                 over(next->high_rps - next->rate_rps, next->rate_rps, 0)};
-  sight.day_ratio = std::fmod(reading.now_s, 86'400) / 86'400;
-  sight.rule_margin_ratio =
-      actuator::next_margin(options_.rule, sight.now.margin_ratio, {requests.count, requests.over});
+  state.day_ratio = std::fmod(reading.now_s, 86'400) / 86'400;
+  state.rule_margin_ratio =
+      actuator::next_margin(options_.rule, state.now.margin_ratio, {requests.count, requests.over});
 
   const models::provision::Price& price = options_.price;
   service.lately_cores += service.lately_cores > 0 ? kLately * (used - service.lately_cores) : used;
   const double scale_w = price.core_w * std::max(service.lately_cores, kLeastScaleCores);
   const double memory_w = memory_ ? price.memory_w_per_gib * over(service.memory_gib, ticks, 0) * replicas : 0;
   seen.cost = (price.core_w * granted + memory_w) / scale_w + models::provision::price_of_over(price, share);
-  sight.memory_share = memory_w / scale_w;
+  state.memory_share = memory_w / scale_w;
   service.minutes += 1;
   if (requests.count > 0)
     service.used_s_per_request += std::max(kWorkShare, 1 / service.minutes) *

@@ -24,7 +24,7 @@ struct SteerOptions {
 };
 
 struct MinuteOfService {
-  models::provision::Sight sight;
+  models::provision::ServiceMinute state;
   double local_rule_margin = 0;
   models::provision::Bounds bounds;
   double cost = 0;

@@ -41,6 +41,8 @@ FORMER = {
     "Told": "what it is: PlacementSource, AgentReport",
     "NetworkRule": "NetworkPolicy",
     "x8": "consolidation",
+    "Sight": "what it is: ServiceMinute, BaselineInput",
+    "Pupil": "StudentSteering",
 }
 WORD = re.compile(r"\b(" + "|".join(FORMER) + r")\b")
 QUOTED = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'')

@@ -19,7 +19,7 @@ namespace wattle::models::provision {
 namespace {
 
 // Half a core for thirty seconds, one and a half for thirty, of two that are granted; throttled in a tenth of the ticks.
-Sight lived(MinuteWatch& watch, double scale = 1) {
+ServiceMinute lived(MinuteWatch& watch, double scale = 1) {
   for (int i = 0; i < 600; ++i) {
     watch.add({scale * (i < 300 ? 0.05 : 0.15), 0.2, i % 10 == 0});
     watch.end_tick(0.1);
@@ -44,7 +44,7 @@ std::string refused(const Safetensors& model) {
 
 TEST_CASE("a minute is told without units: throttling, use over what was granted and over before, spread of seconds") {
   MinuteWatch watch;
-  const Sight first = lived(watch);
+  const ServiceMinute first = lived(watch);
   CHECK(first.throttled_ratio == doctest::Approx(0.1));
   CHECK(first.used_over_granted == doctest::Approx(0.5));
   CHECK(first.used_over_node == doctest::Approx(1.0 / 8));
@@ -70,9 +70,9 @@ TEST_CASE("copies of a service count together, and one that does not run only in
   CHECK(watch.granted_cores() == doctest::Approx(4));
   Setting two;
   two.replicas = 2;
-  const Sight sight = watch.end_minute(two, 4);
-  CHECK(sight.missed_ratio == doctest::Approx(0.25));
-  CHECK(sight.used_over_node == doctest::Approx(0.25));
+  const ServiceMinute state = watch.end_minute(two, 4);
+  CHECK(state.missed_ratio == doctest::Approx(0.25));
+  CHECK(state.used_over_node == doctest::Approx(0.25));
   CHECK_FALSE(watch.peak_gib());
   for (int i = 0; i < 9; ++i) watch.end_minute(two, 4);
   CHECK(watch.peak_gib() == 2);
@@ -83,24 +83,24 @@ TEST_CASE("copies of a service count together, and one that does not run only in
 TEST_CASE(
     "a minute in which nothing was read is one as usual, and what is granted counts each write as a period more") {
   MinuteWatch watch;
-  const Sight sight = watch.end_minute(Setting(), 4);
-  CHECK(sight.used_over_granted == 1);
-  CHECK(sight.peak_ratio == 1);
-  CHECK(sight.throttled_ratio == 0);
-  for (const float value : observe(sight, Bounds()).pod) CHECK(std::isfinite(value));
+  const ServiceMinute state = watch.end_minute(Setting(), 4);
+  CHECK(state.used_over_granted == 1);
+  CHECK(state.peak_ratio == 1);
+  CHECK(state.throttled_ratio == 0);
+  for (const float value : observe(state, Bounds()).pod) CHECK(std::isfinite(value));
   CHECK(granted_s(1.5, 0.1, 0) == doctest::Approx(0.15));
   CHECK(granted_s(1.5, 0.1, 2) == doctest::Approx(0.45));
 }
 
 TEST_CASE("what a node does by a student sees no latency, no rate and no time of day") {
   MinuteWatch watch;
-  Sight sight = lived(watch);
-  const Observation without = local_view(sight, 0.2, Bounds()).observation;
-  sight.latency = Latency{0.5, 3, 0.4};
-  sight.rate = Rate{2, 2, 0.5};
-  sight.day_ratio = 0.3;
-  sight.rule_margin_ratio = 3;
-  const Observation with = local_view(sight, 0.2, Bounds()).observation;
+  ServiceMinute state = lived(watch);
+  const Observation without = local_view(state, 0.2, Bounds()).observation;
+  state.latency = Latency{0.5, 3, 0.4};
+  state.rate = Rate{2, 2, 0.5};
+  state.day_ratio = 0.3;
+  state.rule_margin_ratio = 3;
+  const Observation with = local_view(state, 0.2, Bounds()).observation;
   CHECK(with.pod == without.pod);
   CHECK(with.context == without.context);
   CHECK(with.node == without.node);
@@ -110,11 +110,11 @@ TEST_CASE("what a node does by a student sees no latency, no rate and no time of
 // A network that was taught on other inputs would be believed all the same.
 TEST_CASE("the inputs are those of the layout's name: who changes them gives it another") {
   MinuteWatch watch;
-  Sight sight = lived(watch);
-  sight.now.margin_ratio = 0.3;
-  sight.latency = Latency{0.02, 1.2, 0.01};
-  sight.rate = Rate{1.1, 0.9, 0.2};
-  const Observation seen = observe(sight, Bounds());
+  ServiceMinute state = lived(watch);
+  state.now.margin_ratio = 0.3;
+  state.latency = Latency{0.02, 1.2, 0.01};
+  state.rate = Rate{1.1, 0.9, 0.2};
+  const Observation seen = observe(state, Bounds());
   std::string text;
   const auto add = [&](const auto& values) {
     for (const float value : values) {

@@ -97,8 +97,8 @@ TEST_CASE("memory grows with the rate, what is granted is counted, and what is n
   CHECK(well.memory_gib == doctest::Approx(1.15).epsilon(0.15));
   CHECK(badly.memory_gib < well.memory_gib);
   CHECK(badly.used_cores > 1.1 * well.used_cores);
-  CHECK(too_little.last.sight.missed_ratio > 0);
-  CHECK(enough.last.sight.missed_ratio == doctest::Approx(0));
+  CHECK(too_little.last.state.missed_ratio > 0);
+  CHECK(enough.last.state.missed_ratio == doctest::Approx(0));
 }
 
 TEST_CASE("what minutes cost sums up to what the run is judged by") {
