@@ -11,10 +11,10 @@ constexpr double kLeastLimit = 0.01, kOverDefault = 0.005;
 constexpr double kLately_s = 300;     // what moves the price
 constexpr double kMeasured_s = 3600;  // what is shown
 constexpr double kUnderDefault_s = 86'400;
-constexpr double kEnoughDefault_s = 600;                // before the default scheduler's waiting counts
-constexpr double kStep_s = 600;                         // in which twice the budget raises the price e-fold
-constexpr double kMostOver = 2;                         // times the budget beyond it, that a step counts
-constexpr double kFall = 0.25;                          // of the rate at which it rises
+constexpr double kEnoughDefault_s = 600;  // before the default scheduler's waiting counts
+constexpr double kStep_s = 600;  // in which a point too much (or twice a budget below that) raises the price e-fold
+constexpr double kMostOver = 2;  // points, or times such a budget, beyond it that a step counts
+constexpr double kFall = 0.25;   // of the rate at which it rises
 constexpr double kLeastPrice = 0.01, kMostPrice = 100;  // times the watts per core
 constexpr double kLongest_s = 60;                       // of one measurement: who was away measured nothing
 
@@ -120,7 +120,8 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
   measured_.add(waiting_pods, pods, dt_s, kMeasured_s);
   lately_.add(waiting_pods, pods, dt_s, kLately_s);
   if (!priced) return;
-  const double over = std::clamp(lately_.ratio() / limit() - 1, -1.0, kMostOver);
+  // In points: an eighth more than a budget of 8% is as many pods that wait as twice a budget of 1%, and is mended as soon.
+  const double over = std::clamp((lately_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
   price_w_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
   price_w_ = std::clamp(price_w_, kLeastPrice * core_w, kMostPrice * core_w);
 }

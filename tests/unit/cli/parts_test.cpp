@@ -9,7 +9,7 @@ using namespace wattle;
 using namespace wattle::cli;
 
 namespace {
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 }  // namespace
 
 TEST_CASE("a saving that canaries put right says by how much, and of how many blocks; before it is not calibrated") {
@@ -29,7 +29,7 @@ TEST_CASE("a saving that canaries put right says by how much, and of how many bl
         "calibrated by 31 blocks of canary: x0.81 [0.60, 1.07]");
   // A controller of before says nothing of it.
   modelled.erase("calibration");
-  CHECK(has(modelled_text(View(modelled)), "not calibrated"));
+  CHECK(holds(modelled_text(View(modelled)), "not calibrated"));
 }
 
 TEST_CASE("a pod is shown with its containers by name, or digits, and its rest") {
@@ -40,7 +40,7 @@ TEST_CASE("a pod is shown with its containers by name, or digits, and its rest")
     "rest": {"cpu_cores": 0.02, "power_w": 0.2, "energy_j": 15.0}}})");
   const std::string text = render_pod(document, {.wide = true}).value();
   for (const char* part : {"shop/web-1", "web ", "99aa01c2d3e4", "4f1c2a9be07d", "(rest)", "80%", "15%", "5.0%", "est"})
-    CHECK_MESSAGE(has(text, part), part, " in ", text);
+    CHECK_MESSAGE(holds(text, part), part, " in ", text);
   document["pod"]["containers"] = Json::array();
-  CHECK(has(render_pod(document, {}).value(), "no container of it is known yet"));
+  CHECK(holds(render_pod(document, {}).value(), "no container of it is known yet"));
 }

@@ -124,6 +124,21 @@ TEST_CASE("the price rises over the budget, falls under it, stays bounded, and b
   CHECK(budget.price_w() > 0);
 }
 
+TEST_CASE(
+    "a point over a large budget raises the price as much as a point over a small one, and twice a smaller one does") {
+  const auto risen_w = [](double limit, double measured) {
+    Budget budget;
+    budget.set_limit(limit);
+    budget.measure(100 * measured, 100, 60, true, kCore_w);
+    return budget.price_w();
+  };
+  const double by_a_point_w = risen_w(0.01, 0.02);
+  CHECK(by_a_point_w > kCore_w);
+  CHECK(risen_w(0.08, 0.09) == doctest::Approx(by_a_point_w));
+  CHECK(risen_w(0.002, 0.004) == doctest::Approx(by_a_point_w));
+  CHECK(risen_w(0.08, 0.07) < kCore_w);
+}
+
 TEST_CASE("what was not measured while a policy acted moves no price; it tells what the default scheduler has") {
   Budget budget;
   CHECK(budget.limit() == doctest::Approx(0.01));
