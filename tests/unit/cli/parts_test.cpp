@@ -13,9 +13,9 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a saving that canaries put right says by how much, and of how many blocks; before it is not calibrated") {
-  Json modelled = {{"saving_ratio", 0.172},    {"saving_low", 0.141},     {"saving_high", 0.203},
-                   {"power_w", 389.0},         {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
-                   {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0},       {"calibration", nullptr},
+  Json modelled = {{"saving_ratio", 0.172},      {"saving_low", 0.141},     {"saving_high", 0.203},
+                   {"power_w", 389.0},           {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
+                   {"acting_cpu_wait", 0.003},   {"first_in_s", 0.0},       {"calibration", nullptr},
                    {"calibrated_ratio", nullptr}};
   CHECK(modelled_text(View(modelled)) ==
         "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not "
