@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace wattle::cli {
 
@@ -35,6 +36,20 @@ Error with_mend(Error error, const Settings& settings) {
   if (error.code == Errc::timeout && error.mend.empty()) error.mend = "try a longer --timeout";
   return error;
 }
+
+// What the controller says of a question stands for itself: "not found: node a: no agent of that name has said Hello (...)".
+std::optional<Error> own_words(const Error& error, const std::string& subject) {
+  if (error.subject != subject) return std::nullopt;
+  for (int number = 0; number <= static_cast<int>(Errc::io); ++number) {
+    const auto code = static_cast<Errc>(number);
+    const std::string opening = std::string(to_string(code)) + ": ";
+    if (!error.what.starts_with(opening)) continue;
+    const auto colon = error.what.find(": ", opening.size());
+    if (colon == std::string::npos) return std::nullopt;
+    return Error{code, error.what.substr(opening.size(), colon - opening.size()), error.what.substr(colon + 2), ""};
+  }
+  return std::nullopt;
+}
 }  // namespace
 
 Result<transport::Subscriber> Controller::listen(std::span<const std::string> topics) {
@@ -54,7 +69,11 @@ Result<nlohmann::ordered_json> Controller::ask(const std::string& what,
                                                const std::map<std::string, std::string>& arguments,
                                                std::chrono::milliseconds patience) {
   auto body = client_.query(what, arguments, std::max(settings_.timeout, patience));
-  if (!body) return tl::unexpected<Error>(with_mend(std::move(body.error()), settings_));
+  if (!body) {
+    if (auto told = own_words(body.error(), settings_.server + " " + what))
+      return tl::unexpected<Error>(std::move(*told));
+    return tl::unexpected<Error>(with_mend(std::move(body.error()), settings_));
+  }
   auto document = nlohmann::ordered_json::parse(*body, nullptr, false);
   if (!document.is_object())
     return fail(Errc::malformed, settings_.server + " " + what, "the answer is no JSON object",

@@ -15,12 +15,14 @@ async function ask(path, options = {}) {
   } catch { throw new Refused(0, 'The controller does not answer.'); }
 }
 
+// What the controller says begins with the kind of its error, which the status tells.
+const KIND = /^(not found|denied|malformed|out of range|unavailable|timed out|unsupported|conflict|exhausted|input\/output error): /;
 function answer([response, text]) {
   let body = null;
   try { body = JSON.parse(text); } catch { /* a line of text */ }
   if (response.ok && body !== null) return body;
   const plain = (response.headers.get('Content-Type') || '').startsWith('text/plain') && text.trim();
-  throw new Refused(response.status, (body && body.error) || plain || `This is no answer of the controller (status ${response.status}): what is between it and this page?`);
+  throw new Refused(response.status, (body && body.error && body.error.replace(KIND, '')) || plain || `This is no answer of the controller (status ${response.status}): what is between it and this page?`);
 }
 
 export async function get(what, query = {}) {

@@ -20,8 +20,8 @@ class Command(NamedTuple):
 
 NO_STORE = "there is no store"  # never here: both worlds have one
 NO_NODES = "no nodes yet: no agent has said hello"
-NOBODY = r"node nobody: no agent of that name has said Hello \(`wattle nodes` lists them\)"
-NO_POD = r"pod nobody: no recent decision is about it \(`wattle decisions` lists what is kept\)"
+NOBODY = r"^wattle: node nobody: no agent of that name has said Hello \(`wattle nodes` lists them\)"
+NO_POD = r"^wattle: pod nobody: no recent decision is about it \(`wattle decisions` lists what is kept\)"
 NO_FILE = r"/none: No such file or directory"
 TOKENS = ("--tokens", "{dir}/tokens")
 LIST = ("--allow-list", "{dir}/own-list")
@@ -52,20 +52,20 @@ COMMANDS = {
         ("none", "empty", (), 0, "no decisions yet: nobody has asked"),
         ("none of that time", "empty", ("--since", "1h"), 0, "no decision of that time is kept"),
         ("some", "fleet", (), 0, r"ID +TIME +POD +BY +ADVICE .*default/pod-{pod} +\S+ +{node} "),
-        ("no time", "fleet", ("--since", "soon"), 1, r"argument since: is 'soon' \(a span of time, as in 90m, 24h, 7d\)"),
+        ("no time", "fleet", ("--since", "soon"), 1, r"^wattle: argument since: is 'soon' \(a span of time, as in 90m, 24h, 7d\)"),
         ("no number", "fleet", ("--limit", "0"), 2, r"--limit: Value 0 not in range")]),
     "report": Command(asks="reader", formats=("json", "yaml"), states=[
         ("nothing recorded", "empty", (), 0, r"nothing is recorded yet: no sample has come"),
         ("what was used", "fleet", (), 0, r"NAMESPACE +MEASURED +ESTIMATED .*\(all nodes\)"),
         ("by node", "fleet", ("--by", "node"), 0, r"NODE +MEASURED .*DRAWN.*\n{node} "),
-        ("by a label of no name", "fleet", ("--by", "label"), 1, r"argument label: is missing \(name the label's key, as in label=team\)"),
+        ("by a label of no name", "fleet", ("--by", "label"), 1, r"^wattle: argument label: is missing \(name the label's key, as in label=team\)"),
         ("by what is not there", "fleet", ("--by", "colour"), 2, r"--by: colour not in \{namespace,owner,node,label\}")]),
     "provision list": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"no API server is followed, so that nobody tells what pods request \(kubernetes\.watch\)")]),
     "provision suggest": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"no API server is followed")]),
     "provision why": Command(asks="reader", elsewhere="tests/e2e/provision_test.py", states=[
-        ("unknown", "fleet", ("nobody",), 1, r"workload nobody: is not known, or has told nothing yet \(as NAMESPACE/KIND/NAME; `wattle provision list` has them\)")]),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: workload nobody: is not known, or has told nothing yet \(as NAMESPACE/KIND/NAME; `wattle provision list` has them\)")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[
         ("no namespace", "fleet", (), 2, r"--namespace: no namespace is named \(give --namespace NAME, or the workload as NAMESPACE/KIND/NAME\)"),
         ("no cluster", "fleet", ("--namespace", "shop", "--kubeconfig", "{dir}/none"), 1, NO_FILE),
@@ -76,7 +76,7 @@ COMMANDS = {
     "explain": Command(asks="reader", formats=ALL, states=[
         ("a pod", "fleet", ("{pod}",), 0, r"^default/pod-{pod}: {node} was advised\. The pod adds [\d.]+ W there by the model.*\nDecision \d+ by "),
         ("what if", "fleet", ("{pod}", "--cpu", "1"), 0, r"What if default/pod-{pod} \(decision \d+\) were placed now, .*\nAs it is: .*\nThen: "),
-        ("what if, no amount", "fleet", ("{pod}", "--cpu", "much"), 1, r"argument cpu: 'much' is no amount"),
+        ("what if, no amount", "fleet", ("{pod}", "--cpu", "much"), 1, r"^wattle: argument cpu: 'much' is no amount"),
         ("what if, no weight", "fleet", ("{pod}", "--weight", "energy"), 2, r"--weight energy: is not NAME=NUMBER \(--weight energy=2\)"),
         ("what if, unknown node", "fleet", ("{pod}", "--without", "nobody"), 1, r"node nobody: "),
         ("unknown", "fleet", ("nobody",), 1, NO_POD)]),
@@ -104,24 +104,24 @@ COMMANDS = {
     "policy set": Command(once=True, asks="operator", formats=ALL, states=[
         ("nothing", "fleet", (), 2, r"policy set: nothing is named that would change \(--mode, --policy, --reward or another: wattle policy set --help\)"),
         ("nothing but why", "fleet", ("--why", "so"), 2, r"nothing is named that would change"),
-        ("no mode", "fleet", ("--mode", "alive"), 1, r"mode alive: is not known \(one of off, shadow, canary:P% .*, live\)"),
+        ("no mode", "fleet", ("--mode", "alive"), 1, r"^wattle: mode alive: is not known \(one of off, shadow, canary:P% .*, live\)"),
         ("no policy", "fleet", ("--policy", "oracle-of-delphi"), 1, r"oracle-of-delphi"),
         ("no weight", "fleet", ("--weight", "energy"), 2, r"--weight energy: is not NAME=NUMBER"),
         ("force without why", "empty", ("--mode", "live", "--force"), 1, r"why"),
-        ("a closed gate", "empty", ("--mode", "live"), 1, r"mode live: its gate is closed: .* \(wait, `wattle policy get` shows the gate; or go past it with --force --why TEXT\)"),
+        ("a closed gate", "empty", ("--mode", "live"), 1, r"^wattle: mode live: its gate is closed: .* \(wait, `wattle policy get` shows the gate; or go past it with --force --why TEXT\)"),
         ("a share of waiting", "fleet", ("--cpu-wait", "2%", "--why", "a test"), 0, r"waiting +at most 2\.0% of pods' time;.*a test")]),
     "policy promote": Command(once=True, asks="operator", states=[
         ("one further", "empty", ("--why", "a test"), 0, r"^mode +shadow, .*promotion +to canary:10% is closed: 0 of 100 decisions.*mode off -> shadow +a test"),
         ("nothing beyond", "fleet", (), 1, r"live")]),
     "policy rollback": Command(once=True, asks="operator", states=[
-        ("no such change", "fleet", ("--to", "99"), 1, r"change 99: holds nothing to go back to \(`wattle policy get` lists changes\)"),
-        ("no number", "fleet", ("--to", "then"), 1, r"argument to: 'then' is no change's number"),
+        ("no such change", "fleet", ("--to", "99"), 1, r"^wattle: change 99: holds nothing to go back to \(`wattle policy get` lists changes\)"),
+        ("no number", "fleet", ("--to", "then"), 1, r"^wattle: argument to: 'then' is no change's number"),
         ("back", "empty", (), 0, r"^mode +off, .*rolled back to change \d+: mode shadow -> off")]),
     "model list": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, r"^no network is kept yet: wattle model save NAME\n\nServing: "),
         ("some", "fleet", (), 0, r"NAME +STEP +SAVED .*\nkept .*Serving: ")]),
     "model save": Command(asks="operator", formats=("json", "yaml"), states=[
-        ("no name", "fleet", ("a b",), 1, r"checkpoint 'a b': is no name \(a letter, then letters, digits, - and _, at most 64\)"),
+        ("no name", "fleet", ("a b",), 1, r"^wattle: checkpoint 'a b': is no name \(a letter, then letters, digits, - and _, at most 64\)"),
         ("kept", "fleet", ("kept",), 0, r"\nkept .* yes ")]),
     "model load": Command(once=True, asks="operator", states=[
         ("unknown", "fleet", ("nobody",), 1, r"nobody"),

@@ -130,6 +130,7 @@ def look_at(world, what, words, code, pattern, terminal=True):
     check(f"{what}: a pipe gets no colours", "\x1b" not in done.stdout + done.stderr)
     if done.returncode:
         check(f"{what}: what went wrong is not among the answers", not (done.stdout and done.stderr), done.stdout)
+        check(f"{what}: in words of the thing itself", not re.search(r"tcp://\S+ [\w-]+: ", done.stderr), done.stderr)
     if not terminal:
         return
     shown_code, screen, _ = world.shown(*words)

@@ -28,9 +28,9 @@ await reads('health: what the controller lacks, and the mend', page, /lost store
 
 // What is not there
 await open(page, 'node/nobody%20%3Cb%3E');
-await reads('an unknown node is named', page, /node nobody <b>: no agent of that name has said Hello/, '.error');
+await reads('an unknown node is named', page, /^node nobody <b>: no agent of that name has said Hello/, '.error');
 await open(page, 'node/');
-await reads('no node at all', page, /argument name: is missing/, '.error');
+await reads('no node at all', page, /^argument name: is missing/, '.error');
 await open(page, 'pod/nobody');
 await reads('an unknown pod is told', page, /No agent tells of this pod now: it has ended, or its node is silent\./, '.error');
 await reads('and that nobody decided about it', page, /pod nobody: no recent decision is about it/);
