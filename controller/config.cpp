@@ -82,10 +82,9 @@ void read_decide(config::Section decide, ControllerConfig& out) {
   read_start_cap(decide, out.decide.mask.start_cap);
   read_time(decide, "in_flight_expiry", out.in_flight_expiry, 1, 3600);
   read_time(decide, "repeat_within", out.repeat_within, 0, 60);
-  if (Duration window = kSettleWindow; decide.has("settle_window")) {
-    read_time(decide, "settle_window", window, 0.2, 600);
-    out.settle_window = window;
-  }
+  Duration window = kSettleWindow;
+  read_time(decide, "settle_window", window, 0.2, 600);
+  if (decide.has("settle_window")) out.settle_window = window;
   decide.read("decision_ring", out.decision_ring, {.min = 10, .max = 100'000});
   decide.read("seed", out.seed, {.min = 0});
 }

@@ -174,7 +174,12 @@ Result<ResourceUse> StressRun::measure() {
   const double lasted_s = std::max(seconds(out.lasted), 1e-3);
   for (Member& member : members_) {
     if (const auto code = processes_.ended(member.group)) return gone(member, *code);
-    WATTLE_TRY(member.use, read_group(proc_, member.group));
+    auto use = read_group(proc_, member.group);
+    if (!use) {  // it may have ended since that was asked
+      if (const auto code = processes_.ended(member.group)) return gone(member, *code);
+      return forward_error(use);
+    }
+    member.use = std::move(*use);
     if (member.throttle) WATTLE_CHECK(look(member));
     Reached reached{member.stressor.resource, member.stressor.level, 0, member.use.cpu_s / lasted_s,
                     member.storage_bytes / lasted_s};

@@ -15,6 +15,7 @@ import urllib.request
 import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from captured_agent import NODE, start_captured  # noqa: E402
 from house import House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/reference/openapi.yaml"
@@ -146,7 +147,10 @@ def main():
         house.start_controller()
         house.start_agent()
         house.start_shim()
+        start_captured(house)
         wait_until("the node is heard", house.connected)
+        pods = wait_until("pods are heard of", lambda: [pod["uid"] for pod in house.query("pods")["pods"] if pod["node"] == NODE])
+        ASKED["/api/v1/pod"].append({"pod": pods[0]})
         assert fetch(f"{house.shim()}/prioritize", extender_args("uid-1", [house.node, "nobody"]))[0] == 200
         house.cli("confirm", "uid-1", house.node, key="operator")
         wait_until("the decision has its outcome", lambda: house.query("explain", "uid-1")["decision"]["outcome"], 40)

@@ -3,7 +3,7 @@
 A command  asks: whose key it needs to ask the controller, or None; tty: whether its answer is looked at in a terminal too
 States     (name, world, words, exit code, pattern); `world` is where it is asked: "empty", a controller alone, or "fleet"; where the code is 0 the pattern
            stands on standard output, else on standard error and nothing of the kind on the other
-Words      {dir} the house's folder, {root} the sources, {node} a node, {pod} a pod that was decided about
+Words      {dir} the house's folder, {root} the sources, {node} a node, {pod} a pod that was decided about, {captured} one of the captured node
 """
 from typing import NamedTuple
 
@@ -38,8 +38,12 @@ COMMANDS = {
         ("none", "empty", (), 0, r"^no pods\n$"),
         ("some", "fleet", (), 0, r"POD +NODE +CPU .*"),
         ("of a node", "fleet", ("--node", "captured"), 0, r"POD +NODE.*captured"),
-        ("of a node without any", "fleet", ("--node", "{node}"), 0, r"^no pods\n$"),
+        ("of this machine, which may have some of another's", "fleet", ("--node", "{node}"), 0, r"^no pods\n$|^POD +NODE.*{node}"),
         ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
+    "pod": Command(asks="reader", formats=ALL, states=[
+        ("one", "fleet", ("{captured}",), 0, r"pod +\S+\nuid +{captured}\nnode +captured\n.*energy +\S+ .*\n\n(no container of it is known yet|CONTAINER +CPU .*\(rest\))"),
+        ("unknown", "fleet", ("nobody",), 1, r"^wattle: pod nobody: no agent tells of it now \(`wattle pods` lists them\)"),
+        ("not named", "fleet", (), 2, r"POD is required|pod is required")]),
     "top": Command(asks="reader", formats=ALL, elsewhere="tests/e2e/top_test.py", states=[
         ("nothing", "empty", ("--once",), 0, "nodes 0/0 .*\n\n" + NO_NODES),
         ("all", "fleet", ("--once",), 0, r"live dqn \| nodes 2/2 .*NODE +STATE"),
@@ -59,7 +63,7 @@ COMMANDS = {
         ("what was used", "fleet", (), 0, r"NAMESPACE +MEASURED +ESTIMATED .*\(all nodes\)"),
         ("by node", "fleet", ("--by", "node"), 0, r"NODE +MEASURED .*DRAWN.*\n{node} "),
         ("by a label of no name", "fleet", ("--by", "label"), 1, r"^wattle: argument label: is missing \(name the label's key, as in label=team\)"),
-        ("by what is not there", "fleet", ("--by", "colour"), 2, r"--by: colour not in \{namespace,owner,node,label\}")]),
+        ("by what is not there", "fleet", ("--by", "colour"), 2, r"--by: colour not in \{namespace,owner,node,label,container\}")]),
     "provision list": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"no API server is followed, so that nobody tells what pods request \(kubernetes\.watch\)")]),
     "provision suggest": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[

@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +15,8 @@ import sys
 import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from captured_agent import start_captured  # noqa: E402
 from cli_states import COMMANDS  # noqa: E402
-from dashboards_test import CAPTURED, CGROUP  # noqa: E402
 from house import House, binaries_from, extender_args, fetch, free_ports, wait_until  # noqa: E402
 from screen import Screen  # noqa: E402
 
@@ -56,30 +55,12 @@ class World(House):
             return
         self.start_agent()
         self.start_shim()
-        self.start_captured()
-        wait_until("both are nodes, and there are pods", lambda: self.connected() and self.query("status")["nodes_connected"] == 2 and self.query("pods")["pods"])
+        start_captured(self)
+        wait_until("both are nodes, and there are pods", lambda: self.connected() and self.query("status")["nodes_connected"] == 2 and any(pod["node"] == "captured" for pod in self.query("pods")["pods"]))
         fetch(f"{self.shim()}/prioritize", extender_args(POD, [self.node]))
         wait_until("something is recorded", lambda: self.query("report")["rows"] or self.query("report")["nodes"]["estimated_j"], 60)
+        self.puts["captured"] = next(pod["uid"] for pod in self.query("pods")["pods"] if pod["node"] == "captured")
         self.cli("model", "save", "kept", key="operator")
-
-    def start_captured(self):
-        """An agent of a captured server, which has pods whatever cgroups this machine has."""
-        root = self.dir / "captured"
-        shutil.copytree(CAPTURED, root)
-        for pod in root.rglob("*pod1111*.slice"):
-            for name, text in CGROUP.items():
-                (pod / name).write_text(text)
-        self.wattle("keys", "new", str(self.dir / "captured.key"))
-        self.wattle("keys", "allow", "--allow-list", str(self.dir / "allow"), str(self.dir / "captured.key.pub"), "agent", "captured")
-        self.write("captured.yaml", f"""
-            node: captured
-            tick: 500ms
-            state_dir: {self.dir}/captured-state
-            roots: {{proc: {root}/proc, sys: {root}/sys}}
-            controller: {{endpoint: "tcp://127.0.0.1:{self.telemetry}", key: {self.dir}/captured.key, server_key: {self.dir}/controller.key.pub}}
-            http: {{port: {free_ports(1)[0]}}}
-            """)
-        self.start("captured", self.binary("wattle-agent"), "run", "--config", str(self.dir / "captured.yaml"))
 
     def put(self, text):
         for name, value in self.puts.items():

@@ -11,6 +11,7 @@ import shutil
 import sys
 import urllib.parse
 
+from captured_agent import captured_tree  # noqa: E402
 from house import SKIPPED, House, HouseError, binaries_from, fetch, free_ports, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -22,11 +23,6 @@ PAGE = "docs/how-to/watch-with-grafana.md"
 DASHBOARDS = HERE.parents[1] / "k8s/chart/dashboards"
 ALERTS = HERE.parents[1] / "k8s/chart/alerts"
 NODES = 6
-CAPTURED = HERE.parent / "fixtures/agent/two-socket-server"
-# What cgroup v2 tells where it has all its controllers; the kernel that this runs on may have them in v1.
-CGROUP = {"cpu.stat": "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5000\n",
-          "cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
-          "memory.current": "1048576\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n", "pids.current": "3\n"}
 # What no program here tells: nothing is served over TLS, and no API server says what was bound (tests/e2e/kube/kube_test.py has one).
 NOT_HERE = ("wattle_controller_certificate_end_timestamp_seconds", "wattle_controller_pods_bound_total")
 # What Grafana puts in before it asks.
@@ -105,11 +101,7 @@ def main():
             listen: 127.0.0.1:{swarm_port}
             seed: 7
             """)
-        captured = house.dir / "captured"
-        shutil.copytree(CAPTURED, captured)
-        for pod in captured.rglob("*pod1111*.slice"):
-            for name, text in CGROUP.items():
-                (pod / name).write_text(text)
+        captured = captured_tree(house)
         captured_port, = free_ports(1)
         house.write("captured.yaml", f"""
             node: captured

@@ -99,7 +99,7 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   const auto wrong = web.request("GET", "/api/v1/report?by=pod", "", 20s);
   REQUIRE(wrong);
   CHECK(wrong->status == 400);
-  CHECK(wrong->body.find("namespace, owner, node or label") != std::string::npos);
+  CHECK(wrong->body.find("namespace, owner, node, label or container") != std::string::npos);
 
   REQUIRE(world.reader.save(world.dir / "reader"));
   std::ofstream(world.dir / "server.pub") << world.server.public_key << "\n";
