@@ -69,10 +69,10 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
       log_(log),
       curves_(data_dir + "/events") {}
 
-Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
-                                                const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
-                                                ServingModel& slot, const Clock& clock, const Log& log,
-                                                const NetworkOrigin& origin, BeginNetwork begin) {
+Result<std::unique_ptr<Trainer>> Trainer::make(const LearnConfig& config, const placement::RewardConfig& reward,
+                                               const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
+                                               ServingModel& slot, const Clock& clock, const Log& log,
+                                               const NetworkOrigin& origin, BeginNetwork begin) {
   WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/checkpoints"));
   std::unique_ptr<Trainer> trainer(
       new Trainer(config, reward, std::move(checkpoints), std::move(network), slot, data_dir, clock, log));
@@ -86,6 +86,16 @@ Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const
   trainer->serve();
   trainer->list_models();
   trainer->tell();
+  trainer->start_periods();
+  return trainer;
+}
+
+Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const placement::RewardConfig& reward,
+                                                const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
+                                                ServingModel& slot, const Clock& clock, const Log& log,
+                                                const NetworkOrigin& origin, BeginNetwork begin) {
+  WATTLE_TRY(auto trainer,
+             make(config, reward, data_dir, std::move(network), slot, clock, log, origin, std::move(begin)));
   trainer->thread_ = std::thread([raw = trainer.get()] { raw->run(); });
   return trainer;
 }
@@ -176,18 +186,20 @@ void Trainer::resume() {
                                  {"replay", static_cast<std::uint64_t>(learner_.figures().replay)}});
 }
 
-void Trainer::run() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions go first; a refusal changes nothing
+void Trainer::start_periods() {
   const MonoTime start = clock_.mono();
   next_step_ = start;
   next_save_ = start + config_.checkpoint_every;
   next_rate_ = start + kRateWindow;
   next_curves_ = start + Curves::kEvery;
   steps_at_rate_ = network_->steps();
-  for (;;) {
+}
+
+void Trainer::run() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions go first; a refusal changes nothing
+  for (bool stop = false; !stop;) {
     std::vector<LearningNews> news;
     std::vector<PendingOrder> orders;
-    bool stop = false;
     {
       std::unique_lock lock(mutex_);
       const Duration pause = std::clamp(next_step_ - clock_.mono(), Duration{0}, kIdle);
@@ -196,22 +208,36 @@ void Trainer::run() {
       orders.swap(orders_);
       stop = stop_;
     }
-    for (LearningNews& item : news) take(std::move(item));
-    for (PendingOrder& each : orders) obey(std::move(each));
-    const MonoTime now = clock_.mono();
-    if (!stop && now >= next_step_) step();
-    if (now >= next_rate_) {
-      learner_.expire(now);
-      const double passed_s = seconds(now - next_rate_ + kRateWindow);
-      own_.steps_per_s = static_cast<double>(network_->steps() - steps_at_rate_) / passed_s;
-      steps_at_rate_ = network_->steps();
-      next_rate_ = now + kRateWindow;
-    }
-    if (stop || now >= next_curves_) draw_curves();
-    if (unsaved_ && (stop || now >= next_save_)) save();
-    tell();
-    if (stop) return;
+    turn(std::move(news), std::move(orders), stop);
   }
+}
+
+void Trainer::turn() {
+  std::vector<LearningNews> news;
+  std::vector<PendingOrder> orders;
+  {
+    const std::lock_guard lock(mutex_);
+    news.swap(news_);
+    orders.swap(orders_);
+  }
+  turn(std::move(news), std::move(orders), false);
+}
+
+void Trainer::turn(std::vector<LearningNews> news, std::vector<PendingOrder> orders, bool stop) {
+  for (LearningNews& item : news) take(std::move(item));
+  for (PendingOrder& each : orders) obey(std::move(each));
+  const MonoTime now = clock_.mono();
+  if (!stop && now >= next_step_) step();
+  if (now >= next_rate_) {
+    learner_.expire(now);
+    const double passed_s = seconds(now - next_rate_ + kRateWindow);
+    own_.steps_per_s = static_cast<double>(network_->steps() - steps_at_rate_) / passed_s;
+    steps_at_rate_ = network_->steps();
+    next_rate_ = now + kRateWindow;
+  }
+  if (stop || now >= next_curves_) draw_curves();
+  if (unsaved_ && (stop || now >= next_save_)) save();
+  tell();
 }
 
 void Trainer::take(LearningNews news) {

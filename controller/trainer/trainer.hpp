@@ -5,7 +5,7 @@
 //          network (preset_change)
 // Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
 // Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, learning goes on
-// Threads  post(), order(), models() and figures() from any; the rest runs on its own thread
+// Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or, of one that was made without, in turn()
 #pragma once
 
 #include <condition_variable>
@@ -59,7 +59,14 @@ class Trainer {
                                                 const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                 ServingModel& slot, const Clock& clock, const Log& log,
                                                 const NetworkOrigin& origin = {}, BeginNetwork begin = {});
-  ~Trainer();  // ends the thread and writes a last checkpoint
+  // The same without a thread, for who moves the clock himself: all that is due happens in turn(), and no checkpoint is written at the end.
+  static Result<std::unique_ptr<Trainer>> make(const LearnConfig& config, const placement::RewardConfig& reward,
+                                               const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
+                                               ServingModel& slot, const Clock& clock, const Log& log,
+                                               const NetworkOrigin& origin = {}, BeginNetwork begin = {});
+  ~Trainer();  // ends the thread, which writes a last checkpoint
+  // What is due now: news, orders, at most one step of learning, and what is written. Of one that has a thread nobody else calls it.
+  void turn();
   void post(LearningNews news);
   // Answered by the trainer's own thread; unavailable when it ends first.
   std::future<Result<std::string>> order(ModelOrder order);
@@ -73,7 +80,9 @@ class Trainer {
           std::unique_ptr<models::QTrainer> network, ServingModel& slot, const std::string& data_dir,
           const Clock& clock, const Log& log);
   void resume();
+  void start_periods();
   void run();
+  void turn(std::vector<LearningNews> news, std::vector<PendingOrder> orders, bool stop);
   void take(LearningNews news);
   void step();
   void serve();
