@@ -8,9 +8,27 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kMeanMemory = 0.01;
+constexpr double kCentreRate = 0.02;  // of what the errors of a batch say
 
 double running(double mean, double value, std::uint64_t count) {
   return mean + std::max(kMeanMemory, 1.0 / static_cast<double>(std::max<std::uint64_t>(count, 1))) * (value - mean);
+}
+
+// The centre takes what Q would have to rise by on average (value-based reward centring: Naik, Wan, Tomar, Sutton 2024), and what Q stands
+// above its prior. Without the latter nothing holds the two: Q may fall and the centre rise for ever, each as the other would have it.
+double centre_after(const RewardCentring::State& before, const models::StepStats& stats,
+                    std::span<const models::Transition> batch, std::span<const ReturnSums> sums, double scale) {
+  double discounts = 0, discount = 0, prior = 0;
+  for (const ReturnSums& each : sums) discounts += each.discounts;
+  for (const models::Transition& each : batch) {
+    discount += static_cast<double>(each.discount);
+    prior += static_cast<double>(each.state.prior[each.action]);
+  }
+  const auto count = static_cast<double>(batch.size());
+  if (!(discounts > 0)) return before.centre;
+  const double rises = stats.mean_error + (1 - discount / count) * (stats.mean_q - prior / count);
+  const double rate = std::max(kCentreRate, 1.0 / static_cast<double>(std::max<std::uint64_t>(before.steps, 1)));
+  return before.centre + rate * rises / (scale * discounts / count);
 }
 
 }  // namespace
@@ -69,7 +87,9 @@ Result<std::optional<models::StepStats>> Learner::step() {
   for (const models::Transition& each : batch_) pointers.push_back(&each);
   WATTLE_TRY(const models::StepStats stats, trainer_.step(pointers));
   ++figures_.steps;
-  centring_.learn(stats.mean_error);
+  RewardCentring::State centring = centring_.state();
+  centring.centre = centre_after(centring, stats, batch_, sums_, options_.reward_scale);
+  centring_.restore(centring);
   figures_.centre = centring_.centre();
   figures_.td_error = std::sqrt(running(figures_.td_error * figures_.td_error, stats.error2, figures_.steps));
   figures_.loss = running(figures_.loss, stats.loss, figures_.steps);

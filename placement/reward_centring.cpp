@@ -8,7 +8,6 @@
 namespace wattle::placement {
 namespace {
 
-constexpr double kCentreRate = 0.02;  // of what the errors of a batch say
 constexpr double kSpreadRate = 0.01;
 constexpr double kLeastSpread = 1e-3;  // in rewards
 
@@ -19,30 +18,21 @@ double rate(double least, std::uint64_t count) {
 }  // namespace
 
 void RewardCentring::pay(std::span<models::Transition> batch, std::span<const ReturnSums> sums) {
-  stats::Moments paid, discounts;
-  double rewards = 0;
+  double rewards = 0, discounts = 0;
   for (const ReturnSums& each : sums) {
     rewards += each.rewards;
-    discounts.add(each.discounts);
+    discounts += each.discounts;
   }
-  mean_discounts_ = discounts.mean();
-  if (state_.steps == 0 && mean_discounts_ > 0)
-    state_.centre = rewards / static_cast<double>(sums.size()) / mean_discounts_;
+  if (++state_.steps == 1 && discounts > 0) state_.centre = rewards / discounts;
+  stats::Moments paid;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const double value = scale_ * (sums[i].rewards - centre() * sums[i].discounts);
     batch[i].reward = static_cast<float>(value);
     paid.add(value);
   }
-  state_.spread2 += rate(kSpreadRate, state_.steps + 1) * (paid.variance() - state_.spread2);
+  state_.spread2 += rate(kSpreadRate, state_.steps) * (paid.variance() - state_.spread2);
   const double unit = std::max(kLeastSpread, std::sqrt(state_.spread2));
   for (models::Transition& each : batch) each.unit = static_cast<float>(unit);
-}
-
-void RewardCentring::learn(double mean_error) {
-  ++state_.steps;
-  // What Q would have to rise by on average is the centre's to take.
-  const double discounts = scale_ * mean_discounts_;
-  if (discounts > 0) state_.centre += rate(kCentreRate, state_.steps) * mean_error / discounts;
 }
 
 }  // namespace wattle::placement

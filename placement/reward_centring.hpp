@@ -1,6 +1,6 @@
 // reward_centring: what is taken from every reward, so that Q stays about differences and does not climb; and the unit that errors are told in.
-// Source   the reward that would leave no temporal-difference error on average (value-based reward centring: Naik, Wan, Tomar,
-//          Sutton 2024); the unit: how much what a transition is paid varies, in rewards
+// Source   the learner, from errors and level of Q (placement/learner; begun as the mean of a batch); the unit: how much what a
+//          transition is paid varies, in rewards
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -26,8 +26,6 @@ class RewardCentring {
   RewardCentring(std::optional<double> fixed, double scale) : fixed_(fixed), scale_(scale) {}
   // Sets reward and unit of each transition by the sums of its own.
   void pay(std::span<models::Transition> batch, std::span<const ReturnSums> sums);
-  // What the step on that batch found: the mean of its errors, in rewards.
-  void learn(double mean_error);
   double centre() const { return fixed_.value_or(state_.centre); }
   const State& state() const { return state_; }
   void restore(const State& state) { state_ = state; }
@@ -36,7 +34,6 @@ class RewardCentring {
   std::optional<double> fixed_;
   double scale_;
   State state_;
-  double mean_discounts_ = 0;  // of the batch that was paid last
 };
 
 }  // namespace wattle::placement

@@ -19,6 +19,8 @@ constexpr Duration kIdle = milliseconds(250);
 constexpr Duration kRateWindow = std::chrono::seconds(2);
 constexpr std::size_t kRecent = 16;
 constexpr int kNice = 10;
+// Placements that are learned from for each whose outcome came, on average: far more often, and chance is learned by heart.
+constexpr std::uint64_t kReplayRatio = 32;
 // A checkpoint of the same network tells the same.
 std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
@@ -277,6 +279,11 @@ void Trainer::take(LearningNews news) {
 
 void Trainer::step() {
   const MonoTime begin = clock_.mono();
+  const placement::LearnerFigures& learned = learner_.figures();
+  if (learned.steps * static_cast<std::uint64_t>(config_.batch) >= kReplayRatio * learned.settled) {
+    next_step_ = begin + kIdle;
+    return;
+  }
   const auto stats = learner_.step();
   if (stats && *stats)
     if (const Status held = anchor_.stepped(learner_.last_batch()); !held && own_.problem != held.error().message()) {

@@ -2,7 +2,9 @@
 #include "controller/trainer/trainer.hpp"
 
 #include <doctest/doctest.h>
+#include <stdlib.h>
 
+#include <filesystem>
 #include <limits>
 
 #include "models/frozen/layout.hpp"
@@ -56,4 +58,45 @@ TEST_CASE("a network that says too much, or is not finite, does not serve") {
   REQUIRE(!loud);
   CHECK(loud.error().code == Errc::out_of_range);
   CHECK(!freeze_checked(CountingNetwork(std::numeric_limits<float>::quiet_NaN()), 10, one_observation()));
+}
+
+TEST_CASE("a trainer without a thread learns in turns, a step for each period that the clock has moved on") {
+  std::string path = (std::filesystem::temp_directory_path() / "wattle-turns-XXXXXX").string();
+  REQUIRE(mkdtemp(path.data()) != nullptr);
+  ManualClock clock;
+  const Log log = Log::silent();
+  ServingModel slot;
+  LearnConfig config;
+  config.warmup = 1;
+  config.n_step = 1;
+  config.batch = 2;
+  config.steps_per_s = 50;
+  {
+    const auto trainer = Trainer::make(config, {}, path, std::make_unique<CountingNetwork>(), slot, clock, log);
+    REQUIRE(trainer);
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      (*trainer)->post(PlacedNews{id, one_observation().front(), 0, clock.mono()});
+      (*trainer)->post(SettledNews{id, {}});
+      clock.advance(std::chrono::seconds(1));
+    }
+    CHECK((*trainer)->figures().placed == 0);  // nothing happens between turns
+    (*trainer)->turn();
+    CHECK((*trainer)->figures().settled == 3);
+    CHECK((*trainer)->figures().steps == 1);
+    (*trainer)->turn();
+    CHECK((*trainer)->figures().steps == 1);
+    for (int i = 0; i < 10; ++i) {
+      clock.advance(std::chrono::milliseconds(20));
+      (*trainer)->turn();
+    }
+    CHECK((*trainer)->figures().steps == 11);
+    // Then what came has been learned from often enough, until more comes.
+    for (int i = 0; i < 100; ++i) {
+      clock.advance(std::chrono::seconds(1));
+      (*trainer)->turn();
+    }
+    CHECK((*trainer)->figures().steps == 48);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
 }

@@ -104,6 +104,46 @@ TEST_CASE("the loss is told in deviations of what is paid: the same whatever the
   CHECK(loss(1) < 2);
 }
 
+// One value for all states, which each step draws to its targets, and which something that is not their loss pushes down.
+class Pushed final : public models::QTrainer {
+ public:
+  Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
+    models::StepStats stats;
+    stats.step = ++steps_;
+    stats.mean_q = q_;
+    for (const models::Transition* each : batch) {
+      const double error = static_cast<double>(each->reward) + static_cast<double>(each->discount) * q_ - q_;
+      stats.mean_error += error / static_cast<double>(batch.size());
+    }
+    q_ += 0.05 * stats.mean_error - 0.02;
+    return stats;
+  }
+  std::uint64_t steps() const override { return steps_; }
+  models::Weights weights() const override { return {}; }
+  models::Weights checkpoint() const override { return {}; }
+  Status restore(const models::Weights&) override { return {}; }
+  double q() const { return q_; }
+
+ private:
+  std::uint64_t steps_ = 0;
+  double q_ = 0;
+};
+
+TEST_CASE("Q and the centre stay where they are though the network is pushed by what is not its loss") {
+  Pushed trainer;
+  LearnerOptions options;
+  options.warmup = 32;
+  options.tau_s = 100;
+  Learner learner(options, lb(), trainer);
+  for (std::uint64_t id = 1; id < 20'000; ++id) {
+    learner.placed(id, two_nodes(), id % 2 == 0 ? 1 : 0, MonoTime(from_seconds(static_cast<double>(id))));
+    REQUIRE(learner.settled(id, outcome(id % 2 == 1)));
+    REQUIRE(learner.step());
+  }
+  CHECK(std::abs(trainer.q()) < 30);
+  CHECK(std::abs(learner.figures().centre - 5) < 2);
+}
+
 TEST_CASE("another reward begins another centre, and a restart goes on with the one it had") {
   Lived lived({});
   lived.live(500);
