@@ -157,6 +157,13 @@ await reads('and the map', page, /this-machine: .*silent/, '.legend');
 // Saving: modelled, then each mode
 await open(page, 'saving');
 await reads('shadow: what acting would save', page, /Acting would draw about [\d,]+ W instead of [\d,]+, .*%; modelled|Acting would draw about .*; modelled over the last/);
+await altered(page, 'policy', ({ modelled }) => {
+  Object.assign(modelled, { power_w: 400, calibrated_ratio: 0.16, calibrated_low: 0.06, calibrated_high: 0.3, calibration: { blocks: 31, ratio: 0.81, ratio_low: 0.6, ratio_high: 1.07 } });
+});
+await open(page, 'fleet');
+await open(page, 'saving');
+await reads('shadow: put right by what canaries measured', page, /Acting would draw about 336 W instead of 400, -16\.0% \[-30\.0, -6\.0\], .*; calibrated by 31 blocks of canary: x0\.81 \[0\.60, 1\.07\]\./);
+await page.unrouteAll();
 await world('speak');
 await world('policy', 'set', '--mode', 'canary:50%', '--force', '--why', 'to see it');
 await reads('canary: no figure yet, and what it takes', page, /No figure yet: \d+ blocks with and \d+ without advice are measured, \d+ of each are needed\./);
@@ -200,6 +207,17 @@ await altered(page, 'node', ({ node }) => {
 await open(page, 'node/sim-03');
 await reads('a node without a source of energy', page, /no source of energy.*from its type, not fitted yet.*The agent says nothing of itself\./);
 await reads('a node with more workloads than are shown', page, '3 more, which draw less, are in wattle node.');
+await page.unrouteAll();
+await altered(page, 'node', ({ node }) => { node.workloads = []; });
+await open(page, 'node/sim-00');
+await reads('a node on which nothing runs', page, 'nothing runs here that an agent tells of');
+await altered(page, 'pod', ({ pod }) => {
+  pod.containers = [{ id: 'aaaaaaaaaaaa', name: 'web', power_w: 3, energy_j: 30, cpu_cores: 0.3 }, { id: 'bbbbbbbbbbbb', name: null, power_w: 1, energy_j: 10, cpu_cores: 0.1 }];
+  Object.assign(pod, { energy_j: 50, rest: { power_w: 1, energy_j: 10, cpu_cores: 0.1 } });
+});
+await open(page, 'pod/went');
+await reads('the containers of a pod, and what is none of theirs', page, /Container Power Energy Share Cores web 3\.0 W .*60.*% 0\.300 bbbbbbbbbbbb 1\.0 W .*20.*% 0\.100 \(rest\) 1\.0 W/i);
+await page.unrouteAll();
 const doctor = (nodes) => altered(page, 'doctor', (body) => { body.nodes = nodes; });
 await doctor([{ name: 'a', connected: false, age_ms: null, findings: [] }]);
 await open(page, 'health');
