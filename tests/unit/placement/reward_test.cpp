@@ -114,7 +114,7 @@ TEST_CASE("drs settles five seconds and ends an episode with each hundredth plac
   CHECK(times_of(Preset::drs).episode == 100);
   RawOutcome outcome = pods({1, 1}, 0);
   outcome.latency_ms = outcome.latency_soft_ms = outcome.latency_hard_ms = 1;
-  for (const std::uint64_t before : {0, 98, 99, 100, 198, 199}) {
+  for (const std::uint64_t before : {0U, 98U, 99U, 100U, 198U, 199U}) {
     outcome.placement = before;
     CHECK(judge(Preset::drs, outcome).end_of_episode == (before % 100 == 99));
     for (const Preset other : {Preset::ee, Preset::lb, Preset::el_rl, Preset::weighted})
