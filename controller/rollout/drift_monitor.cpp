@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace wattle::controller {
 namespace {
@@ -18,8 +19,11 @@ std::optional<std::string> DriftMonitor::begin(const char* why, MonoTime now) {
   return why;
 }
 
-std::optional<std::string> DriftMonitor::error(double reward_less_q, MonoTime now) {
-  if (!errors_.add(reward_less_q)) return std::nullopt;
+std::optional<std::string> DriftMonitor::error(double reward_less_predicted, MonoTime now) {
+  if (std::isfinite(reward_less_predicted)) block_.add(reward_less_predicted);
+  if (block_.count() < kBlock) return std::nullopt;
+  const double mean = std::exchange(block_, {}).mean();
+  if (!errors_.add(mean)) return std::nullopt;
   return begin("rewards are off from what models predicted as they were not before", now);
 }
 
