@@ -221,7 +221,7 @@ TEST_CASE("an unknown scenario is refused with the names that exist") {
 TEST_CASE("what the controller learns in shadow that pods wait is what they waited, of all that they lived") {
   const EnvOptions options = small("provisioning", 150);  // few pods at first, and short of cores at the end
   const Contestant watched{"kube-default", Binding::unadvised};
-  for (const std::uint64_t seed : {5, 6, 7}) {
+  for (const std::uint64_t seed : {5U, 6U, 7U}) {
     Env env(options);
     Chooser chooser =
         Chooser::make(watched, {options.reward, options.mask, {}, {}, {}, options.scheduler}, seed).value();
