@@ -7,7 +7,6 @@ import contextlib
 import json
 import pathlib
 import queue
-import shutil
 import signal
 import socket
 import sys
@@ -15,11 +14,10 @@ import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-from house import House, HouseError, extender_args, fetch, free_ports, wait_until  # noqa: E402
+from captured_agent import start_captured  # noqa: E402
+from house import House, HouseError, extender_args, fetch, wait_until  # noqa: E402
 from page_world import TOKEN, PageWorld  # noqa: E402
 from provision_test import Answer, Api  # noqa: E402
-
-CAPTURED = HERE.parents[1] / "fixtures/agent/two-socket-server"
 
 
 class Bare(House):
@@ -108,26 +106,13 @@ class Fleet(PageWorld):
 
     def start_metered(self):
         """A captured server, whose meters go on as at 50 W each."""
-        root = self.dir / "captured"
-        shutil.copytree(CAPTURED, root)
-        self.wattle("keys", "new", str(self.dir / "captured.key"))
-        self.wattle("keys", "allow", "--allow-list", str(self.dir / "allow"), str(self.dir / "captured.key.pub"), "agent", "captured")
-        port, = free_ports(1)
-        self.write("captured.yaml", f"""
-            node: captured
-            tick: 500ms
-            state_dir: {self.dir}/captured-state
-            roots: {{proc: {root}/proc, sys: {root}/sys}}
-            controller: {{endpoint: "tcp://127.0.0.1:{self.telemetry}", key: {self.dir}/captured.key, server_key: {self.dir}/controller.key.pub}}
-            http: {{port: {port}}}
-            """)
+        start_captured(self)
 
         def draw():
             while not self.over.wait(0.1):
-                for meter in root.rglob("energy_uj"):
+                for meter in (self.dir / "captured").rglob("energy_uj"):
                     meter.write_text(f"{int(meter.read_text()) + 5_000_000}\n")
         threading.Thread(target=draw, daemon=True).start()
-        self.start("captured", self.binary("wattle-agent"), "run", "--config", str(self.dir / "captured.yaml"))
 
     def __exit__(self, *what):
         self.over.set()
