@@ -1,5 +1,8 @@
 #include "agent/collect/cgroup_mount.hpp"
 
+#include <optional>
+#include <string_view>
+
 #include "common/mounts.hpp"
 
 namespace wattle::agent {
