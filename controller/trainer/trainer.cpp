@@ -19,8 +19,6 @@ constexpr Duration kIdle = milliseconds(250);
 constexpr Duration kRateWindow = std::chrono::seconds(2);
 constexpr std::size_t kRecent = 16;
 constexpr int kNice = 10;
-// Placements that are learned from for each whose outcome came, on average: far more often, and chance is learned by heart.
-constexpr std::uint64_t kReplayRatio = 32;
 // A checkpoint of the same network tells the same.
 std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
@@ -195,6 +193,7 @@ void Trainer::start_periods() {
   next_rate_ = start + kRateWindow;
   next_curves_ = start + Curves::kEvery;
   steps_at_rate_ = network_->steps();
+  budget_.heard(learner_.figures().settled);
 }
 
 void Trainer::run() {
@@ -279,8 +278,8 @@ void Trainer::take(LearningNews news) {
 
 void Trainer::step() {
   const MonoTime begin = clock_.mono();
-  const placement::LearnerFigures& learned = learner_.figures();
-  if (learned.steps * static_cast<std::uint64_t>(config_.batch) >= kReplayRatio * learned.settled) {
+  budget_.heard(learner_.figures().settled);
+  if (budget_.empty()) {
     next_step_ = begin + kIdle;
     return;
   }
@@ -305,6 +304,7 @@ void Trainer::step() {
     next_step_ = end + kIdle;  // not enough replay yet
     return;
   }
+  budget_.drawn(static_cast<std::uint64_t>(config_.batch));
   unsaved_ = true;
   curves_.add(**stats);
   if (network_->steps() - frozen_at_ >= static_cast<std::uint64_t>(config_.freeze_every_steps)) serve();

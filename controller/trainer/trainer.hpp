@@ -27,6 +27,7 @@
 #include "controller/trainer/curves.hpp"
 #include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/model_orders.hpp"
+#include "controller/trainer/replay_budget.hpp"
 #include "controller/trainer/serving_model.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
@@ -117,6 +118,7 @@ class Trainer {
   std::unique_ptr<models::QTrainer> network_;
   models::Weights untrained_;  // network_ as it was given
   placement::Learner learner_;
+  ReplayBudget budget_;
   Anchor anchor_;
   ServingModel& slot_;
   const Clock& clock_;

@@ -100,3 +100,19 @@ TEST_CASE("a trainer without a thread learns in turns, a step for each period th
   std::error_code ignored;
   std::filesystem::remove_all(path, ignored);
 }
+
+TEST_CASE(
+    "what was learned before a restart takes no steps away: outcomes from then on are learned from as often as "
+    "others") {
+  ReplayBudget budget;
+  budget.heard(1000);  // as a checkpoint has it, however many steps it has beside
+  CHECK(budget.empty());
+  budget.heard(1002);
+  std::uint64_t drawn = 0;
+  for (; !budget.empty(); drawn += 16) budget.drawn(16);
+  CHECK(drawn == 2 * ReplayBudget::kRatio);
+  budget.heard(0);  // a learner that began anew
+  CHECK(budget.empty());
+  budget.heard(1);
+  CHECK_FALSE(budget.empty());
+}
