@@ -16,6 +16,7 @@ from screen import Screen
 NODES = 12
 HARMFUL = "evil\x1b[2J\x1b]0;owned\x07\u202e" + "\u202dend"
 HARMLESS = "evil?[2J?]0;owned???end"
+ENERGY = re.compile(r" \d+\.\d W \S+ .* \d[\d.]* k?J( |$)")
 failures = 0
 
 
@@ -101,13 +102,14 @@ def look(house, screen, all_names, node):
 
 def drill(house, screen, node):
     screen.type("\r")
-    rows = screen.until("the node's pods", lambda rows: any(HARMLESS in row for row in rows) and rows)
+    # Pods are there before their energy is: the second record of a node tells it, and the pressure later still.
+    rows = screen.until("the node's pods", lambda rows: len([row for row in rows if row.startswith("default/") and ENERGY.search(row)]) == 2 and rows)
     told = house.query("node", node)["node"]
     check("Enter looks into the node", rows[1].startswith(f"{node}: up, ") and "since first seen" in rows[1], rows[1])
     check("a name that would do harm is shown harmless", any(row.startswith("default/" + HARMLESS) for row in rows))
     check("and nothing of it reached the terminal", b"\x1b]0;" not in screen.raw and "\u202e".encode() not in screen.raw and screen.raw.count(b"\x07") == 0)
     row = next(row for row in rows if HARMLESS in row)
-    check("with watts and joules", re.search(r" \d+\.\d W \S+ .* \d[\d.]* k?J ", row) is not None, row)
+    check("with watts and joules", ENERGY.search(row) is not None, row)
     titles = next(row for row in rows if row.startswith("POD"))
     check("whose node is not told again", "NODE" not in titles and all(title in titles for title in ("POWERv", "ENERGY", "PSI-CPU", "CPU")), titles)
     pods = [name for name in names(rows) if name.startswith("default/")]
