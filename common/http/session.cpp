@@ -11,7 +11,7 @@ namespace wattle::http {
 namespace {
 
 // How long a closing connection may still send what we do not read, so that our answer is not lost to a reset.
-constexpr std::chrono::milliseconds kLinger{1000};
+constexpr std::chrono::milliseconds kLinger{5000};
 constexpr std::size_t kSmallBody = 64 << 10;
 
 std::string lower(beast::string_view text) {

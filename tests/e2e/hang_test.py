@@ -62,6 +62,18 @@ class Watched(House):
     def signal(self, name, number):
         self.processes[name].send_signal(number)
 
+    def stop(self, name):
+        """Returns once all of its threads stand still."""
+        self.signal(name, signal.SIGSTOP)
+        tasks = f"/proc/{self.processes[name].pid}/task"
+        wait_until(f"{name} stands still", lambda: all(state_of(f"{tasks}/{task}/stat") == "T" for task in os.listdir(tasks)))
+
+
+def state_of(stat):
+    with contextlib.suppress(OSError), open(stat, encoding="ascii", errors="replace") as told:
+        return told.read().rpartition(")")[2].split()[0]
+    return "gone"
+
 
 def prioritize(house, uid):
     status, body = fetch(f"{house.shim()}/prioritize", extender_args(uid, [house.node, "other"]))
@@ -74,7 +86,7 @@ def metric(house, line):
 
 def stopped_parts(house):
     for name in ("agent", "controller", "shim"):
-        house.signal(name, signal.SIGSTOP)
+        house.stop(name)
         check(f"a stopped {name} is silent", house.silent(name))
         house.signal(name, signal.SIGCONT)
         check(f"the {name} that goes on is heard again", house.pings(name))
@@ -114,7 +126,7 @@ def hung_loop(house):
 
 def breaker(house):
     wait_until("the controller scores", lambda: metric(house, 'wattle_shim_answers_total{reason="scored",source="controller"}') or not prioritize(house, f"w{time.monotonic()}"))
-    house.signal("controller", signal.SIGSTOP)
+    house.stop("controller")
     asked = 0
 
     def open_():

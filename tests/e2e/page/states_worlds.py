@@ -6,7 +6,6 @@ Ends     everything when the `with` block ends
 import contextlib
 import json
 import pathlib
-import queue
 import signal
 import socket
 import sys
@@ -81,10 +80,16 @@ class Events(Answer):
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
+        # Each watch is told of all of them: one that its reader has left takes none away.
+        told = 0
         with contextlib.suppress(OSError):
             while True:
-                self.wfile.write(json.dumps(self.server.events.get()).encode() + b"\n")
+                with self.server.told:
+                    self.server.told.wait_for(lambda: len(self.server.events) > told)
+                    event = self.server.events[told]
+                self.wfile.write(json.dumps(event).encode() + b"\n")
                 self.wfile.flush()
+                told += 1
 
 
 class Fleet(PageWorld):
@@ -163,12 +168,15 @@ class Fleet(PageWorld):
         """The API server says that it is gone."""
         node = next(each for each in self.api_server.objects["nodes"] if each["metadata"]["name"] == name)
         node["metadata"]["resourceVersion"] = "8"
-        self.api_server.events.put({"type": "DELETED", "object": node})
+        with self.api_server.told:
+            self.api_server.objects["nodes"].remove(node)
+            self.api_server.events.append({"type": "DELETED", "object": node})
+            self.api_server.told.notify_all()
 
     def follow(self):
         """From now on an API server says what becomes of nodes: one is not ready, one is cordoned, the others it does not know."""
         self.api_server = Api()
-        self.api_server.RequestHandlerClass, self.api_server.events = Events, queue.Queue()
+        self.api_server.RequestHandlerClass, self.api_server.events, self.api_server.told = Events, [], threading.Condition()
         ready = [{"type": "Ready", "status": "True"}]
         for name, conditions, spec in ((self.names[0], [{"type": "Ready", "status": "False"}], {}), (self.names[1], ready, {"unschedulable": True}), (self.names[2], ready, {})):
             self.api_server.objects["nodes"].append({"metadata": {"name": name, "uid": f"node-{name}", "labels": {}}, "spec": spec,
