@@ -1,5 +1,5 @@
 // The page before a controller with a fleet: what is known and what not yet, each mode, each answer to what if, nodes and pods in every state.
-import { altered, check, clean, enter, finish, note, open, reads, url, visitor, world } from './visitor.mjs';
+import { altered, check, clean, enter, finish, note, open, reads, url, visitor, world, unaltered } from './visitor.mjs';
 
 const { page } = await visitor();
 const link = '#link';
@@ -163,7 +163,7 @@ await altered(page, 'policy', ({ modelled }) => {
 await open(page, 'fleet');
 await open(page, 'saving');
 await reads('shadow: put right by what canaries measured', page, /Acting would draw about 336 W instead of 400, -16\.0% \[-30\.0, -6\.0\], .*; calibrated by 31 blocks of canary: x0\.81 \[0\.60, 1\.07\]\./);
-await page.unrouteAll();
+await unaltered(page);
 await world('speak');
 await world('policy', 'set', '--mode', 'canary:50%', '--force', '--why', 'to see it');
 await reads('canary: no figure yet, and what it takes', page, /No figure yet: \d+ blocks with and \d+ without advice are measured, \d+ of each are needed\./);
@@ -207,7 +207,7 @@ await altered(page, 'node', ({ node }) => {
 await open(page, 'node/sim-03');
 await reads('a node without a source of energy', page, /no source of energy.*from its type, not fitted yet.*The agent says nothing of itself\./);
 await reads('a node with more workloads than are shown', page, '3 more, which draw less, are in wattle node.');
-await page.unrouteAll();
+await unaltered(page);
 await altered(page, 'node', ({ node }) => { node.workloads = []; });
 await open(page, 'node/sim-00');
 await reads('a node on which nothing runs', page, 'nothing runs here that an agent tells of');
@@ -217,28 +217,28 @@ await altered(page, 'pod', ({ pod }) => {
 });
 await open(page, 'pod/went');
 await reads('the containers of a pod, and what is none of theirs', page, /Container Power Energy Share Cores web 3\.0 W .*60.*% 0\.300 bbbbbbbbbbbb 1\.0 W .*20.*% 0\.100 \(rest\) 1\.0 W/i);
-await page.unrouteAll();
+await unaltered(page);
 const doctor = (nodes) => altered(page, 'doctor', (body) => { body.nodes = nodes; });
 await doctor([{ name: 'a', connected: false, age_ms: null, findings: [] }]);
 await open(page, 'health');
 await reads('a node that has never told anything', page, /a failed connection it has never sent a sample/);
-await page.unrouteAll();
+await unaltered(page);
 await doctor([{ name: 'a', connected: true, age_ms: 1, findings: [{ name: 'energy', state: 'ok', detail: '', mend: '' }] }]);
 await open(page, 'fleet');
 await open(page, 'health');
 await reads('agents that tell all', page, 'All agents tell what they can tell.');
-await page.unrouteAll();
+await unaltered(page);
 await doctor(Array.from({ length: 301 }, (_, i) => ({ name: `n-${i}`, connected: true, age_ms: 1, findings: [{ name: 'energy', state: 'lost', detail: `because of ${i}`, mend: '' }] })));
 await open(page, 'fleet');
 await open(page, 'health');
 await reads('more kinds of findings than are shown', page, '1 more kinds of findings: wattle doctor');
-await page.unrouteAll();
+await unaltered(page);
 await altered(page, 'policy', (body) => { body.regression = { ...body.regression, ready: true, limit: 5, level: 1.5 }; });
 await altered(page, 'status', (body) => { body.withheld = []; });
 await open(page, 'learning');
 await reads('a monitor that judges', page, /alarm at 5\.0, now 1\.5/);
 await reads('nothing withheld', page, 'Nothing that could be said of a placement is withheld.');
-await page.unrouteAll();
+await unaltered(page);
 // Sentences about two nodes that are nearly alike, which no fleet has for certain
 const said = await page.evaluate(async () => {
   const { sentence } = await import('/page/decisions.js'), { whatIfSentence } = await import('/page/whatif.js');

@@ -100,6 +100,9 @@ export async function altered(page, document, change) {
   }
 }
 
+// As it is again, once the answers on their way have come: a request that is let go on its way cannot be answered as well.
+export const unaltered = (page) => page.unrouteAll({ behavior: 'wait' });
+
 export async function enter(page, word = token) {
   await page.fill('#token', word);
   await page.keyboard.press('Enter');
