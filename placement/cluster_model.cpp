@@ -75,17 +75,28 @@ double ClusterModel::Running::expected_cores2() const {
   return own + unknown() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores - own);
 }
 
-void ClusterModel::add(const Running& running, double sign) {
-  Known& known = known_[running.node];
-  if (sign > 0)
-    ++known.pods;
-  else
-    --known.pods;
-  known.pods_cores += sign * running.expected_cores();
-  known.pods_cores2 += sign * running.expected_cores2();
-  known.unsure_cores += sign * running.unsure_cores();
-  known.last_cores += sign * running.last_cores;
-  known.life_s += sign * running.predicted.life_s;
+void ClusterModel::add(Running& running) {
+  running.cores = running.expected_cores();
+  running.cores2 = running.expected_cores2();
+  running.unsure = running.unsure_cores();
+  Known& known = *running.known;
+  ++known.pods;
+  known.pods_cores += running.cores;
+  known.pods_cores2 += running.cores2;
+  known.unsure_cores += running.unsure;
+  known.last_cores += running.last_cores;
+  known.life_s += running.predicted.life_s;
+  touch(known);
+}
+
+void ClusterModel::take(const Running& running) {
+  Known& known = *running.known;
+  --known.pods;
+  known.pods_cores -= running.cores;
+  known.pods_cores2 -= running.cores2;
+  known.unsure_cores -= running.unsure;
+  known.last_cores -= running.last_cores;
+  known.life_s -= running.predicted.life_s;
   if (known.pods == 0)  // no rounding is left behind
     known.pods_cores = known.pods_cores2 = known.unsure_cores = known.last_cores = known.life_s = 0;
   touch(known);
@@ -111,10 +122,10 @@ void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime 
   Running running;
   running.app = app_key_of(pod.app);
   running.request = pod.request;
-  running.node = node;
+  running.known = &known_[node];
   running.since = now;
   running.predicted = demand_.predict(running.app, pod.request);
-  add(running, 1);
+  add(running);
   pods_.emplace(pod.uid, std::move(running));
   forecast_.came(pod.request.cpu_cores);
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
@@ -132,12 +143,12 @@ void ClusterModel::used(const std::string& uid, double cores, double interval_s)
   if (found == pods_.end() || !std::isfinite(cores) || cores < 0 || !std::isfinite(interval_s) || interval_s <= 0)
     return;
   Running& running = found->second;
-  add(running, -1);
+  take(running);
   running.seen_core_s += cores * interval_s;
   running.seen_core2_s += cores * cores * interval_s;
   running.seen_s += interval_s;
   running.last_cores = cores;
-  add(running, 1);
+  add(running);
   // Others like it may come at once: soon, and the surer the less often. A pod that ends tells the rest.
   if (running.seen_s >= std::clamp(2 * running.told_s, kLeastSeen_s, kHour_s)) report(running);
   if (running.seen_s - running.told_life_s < kHour_s) return;
@@ -149,7 +160,7 @@ void ClusterModel::gone(const std::string& uid, MonoTime now) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   Running& running = found->second;
-  add(running, -1);
+  take(running);
   report(running);
   demand_.observe_life(running.app, std::max(1.0, seconds(now - running.since) - running.told_life_s), true);
   forecast_.went(running.request.cpu_cores);

@@ -93,15 +93,17 @@ class ClusterModel {
 
  private:
   static constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
+  struct Known;
   struct Running {
     AppKey app;
     Resources request;
-    std::string node;
+    Known* known = nullptr;  // of its node, into known_, whose entries stay where they are
     MonoTime since{};
     DemandPrediction predicted;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
     double told_core_s = 0, told_s = 0;  // of these, to the demand model
     double told_life_s = 0;
+    double cores = 0, cores2 = 0, unsure = 0;  // that its node is reckoned with
     double unknown() const;  // share of the prediction in what is expected
     double expected_cores() const;
     double unsure_cores() const;
@@ -131,7 +133,8 @@ class ClusterModel {
     WaitingCurve waiting;
   };
   void report(Running& running);
-  void add(const Running& running, double sign);
+  void add(Running& running);
+  void take(const Running& running);
   void follow(const ClusterView& view, double passed_s);
   double spread() const;
   void follow_waiting(const ClusterView& view, double passed_s);

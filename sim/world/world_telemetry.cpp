@@ -75,14 +75,14 @@ void World::sample_windows(std::size_t node, const AgentReport& told) {
 }
 
 void World::deliver() {
-  const std::vector<AgentReport> batch = std::move(on_the_way_.front());
+  std::vector<AgentReport> batch = std::move(on_the_way_.front());
   on_the_way_.pop_front();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (batch[i].silent) continue;
     Node& node = nodes_[i];
-    node.told = batch[i];
-    if (batch[i].steady) node.curve.observe(batch[i].used_cores / node.spec.server.cores, batch[i].power_w);
-    for (const AgentReport::PodUse& use : batch[i].pods)
+    node.told = std::move(batch[i]);
+    if (node.told->steady) node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
+    for (const AgentReport::PodUse& use : node.told->pods)
       observer_->used(*use.uid, use.cores, options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);
