@@ -151,10 +151,10 @@ def main():
         wait_until("the node is heard", house.connected)
         pods = wait_until("pods are heard of", lambda: [pod["uid"] for pod in house.query("pods")["pods"] if pod["node"] == NODE])
         ASKED["/api/v1/pod"].append({"pod": pods[0]})
-        assert fetch(f"{house.shim()}/prioritize", extender_args("uid-1", [house.node, "nobody"]))[0] == 200
+        assert house.decided("uid-1", [house.node, "nobody"])[0] == 200
         house.cli("confirm", "uid-1", house.node, key="operator")
-        wait_until("the decision has its outcome", lambda: house.query("explain", "uid-1")["decision"]["outcome"], 40)
-        wait_until("the node has a past", lambda: fetch(f"{house.api()}/api/v1/history?node={house.node}")[0] == 200, 60)
+        wait_until("the decision has its outcome", lambda: house.query("explain", "uid-1")["decision"]["outcome"])
+        wait_until("the node has a past", lambda: fetch(f"{house.api()}/api/v1/history?node={house.node}")[0] == 200)
         breaches = undocumented(api, json.loads(fetch(f"{house.api()}/api/v1/")[1]))
         found, asked = ask_all(api, house, f"http://127.0.0.1:{enrol_port}")
         breaches += found

@@ -123,13 +123,6 @@ def memory(house):
         check(f"{name} leaves no core file", core and core.groups() == ("0", "0"), core)
 
 
-def decided(house, uid, *args, **more):
-    """Scores of a pod that the controller has decided about: on a busy machine its answer may come too late for the shim."""
-    ask = lambda: scores(fetch(f"{house.shim()}/prioritize", extender_args(uid, *args, **more)))
-    wait_until(f"{uid} is decided", lambda: ask() is not None and house.cli("explain", uid, check=False).returncode == 0)
-    return ask()
-
-
 def extender(house):
     url = f"{house.shim()}/prioritize"
     for body in (b"", b"{", b"[]", b'{"Pod": 5}', b'{"Pod": {}, "Nodes": null, "NodeNames": [1, 2]}', b"\xff\xfe", b"[" * 100_000):
@@ -137,17 +130,17 @@ def extender(house):
         check(f"extender JSON {body[:24]!r} is 400 with a reason", status == 400 and len(text) > 5, (status, text))
     check("no candidates: an empty list", fetch(url, extender_args("u0", [])) == (200, "[]"))
     check("one candidate: one integer", list(scores(fetch(url, extender_args("u1", [house.node])))) == [house.node])
-    got = decided(house, "u2", ["ghost-1", house.node, "ghost-2"])
+    got = scores(house.decided("u2", ["ghost-1", house.node, "ghost-2"]))
     check("unknown nodes get 0, the known one more", got["ghost-1"] == 0 and got["ghost-2"] == 0 and got[house.node] == 10, got)
     got = scores(fetch(url, extender_args("u3", ["ghost-1", "ghost-2"])))
     check("all masked: neutral", not got, got)
     got = scores(fetch(url, extender_args("u4", [house.node], cpu="1000")))
     check("a pod that fits nowhere: neutral", not got, got)
-    got = decided(house, "u5", [house.node], annotations={"wattle.dev/latency-soft-ms": "fast", "wattle.dev/latency-hard-ms": "1e999"})
+    got = scores(house.decided("u5", [house.node], annotations={"wattle.dev/latency-soft-ms": "fast", "wattle.dev/latency-hard-ms": "1e999"}))
     check("annotations that are no numbers are ignored", got[house.node] == 10, got)
     told = house.query("explain", "u5")
     check("and reported on the decision", "latency-soft-ms" in json.dumps(told) and "latency-hard-ms" in json.dumps(told), told)
-    got = decided(house, "u6", [house.node], annotations={"wattle.dev/latency-hard-ms": "0.000001"})
+    got = scores(house.decided("u6", [house.node], annotations={"wattle.dev/latency-hard-ms": "0.000001"}))
     check("a hard limit that no node meets: neutral", got[house.node] == 0, got)
     check("explain says which reason masked it", "latency" in json.dumps(house.query("explain", "u6")))
     done = house.cli("explain", "nobody", check=False)

@@ -57,8 +57,8 @@ class World(House):
         self.start_shim()
         start_captured(self)
         wait_until("both are nodes, and there are pods", lambda: self.connected() and self.query("status")["nodes_connected"] == 2 and any(pod["node"] == "captured" for pod in self.query("pods")["pods"]))
-        fetch(f"{self.shim()}/prioritize", extender_args(POD, [self.node]))
-        wait_until("something is recorded", lambda: self.query("report")["rows"] or self.query("report")["nodes"]["estimated_j"], 60)
+        self.decided(POD, [self.node])
+        wait_until("something is recorded", lambda: self.query("report")["rows"] or self.query("report")["nodes"]["estimated_j"])
         self.puts["captured"] = next(pod["uid"] for pod in self.query("pods")["pods"] if pod["node"] == "captured")
         self.cli("model", "save", "kept", key="operator")
 

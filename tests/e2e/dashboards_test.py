@@ -124,7 +124,7 @@ def main():
         house.start_shim()
         house.start("prometheus", "prometheus", f"--config.file={house.dir}/prometheus.yaml", f"--storage.tsdb.path={house.dir}/prometheus",
                     f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn")
-        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES + 1, 40)
+        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES + 1)
         mount = next((line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
         real = ("--real-node", house.node, "--cgroup-root", mount) if mount else ()
         house.start("drive", house.binary("wattle-sim"), "drive", "--shim", house.shim(), "--swarm", f"http://127.0.0.1:{swarm_port}",

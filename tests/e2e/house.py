@@ -172,6 +172,14 @@ class House:
     def connected(self):
         return [n for n in self.query("nodes")["nodes"] if n["name"] == self.node and n["connected"] and n["cpu_used_cores"] is not None]
 
+    def decided(self, uid, *args, **more):
+        """The shim's answer about a pod once the controller has decided. On a busy machine its answer comes too late for the shim, which
+        then answers by itself, and after some of those does not ask for a while."""
+        def ask():
+            answer = fetch(f"{self.shim()}/prioritize", extender_args(uid, *args, **more))
+            return answer if answer[0] != 200 or self.cli("explain", uid, check=False).returncode == 0 else None
+        return wait_until(f"{uid} is decided", ask)
+
     def __enter__(self):
         return self
 

@@ -64,7 +64,7 @@ def main():
         assert house.run(*swarm, "--make-keys", str(house.dir / "allow")).returncode == 0
         house.start_controller()
         house.start("swarm", *swarm)
-        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == 4, 40)
+        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == 4)
         nodes = sorted(node["name"] for node in house.query("nodes")["nodes"])
 
         placed = json.loads(house.cli("place", "batch", "--cpu", "500m", "--memory", "64Mi", "-o", "json", key="operator").stdout)
@@ -77,7 +77,7 @@ def main():
         check("it is explained before it runs", before["placed_on"] is None and before["advice"] == placed["node"], str(before)[:300])
         done = house.cli("confirm", placed["uid"], placed["node"], key="operator")
         check("confirmed", "runs on " + placed["node"] in done.stdout, done.stdout)
-        after = wait_until("its outcome is measured", lambda: (d := house.query("explain", placed["uid"])["decision"])["outcome"] and d, 30)
+        after = wait_until("its outcome is measured", lambda: (d := house.query("explain", placed["uid"])["decision"])["outcome"] and d)
         check("it is known where it runs, and what came of it", after["placed_on"] == placed["node"] and after["outcome"]["reward"] is not None)
         text = house.cli("explain", placed["uid"]).stdout
         check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "It was placed on" in text, text[:300])

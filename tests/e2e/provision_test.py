@@ -68,7 +68,7 @@ def followed(binaries):
         house.start_controller()
         house.start_agent()
         wait_until("this machine is a node", house.connected)
-        document = wait_until("its pods are described", lambda: (d := house.query("provision", "list")) and len(d["workloads"]) == 2 and d, 60)
+        document = wait_until("its pods are described", lambda: (d := house.query("provision", "list")) and len(d["workloads"]) == 2 and d)
         by_name = {w["workload"]: w for w in document["workloads"]}
         check("workloads are told by namespace, kind and name", set(by_name) == {"shop/Deployment/web", "shop/Deployment/db"}, by_name)
         web = by_name["shop/Deployment/web"]

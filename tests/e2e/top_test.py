@@ -59,13 +59,13 @@ def start_swarm(house):
     house.start_controller()
     house.start_shim()
     house.start("swarm", *swarm)
-    wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES and all(n["power_w"] for n in house.query("nodes")["nodes"]), 40)
+    wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES and all(n["power_w"] for n in house.query("nodes")["nodes"]))
     return port
 
 
 def start_pod(house, port, node, uid, name, cores):
     """A pod that a scheduler asked for by that name, and that now runs on the node."""
-    fetch(f"{house.shim()}/prioritize", extender_args(uid, [node], name=name))
+    house.decided(uid, [node], name=name)
     status, said = fetch(f"http://127.0.0.1:{port}/pods", json.dumps({"uid": uid, "node": node, "demand_cores": cores}).encode())
     assert status in (200, 201, 204), said
     wait_until("the pod is measured", lambda: any(pod["uid"] == uid and pod["power_w"] and pod["name"] for pod in house.query("pods")["pods"]))

@@ -41,12 +41,12 @@ def main():
             fetch(f"{house.shim()}/prioritize", extender_args(f"uid-{asked}", [house.node], name=f"web-{asked}"))
             time.sleep(0.2)
             return house.log("decisions") and house.log("json")
-        wait_until("decisions are told", both_heard, 30)
+        wait_until("decisions are told", both_heard)
         line = house.log("decisions").splitlines()[0]
         check("a line a decision: pod, node, what it adds, who chose", f"-> {house.node}, adds " in line and " W est (" in line and "default/web-" in line, line)
         told = json.loads(house.log("json").splitlines()[0])
         check("as JSON with its id, to explain it by", house.query("explain", str(told["id"]))["decision"]["pod_uid"] == told["pod_uid"])
-        wait_until("nodes are drawn again and again", lambda: house.log("nodes").count("NODE ") >= 3, 30)
+        wait_until("nodes are drawn again and again", lambda: house.log("nodes").count("NODE ") >= 3)
         check("with this machine", house.node in house.log("nodes"))
         code = house.processes["stranger"].wait(timeout=30)
         del house.processes["stranger"]

@@ -54,14 +54,14 @@ class PageWorld(House):
         self.start("swarm", *swarm)
         self.start_agent()
         self.start_shim()
-        wait_until("all nodes are heard", lambda: self.query("status")["nodes_connected"] == self.count + 1, 40)
+        wait_until("all nodes are heard", lambda: self.query("status")["nodes_connected"] == self.count + 1)
         # What a node's first record shows may run for long, and is no placement.
-        wait_until("all nodes have told of some seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1), 40)
+        wait_until("all nodes have told of some seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1))
         return [node["name"] for node in self.query("nodes")["nodes"]]
 
     def place(self, uid, name, node, candidates, demand_cores=0.2):
         """Asked for as kube-scheduler asks, and run there whatever is advised."""
-        status, told = fetch(f"{self.shim()}/prioritize", extender_args(uid, candidates, name=name))
+        status, told = self.decided(uid, candidates, name=name)
         if status != 200:
             raise HouseError(f"prioritize: HTTP {status}: {told}")
         pod = {"uid": uid, "name": name, "node": node, "cpu_request_cores": 0.25, "demand_cores": demand_cores, "lifetime": 600}
@@ -70,7 +70,7 @@ class PageWorld(House):
             raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {told}")
 
     def settled(self):
-        wait_until("a decision has its outcome", lambda: any(d["outcome"] for d in self.query("decisions")["decisions"]), 40)
+        wait_until("a decision has its outcome", lambda: any(d["outcome"] for d in self.query("decisions")["decisions"]))
 
 
 @contextlib.contextmanager

@@ -58,7 +58,7 @@ def main():
             house.place(f"q-{number}", f"shop-{number}", busy, simulated, demand_cores=2)
         house.settled()
         most = wait_until("a node draws most for certain", lambda: max(house.query("nodes")["nodes"], key=lambda n: n["power_w"] or 0)["name"])
-        wait_until("what the namespace used is in the store", lambda: joules_of_default(house), 60)
+        wait_until("what the namespace used is in the store", lambda: joules_of_default(house))
         failed = by_command(house, most, "q-0")
         facts = {"node": most, "pod": "q-0", "name": "shop-0", "clicks": MOST_CLICKS}
         done = subprocess.run(["node", str(pathlib.Path(__file__).with_name("questions.mjs")), house.api(), TOKEN, shutil.which("chromium"), str(web), json.dumps(facts)],

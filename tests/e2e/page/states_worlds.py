@@ -135,10 +135,10 @@ class Fleet(PageWorld):
     def ask_for(self, uid, candidates=None, cpu="250m", run_on=None, annotations=None):
         """Asked for as kube-scheduler asks; `run_on` "advised" or a node: it runs there then. Gives the decision."""
         nodes = self.names[:candidates] if isinstance(candidates, int) else candidates or self.names
-        status, told = fetch(f"{self.shim()}/prioritize", extender_args(uid, nodes, cpu=cpu, name=f"shop-{uid}", annotations={f"wattle.dev/{k}": v for k, v in (annotations or {}).items()}))
+        status, told = self.decided(uid, nodes, cpu=cpu, name=f"shop-{uid}", annotations={f"wattle.dev/{k}": v for k, v in (annotations or {}).items()})
         if status != 200:
             raise HouseError(f"prioritize: HTTP {status}: {told}")
-        decision = wait_until(f"{uid} is decided", lambda: self.query("explain", uid)["decision"])
+        decision = self.query("explain", uid)["decision"]
         if run_on:
             others = [node for node in nodes if node != decision["advice"]]
             self.run_pod(uid, {"advised": decision["advice"], "other": others[0]}.get(run_on, run_on))
@@ -159,7 +159,7 @@ class Fleet(PageWorld):
             self.run_pod(f"crowd-{number}", node)
 
     def ended(self, uid):
-        wait_until(f"{uid} has ended", lambda: all(pod["uid"] != uid for pod in self.query("pods")["pods"]), 60)
+        wait_until(f"{uid} has ended", lambda: all(pod["uid"] != uid for pod in self.query("pods")["pods"]))
 
     def policy(self, *words):
         self.cli("policy", *words, key="operator")
