@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 from documented import Failed, Undocumented, Walk  # noqa: E402
 
 PAGE = "docs/how-to/provision.md"
-PATIENCE_S = 60
+PATIENCE_S = 180  # nothing is judged by it; sanitizers and other tests beside take their time
 KILLS = 12
 FAILED = []
 
