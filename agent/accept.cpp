@@ -137,7 +137,8 @@ std::vector<AcceptTally::Verdict> AcceptTally::counters() const {
 }
 
 AcceptTally::Verdict AcceptTally::additive() const {
-  Verdict out{"two loads together take what they take alone", {}, {}};
+  Verdict out{"two loads together take what they take alone", no_loads_, {}};
+  if (!no_loads_.empty()) return out;
   std::array<std::optional<double>, kAcceptPhases.size()> power_w;
   for (std::size_t i = 0; i < power_w.size(); ++i) power_w[i] = phases_[i].power_w();
   if (std::any_of(power_w.begin(), power_w.end(), [](const auto& one) { return !one; })) {

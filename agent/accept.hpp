@@ -51,6 +51,8 @@ class AcceptTally {
   void take(std::size_t phase, const Sample& sample, const EveryReading& all, double own_cpu_s);
   // A load could not be made a workload of its own, and why.
   void without_workloads(std::string why) { no_workloads_ = std::move(why); }
+  // No load was run at all: what phases took says nothing of loads.
+  void without_loads(const std::string& why) { no_loads_ = no_workloads_ = why; }
   void own_memory(std::uint64_t bytes) { own_memory_bytes_ = bytes; }
 
   std::string json() const;
@@ -72,7 +74,7 @@ class AcceptTally {
   PhaseSums all_phases() const;
 
   std::vector<Finding> findings_;
-  std::string processor_, kernel_, no_workloads_;
+  std::string processor_, kernel_, no_workloads_, no_loads_;
   std::array<PhaseSums, kAcceptPhases.size()> phases_;
   EnergySource source_ = EnergySource::none;
   std::uint64_t looked_at_ = 0, not_conserved_ = 0, own_memory_bytes_ = 0;

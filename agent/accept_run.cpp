@@ -164,7 +164,7 @@ Result<bool> run_accept(AgentConfig config, const AcceptOptions& options, const 
   std::vector<Load> loads;
   AcceptTally tally(examine(config), processor_of(config.roots), kernel_version());
   if (config.roots.captured) {
-    tally.without_workloads("a captured tree gets no load");
+    tally.without_loads("a captured tree gets no load");
   } else {
     const unsigned threads = std::max(1U, std::thread::hardware_concurrency() / 2);
     for (std::size_t i = 0; i < kLoadNames.size(); ++i) {

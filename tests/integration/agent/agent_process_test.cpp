@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "child.hpp"
 #include "common/http/client.hpp"
@@ -85,6 +87,59 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
   const double expected_w = 5e9 / sample["interval_ns"].get<double>();
   CHECK(sample["node"]["power_w"].get<double>() == doctest::Approx(expected_w));
   CHECK(counter(sample) == before_uj + 5'000'000);
+}
+
+TEST_CASE("a captured server is accepted or not by its own meters, in a report that names nobody") {
+  const TempDir right, wrong;  // in the second the whole platform takes half of what its packages take
+  for (const TempDir* dir : {&right, &wrong})
+    std::filesystem::copy(tests::source_dir() + "/tests/fixtures/agent/two-socket-server", dir->path,
+                          std::filesystem::copy_options::recursive);
+  std::atomic<bool> over{false};
+  std::thread meters([&] {
+    for (std::uint64_t step = 1; !over; ++step) {
+      const auto put = [step](const TempDir& dir, const char* zone, std::uint64_t from_uj, std::uint64_t step_uj) {
+        std::fstream(dir.path + "/sys/class/powercap/" + zone + "/energy_uj", std::ios::in | std::ios::out)
+            << from_uj + step * step_uj << "\n";
+      };
+      for (const TempDir* dir : {&right, &wrong}) {
+        put(*dir, "intel-rapl:0", 1'000'000'000, 1'000'000);
+        put(*dir, "intel-rapl:2", 2'000'000'000, 1'000'000);
+        put(*dir, "intel-rapl:1", 5'000'000'000, dir == &right ? 4'000'000 : 1'000'000);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  const auto accept = [](const TempDir& dir) {
+    return std::vector<std::string>{agent_binary(), "accept", "--phase",  "2s",
+                                    "--root",       dir.path, "--report", dir.path + "/report.json"};
+  };
+  Child good(accept(right)), bad(accept(wrong));
+  const std::string said = good.rest(), complained = bad.rest();
+  const int good_status = good.wait(), bad_status = bad.wait();
+  over = true;
+  meters.join();
+
+  CAPTURE(said);
+  CHECK(good_status == 0);
+  CHECK(said.find("good: rapl platform is more than its packages") != std::string::npos);
+  CHECK(said.find("good: shares, idle and unattributed add up") != std::string::npos);
+  CHECK(said.find("not seen: two loads together take what they take alone: a captured tree gets no load") !=
+        std::string::npos);
+  std::ifstream file(right.path + "/report.json");
+  const auto report = nlohmann::json::parse(file);
+  CHECK(report["accepted"] == true);
+  CHECK(report["phases"].size() == 5);
+  for (const auto& phase : report["phases"]) CHECK(phase["power_w"].get<double>() > 0);
+  std::array<char, 256> name{};
+  REQUIRE(::gethostname(name.data(), name.size() - 1) == 0);
+  for (const std::string& text : {said, report.dump()}) {
+    CHECK(text.find(right.path) == std::string::npos);
+    CHECK(text.find("/" + std::string(name.data())) == std::string::npos);
+    CHECK(text.find("\"" + std::string(name.data())) == std::string::npos);
+  }
+  CAPTURE(complained);
+  CHECK(bad_status == 1);
+  CHECK(complained.find("BAD: rapl platform is more than its packages") != std::string::npos);
 }
 
 TEST_CASE("wrong usage, a wrong interval and a missing tree are refused with what is wrong") {
