@@ -17,10 +17,12 @@ function(wattle_config_accepted program)
     wattle_lint(config_accepted_${name} "$<TARGET_FILE:${program}>" ${arg_COMMAND} --config "${file}" --check-config)
   endforeach()
 endfunction()
-wattle_config_accepted(wattle-agent COMMAND run FILES systemd/etc/agent.yaml k8s/base/config/agent.yaml k8s/overlay/agent.yaml)
-wattle_config_accepted(wattle-actuator COMMAND run FILES systemd/etc/actuator.yaml)
-wattle_config_accepted(wattle-controller FILES systemd/etc/controller.yaml k8s/base/config/controller.yaml)
-wattle_config_accepted(wattle-shim FILES systemd/etc/shim.yaml k8s/base/config/shim.yaml)
+set(kept tests/fixtures/kept)  # of releases before
+wattle_config_accepted(wattle-agent COMMAND run
+  FILES systemd/etc/agent.yaml k8s/base/config/agent.yaml k8s/overlay/agent.yaml ${kept}/agent-0.1.0.yaml)
+wattle_config_accepted(wattle-actuator COMMAND run FILES systemd/etc/actuator.yaml ${kept}/actuator-0.1.0.yaml)
+wattle_config_accepted(wattle-controller FILES systemd/etc/controller.yaml k8s/base/config/controller.yaml ${kept}/controller-0.1.0.yaml)
+wattle_config_accepted(wattle-shim FILES systemd/etc/shim.yaml k8s/base/config/shim.yaml ${kept}/shim-0.1.0.yaml)
 # What `wattle doctor --pre` is for has nothing against the files that come with it.
 if(TARGET wattle)
   foreach(file IN ITEMS k8s/base/config/scheduler.yaml k8s/default-scheduler/scheduler.yaml k8s/base/scheduler.yaml)
