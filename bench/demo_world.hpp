@@ -36,6 +36,7 @@ struct DemoOptions {
   double period_s = 0.5;       // between two pods
   double rotate_every_s = 40;  // all latencies move on by one node; 0: nothing drifts
   std::string learn;           // more keys of `learn`, as "anchor_every: 0, n_step: 1"
+  std::string decide;          // likewise of `decide`
   std::string models_dir, data_dir;
 };
 
@@ -43,6 +44,7 @@ struct DemoOptions {
 struct Judged {
   double at_s = 0, reward = 0;
   bool by_network = false;
+  bool by_learned = false;  // by what was learned here, and not by what learning began with
 };
 
 class DemoWorld {
@@ -51,7 +53,9 @@ class DemoWorld {
 
   static Result<std::unique_ptr<DemoWorld>> make(const DemoOptions& options) {
     const std::string text = "mode: live\nkey: none\nallow_list: none\npolicy: " + options.policy +
-                             "\ndecide: {settle_window: 3s, stale_after: 5s}\nlearn: {warmup: 16, batch: 32, tau: 30s, "
+                             "\ndecide: {settle_window: 3s, stale_after: 5s" +
+                             (options.decide.empty() ? "" : ", " + options.decide) +
+                             "}\nlearn: {warmup: 16, batch: 32, tau: 30s, "
                              "checkpoint_every: 24h, seed: " +
                              std::to_string(options.seed) + (options.learn.empty() ? "" : ", " + options.learn) + "}\n";
     WATTLE_TRY(controller::ControllerConfig config, controller::parse_config(text, "the demo's configuration"));
@@ -154,8 +158,9 @@ class DemoWorld {
   void learn(controller::LearningNews news) {
     if (const auto* placed = std::get_if<controller::PlacedNews>(&news)) {
       const controller::LoggedDecision* entry = decider_->log().find(placed->decision_id);
-      open_[placed->decision_id] = {seconds(placed->when - start_), 0,
-                                    entry != nullptr && entry->decision.decided_by == "network"};
+      const bool by_network = entry != nullptr && entry->decision.decided_by == "network";
+      open_[placed->decision_id] = {seconds(placed->when - start_), 0, by_network,
+                                    by_network && decider_->heard().learned};
     } else if (const auto* settled = std::get_if<controller::SettledNews>(&news)) {
       if (const auto found = open_.find(settled->decision_id); found != open_.end()) {
         found->second.reward = placement::evaluate(config_.decide.reward, settled->outcome).value;

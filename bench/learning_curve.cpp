@@ -1,8 +1,8 @@
 // learning_curve: does a controller's learner get better in the demo's world? Loss, reward and regret by fifths of a run, over seeds.
 // Run      learning_curve --seeds 1-10 [--seconds 600] [--rotate 40] [--learn "anchor_every: 0"] from the root of the tree
 // Gives    for each seed and fifth: loss (centred TD error, in deviations of what is paid), TD error in rewards, mean reward, regret to the
-//          best rule, mean Q, centre, drift alarms, share of decisions by the network. What there was none of in a fifth is "-". Then last
-//          less first fifth over the seeds, with 95% bootstrap intervals
+//          best rule, mean Q, centre, drift alarms, share of decisions by the network and by what was learned here. What there was none of
+//          in a fifth is "-". Then last less first fifth over the seeds, with 95% bootstrap intervals
 // Regret   mean reward of the rule that had the most over the whole run in the same world (same servers, pods, latencies), less the own
 // Threads  one world each, --jobs of them
 #include <stdlib.h>
@@ -38,13 +38,16 @@ struct Arguments {
 using Figure = std::optional<double>;
 
 struct Fifth {
-  Figure loss, td_error, reward, regret, mean_q, centre, network_ratio;
+  Figure loss, td_error, reward, regret, mean_q, centre, network_ratio, learned_ratio;
   std::uint64_t drifts = 0;
 };
 
 struct Run {
   std::array<Fifth, kFifths> fifths;
   double reward = 0;  // of all
+  double behind = 0,
+         learned_behind = 0;  // of the gates at the end: network over plan, what was learned over what it began with
+  std::uint64_t blocks = 0, learned_blocks = 0;
   std::string best_rule;
 };
 
@@ -58,7 +61,7 @@ Result<Run> run(const DemoOptions& options, double run_s) {
   WATTLE_TRY(const auto world, DemoWorld::make(options));
   Run out;
   struct Means {
-    stats::Moments loss, td_error, reward, mean_q, centre, by_network;
+    stats::Moments loss, td_error, reward, mean_q, centre, by_network, by_learned;
   };
   std::array<Means, kFifths> means;
   stats::Moments all;
@@ -70,6 +73,7 @@ Result<Run> run(const DemoOptions& options, double run_s) {
       Means& of = means[fifth_of(judged.at_s, run_s)];
       of.reward.add(judged.reward);
       of.by_network.add(judged.by_network ? 1 : 0);
+      of.by_learned.add(judged.by_learned ? 1 : 0);
       all.add(judged.reward);
     }
     out.fifths[at].drifts += world->decider().drifts() - drifts;
@@ -91,8 +95,13 @@ Result<Run> run(const DemoOptions& options, double run_s) {
     fifth.mean_q = mean_of(of.mean_q);
     fifth.centre = mean_of(of.centre);
     fifth.network_ratio = mean_of(of.by_network);
+    fifth.learned_ratio = mean_of(of.by_learned);
   }
   out.reward = all.mean();
+  out.behind = world->decider().network_gate().mean();
+  out.blocks = world->decider().network_gate().blocks();
+  out.learned_behind = world->decider().learned_network_gate().mean();
+  out.learned_blocks = world->decider().learned_network_gate().blocks();
   return out;
 }
 
@@ -124,13 +133,14 @@ struct Column {
   const char* name;
   Figure Fifth::*figure;
 };
-constexpr std::array<Column, 7> kColumns{{{"loss", &Fifth::loss},
+constexpr std::array<Column, 8> kColumns{{{"loss", &Fifth::loss},
                                           {"td error", &Fifth::td_error},
                                           {"reward", &Fifth::reward},
                                           {"regret", &Fifth::regret},
                                           {"mean q", &Fifth::mean_q},
                                           {"centre", &Fifth::centre},
-                                          {"by network", &Fifth::network_ratio}}};
+                                          {"by network", &Fifth::network_ratio},
+                                          {"by learned", &Fifth::learned_ratio}}};
 
 void print(std::uint64_t seed, const Run& run) {
   std::printf("seed %llu, best rule %s\nfifth", static_cast<unsigned long long>(seed),
@@ -142,6 +152,11 @@ void print(std::uint64_t seed, const Run& run) {
     for (const Column& column : kColumns) std::printf(" %10s", text_of(run.fifths[i].*column.figure).c_str());
     std::printf(" %10llu\n", static_cast<unsigned long long>(run.fifths[i].drifts));
   }
+  std::printf(
+      "reward %.4f; on copies, of late: network over plan %+.4f in %llu blocks, learned over begun with %+.4f in "
+      "%llu\n",
+      run.reward, run.behind, static_cast<unsigned long long>(run.blocks), run.learned_behind,
+      static_cast<unsigned long long>(run.learned_blocks));
 }
 
 void summarise(const std::vector<Run>& runs) {
@@ -234,6 +249,7 @@ int main(int argc, char** argv) {
   app.add_option("--rotate", demo.rotate_every_s, "seconds after which all latencies move on by one node; 0: never")
       ->capture_default_str();
   app.add_option("--learn", demo.learn, "more keys of the configuration's `learn`, as \"anchor_every: 0\"");
+  app.add_option("--decide", demo.decide, "likewise of `decide`, as \"epsilon: 0\"");
   app.add_option("--models", demo.models_dir, "folder of the networks that come with the programs")
       ->capture_default_str();
   app.add_flag("!--no-rules", arguments.rules, "without the runs of rules, and so without regret");

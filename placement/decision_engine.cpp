@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "placement/objective.hpp"
 #include "placement/paired_choices.hpp"
 #include "placement/policies/registry.hpp"
 
@@ -159,9 +160,7 @@ bool DecisionEngine::network_gate_applies() const {
   return reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->name() == "dqn";
 }
 
-bool DecisionEngine::network_gate_applies(const PodSpec& pod) const {
-  return network_gate_applies() && !pod.latency_soft_ms && !pod.latency_hard_ms && !pod.daemonset;
-}
+bool DecisionEngine::network_gate_applies(const PodSpec& pod) const { return network_gate_applies() && !pod.daemonset; }
 
 std::vector<std::size_t> DecisionEngine::rows_of(const ClusterView& view, std::span<const std::string> candidates) {
   std::vector<std::size_t> rows;
@@ -224,8 +223,13 @@ bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const Po
   std::optional<Shortlisted> other;
   if (incumbent != nullptr) other.emplace(*incumbent, options_.network.shortlist);
   const PodEstimate ask = knowledge_.ask(pod);
-  const PairedQuestion question{view, knowledge_.fleet(view), rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
   const RewardConfig& reward = options_.decide.reward;
+  std::vector<std::string> ignored;
+  const PodSpec asked = with_sane_limits(pod, ignored);
+  const Fleet& fleet = knowledge_.fleet(view);
+  const double life_s = fleet.pods_stay ? INFINITY : ask.life_s;
+  const PairedQuestion question{
+      view, fleet, rows, asked, ask, options_.decide.mask, pod_key(pod.uid), false, latency_price_w(reward, life_s)};
   const double margin = options_.network.margin;
   const auto figure =
       gate.copies.play(question, by_network(question, copies_planner_, reward, &heard, margin),

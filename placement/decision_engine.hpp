@@ -121,7 +121,7 @@ class DecisionEngine {
   // The model of the cluster and the plans, as of the view.
   const Fleet& refresh(const ClusterView& view);
 
-  // Whether networks are compared with the planner at all, by policy and reward; and for such a pod: no latency limits, which the planner does not look at.
+  // Whether networks are compared with the planner at all, by policy and reward; and for such a pod.
   bool network_gate_applies() const;
   bool network_gate_applies(const PodSpec& pod) const;
   // The network's choice for it and the planner's. True: the verdict has changed.

@@ -17,6 +17,7 @@ constexpr double kMostOver = 2;  // points, or times such a budget, beyond it th
 constexpr double kFall = 0.25;   // of the rate at which it rises
 constexpr double kLeastPrice = 0.01, kMostPrice = 100;  // times the watts per core
 constexpr double kLongest_s = 60;                       // of one measurement: who was away measured nothing
+constexpr double kLeastPaidLife_s = 1;
 
 }  // namespace
 
@@ -53,6 +54,14 @@ void price_waiting(const RewardConfig& config, const ClusterView& view, const Fl
   for (std::size_t row = 0; row < rows.size(); ++row)
     predictions[row].amortised_w += added_wait_w(fleet, rows[row], ask);
   judge(config, view, rows, pod, predictions);
+}
+
+double latency_price_w(const RewardConfig& config, double life_s) {
+  const RewardWeights& weights = config.weights;
+  if (config.preset != Preset::weighted || !(weights.latency > 0) || !(weights.energy > 0)) return 0;
+  const double horizon_s = std::max(config.horizon_s, kLeastPaidLife_s);
+  const double paid_s = std::isfinite(life_s) ? std::clamp(life_s, kLeastPaidLife_s, horizon_s) : horizon_s;
+  return weights.latency / weights.energy * std::max(config.reference_w, 1e-3) * 3600 / paid_s;
 }
 
 void Budget::set_limit(std::optional<double> ratio) {

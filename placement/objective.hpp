@@ -5,6 +5,9 @@
 //          is known badly is not crowded, and replicas that are guessed wrong are wrong together
 // Measured a share of time is pod-seconds that were waited over pod-seconds that were lived: an hour of a hundred pods weighs as
 //          much as a hundred hours of one
+// Latency  users that are served less well than the reward's latency term can be cost watts, too, for as long as the pod is there: a point
+//          of the term is worth the joules that a point of the energy term is (placement/reward), so that copies of a cluster weigh both
+//          as outcomes do. A hard limit is a mask and has no price
 // Price    rises while more is measured than the budget allows and falls, more slowly, while less is (dual ascent, as multiplicative
 //          steps of bounded size); moved by what was measured while the policy acted, and by nothing else. It begins at the
 //          fleet's watts per core, once waiting is known at all
@@ -41,6 +44,10 @@ double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate&
 void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
                    std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
                    std::span<Prediction> predictions);
+
+// Watts of a pod that is expected to live so long, for each point of the latency term that it does not get; 0 where a reward weighs no
+// latency or no energy.
+double latency_price_w(const RewardConfig& config, double life_s);
 
 // Share of pods' time over the last so many seconds; all there is while that is less.
 class PodTimeShare {

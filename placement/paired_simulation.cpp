@@ -16,6 +16,12 @@ double life_of(const Fleet& fleet, const PodEstimate& ask) {
   return std::max(ask.life_s, kLeastLife_s);
 }
 
+// What the pod's users get there, as live decisions and outcomes see it.
+double latency_points(const PairedQuestion& question, std::size_t node) {
+  const PodSpec& pod = question.pod;
+  return latency_term(latency_for(question.view.nodes[node], pod), pod.latency_soft_ms, pod.latency_hard_ms);
+}
+
 }  // namespace
 
 double PairedSimulation::node_w(const Side& side, std::size_t i) {
@@ -30,7 +36,7 @@ void PairedSimulation::show(Side& side, const PairedQuestion& question) {
   side.fleet = question.fleet;
   side.fleet.only.clear();
   side.fleet.edition_of.clear();  // of the cluster, not of the copy
-  side.power_w = 0;
+  side.power_w = side.latency_w;
   for (std::size_t i = 0; i < side.loads.size(); ++i) {
     const Load& load = side.loads[i];
     FleetNode& node = side.fleet.nodes[i];
@@ -57,7 +63,7 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   pods_.clear();
   lives_known_ = question.lives_known;
   now_s_ = swept_s_ = question.fleet.now_s;
-  challenger_.joules = 0;
+  challenger_.joules = challenger_.latency_w = 0;
   challenger_.loads.clear();
   for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
     const FleetNode& node = question.fleet.nodes[i];
@@ -70,7 +76,7 @@ void PairedSimulation::begin(const PairedQuestion& question) {
     challenger_.loads.push_back(load);
   }
   incumbent_.loads = challenger_.loads;
-  incumbent_.joules = 0;
+  incumbent_.joules = incumbent_.latency_w = 0;
 }
 
 void PairedSimulation::advance(double now_s) {
@@ -80,7 +86,8 @@ void PairedSimulation::advance(double now_s) {
   now_s_ = now_s;
 }
 
-void PairedSimulation::change(Side& side, std::size_t i, const PodEstimate& ask, bool comes) {
+void PairedSimulation::change(Side& side, const Placed& placed, const PodEstimate& ask, bool comes) {
+  const std::size_t i = placed.node;
   Load& load = side.loads[i];
   const double before_w = node_w(side, i), life_s = life_of(side.fleet, ask), sign = comes ? 1 : -1;
   if (comes && load.pods == 0 && side.fleet.idle_nodes_sleep) side.joules += side.fleet.nodes[i].wake_j;
@@ -97,7 +104,9 @@ void PairedSimulation::change(Side& side, std::size_t i, const PodEstimate& ask,
     load.empties_at_s = now_s_ + last_ends_in_s(load.life_s / static_cast<double>(load.pods), load.pods);
   else if (comes)
     load.empties_at_s = std::max(load.empties_at_s, now_s_ + ask.life_s);
-  side.power_w += node_w(side, i) - before_w;
+  const double was_w = side.latency_w;
+  side.latency_w = std::max(0.0, was_w + sign * placed.latency_w);
+  side.power_w += node_w(side, i) - before_w + side.latency_w - was_w;
 }
 
 void PairedSimulation::placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s) {
@@ -107,9 +116,9 @@ void PairedSimulation::placed(std::uint64_t key, std::size_t node, const PodEsti
     return;
   }
   advance(now_s);
-  change(challenger_, node, ask, true);
-  change(incumbent_, node, ask, true);
-  pods_[key] = {node, node, ask, now_s, true};
+  change(challenger_, {node, 0}, ask, true);
+  change(incumbent_, {node, 0}, ask, true);
+  pods_[key] = {{node, 0}, {node, 0}, ask, now_s, true};
 }
 
 bool PairedSimulation::ended(std::uint64_t key, double now_s) {
@@ -125,8 +134,8 @@ bool PairedSimulation::ended(std::uint64_t key, double now_s) {
 void PairedSimulation::ended_there(std::size_t node, const PodEstimate& ask, double now_s) {
   if (!begun_ || node >= challenger_.loads.size()) return;
   advance(now_s);
-  change(challenger_, node, ask, false);
-  change(incumbent_, node, ask, false);
+  change(challenger_, {node, 0}, ask, false);
+  change(incumbent_, {node, 0}, ask, false);
 }
 
 void PairedSimulation::forget_unseen(double now_s) {
@@ -138,15 +147,24 @@ void PairedSimulation::forget_unseen(double now_s) {
   for (const std::uint64_t key : unseen) ended(key, now_s);
 }
 
-std::optional<std::size_t> PairedSimulation::choose(Side& side, const PairedQuestion& question,
-                                                    const PairedRule& rule) {
+std::optional<PairedSimulation::Placed> PairedSimulation::choose(Side& side, const PairedQuestion& question,
+                                                                 const PairedRule& rule) {
   side.masked.clear();
   for (FleetNode& node : side.fleet.nodes) node.open = false;
   for (const std::size_t i : question.rows) {
     side.masked.push_back(mask_reason(side.view.nodes[i], question.pod, question.mask));
     side.fleet.nodes[i].open = side.masked.back().empty();
   }
-  return rule(side);
+  const std::optional<std::size_t> node = rule(side);
+  if (!node) return std::nullopt;
+  Placed placed{*node, 0};
+  if (question.latency_price_w > 0) {
+    // Against the best there is on either: a latency that nobody knows, or that is the same everywhere, costs nothing.
+    double best = latency_points(question, *node);
+    for (const std::size_t i : question.rows) best = std::max(best, latency_points(question, i));
+    placed.latency_w = question.latency_price_w * (best - latency_points(question, *node));
+  }
+  return placed;
 }
 
 std::optional<double> PairedSimulation::play(const PairedQuestion& question, const PairedRule& challenger,
@@ -168,8 +186,9 @@ std::optional<double> PairedSimulation::play(const PairedQuestion& question, con
   change(challenger_, now.by_challenger, now.ask, true);
   change(incumbent_, now.by_incumbent, now.ask, true);
   pods_[question.key] = now;
-  if (!own || ++asked_ < options_.block || !(incumbent_.joules > 0)) return std::nullopt;
-  const double difference = (challenger_.joules - incumbent_.joules) / incumbent_.joules;
+  const double larger_j = std::max(challenger_.joules, incumbent_.joules);
+  if (!own || ++asked_ < options_.block || !(larger_j > 0)) return std::nullopt;
+  const double difference = (challenger_.joules - incumbent_.joules) / larger_j;
   asked_ = 0;
   challenger_.joules = incumbent_.joules = 0;
   return std::isfinite(difference) ? std::optional(std::clamp(difference, -1.0, 1.0)) : std::nullopt;

@@ -6,9 +6,11 @@
 // Joules   predicted, on the curves, demand and lives that planner and features go by: watts of each copy over time, waiting at its
 //          price (placement/objective) among them, and wakes.
 //          Nothing is measured, so that nothing of it is noise of measuring
-// Gives    of a block of decisions (challenger's joules - incumbent's) / incumbent's, within -1..1; a block in which no time passes goes on
-// Not seen what no model predicts; pods with latency limits, which the planner does
-//          not look at, are for the caller to keep out
+// Latency  the nodes' present ones on both; what a compared pod's users get less than on the best of the nodes asked about is watts at the
+//          question's price, for as long as the pod is there. A node beyond a hard limit may not be chosen on either
+// Gives    of a block of decisions (challenger's joules - incumbent's) / the larger of the two, within -1..1, so that who is exchanged for
+//          whom changes the sign and nothing else; a block in which no time passes goes on
+// Not seen what no model predicts: that a node's users wait longer for what is placed there
 // Bounds   max_pods compared or placed since the beginning, then both begin anew; a pod that was compared and not seen to run within
 //          unseen_s is taken away
 // Errors   none: a pod that finds no place in one of them is placed in neither
@@ -36,8 +38,9 @@ struct PairedQuestion {
   const PodSpec& pod;
   const PodEstimate& ask;
   const MaskOptions& mask;
-  std::uint64_t key = 0;     // the pod's, by which its end is told
-  bool lives_known = false;  // an Ask's life is when it will end, and no mean of its like
+  std::uint64_t key = 0;       // the pod's, by which its end is told
+  bool lives_known = false;    // an Ask's life is when it will end, and no mean of its like
+  double latency_price_w = 0;  // of each point of the latency term (placement/objective); 0: latency costs nothing
 };
 
 // A copy as a rule sees it. Of its fleet those of the question's rows are open that may be chosen; `masked` has why another may not.
@@ -79,20 +82,25 @@ class PairedSimulation {
   struct Side : PairedCopy {
     std::vector<Load> loads;
     double power_w = 0, joules = 0;
+    double latency_w = 0;  // of its power
+  };
+  struct Placed {
+    std::size_t node = 0;
+    double latency_w = 0;
   };
   struct Pod {
-    std::size_t by_challenger = 0, by_incumbent = 0;  // nodes
+    Placed by_challenger, by_incumbent;
     PodEstimate ask;
     double since_s = 0;
     bool seen = false;  // to run
   };
   void begin(const PairedQuestion& question);
   void advance(double now_s);
-  void change(Side& side, std::size_t node, const PodEstimate& ask, bool comes);
+  void change(Side& side, const Placed& placed, const PodEstimate& ask, bool comes);
   static double node_w(const Side& side, std::size_t node);
   static void show(Side& side, const PairedQuestion& question);
   void forget_unseen(double now_s);
-  static std::optional<std::size_t> choose(Side& side, const PairedQuestion& question, const PairedRule& rule);
+  static std::optional<Placed> choose(Side& side, const PairedQuestion& question, const PairedRule& rule);
 
   PairedSimulationOptions options_;
   bool begun_ = false, lives_known_ = false;

@@ -8,9 +8,11 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "placement/objective.hpp"
 #include "placement/paired_choices.hpp"
 #include "placement/paired_simulation.hpp"
 #include "placement/policies/network.hpp"
+#include "tests/unit/placement/paired_world.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -113,28 +115,6 @@ TEST_CASE("what is no number counts for nothing, and beginning anew forgets ever
   CHECK(test.mean() == 0);
 }
 
-Fleet draw_fleet(std::mt19937_64& random) {
-  const auto real = [&](double from, double to) { return std::uniform_real_distribution<double>(from, to)(random); };
-  Fleet fleet;
-  fleet.idle_nodes_sleep = random() % 2 == 0;
-  fleet.pods_stay = random() % 2 == 0;
-  double cores = 0;
-  for (int i = 0; i < 5; ++i) {
-    FleetNode node;
-    node.allocatable = {8 + static_cast<double>(random() % 12), 64e9};
-    const double idle_w = real(20, 100), span_w = real(20, 200);
-    for (std::size_t k = 0; k < kCurvePoints; ++k) node.watts[k] = idle_w + span_w * static_cast<double>(k) / 10;
-    node.sleeps = fleet.idle_nodes_sleep;
-    node.wake_j = real(0, 5000);
-    cores += node.allocatable.cpu_cores;
-    fleet.nodes.push_back(node);
-  }
-  fleet.expected_cores = {0.3 * cores, 0.8 * cores};
-  fleet.expected_demand = {0.1, 0.2, 0.4};
-  fleet.revision = 1;
-  return fleet;
-}
-
 // Wants the dearest node that fits, by amortised cost.
 struct Dearest final : models::QNetwork {
   void residual(const models::Observation& seen, std::span<float> out) const override {
@@ -142,47 +122,6 @@ struct Dearest final : models::QNetwork {
   }
   std::uint64_t step() const override { return 0; }
 };
-
-// A cluster as really filled: where each pod is, and when it ends.
-struct Running {
-  std::uint64_t key = 0;
-  std::size_t node = 0;
-  PodEstimate ask;
-  double ends_s = 0;
-};
-
-// Pods come every minute and live for half an hour on average; each goes where `choose` says. `ended` is told of ends.
-template <class Choose, class Ended>
-void live(std::mt19937_64& random, Fleet fleet, std::uint64_t pods, Choose&& choose, Ended&& ended) {
-  std::vector<Running> running;
-  for (std::uint64_t key = 1; key <= pods; ++key) {
-    fleet.now_s += 60;
-    const auto over = [&](const Running& each) { return each.ends_s <= fleet.now_s; };
-    for (const Running& each : running) {
-      if (!over(each)) continue;
-      FleetNode& node = fleet.nodes[each.node];
-      --node.pods;
-      node.requested.cpu_cores -= each.ask.request.cpu_cores;
-      node.requested.memory_bytes -= each.ask.request.memory_bytes;
-      node.used_cores = std::max(0.0, node.used_cores - each.ask.demand_cores);
-      node.sleeps = fleet.idle_nodes_sleep && node.pods == 0;
-      ended(each);
-    }
-    std::erase_if(running, over);
-    PodEstimate ask{{1, 1e9}, 0.1 * static_cast<double>(1 + random() % 5), 1800};
-    const std::optional<std::size_t> chosen = choose(fleet, ask, key);
-    if (!chosen) continue;
-    FleetNode& node = fleet.nodes[*chosen];
-    ++node.pods;
-    node.requested.cpu_cores += ask.request.cpu_cores;
-    node.requested.memory_bytes += ask.request.memory_bytes;
-    node.used_cores += ask.demand_cores;
-    node.sleeps = false;
-    node.empties_at_s = std::max(node.empties_at_s, fleet.now_s + ask.life_s);
-    const double life_s = std::exponential_distribution<double>(1.0 / 1800)(random);
-    running.push_back({key, *chosen, ask, fleet.now_s + std::max(60.0, life_s)});
-  }
-}
 
 TEST_CASE(
     "copies: a network that has learned nothing draws what the prior does, to the joule, however pods come and end and "
@@ -197,7 +136,8 @@ TEST_CASE(
     Planner planner({});
     PairedSimulation copies;
     ClusterView view;
-    const PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
+    PodSpec pod{"", "", "", "", {1, 1e9}, false, {}, {}, "", "", {}, {}};
+    if (seed % 4 == 0) pod.latency_soft_ms = 30;
     live(
         random, fleet, 60,
         [&](const Fleet& now, const PodEstimate& ask, std::uint64_t key) -> std::optional<std::size_t> {
@@ -205,7 +145,8 @@ TEST_CASE(
           if (seed % 2 == 0)
             for (const std::size_t i : rows) view.nodes[i].latency_ms["default"] = 20 * static_cast<double>(i);
           const RewardConfig reward;
-          const PairedQuestion question{view, now, rows, pod, ask, {}, key, seed % 3 == 0};
+          const PairedQuestion question{
+              view, now, rows, pod, ask, {}, key, seed % 3 == 0, latency_price_w(reward, ask.life_s)};
           const auto figure = copies.play(question, by_network(question, planner, reward, same.get(), 0),
                                           by_network(question, planner, reward, nullptr, 0));
           if (figure) {

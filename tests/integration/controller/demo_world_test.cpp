@@ -1,0 +1,75 @@
+// The demo's world in simulated time (bench/demo_world): what ships is heard there, judged by pods with latency limits, and learning goes down.
+#include <doctest/doctest.h>
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+#include "bench/demo_world.hpp"
+#include "common/stats/moments.hpp"
+#include "tests/integration/controller/shipped.hpp"
+
+namespace wattle::controller::test {
+namespace {
+
+constexpr double kRun_s = 150, kMinute_s = 60;
+
+struct Lived {
+  stats::Moments heard, first_loss, last_loss;  // after the first minute; of the first and last fifth
+  std::uint64_t blocks = 0, learned_blocks = 0;
+  bool gated = false;
+  double behind = 0;
+};
+
+Lived live(std::uint64_t seed) {
+  char folder[] = "/tmp/wattle-demo-world.XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  bench::DemoOptions options;
+  options.seed = seed;
+  options.models_dir = kShipped;
+  options.data_dir = folder;
+  Lived lived;
+  {
+    const auto made = bench::DemoWorld::make(options);
+    REQUIRE_MESSAGE(made.has_value(), (made ? "" : made.error().message()));
+    bench::DemoWorld& world = **made;
+    std::uint64_t steps = 0;
+    while (world.now_s() < kRun_s) {
+      world.turn();
+      for (const bench::Judged& judged : world.take_judged())
+        if (judged.at_s >= kMinute_s) lived.heard.add(judged.by_network ? 1 : 0);
+      const auto learned = world.learned();
+      if (!learned || !learned->loss || learned->steps == steps) continue;
+      steps = learned->steps;
+      if (world.now_s() < kRun_s / 5) lived.first_loss.add(*learned->loss);
+      if (world.now_s() >= 4 * kRun_s / 5) lived.last_loss.add(*learned->loss);
+    }
+    lived.blocks = world.decider().network_gate().blocks();
+    lived.learned_blocks = world.decider().learned_network_gate().blocks();
+    lived.gated = world.decider().network_gated();
+    lived.behind = world.decider().network_gate().mean();
+  }
+  std::filesystem::remove_all(folder);
+  return lived;
+}
+
+TEST_CASE(
+    "in the demo's world the shipped network is heard after the first minute, its gates judge, and the loss falls") {
+  if (cannot_learn()) return;
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    CAPTURE(seed);
+    const Lived lived = live(seed);
+    REQUIRE(lived.heard.count() > 100);
+    CHECK(lived.heard.mean() > 0.5);
+    CHECK_FALSE(lived.gated);
+    // Each pod of it has latency limits, and one a second is compared.
+    CHECK(lived.blocks >= 10);
+    CHECK(lived.learned_blocks >= 10);
+    REQUIRE(lived.first_loss.count() > 0);
+    CHECK(lived.last_loss.mean() < lived.first_loss.mean());
+  }
+}
+
+}  // namespace
+}  // namespace wattle::controller::test
