@@ -54,9 +54,9 @@ def judge(claims, name, seen):
           f"then {', '.join(dict.fromkeys(format(l / (1 << 20), '.0f') for _, l, _ in steps[first:] if l))} MiB")
     claims.check(f"{name}: not before ten minutes were seen", waited_s > WARM_UP_S - 2 * LOOK_S, waited_s)
     claims.check(f"{name}: not below what is used and worked on", limit >= used * 0.98 and limit > HELD, (limit, used))
-    claims.check(f"{name}: not above what was there", was is None or all(l <= was for _, l, _ in steps[first:]), steps[first:])
+    claims.check(f"{name}: not above what was there", was is None or all(l and l <= was for _, l, _ in steps[first:]), steps[first:])
     limited = steps[first:]
-    drops = [(b[0], b[1] / a[1]) for a, b in zip(limited, limited[1:]) if b[1] < a[1]]
+    drops = [(b[0], b[1] / a[1]) for a, b in zip(limited, limited[1:]) if a[1] and b[1] and b[1] < a[1]]
     claims.check(f"{name}: it comes down by at most a twentieth a time, a minute apart", all(ratio >= 1 - STEP - 0.001 for _, ratio in drops) and
                  all(b[0] - a[0] >= MINUTE_S - 2 * LOOK_S for a, b in zip(drops, drops[1:])), drops)
     claims.check(f"{name}: and does come down", len(drops) >= 1, limited)
