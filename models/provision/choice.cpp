@@ -84,6 +84,11 @@ Setting after(std::size_t action, const ServiceMinute& state, const Bounds& boun
   return next;
 }
 
+double within_a_rung(double chosen, double now, double rule_margin, const Bounds& bounds) {
+  const double least = (1 + now) / kMarginStep - 1, most = std::max((1 + now) * kMarginStep - 1, rule_margin);
+  return std::clamp(std::clamp(chosen, least, most), bounds.least_margin, bounds.most_margin);
+}
+
 double price_of_over(const Price& price, double over_ratio) { return price.over * std::max(0.0, over_ratio - kLeft); }
 
 Observation observe(const ServiceMinute& state, const Bounds& bounds) {

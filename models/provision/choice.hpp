@@ -77,6 +77,8 @@ struct ServiceMinute {
 };
 
 bool valid(std::size_t action, const Setting& now, const Bounds& bounds);
+// A margin that somebody else chose, as far as one action goes from `now`: a rung down; up a rung, or to the rule's.
+double within_a_rung(double chosen, double now, double rule_margin, const Bounds& bounds);
 Setting after(std::size_t action, const ServiceMinute& state, const Bounds& bounds);
 // Of a minute in which this share of requests was over target.
 double price_of_over(const Price& price, double over_ratio);

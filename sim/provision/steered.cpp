@@ -10,9 +10,6 @@ namespace {
 using models::provision::ServiceMinute;
 
 constexpr double kSteeredMargin = 0.3;
-constexpr double kLately = 0.05, kOverLately = 0.1;  // shares of a newer minute
-constexpr double kWorkShare = 0.01;
-constexpr double kLeastScaleCores = 0.02;
 
 double over(double a, double b, double otherwise) { return b > 0 ? a / b : otherwise; }
 
@@ -61,28 +58,18 @@ MinuteOfService Steered::seen_of(Steer& service, const Reading& reading) const {
   ServiceMinute& state = seen.state;
   state = service.watch.end_minute(service.setting, reading.cores);
 
-  const double share = over(static_cast<double>(requests.over), static_cast<double>(requests.count), 0);
-  service.over_lately += kOverLately * (share - service.over_lately);
-  state.latency = models::provision::Latency{share, requests.p99_s / reading.target_s, service.over_lately};
+  models::provision::CostedMinute minute{
+      used_s,         used,          granted,           std::nullopt,
+      requests.count, requests.over, requests.rate_rps, requests.p99_s / reading.target_s};
+  if (memory_) minute.memory_gib = over(service.memory_gib, ticks, 0) * replicas;
+  const auto told = service.costs.add(minute, options_.price, state);
+  seen.cost = told.cost;
+  seen.need = told.need;
   if (const auto next = forecast_.next())
-    state.rate =
-        models::provision::Rate{over(requests.rate_rps, last_rps_, 1), over(next->rate_rps, requests.rate_rps, 1),
-                                over(next->high_rps - next->rate_rps, next->rate_rps, 0)};
+    state.rate = models::provision::rate_of(requests.rate_rps, last_rps_, next->rate_rps, next->high_rps);
   state.day_ratio = std::fmod(reading.now_s, 86'400) / 86'400;
   state.rule_margin_ratio =
       actuator::next_margin(options_.rule, state.now.margin_ratio, {requests.count, requests.over});
-
-  const models::provision::Price& price = options_.price;
-  service.lately_cores += service.lately_cores > 0 ? kLately * (used - service.lately_cores) : used;
-  const double scale_w = price.core_w * std::max(service.lately_cores, kLeastScaleCores);
-  const double memory_w = memory_ ? price.memory_w_per_gib * over(service.memory_gib, ticks, 0) * replicas : 0;
-  seen.cost = (price.core_w * granted + memory_w) / scale_w + models::provision::price_of_over(price, share);
-  state.memory_share = memory_w / scale_w;
-  service.minutes += 1;
-  if (requests.count > 0)
-    service.used_s_per_request += std::max(kWorkShare, 1 / service.minutes) *
-                                  (used_s / static_cast<double>(requests.count) - service.used_s_per_request);
-  seen.need = price.core_w * requests.rate_rps * service.used_s_per_request / scale_w;
 
   service.memory_gib = 0;
   return seen;

@@ -11,6 +11,7 @@
 
 #include "actuator/student/integral_rule.hpp"
 #include "models/provision/minute.hpp"
+#include "models/provision/service_cost.hpp"
 #include "placement/rate_forecast.hpp"
 #include "sim/provision/world.hpp"
 
@@ -27,8 +28,7 @@ struct MinuteOfService {
   models::provision::ServiceMinute state;
   double local_rule_margin = 0;
   models::provision::Bounds bounds;
-  double cost = 0;
-  double need = 0;  // of it: the work that came, at what a request was worth of late. No choice changes that
+  double cost = 0, need = 0;  // models/provision/service_cost.hpp
 };
 
 class Steering {
@@ -51,8 +51,7 @@ class Steered final : public Provisioner {
     models::provision::Setting setting;
     models::provision::MinuteWatch watch;
     double memory_gib = 0;  // granted to all replicas, sum over the minute's ticks
-    double used_s_per_request = 0, minutes = 0;
-    double lately_cores = 0, over_lately = 0;
+    models::provision::ServiceCost costs;
   };
 
   void watch(const Reading& reading);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
+#include <string>
 #include <vector>
 
-#include "common/stats/moments.hpp"
 #include "models/frozen/frozen_network.hpp"
+#include "models/provision/minute_replay.hpp"
 #include "sim/provision/contestants.hpp"
 
 namespace wattle::sim::provision {
@@ -19,67 +19,6 @@ constexpr std::uint64_t kTeachStream = 0x7465616368ULL;
 constexpr std::size_t kFreezeEvery = 60;  // minutes
 constexpr double kLeastScale = 0.3, kMostScale = 2;
 
-// One minute of one service: what was seen, what was done, and what it cost.
-struct Lived {
-  models::Observation state;
-  std::uint32_t action = 0;
-  double reward = 0;
-};
-
-// Minutes of all services in the order of their streams' time.
-class Replay {
- public:
-  Replay(const TeachOptions& options, Random& random)
-      : options_(options), random_(random), open_(options.world.services) {}
-
-  // What the service's last choice became, and its next one.
-  void add(std::size_t service, double reward, models::Observation state, std::uint32_t action) {
-    std::vector<Lived>& stream = open_[service];
-    if (!stream.empty()) {
-      stream.back().reward = reward;
-      rewards_.add(reward);
-    }
-    stream.push_back({std::move(state), action, 0});
-  }
-  void end_hour() {
-    for (std::vector<Lived>& stream : open_) {
-      kept_ += stream.size();
-      if (stream.size() > options_.n_step + 1) hours_.push_back(std::move(stream));
-      stream.clear();
-    }
-    while (kept_ > options_.replay_minutes && hours_.size() > 1) {
-      kept_ -= hours_.front().size();
-      hours_.pop_front();
-    }
-  }
-  std::size_t size() const { return kept_; }
-  double mean_reward() const { return rewards_.mean(); }
-
-  void draw(std::vector<models::Transition>& batch) {
-    batch.resize(options_.batch);
-    for (models::Transition& transition : batch) {
-      const std::vector<Lived>& hour = hours_[pick(random_, hours_.size())];
-      const std::size_t from = pick(random_, hour.size() - options_.n_step);
-      double reward = 0, discount = 1;
-      for (std::size_t i = 0; i < options_.n_step; ++i, discount *= options_.discount)
-        reward += discount * (hour[from + i].reward - rewards_.mean());
-      transition.state = hour[from].state;
-      transition.action = hour[from].action;
-      transition.next = hour[from + options_.n_step].state;
-      transition.reward = static_cast<float>(reward);
-      transition.discount = static_cast<float>(discount);
-    }
-  }
-
- private:
-  const TeachOptions& options_;
-  Random& random_;
-  std::vector<std::vector<Lived>> open_;
-  std::deque<std::vector<Lived>> hours_;
-  std::size_t kept_ = 0;
-  stats::Moments rewards_;
-};
-
 std::size_t any_action(const models::Observation& observation, Random& random) {
   std::size_t action = 0;
   do action = pick(random, choice::kActions);
@@ -90,13 +29,17 @@ std::size_t any_action(const models::Observation& observation, Random& random) {
 class Explorer final : public Steering {
  public:
   Explorer(const TeachOptions& options, models::QTrainer& trainer)
-      : options_(options), trainer_(trainer), random_(mix(options.seed, kTeachStream)), replay_(options, random_) {}
+      : options_(options),
+        trainer_(trainer),
+        random_(mix(options.seed, kTeachStream)),
+        replay_({options.replay_minutes, options.n_step, options.discount}) {}
 
   choice::Setting minute(std::size_t service, const MinuteOfService& seen) override {
     Asked asked = ask_teacher(seen);
     const std::size_t action = uniform(random_) < epsilon_ ? any_action(asked.observation, random_)
                                                            : choice::best_action(asked.observation, network_.get());
-    replay_.add(service, seen.need - seen.cost, std::move(asked.observation), static_cast<std::uint32_t>(action));
+    replay_.add(std::to_string(service), seen.need - seen.cost, std::move(asked.observation),
+                static_cast<std::uint32_t>(action));
     costs_ += seen.cost;
     ++minutes_;
     if (failed_.has_value() || replay_.size() < options_.warmup)
@@ -112,7 +55,7 @@ class Explorer final : public Steering {
     hour_from_ = minutes_;
   }
   double end_hour() {
-    replay_.end_hour();
+    replay_.end_all();
     return costs_ / static_cast<double>(std::max<std::size_t>(minutes_ - hour_from_, 1));
   }
   const std::optional<Error>& failed() const { return failed_; }
@@ -121,7 +64,8 @@ class Explorer final : public Steering {
 
  private:
   void learn() {
-    replay_.draw(batch_);
+    batch_.resize(options_.batch);
+    replay_.draw(batch_, [this](std::size_t of) { return pick(random_, of); });
     borrowed_.clear();
     for (const models::Transition& each : batch_) borrowed_.push_back(&each);
     if (const auto stepped = trainer_.step(borrowed_); stepped)
@@ -140,7 +84,7 @@ class Explorer final : public Steering {
   const TeachOptions& options_;
   models::QTrainer& trainer_;
   Random random_;
-  Replay replay_;
+  choice::MinuteReplay replay_;
   std::shared_ptr<const models::QNetwork> network_;
   std::vector<models::Transition> batch_;
   std::vector<const models::Transition*> borrowed_;
