@@ -88,11 +88,16 @@ void Governor::merge(MonoTime now) {
 void Governor::hear_requests() {
   if (!heard_) return;
   heard_ = false;
-  for (auto& [path, workload] : workloads_) workload->requests.reset();
+  for (auto& [path, workload] : workloads_) {
+    workload->requests.reset();
+    workload->step.reset();
+  }
   if (!told_) return;
   for (const auto& order : told_->orders)
-    if (const auto found = workloads_.find(plain(order.path)); found != workloads_.end())
+    if (const auto found = workloads_.find(plain(order.path)); found != workloads_.end()) {
       found->second->requests = order.requests;
+      found->second->step = order.step;
+    }
 }
 
 // What was there is put back; it is looked for anew, should it still be asked for.

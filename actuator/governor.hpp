@@ -4,7 +4,8 @@
 //          orders of somebody who was silent for 10 s are void, and what they set is put back
 //          at level suggest nothing is asked of systemd; a unit's limit is lowered every 5 s at most, as each costs systemd a file
 //          the margin follows the requests that were answered too late, where the agent knows of them, else a student, where there is
-//          one, else throttling
+//          one, else throttling; after that minute the controller may have moved it by a rung (actuation::MarginStep), which counts
+//          until the next one; from who said so once and is silent for 10 s the rule takes over
 //          of two workloads of which one is inside the other the outer one counts
 // Slow     while who keeps a workload's limits does not answer, all that is known of it stays: what is wanted is asked again each
 //          second, for kSlowPatience; then its limits are given up, as after any other trouble, to be put back once it answers
@@ -72,6 +73,10 @@ class Governor {
     models::provision::MinuteWatch watch;  // of the minute, as a student sees it
     std::optional<CpuUse> use, minute;     // at the last tick, and at the beginning of the minute
     std::optional<actuation::Requests> requests, minute_requests;  // likewise
+    std::optional<actuation::MarginStep> step;                     // as the agent said last
+    std::uint64_t minutes = 0;                                     // that have ended
+    double minute_margin = 0, rule_margin = 0;  // of the last that ended: in force at its end, and the rule's next
+    bool steered = false, held = false;         // in the one under way: a step counts; one is waited for
     MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at, retry_at;
     std::optional<MonoTime> slow_since;  // what it was asked has no answer yet
     Wish wish;
@@ -89,7 +94,10 @@ class Governor {
   bool observe(Workload& workload, MonoTime now);
   void observe_memory(Workload& workload, MonoTime now);
   void move_margin(Workload& workload, MonoTime now);
-  std::optional<double> by_student(Workload& workload);
+  void end_minute(Workload& workload, MonoTime now);
+  void take_step(Workload& workload, MonoTime now);
+  std::optional<double> by_student(const Workload& workload, const models::provision::ServiceMinute& state,
+                                   const MinuteOfRequests& ticks);
   void act(Workload& workload, const Wish& allowed, MonoTime now);
   void apply(Workload& workload, MonoTime now);
   void put_back_strays(MonoTime now);

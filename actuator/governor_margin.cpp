@@ -1,5 +1,6 @@
 // How the margin of a workload moves, once a minute: by requests that were late, by a student, by throttling.
 #include <algorithm>
+#include <utility>
 
 #include "actuator/governor.hpp"
 
@@ -28,18 +29,15 @@ std::optional<double> Governor::margin_ratio(const std::string& path) const {
 }
 
 // The same decision as sim/provision/steered makes for the same readings.
-std::optional<double> Governor::by_student(Workload& workload) {
-  const MinuteOfRequests ticks{workload.watch.ticks(), workload.watch.throttled()};
-  models::provision::Setting now;
-  now.margin_ratio = workload.margin_ratio;
-  const auto state = workload.watch.end_minute(now, load_.cores());
+std::optional<double> Governor::by_student(const Workload& workload, const models::provision::ServiceMinute& state,
+                                           const MinuteOfRequests& ticks) {
   if (!student_) return std::nullopt;
   IntegralRules rules;
   rules.aim_ratio = rules_.throttled_aim_ratio;
   models::provision::Bounds bounds;
   bounds.memory = false;
-  const auto next =
-      models::provision::choose_locally(state, next_margin(rules, now.margin_ratio, ticks), bounds, student_.get());
+  const auto next = models::provision::choose_locally(state, next_margin(rules, state.now.margin_ratio, ticks), bounds,
+                                                      student_.get());
   if (next) return next->margin_ratio;
   if (!told_not_finite_)
     troubles_.push_back({Errc::out_of_range, "rules.student", "says what is no number of " + workload.path,
@@ -48,30 +46,75 @@ std::optional<double> Governor::by_student(Workload& workload) {
   return std::nullopt;
 }
 
+// Where the node's own rule goes, and what the minute was like for whoever sees more.
+void Governor::end_minute(Workload& workload, MonoTime now) {
+  actuation::Minute told;
+  const MinuteOfRequests ticks{workload.watch.ticks(), workload.watch.throttled()};
+  told.used_cores = workload.watch.used_cores();
+  told.granted_cores = workload.watch.granted_cores();
+  models::provision::Setting setting;
+  setting.margin_ratio = workload.margin_ratio;
+  const auto state = workload.watch.end_minute(setting, load_.cores());
+  const auto student = by_student(workload, state, ticks);
+  auto minute = between(workload.minute_requests, workload.requests);
+  if (minute) told.requests = actuation::Requests{minute->count, minute->over};
+  IntegralRules rules;
+  if (!minute) {
+    const std::uint64_t count = workload.use->periods - workload.minute->periods;
+    minute = MinuteOfRequests{count, std::min(count, workload.use->throttled - workload.minute->throttled)};
+    rules.aim_ratio = rules_.throttled_aim_ratio;
+    if (student) minute.reset();
+  }
+  workload.rule_margin = minute ? next_margin(rules, workload.margin_ratio, *minute) : *student;
+  workload.minute_margin = workload.margin_ratio;
+  told.number = ++workload.minutes;
+  told.steered = workload.steered;
+  told.margin_ratio = workload.minute_margin;
+  told.rule_margin_ratio = workload.rule_margin;
+  told.throttled_ratio = state.throttled_ratio;
+  told.deviation_ratio = state.deviation_ratio;
+  told.peak_ratio = state.peak_ratio;
+  workload.grant.minute = told;
+  // A step is waited for, but not with less than the rule would give.
+  workload.held = workload.steered && workload.rule_margin <= workload.minute_margin;
+  workload.steered = false;
+  if (!workload.held) workload.margin_ratio = workload.rule_margin;
+  workload.minute_at = now;
+}
+
+void Governor::take_step(Workload& workload, MonoTime now) {
+  const bool over = now - workload.minute_at >= kSilence;
+  if (over) workload.grant.minute.reset();
+  // Who steers has fallen silent.
+  if ((over && std::exchange(workload.held, false)) || (!workload.step && std::exchange(workload.steered, false)))
+    workload.margin_ratio = workload.rule_margin;
+  if (workload.steered || !workload.grant.minute || !workload.step || workload.step->minute != workload.minutes) return;
+  workload.held = false;
+  workload.steered = true;
+  workload.margin_ratio =
+      models::provision::within_a_rung(workload.step->margin_ratio, workload.minute_margin, workload.rule_margin, {});
+}
+
 // Without limits of ours neither latency nor throttling says anything of the margin.
 void Governor::move_margin(Workload& workload, MonoTime now) {
   if (workload.grant.state != actuation::State::set) {
     workload.minute.reset();
+    workload.grant.minute.reset();
+    workload.steered = workload.held = false;
     return;
   }
-  if (workload.minute && now - workload.minute_at < kMinute) return;
+  if (workload.minute && now - workload.minute_at < kMinute) {
+    take_step(workload, now);
+    return;
+  }
   if (workload.minute) {
-    IntegralRules rules;
-    const auto student = by_student(workload);
-    auto minute = between(workload.minute_requests, workload.requests);
-    if (!minute) {
-      const std::uint64_t count = workload.use->periods - workload.minute->periods;
-      minute = MinuteOfRequests{count, std::min(count, workload.use->throttled - workload.minute->throttled)};
-      rules.aim_ratio = rules_.throttled_aim_ratio;
-      if (student) minute.reset();
-    }
-    workload.margin_ratio = minute ? next_margin(rules, workload.margin_ratio, *minute) : *student;
+    end_minute(workload, now);
   } else {
     workload.watch = {};
+    workload.minute_at = now;
   }
   workload.minute = workload.use;
   workload.minute_requests = workload.requests;
-  workload.minute_at = now;
 }
 
 }  // namespace wattle::actuator

@@ -55,6 +55,7 @@ struct ProvisioningConfig {
   std::vector<std::string> limits;             // names of services and VMs
   std::vector<LatencySource> latency = {};     // at most one a workload
   std::vector<AnswerTarget> connections = {};  // whose latency the kernel is asked for; at most one a workload
+  bool margins = false;                        // the controller may move them by rungs
   bool pod_limits = false;                     // annotated pods may be at level `limits`
 };
 

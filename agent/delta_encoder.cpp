@@ -46,6 +46,7 @@ Record without_workloads(const Record& whole, std::uint64_t seq, bool with_node)
   if (with_node) {
     record.node = whole.node;
     record.probes = whole.probes;
+    record.limit_minutes = whole.limit_minutes;
   }
   return record;
 }

@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t kMaxBatch = 64;
 constexpr Duration kEnrolPatience = std::chrono::milliseconds(250);
 constexpr Duration kLevelsHold = std::chrono::minutes(1);
+constexpr Duration kMarginsHold = std::chrono::seconds(10);
 }  // namespace
 
 wire::Hello hello_of(const AgentConfig& config, const Sampler& sampler, const Record& first) {
@@ -100,7 +101,12 @@ void Link::follow_enrolment(const Sampler& sampler) {
   for (const auto& pod : sampler.pods()) report(pod);
 }
 
-void Link::push(const Record& record) {
+void Link::push(const Record& record, const std::vector<LimitMinute>& minutes) {
+  if (!minutes.empty()) {
+    Record with = record;
+    with.limit_minutes = minutes;
+    return push(with);
+  }
   thinner_.thin(record, [&](const Record& told) {
     if (auto pushed = outbox_->push(told); !pushed) log_.error("outbox.push", {{"error", pushed.error()}});
   });
@@ -152,6 +158,11 @@ std::chrono::milliseconds Link::patience() const {
 std::map<std::string, std::string> Link::pod_levels() const {
   if (!session_ || clock_.mono() - session_->status().acked_at > kLevelsHold) return {};
   return session_->status().pod_levels;
+}
+
+std::map<std::string, wire::MarginStep> Link::margins() const {
+  if (!session_ || clock_.mono() - session_->status().acked_at > kMarginsHold) return {};
+  return session_->status().margins;
 }
 
 LinkValues Link::values() const {

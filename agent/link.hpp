@@ -41,13 +41,16 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  void push(const Record& record);
+  // With what has ended since.
+  void push(const Record& record, const std::vector<LimitMinute>& minutes = {});
   void report(const PodChange& change);
   // Call when the socket is readable, and when patience() is over.
   void pump(const Sampler& sampler);
   LinkValues values() const;
   // At which level pods are by their annotations, by UID, as the controller said; nothing once it has been silent for a minute.
   std::map<std::string, std::string> pod_levels() const;
+  // The margins that it would have; nothing once it has been silent for 10 s.
+  std::map<std::string, wire::MarginStep> margins() const;
   // Until pump() has something to do again.
   std::chrono::milliseconds patience() const;
   const transport::Socket& socket() const { return session_->socket(); }

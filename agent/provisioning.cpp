@@ -20,7 +20,8 @@ actuation::Level level_of(const ProvisioningConfig& config, const WorkloadValues
 }  // namespace
 
 actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& sample,
-                            const std::map<std::string, actuation::Requests>& requests, const PodLevels& pod_levels) {
+                            const std::map<std::string, actuation::Requests>& requests, const PodLevels& pod_levels,
+                            const Margins& margins) {
   actuation::Orders out;
   const NodeValues& node = sample.record.node;
   if (node.cpu_cores && node.cpu_used_cores) out.headroom_cores = std::max(0.0, *node.cpu_cores - *node.cpu_used_cores);
@@ -34,6 +35,9 @@ actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& samp
     actuation::Order order{sample.paths[i], level};
     if (const auto known = requests.find(workload.name); workload.kind != WorkloadKind::pod && known != requests.end())
       order.requests = known->second;
+    if (const auto step = margins.find(workload.name); config.margins && workload.kind != WorkloadKind::pod &&
+                                                       level == actuation::Level::limits && step != margins.end())
+      order.step = actuation::MarginStep{step->second.minute, step->second.margin_ratio};
     (level == actuation::Level::limits ? out.orders : others).push_back(std::move(order));
   }
   out.orders.resize(std::min(out.orders.size(), actuation::kMaxWorkloads));
@@ -60,6 +64,38 @@ void Provisioning::lost(const Error& error) {
   values_ = std::move(left);
 }
 
+// Each is told for some seconds.
+void Provisioning::take_minute(const actuation::Grant& grant) {
+  const auto found = steered_.find(grant.path);
+  if (!grant.minute || found == steered_.end() || minutes_.size() == kMaxLimitMinutes) return;
+  const actuation::Minute& ended = *grant.minute;
+  if (!minute_.contains(found->second) && minute_.size() >= 2 * actuation::kMaxWorkloads) minute_.clear();
+  if (auto& last = minute_[found->second]; last == ended)
+    return;
+  else
+    last = ended;
+  LimitMinute told;
+  told.name = found->second;
+  told.number = ended.number;
+  told.steered = ended.steered;
+  told.margin_ratio = ended.margin_ratio;
+  told.rule_margin_ratio = ended.rule_margin_ratio;
+  told.throttled_ratio = ended.throttled_ratio;
+  told.used_cores = ended.used_cores;
+  told.granted_cores = ended.granted_cores;
+  told.deviation_ratio = ended.deviation_ratio;
+  told.peak_ratio = ended.peak_ratio;
+  if (ended.requests) {
+    told.requests = ended.requests->count;
+    told.requests_over = ended.requests->over;
+  }
+  const auto target = std::ranges::find(config_.connections, told.name, &AnswerTarget::workload);
+  const auto answers = std::ranges::find(values_.answers, told.name, &AnswerValues::workload);
+  if (target != config_.connections.end() && answers != values_.answers.end() && answers->p99_s)
+    told.p99_over_target = *answers->p99_s / target->target_s;
+  minutes_.push_back(std::move(told));
+}
+
 // What the tick before was answered.
 Status Provisioning::hear() {
   WATTLE_TRY(const auto text, receive_packet(peer_, actuation::kMaxMessageBytes, std::chrono::milliseconds(0)));
@@ -79,11 +115,13 @@ Status Provisioning::hear() {
     values_.used_cores += grant.used_cores;
     if (grant.granted_cores) (set ? values_.granted_cores : values_.suggested_cores) += *grant.granted_cores;
     if (grant.freed_cores) values_.freed_cores += *grant.freed_cores;
+    take_minute(grant);
   }
   return {};
 }
 
-void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels) {
+void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const Margins& margins) {
+  minutes_.clear();
   values_.configured = true;
   marginal_.add(sample.record);
   std::map<std::string, actuation::Requests> requests;
@@ -101,7 +139,12 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels) {
     peer_ = std::move(*peer);
   }
   if (const auto heard = hear(); !heard) return lost(heard.error());
-  actuation::Orders orders = orders_of(config_, sample, requests, pod_levels);
+  actuation::Orders orders = orders_of(config_, sample, requests, pod_levels, margins);
+  steered_.clear();
+  for (std::size_t i = 0; i < std::min(sample.record.workloads.size(), sample.paths.size()); ++i)
+    if (const auto& workload = sample.record.workloads[i];
+        workload.kind != WorkloadKind::pod && level_of(config_, workload, pod_levels) == actuation::Level::limits)
+      steered_[sample.paths[i]] = workload.name;
   orders.core_power_w = marginal_.core_w();
   if (const auto sent = send_packet(peer_, actuation::to_text(orders)); !sent) return lost(sent.error());
   values_.freed_w.reset();

@@ -144,11 +144,11 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
     errors.tell(sample);
     metrics.observe(sample, late);
     if (provisioning) {
-      provisioning->tell(sample, link ? link->pod_levels() : PodLevels());
+      provisioning->tell(sample, link ? link->pod_levels() : PodLevels(), link ? link->margins() : Margins());
       metrics.observe(provisioning->values());
     }
     if (!link) return;
-    link->push(sample.record);
+    link->push(sample.record, provisioning ? provisioning->minutes() : std::vector<LimitMinute>());
     for (const auto& change : sample.changes) link->report(change);
   };
   use(first, 0);  // before the page is served: one that is asked for at once has values

@@ -73,8 +73,74 @@ bool take_requests(std::string_view word, Requests& out) {
   return true;
 }
 
+constexpr double kBillion = 1e9;
+
+std::string billionths(double value) {
+  return std::to_string(std::llround(std::clamp(std::isfinite(value) ? value : 0.0, 0.0, kMostValue) * kBillion));
+}
+
+std::string step_text(const std::optional<MarginStep>& step) {
+  return step ? "@" + std::to_string(step->minute) + "/" + billionths(1 + step->margin_ratio) : "";
+}
+
+bool take_billionths(std::string_view word, double& out) {
+  const auto number = parse::u64(word);
+  if (!number || static_cast<double>(*number) > kMostValue * kBillion) return false;
+  out = static_cast<double>(*number) / kBillion;
+  return true;
+}
+
+bool take_step(std::string_view word, MarginStep& out) {
+  const auto slash = word.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto minute = parse::u64(word.substr(0, slash));
+  double base = 0;
+  if (!minute || !take_billionths(word.substr(slash + 1), base) || base <= 0) return false;
+  out = {*minute, base - 1};
+  return true;
+}
+
+// NUMBER/STEERED/BASE/RULE/THROTTLED/USED/GRANTED/DEVIATION/PEAK[/COUNT/OVER], STEERED 0 or 1.
+std::string minute_text(const std::optional<Minute>& minute) {
+  if (!minute) return "";
+  std::string text = ":" + std::to_string(minute->number) + (minute->steered ? "/1" : "/0");
+  for (const double value : {1 + minute->margin_ratio, 1 + minute->rule_margin_ratio, minute->throttled_ratio,
+                             minute->used_cores, minute->granted_cores, minute->deviation_ratio, minute->peak_ratio})
+    text += "/" + billionths(value);
+  if (minute->requests)
+    text += "/" + std::to_string(minute->requests->count) + "/" +
+            std::to_string(std::min(minute->requests->over, minute->requests->count));
+  return text;
+}
+
+std::string_view take_part(std::string_view& text) {
+  const auto end = text.find('/');
+  const auto part = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return part;
+}
+
+bool take_minute(std::string_view word, Minute& out) {
+  const auto number = parse::u64(take_part(word));
+  const auto steered = take_part(word);
+  if (!number || (steered != "0" && steered != "1")) return false;
+  out.number = *number;
+  out.steered = steered == "1";
+  double base = 0, rule_base = 0;
+  for (double* value : {&base, &rule_base, &out.throttled_ratio, &out.used_cores, &out.granted_cores,
+                        &out.deviation_ratio, &out.peak_ratio})
+    if (!take_billionths(take_part(word), *value)) return false;
+  out.margin_ratio = base - 1;
+  out.rule_margin_ratio = rule_base - 1;
+  return word.empty() || take_requests(word, out.requests.emplace());
+}
+
 bool take_line(std::string_view line, Order& out) {
-  const auto word = take_word(line);
+  auto word = take_word(line);
+  if (const auto at = word.find('@'); at != std::string_view::npos) {
+    if (!take_step(word.substr(at + 1), out.step.emplace())) return false;
+    word = word.substr(0, at);
+  }
   const auto colon = word.find(':');
   const auto level = parse_level(word.substr(0, colon));
   if (!level) return false;
@@ -95,8 +161,11 @@ bool take_line(std::string_view line, Grant& out) {
     out.high_bytes = parse::integer<std::int64_t>(high);
     if (!out.high_bytes || *out.high_bytes < 0) return false;
   }
-  const auto refills = parse::u64(take_word(line));
+  const auto told = take_word(line);
+  const auto colon = told.find(':');
+  const auto refills = parse::u64(told.substr(0, colon));
   if (!refills) return false;
+  if (colon != std::string_view::npos && !take_minute(told.substr(colon + 1), out.minute.emplace())) return false;
   out.level = *level;
   out.state = *state;
   out.used_cores = *used;
@@ -140,8 +209,8 @@ std::optional<Level> parse_level(std::string_view word) { return named<Level>(kL
 std::string to_text(const Orders& orders) {
   std::string text = "orders 1 " + milli_text(orders.headroom_cores) + last_word(orders.core_power_w) + "\n";
   append_lines(text, orders.orders, [](const Order& order) {
-    return std::string(kLevelNames[static_cast<std::size_t>(order.level)]) + requests_text(order.requests) + " " +
-           order.path + "\n";
+    return std::string(kLevelNames[static_cast<std::size_t>(order.level)]) + requests_text(order.requests) +
+           step_text(order.step) + " " + order.path + "\n";
   });
   return text;
 }
@@ -154,7 +223,7 @@ std::string to_text(const Report& report) {
            std::string(kStateNames[static_cast<std::size_t>(grant.state)]) + " " +
            milli_text(std::max(grant.used_cores, 0.0)) + " " + milli_text(grant.granted_cores) + " " +
            milli_text(grant.freed_cores) + " " + bytes_text(grant.high_bytes) + " " + std::to_string(grant.refills) +
-           " " + grant.path + "\n";
+           minute_text(grant.minute) + " " + grant.path + "\n";
   });
   return text;
 }

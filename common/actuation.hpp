@@ -1,10 +1,12 @@
 // actuation: what wattle-agent and wattle-actuator say to each other over their socket: orders one way, a report the other.
 // Source   datagrams of AF_UNIX SOCK_SEQPACKET, text, one line a workload:
 //              orders 1 HEADROOM [WATTS]                              report 1 HEADROOM FOREIGN [WATTS]
-//              LEVEL[:COUNT/OVER] PATH                                LEVEL STATE USED GRANTED FREED HIGH REFILLS PATH
+//              LEVEL[:COUNT/OVER][@MINUTE/BASE] PATH                  LEVEL STATE USED GRANTED FREED HIGH REFILLS[:MINUTE] PATH
 //          "status 1" asks for a report and orders nothing
 //          COUNT/OVER: requests that the workload answered since the agent's start, and how many of them too late
 //          WATTS: what a core more in use draws on this node, where the agent knows; in thousandths, as are cores
+//          MINUTE/BASE: what the controller would have in force after the minute of that number: 1 + margin, in billionths
+//          :MINUTE: the minute that has just ended, ten numbers and what is known of its requests (actuation.cpp), in billionths
 //          memory in bytes, "-" where a value is not known; a path is the rest of its line
 // Errors   malformed, out_of_range; a message is taken whole or not at all
 // Threads  pure
@@ -40,10 +42,32 @@ struct Requests {
   bool operator==(const Requests&) const = default;
 };
 
+// What somebody who sees more than the node would have in force from the end of that minute on.
+struct MarginStep {
+  std::uint64_t minute = 0;
+  double margin_ratio = 0;  // above -1
+
+  bool operator==(const MarginStep&) const = default;
+};
+
+// One minute of a workload whose limits are set.
+struct Minute {
+  std::uint64_t number = 0;                        // of those of this workload, since its limits were set first
+  bool steered = false;                            // a MarginStep was in force
+  double margin_ratio = 0, rule_margin_ratio = 0;  // at its end, and where the node's own rule goes next
+  double throttled_ratio = 0;
+  double used_cores = 0, granted_cores = 0;
+  double deviation_ratio = 0, peak_ratio = 1;  // of one-second usages over their mean
+  std::optional<Requests> requests = {};       // of this minute
+
+  bool operator==(const Minute&) const = default;
+};
+
 struct Order {
   std::string path;  // of the cgroup below its mount
   Level level = Level::suggest;
   std::optional<Requests> requests = {};  // absent: nobody knows its latency
+  std::optional<MarginStep> step = {};    // of a workload at level limits
 
   bool operator==(const Order&) const = default;
 };
@@ -64,7 +88,8 @@ struct Grant {
   std::optional<double> granted_cores;  // absent: what was there before
   std::optional<double> freed_cores;    // of a limit that was there before
   std::optional<std::int64_t> high_bytes;
-  std::uint64_t refills = 0;  // quotas written, each of which gave a period's quota anew
+  std::uint64_t refills = 0;          // quotas written, each of which gave a period's quota anew
+  std::optional<Minute> minute = {};  // that ended in the last seconds
 
   bool operator==(const Grant&) const = default;
 };

@@ -126,6 +126,21 @@ struct ProbeValues {
   std::uint64_t dns_failures = 0, refusals = 0, timeouts = 0, unreachables = 0, bad_answers = 0;  // of `sent`
 };
 
+// One minute of a service or VM whose CPU limit wattle-actuator sets, as it ended (actuator/governor).
+struct LimitMinute {
+  std::string name;                                // of the workload
+  std::uint64_t number = 0;                        // of its minutes, since its limit was set first
+  bool steered = false;                            // the margin was the controller's
+  double margin_ratio = 0, rule_margin_ratio = 0;  // in force at its end; where the node's own rule goes next
+  double throttled_ratio = 0;                      // of its periods
+  double used_cores = 0, granted_cores = 0;
+  double deviation_ratio = 0, peak_ratio = 1;            // of one-second usages over their mean
+  std::optional<std::uint64_t> requests, requests_over;  // answered in it, and how many of them too late
+  std::optional<double> p99_over_target;
+  bool operator==(const LimitMinute&) const = default;
+};
+inline constexpr std::size_t kMaxLimitMinutes = 256;  // of one record
+
 // One tick of one node.
 struct Record {
   std::uint64_t incarnation = 0;  // rises at each agent start, persisted
@@ -140,6 +155,7 @@ struct Record {
   // An interval with too many workloads for one message is told by `parts` records with successive numbers. Node values
   // and probes are in part 0 only; a workload's roots of one name are in one part.
   std::uint64_t part = 0, parts = 1;
+  std::vector<LimitMinute> limit_minutes;  // that have ended; in part 0
 };
 
 // Numbers of one incarnation that were given to records which are lost, ends included.

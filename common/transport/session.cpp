@@ -213,6 +213,7 @@ void AgentSession::on_ack(const wire::Ack& ack) {
   const RecordMark mark{ack.incarnation, ack.seq};
   credit_ = ack.credit;
   status_.pod_levels = ack.pod_levels;
+  status_.margins = ack.margins;
   status_.acked_at = clock_.mono();
   if (mark > sent_) return lose("the controller acknowledges a record that was never sent");
   failures_ = 0;

@@ -46,8 +46,9 @@ struct SessionStatus {
   std::string problem;          // why not, for people
   bool key_refused = false;     // since the last welcome: our key is not on the list, or the server's is another
   std::uint64_t acked_seq = 0;  // of the present incarnation
-  std::map<std::string, std::string> pod_levels;  // as the last Ack told
-  MonoTime acked_at{};                            // when it came
+  std::map<std::string, std::string> pod_levels;    // as the last Ack told
+  std::map<std::string, wire::MarginStep> margins;  // likewise
+  MonoTime acked_at{};                              // when it came
   std::uint64_t sent_records = 0;
   std::uint64_t live = 0;  // intervals that were told ahead of their turn
   std::uint64_t reconnects = 0;

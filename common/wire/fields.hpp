@@ -116,6 +116,23 @@ void fields(V& v, ProbeValues& m) {
 }
 
 template <class V>
+void fields(V& v, LimitMinute& m) {
+  v("name", m.name);
+  v("number", m.number);
+  v("steered", m.steered);
+  v("margin_ratio", m.margin_ratio);
+  v("rule_margin_ratio", m.rule_margin_ratio);
+  v("throttled_ratio", m.throttled_ratio);
+  v("used_cores", m.used_cores);
+  v("granted_cores", m.granted_cores);
+  v("deviation_ratio", m.deviation_ratio);
+  v("peak_ratio", m.peak_ratio);
+  v("requests", m.requests);
+  v("requests_over", m.requests_over);
+  v("p99_over_target", m.p99_over_target);
+}
+
+template <class V>
 void fields(V& v, Record& m) {
   v("incarnation", m.incarnation);
   v("seq", m.seq);
@@ -128,6 +145,7 @@ void fields(V& v, Record& m) {
   v("partial", m.partial);
   v("part", m.part);
   v("parts", m.parts);
+  v("limit_minutes", m.limit_minutes);
 }
 
 template <class V>
@@ -178,11 +196,18 @@ void fields(V& v, Live& m) {
 }
 
 template <class V>
+void fields(V& v, MarginStep& m) {
+  v("minute", m.minute);
+  v("margin_ratio", m.margin_ratio);
+}
+
+template <class V>
 void fields(V& v, Ack& m) {
   v("incarnation", m.incarnation);
   v("seq", m.seq);
   v("credit", m.credit);
   v("pod_levels", m.pod_levels);
+  v("margins", m.margins);
 }
 
 template <class V>

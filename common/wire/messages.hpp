@@ -81,12 +81,20 @@ struct Live {
   std::vector<Record> records;  // the parts of one interval of the session's incarnation
 };
 
+// The margin that a service's limit should have from the end of that minute on (LimitMinute).
+struct MarginStep {
+  std::uint64_t minute = 0;
+  double margin_ratio = 0;
+  bool operator==(const MarginStep&) const = default;
+};
+
 struct Ack {
   std::uint64_t incarnation = 0;
   std::uint64_t seq = 0;  // cumulative: everything up to here is kept
   std::uint64_t credit = 0;
   std::map<std::string, std::string> pod_levels =
       {};  // of the node's pods that say it themselves, by UID: off, suggest, limits
+  std::map<std::string, MarginStep> margins = {};  // of the node's services and VMs that the controller steers, by name
 };
 
 struct Ping {

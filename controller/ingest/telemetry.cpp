@@ -242,7 +242,8 @@ std::optional<Answer> Telemetry::committed(const std::string& node, const Record
   // What an earlier session of the node brought is not acknowledged to one that did not send it.
   const RecordMark mark = history.pending == 0 ? session.received : last;
   if (mark == RecordMark{} || mark > session.received) return std::nullopt;
-  return Answer{session.route, wire::Ack{mark.incarnation, mark.seq, credit(session), sink_.pod_levels(node)}};
+  return Answer{session.route,
+                wire::Ack{mark.incarnation, mark.seq, credit(session), sink_.pod_levels(node), sink_.margins(node)}};
 }
 
 std::vector<wire::Message> Telemetry::on_placement(const transport::Incoming& from, const wire::Placement& placement) {

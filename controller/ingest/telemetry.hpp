@@ -46,6 +46,8 @@ class TelemetrySink {
   virtual void on_lost(const std::string& node) = 0;
   // What its pods say of themselves (wire::Ack).
   virtual std::map<std::string, std::string> pod_levels(const std::string&) { return {}; }
+  // The margins that its services should have (wire::Ack).
+  virtual std::map<std::string, wire::MarginStep> margins(const std::string&) { return {}; }
 };
 
 struct TelemetryFigures {

@@ -23,7 +23,9 @@ constexpr double kMaxTasks = 1 << 22;  // pid_max: so many can wait at once
 constexpr double kMaxEventsPerS = 1e9;
 constexpr double kMaxRoundTripUs = 3.6e9;
 constexpr double kThrottlePeriodUs = 1e6;  // the longest of cpu.max: throttling is told when it ends
-constexpr std::uint64_t kMaxParts = 1024;  // of up to a message each
+constexpr double kMaxMargin = 100, kMaxOfMinute = 1e6;
+constexpr std::uint64_t kMaxRequests = std::uint64_t{1} << 40;  // of a minute
+constexpr std::uint64_t kMaxParts = 1024;                       // of up to a message each
 
 // A field's path, put together only when somebody wants to read it: of a hundred fields none is wrong, as a rule.
 class Field {
@@ -72,7 +74,7 @@ class Checks {
     }
     for (ProbeValues& probe : record.probes)
       if (!check_probe(probe)) return false;
-    return true;
+    return limit_minutes(record);
   }
   Error error() && { return std::move(error_); }
 
@@ -239,6 +241,26 @@ class Checks {
         return refuse(field + ".containers.energy_uj", "are more than their pod's");
       used_us += container.cpu_usage_us;
       energy_uj += container.energy_uj.value_or(0);
+    }
+    return true;
+  }
+
+  bool limit_minutes(Record& record) {
+    if (record.limit_minutes.size() > kMaxLimitMinutes) return refuse("record.limit_minutes", "are too many");
+    for (LimitMinute& minute : record.limit_minutes) {
+      const Field field("record.limit_minutes", std::string_view(minute.name).substr(0, 64));
+      if (minute.name.empty() || minute.name.size() > kMaxName) return refuse(field, "has no name, or one too long");
+      for (const double margin : {minute.margin_ratio, minute.rule_margin_ratio})
+        if (margin <= -1 || margin > kMaxMargin) return refuse(field, "has a margin of " + std::to_string(margin));
+      std::optional<double> throttled = minute.throttled_ratio;
+      if (!ratio(field + ".throttled_ratio", throttled)) return false;
+      minute.throttled_ratio = *throttled;
+      for (const double value : {minute.used_cores, minute.granted_cores, minute.deviation_ratio, minute.peak_ratio,
+                                 minute.p99_over_target.value_or(0)})
+        if (value < 0 || value > kMaxOfMinute) return refuse(field, "says " + std::to_string(value));
+      if (minute.requests.has_value() != minute.requests_over.has_value() ||
+          minute.requests_over.value_or(0) > minute.requests.value_or(0) || minute.requests.value_or(0) > kMaxRequests)
+        return refuse(field, "has more requests over target than requests, or more than there can be");
     }
     return true;
   }

@@ -164,3 +164,52 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
   again.accept();
   CHECK(again.hear().orders.size() == 3);
 }
+
+TEST_CASE(
+    "minutes that ended are told once, by name, of services at level limits alone; steps go where the configuration "
+    "lets them") {
+  const agent::test::Tree tree;
+  const std::string path = tree.path() + "/socket";
+  const Log log = Log::silent();
+  ProvisioningConfig config{path, Level::suggest, {"b.service", "5eed"}};
+  const Sample sample = three_workloads();
+  const Margins margins{{"a.service", {3, 0.1}}, {"b.service", {3, 0.25}}, {"5eed", {3, 0.5}}};
+  CHECK_FALSE(orders_of(config, sample, {}, {}, margins).orders[0].step);
+  config.margins = true;
+  config.pod_limits = true;
+  for (const auto& order : orders_of(config, sample, {}, {{"5eed", "limits"}}, margins).orders)
+    CHECK(order.step.has_value() == (order.path == "/b.service"));
+
+  Peer actuator(path);
+  Provisioning provisioning(config, log);
+  provisioning.tell(sample, {}, margins);
+  actuator.accept();
+  const auto orders = actuator.hear().orders;
+  CHECK(orders[0].step == actuation::MarginStep{3, 0.25});
+  CHECK(provisioning.minutes().empty());
+  const char* const report =
+      "report 1 - 0\n"
+      "suggest suggested 250 500 - - 7:4/0/1250000000/1200000000/0/250000000/500000000/0/1000000000 /a.service\n"
+      "limits set 250 500 - - 7:4/1/1250000000/1200000000/500000000/250000000/500000000/125000000/1500000000/100/2 "
+      "/b.service\n"
+      "limits set 250 500 - - 7:4/0/1250000000/1200000000/0/250000000/500000000/0/1000000000 /5eed\n";
+  actuator.say(report);
+  provisioning.tell(sample, {}, margins);
+  actuator.hear();
+  const LimitMinute minute{"b.service", 4, true, 0.25, 0.2, 0.5, 0.25, 0.5, 0.125, 1.5, 100, 2, std::nullopt};
+  REQUIRE(provisioning.minutes().size() == 1);
+  const LimitMinute& told = provisioning.minutes()[0];
+  CHECK(told.name == minute.name);
+  CHECK(told.number == minute.number);
+  CHECK(told.steered);
+  CHECK(told.margin_ratio == doctest::Approx(minute.margin_ratio));
+  CHECK(told.rule_margin_ratio == doctest::Approx(minute.rule_margin_ratio));
+  CHECK(told.throttled_ratio == minute.throttled_ratio);
+  CHECK(told.granted_cores == minute.granted_cores);
+  CHECK(told.peak_ratio == minute.peak_ratio);
+  CHECK(told.requests == minute.requests);
+  CHECK(told.requests_over == minute.requests_over);
+  actuator.say(report);  // the same again
+  provisioning.tell(sample, {}, margins);
+  CHECK(provisioning.minutes().empty());
+}

@@ -26,6 +26,28 @@ TEST_CASE("orders and reports come back as they were sent") {
   CHECK(*parse_report(to_text(report)) == report);
 }
 
+TEST_CASE("a minute and the step that is to follow it cross the socket as they are") {
+  Orders orders;
+  orders.orders.push_back({"/a b", Level::limits, Requests{1200, 34}, MarginStep{17, 0.9 * 1.04 * 1.04 - 1}});
+  orders.orders.push_back({"/c", Level::limits, std::nullopt, MarginStep{0, 4}});
+  CHECK(to_text(orders) == "orders 1 -\nlimits:1200/34@17/973440000 /a b\nlimits@0/5000000000 /c\n");
+  const auto heard = parse_orders(to_text(orders));
+  REQUIRE(heard);
+  CHECK(heard->orders[0].step->minute == 17);
+  CHECK(heard->orders[0].step->margin_ratio == doctest::Approx(0.9 * 1.04 * 1.04 - 1).epsilon(1e-9));
+  Report report;
+  report.grants.push_back({"/a", Level::limits, State::set, 0.25, 0.5, std::nullopt, std::nullopt, 7,
+                           Minute{3, true, 0.25, -0.0625, 0.5, 1.5, 2, 0.125, 1.75, Requests{100, 2}}});
+  report.grants.push_back(
+      {"/b", Level::limits, State::set, 0, 0.5, std::nullopt, std::nullopt, 0, Minute{1, false, 0, 0, 0, 0, 0, 0, 1}});
+  CHECK(*parse_report(to_text(report)) == report);
+  for (const char* word : {"limits@", "limits@1", "limits@1/0", "limits@1/-5", "limits@x/1000000000", "limits@1/1:5/1"})
+    CHECK_FALSE(parse_orders("orders 1 -\n" + std::string(word) + " /a\n"));
+  for (const char* word :
+       {"0:", "0:1", "0:1/2/1/1/1/1/1/1/1", "0:1/1/1/1/1/1/1/1", "0:1/1/1/1/1/1/1/1/1/5", "0:1/1/1/1/1/1/1/1/1/5/6"})
+    CHECK_FALSE(parse_report("report 1 - 0\nlimits set 0 - - - " + std::string(word) + " /a\n"));
+}
+
 TEST_CASE("what is no message says what is wrong with it") {
   for (const char* text :
        {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n", "orders 1 - - -\n",
@@ -60,8 +82,10 @@ TEST_CASE("messages are bounded in both directions") {
 
 TEST_CASE("any bytes are a message or none, and what is one is written as it was read") {
   std::mt19937_64 random(5);
-  const std::string seed = "orders 1 1250 4250\nlimits:1200/34 /system.slice/a b.service\noff /x\n";
-  const std::string told = "report 1 500 3 4250\nlimits set 250 500 - 4096 7 /a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
+  const std::string seed = "orders 1 1250 4250\nlimits:1200/34@5/1040000000 /system.slice/a b.service\noff /x\n";
+  const std::string told =
+      "report 1 500 3 4250\nlimits set 250 500 - 4096 "
+      "7:2/1/1100000000/1150000000/0/250000000/500000000/0/1000000000/10/1 /a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
   for (int i = 0; i < 20'000; ++i) {
     std::string text = i % 2 == 0 ? seed : told;
     for (auto flips = random() % 4; flips > 0; --flips) text[random() % text.size()] = static_cast<char>(random());

@@ -70,6 +70,8 @@ TEST_CASE("the pages of the wire list every field of every message in its order,
   spoken["kernel_values"] = names_of<KernelValues>();
   spoken["workload_values"] = names_of<WorkloadValues>();
   spoken["container_values"] = names_of<ContainerValues>();
+  spoken["limit_minute"] = names_of<LimitMinute>();
+  spoken["margin_step"] = names_of<MarginStep>();
   spoken["probe_values"] = names_of<ProbeValues>();
   spoken["candidate"] = names_of<Candidate>();
   spoken["outcome"] = names_of<Outcome>();
