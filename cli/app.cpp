@@ -40,7 +40,7 @@ void declare(CLI::App& app, Arguments& arguments, const Command*& chosen) {
       "Defaults are read from the file in WATTLE_CONFIG, else from ~/.config/wattle/cli.yaml, else\n"
       "/etc/wattle/cli.yaml (keys: server, feed, key, server_key, timeout, allow_list). Exit codes: 0 well, 1 a "
       "problem\n"
-      "was found or nobody answers, 2 usage or configuration.");
+      "was found or nobody answers, 2 usage or configuration, 3 what is to be placed had better wait (place).");
   declare_common(app, arguments);
   for (const Command& command : commands()) {
     auto* sub = app.add_subcommand(std::string(command.name), std::string(command.help));

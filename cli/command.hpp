@@ -34,7 +34,8 @@ struct Surroundings {
 // Of `place`.
 struct PlaceArguments {
   std::string name, cpu, memory = "0", app, latency_soft, latency_hard, latency_target, name_space = "default", uid;
-  std::vector<std::string> nodes;
+  std::string defer, next_file;
+  std::vector<std::string> nodes, next;
 };
 
 // What the command line said; each command reads its own part.
@@ -94,6 +95,7 @@ struct Command {
 inline constexpr int kOk = 0;
 inline constexpr int kProblem = 1;
 inline constexpr int kUsage = 2;
+inline constexpr int kWait = 3;  // `place`: it had better wait, and should be asked for again
 
 std::span<const Command> commands();
 

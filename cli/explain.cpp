@@ -88,10 +88,28 @@ std::string impossible(const std::vector<View>& candidates) {
   return out;
 }
 
+// Who is left to the pods that come next.
+std::string left_to_next(const View& decision, const std::vector<View>& candidates) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (const View& candidate : candidates)
+    if (candidate["leaves_out"].number().value_or(0) + candidate["wakes_for_next"].number().value_or(0) > 0)
+      names.push_back(candidate["node"].text_or());
+  if (names.empty() || !decision["advice"].text()) return {};
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  const auto next = decision["next_pods"].number().value_or(0);
+  return "Left to the next " + (next == 1 ? std::string("pod") : count(next) + " pods") + ": " + joined(names, ", ") +
+         (more > 0 ? " and " + std::to_string(more) + " more" : "") + ".\n";
+}
+
 // For a person: who was advised and for what.
 std::string in_short(const View& decision, const std::vector<View>& candidates) {
   const std::string pod = pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]);
   const auto advice = decision["advice"].text();
+  if (const auto again_s = decision["deferred"]["again_s"].number(); !advice && again_s)
+    return pod + " had better wait (" + decision["reason"].text_or() + "); it was to be asked for again in " +
+           number(std::ceil(*again_s), 0) + " s.\n";
   if (!advice)
     return pod + ": no node was advised (" + decision["reason"].text_or() +
            "); kube-scheduler's own plugins decided.\n";
@@ -108,7 +126,7 @@ std::string in_short(const View& decision, const std::vector<View>& candidates) 
     if (theirs_w) out += ", " + beside(*mine_w, *theirs_w, *other) + (explored ? "" : ", the next best");
     out += ".";
   }
-  return out + "\n" + impossible(candidates);
+  return out + "\n" + left_to_next(decision, candidates) + impossible(candidates);
 }
 
 // For who wants to know how.

@@ -1,18 +1,25 @@
 // `wattle place NAME` and `wattle confirm POD NODE`: placement without Kubernetes. Who starts the workload asks where, starts it there and says so.
+// Who may let it wait is told so, with exit code 3; who knows what will be placed next says it, and room is left for that.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/dir.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
 
 namespace {
+constexpr std::size_t kMostNext = 16;  // as many as a controller looks at
+
 // A version 4 UUID (RFC 9562).
 std::string new_uid() {
   std::random_device device;
@@ -42,6 +49,51 @@ Result<std::optional<double>> limit_ms(const char* option, const std::string& te
   return std::optional<double>(*value * 1e3);
 }
 
+// "4,8Gi" or "4,8Gi,nightly": what it requests, and what it is.
+Result<wire::NextPod> next_pod(const char* option, const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char each : text)
+    if (each == ',' && parts.size() < 3)
+      parts.emplace_back();
+    else
+      parts.back() += each;
+  if (parts.size() < 2)
+    return fail(Errc::malformed, option, "'" + text + "' is not CPU,MEMORY", "write 4,8Gi or 4,8Gi,APP");
+  wire::NextPod next;
+  WATTLE_TRY(next.cpu_request_cores, quantity_of(option, parts[0]));
+  WATTLE_TRY(next.memory_request_bytes, quantity_of(option, parts[1]));
+  if (parts.size() == 3) next.app = parts[2];
+  return next;
+}
+
+// One a line; what is behind # is for people.
+Result<std::vector<std::string>> next_lines(const std::string& path) {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  WATTLE_TRY(const std::string text, read_file(path, kMostBytes));
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    line = line.substr(0, line.find('#'));
+    const auto from = line.find_first_not_of(" \t\r");
+    if (from == std::string::npos) continue;
+    lines.push_back(line.substr(from, line.find_last_not_of(" \t\r") + 1 - from));
+  }
+  return lines;
+}
+
+Status add_next(const PlaceArguments& said, wire::Ask& ask) {
+  std::vector<std::string> all = said.next;
+  if (!said.next_file.empty()) {
+    WATTLE_TRY(const std::vector<std::string> lines, next_lines(said.next_file));
+    all.insert(all.end(), lines.begin(), lines.end());
+  }
+  for (const std::string& each : all) {
+    WATTLE_TRY(wire::NextPod next, next_pod("--next", each));
+    if (ask.next.size() < kMostNext) ask.next.push_back(std::move(next));
+  }
+  return {};
+}
+
 Result<wire::Ask> ask_of(const PlaceArguments& said) {
   wire::Ask ask;
   ask.pod_uid = said.uid.empty() ? new_uid() : said.uid;
@@ -54,6 +106,9 @@ Result<wire::Ask> ask_of(const PlaceArguments& said) {
   WATTLE_TRY(ask.latency_hard_ms, limit_ms("--latency-hard", said.latency_hard));
   ask.latency_target = said.latency_target;
   ask.candidates = said.nodes;
+  WATTLE_TRY(const auto defer_ms, limit_ms("--defer", said.defer));
+  ask.defer_ms = defer_ms.value_or(0);
+  WATTLE_CHECK(add_next(said, ask));
   return ask;
 }
 
@@ -83,6 +138,8 @@ Json placed_document(const wire::Ask& ask, const wire::Suggestion& told) {
           {"mode", told.mode},
           {"policy", told.policy},
           {"reason", told.reason},
+          {"again_s", told.again_ms > 0 ? Json(told.again_ms / 1e3) : Json(nullptr)},
+          {"defer_left_s", told.again_ms > 0 ? Json(told.defer_left_ms / 1e3) : Json(nullptr)},
           {"scores", std::move(scores)}};
 }
 }  // namespace
@@ -92,6 +149,11 @@ Result<std::string> render_placed(const Json& document, const Style& style) {
   WATTLE_CHECK(placed.object("scores"));
   const auto node = placed["node"].text();
   const std::string name = placed["name"].text_or();
+  if (const auto again_s = placed["again_s"].number(); !node && again_s)
+    return printable_lines(name + " had better wait: " + placed["reason"].text_or() +
+                           "\nask again in:  " + number(std::ceil(*again_s), 0) + " s, with --uid " +
+                           placed["uid"].text_or() + "\nat the latest: in " +
+                           number(std::ceil(placed["defer_left_s"].number().value_or(0)), 0) + " s it is placed\n");
   if (!node) return printable_lines("no node is advised for " + name + ": " + placed["reason"].text_or() + "\n");
   const std::string uid = placed["uid"].text_or();
   return toned(printable(*node), Tone::good, style.colour) +
@@ -110,6 +172,13 @@ void declare_place(CLI::App& command, Arguments& arguments) {
   command.add_option("--latency-hard", place.latency_hard, "Beyond it a node does not get it");
   command.add_option("--latency-target", place.latency_target, "Probe that measures it (default: the agents' own)");
   command.add_option("--namespace", place.name_space, "For sums by namespace")->capture_default_str();
+  command.add_option("--defer", place.defer,
+                     "It may be told to wait so long, from its first ask on: 30s (default: it is placed now)");
+  command
+      .add_option("--next", place.next,
+                  "CPU,MEMORY[,APP] of what is placed after it; may be repeated; room is left for the first 16")
+      ->allow_extra_args(false);
+  command.add_option("--next-file", place.next_file, "The same, one a line");
   command.add_option("--uid", place.uid, "Its UID, where who starts it has one (default: a new one)");
 }
 
@@ -124,6 +193,7 @@ int run_place(const Invocation& invocation) {
     WATTLE_TRY(const wire::Suggestion told, controller.place(ask));
     const Json document = placed_document(ask, told);
     WATTLE_CHECK(print(invocation, document, render_placed));
+    if (!document["again_s"].is_null()) return kWait;
     return document["node"].is_null() ? kProblem : kOk;
   });
 }

@@ -82,6 +82,7 @@ void read_decide(config::Section decide, ControllerConfig& out) {
   read_start_cap(decide, out.decide.mask.start_cap);
   read_time(decide, "in_flight_expiry", out.in_flight_expiry, 1, 3600);
   read_time(decide, "repeat_within", out.repeat_within, 0, 60);
+  decide.read("look_ahead", out.look_ahead, {.min = 0, .max = static_cast<double>(placement::kMaxAhead)});
   Duration window = kSettleWindow;
   read_time(decide, "settle_window", window, 0.2, 600);
   if (decide.has("settle_window")) out.settle_window = window;

@@ -102,6 +102,7 @@ struct ControllerConfig {
   std::int64_t seed = 1;
   Duration in_flight_expiry = std::chrono::seconds(30);
   Duration repeat_within = std::chrono::seconds(2);
+  int look_ahead = 0;                     // pods of the API server's queue that a decision keeps room for; 0: none
   std::optional<Duration> settle_window;  // absent: the preset's, or kSettleWindow
   int decision_ring = 1000;               // decisions that are kept to be looked at
   LearnConfig learn;

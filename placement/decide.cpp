@@ -106,12 +106,12 @@ double above_rank(const std::vector<std::size_t>& feasible, const std::vector<do
   return *last;
 }
 
-// 10 for the advised row, 0..5 for the other feasible ones that are among the best.
-std::vector<std::int64_t> scores_of(const Rows& rows, const std::vector<double>& values, const Range& range,
-                                    std::size_t advised) {
-  std::vector<std::int64_t> scores(rows.node.size(), 0);
-  const double above = above_rank(rows.feasible, values);
-  for (const std::size_t row : rows.feasible) {
+// 10 for the advised row, 0..5 for the other open ones that are among the best.
+std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::size_t rows,
+                                    const std::vector<double>& values, const Range& range, std::size_t advised) {
+  std::vector<std::int64_t> scores(rows, 0);
+  const double above = above_rank(open, values);
+  for (const std::size_t row : open) {
     if (row != advised && !(values[row] > above)) continue;
     const double share = range.tells_apart() ? (values[row] - range.worst) / (range.best - range.worst) : 1.0;
     scores[row] = row == advised ? 10 : static_cast<std::int64_t>(std::lround(5 * share));
@@ -161,6 +161,11 @@ std::string equal_reason(const RankedBy& by, std::size_t feasible) {
          (by_prior ? "predicted reward" : "policy") + ", so that the scheduler's own scores decide";
 }
 
+std::string kept_room(std::size_t kept, std::uint64_t next) {
+  return "; " + std::to_string(kept) + (kept == 1 ? " node is" : " nodes are") + " left to the next " +
+         (next == 1 ? "pod" : std::to_string(next) + " pods") + ", which would find no room elsewhere or wake a node";
+}
+
 std::string neutral_reason(const PlacementDecision& advice, const Rows& rows) {
   if (advice.candidates.empty()) return "no candidates";
   if (rows.node.empty()) return "no candidate is a known node";
@@ -172,7 +177,8 @@ std::string neutral_reason(const PlacementDecision& advice, const Rows& rows) {
 }
 
 void record_candidates(PlacementDecision& advice, const Rows& rows, const std::vector<Prediction>& predictions,
-                       const std::vector<double>& residual, const std::vector<std::int64_t>& scores) {
+                       const std::vector<double>& residual, const std::vector<std::int64_t>& scores,
+                       std::span<const RoomLoss> losses = {}) {
   advice.scores.assign(advice.candidates.size(), 0);
   advice.record.candidates.reserve(rows.node.size() + kUnknownRecorded);
   std::size_t unknown = 0, recorded_rows = 0;
@@ -193,6 +199,8 @@ void record_candidates(PlacementDecision& advice, const Rows& rows, const std::v
     entry.masked = rows.masked[row];
     entry.marginal_w = predictions[row].marginal_with_wake_w;
     if (!entry.masked.empty()) continue;
+    if (!losses.empty()) entry.leaves_out = losses[row].left_out;
+    if (!losses.empty()) entry.wakes_for_next = losses[row].woken;
     entry.prior = static_cast<double>(advice.observation.prior[row]);
     entry.residual = residual[row];
     entry.q = entry.prior + entry.residual;
@@ -201,6 +209,43 @@ void record_candidates(PlacementDecision& advice, const Rows& rows, const std::v
   if (unknown > kUnknownRecorded)
     advice.record.problems.push_back(std::to_string(unknown) + " candidates are no known nodes: the first " +
                                      std::to_string(kUnknownRecorded) + " are named");
+}
+
+// Of the feasible rows those that cost the next pods least room, and all of their losses.
+struct Open {
+  std::vector<std::size_t> rows;
+  std::vector<RoomLoss> losses;  // by row; empty: nobody comes next
+};
+
+Open keep_room(const ClusterView& view, const PodSpec& pod, const Rows& rows, const PolicyInputs& mind,
+               const MaskOptions& mask) {
+  Open open{rows.feasible, {}};
+  if (mind.ahead.next.empty() || !pod.node_name.empty()) return open;
+  open.losses = room_losses(view, rows.node, rows.feasible, pod, mind.ahead.next, mask);
+  RoomLoss least = open.losses[rows.feasible.front()];
+  for (const std::size_t row : rows.feasible) least = std::min(least, open.losses[row]);
+  const auto costs_more = [&](std::size_t row) { return open.losses[row] > least; };
+  open.rows.erase(std::remove_if(open.rows.begin(), open.rows.end(), costs_more), open.rows.end());
+  return open;
+}
+
+std::optional<Deferral> may_wait(const ClusterView& view, const PodSpec& pod, const Rows& rows, const Open& open,
+                                 const std::vector<double>& values, const PolicyInputs& mind, PolicyContext& context) {
+  if (!(mind.ahead.defer_s > 0) || !pod.node_name.empty()) return std::nullopt;
+  std::optional<std::size_t> best;
+  for (const std::size_t row : open.rows)
+    if (!best || values[row] > values[*best]) best = row;
+  DeferQuestion question{view, context.fleet(), rows.node, rows.masked, best, pod, context.ask()};
+  if (mind.knowledge != nullptr) question.wait_limit = mind.knowledge->cpu_wait().limit();
+  question.permitted_s = mind.ahead.defer_s;
+  return deferral(question);
+}
+
+void defer(PlacementDecision& advice, Deferral wait) {
+  advice.record.reason = "deferred: " + wait.why;
+  advice.record.decided_by = "defer";
+  advice.record.defer_ms = wait.again_s * 1e3;
+  advice.deferred = std::move(wait);
 }
 
 }  // namespace
@@ -248,9 +293,11 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     price_waiting(reward, view, context.fleet(), rows.node, asked, context.ask(), predictions);
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
+  record.next_pods = std::min(mind.ahead.next.size(), kMaxAhead);
   if (rows.feasible.empty()) {
     record.reason = neutral_reason(advice, rows);
     record.decided_by = "neutral";
+    if (auto wait = may_wait(view, asked, rows, {}, {}, mind, context)) defer(advice, std::move(*wait));
     record_candidates(advice, rows, predictions, residual, {});
     advice.predictions = std::move(predictions);
     return advice;
@@ -279,7 +326,15 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   mind.policy.score(context, values);
   // What telemetry made senseless is worst.
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
-  const Range range = range_of(rows.feasible, values);
+  const Open open = keep_room(view, asked, rows, mind, options.mask);
+  if (auto wait = may_wait(view, asked, rows, open, values, mind, context)) {
+    defer(advice, std::move(*wait));
+    record_candidates(advice, rows, predictions, residual, {}, open.losses);
+    advice.predictions = std::move(predictions);
+    return advice;
+  }
+  const Range range = range_of(open.rows, values);
+  const bool keeps_room = open.rows.size() < rows.feasible.size();
   Choice choice;
   std::vector<std::int64_t> scores;
   const auto bound = std::find_if(rows.feasible.begin(), rows.feasible.end(), [&](std::size_t row) {
@@ -291,19 +346,20 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores[*bound] = 10;
     record.reason = "bound there already";
     record.decided_by = "bound";
-  } else if (rows.feasible.size() > 1 && !policy.draws && !range.tells_apart()) {
+  } else if (open.rows.size() > 1 && !keeps_room && !policy.draws && !range.tells_apart()) {
     record.reason = equal_reason(by, rows.feasible.size());
     record.decided_by = "neutral";
-    record_candidates(advice, rows, predictions, residual, {});
+    record_candidates(advice, rows, predictions, residual, {}, open.losses);
     advice.predictions = std::move(predictions);
     return advice;
   } else {
-    choice = choose(rows.feasible, values, range, epsilon, options.safe_margin, random);
-    scores = scores_of(rows, values, range, choice.row);
+    choice = choose(open.rows, values, range, epsilon, options.safe_margin, random);
+    scores = scores_of(open.rows, rows.node.size(), values, range, choice.row);
     record.reason = reason_of(by, choice.explored);
+    if (keeps_room) record.reason += kept_room(rows.feasible.size() - open.rows.size(), record.next_pods);
     record.decided_by = decided_by(by, choice.explored);
   }
-  record_candidates(advice, rows, predictions, residual, scores);
+  record_candidates(advice, rows, predictions, residual, scores, open.losses);
   advice.predictions = std::move(predictions);
   const auto top = std::find(advice.row_of.begin(), advice.row_of.end(), choice.row);
   advice.top = static_cast<std::size_t>(top - advice.row_of.begin());

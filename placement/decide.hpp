@@ -2,6 +2,9 @@
 // Masks    come before every policy: a node that they exclude is never advised and scores 0
 // Scores   the advised node 10; of other feasible nodes the kRanked best 0..5 by the policy's values between worst and best;
 //          the rest, masked and unknown nodes 0
+// Ahead    of nodes that can take the pod, only those count that leave the pods that come next as much room as any of them does
+//          (placement/look_ahead); a pod that may wait and had better is advised nowhere (placement/deferral). With neither next pods nor
+//          permission nothing of this is looked at
 // Errors   none: with no candidates, all masked, or all that are feasible worth the same, the advice is neutral (all 0) and says why
 // Threads  pure but for the policy, its knowledge and the generator passed in
 #pragma once
@@ -17,7 +20,9 @@
 #include "common/wire/messages.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/cluster_view.hpp"
+#include "placement/deferral.hpp"
 #include "placement/features.hpp"
+#include "placement/look_ahead.hpp"
 #include "placement/policies/policy.hpp"
 #include "placement/reward.hpp"
 #include "placement/row_index.hpp"
@@ -38,6 +43,7 @@ struct PolicyInputs {
   std::span<const std::size_t> rows;          // what it says of the candidates, if they have been looked up already
   std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all
   Fleet* copy = nullptr;  // the view's nodes, where they are no cluster that is known (PolicyContext)
+  Ahead ahead;
 };
 
 struct DecideOptions {
@@ -61,6 +67,7 @@ struct PlacementDecision {
   double max_abs_residual = 0;          // that the network said of a feasible row; infinite: it said what is no number
   wire::Decision record;                // without id, wall_ns, mode, model_step, decide_us
   std::vector<std::size_t> recorded;    // the row of each of the record's candidates, or npos
+  std::optional<Deferral> deferred;     // it had better wait; `top` is absent
 };
 
 // Latency limits that are no times go, and a soft one above the hard one: a hard limit is never loosened. Says what went.

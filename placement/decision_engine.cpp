@@ -66,17 +66,17 @@ PodSpec DecisionEngine::expected(PodSpec pod) const {
 PlacementDecision DecisionEngine::decide(const ClusterView& view, const PodSpec& pod,
                                          std::vector<std::string> candidates, const models::QNetwork* network,
                                          double epsilon, std::uint64_t turn, std::mt19937_64& random,
-                                         std::span<const std::size_t> rows) {
-  return decide(view, nullptr, pod, std::move(candidates), network, epsilon, turn, random, rows);
+                                         std::span<const std::size_t> rows, const Ahead& ahead) {
+  return decide(view, nullptr, pod, std::move(candidates), network, epsilon, turn, random, rows, ahead);
 }
 
 PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
                                          std::vector<std::string> candidates, const models::QNetwork* network,
                                          double epsilon, std::uint64_t turn, std::mt19937_64& random,
-                                         std::span<const std::size_t> rows) {
+                                         std::span<const std::size_t> rows, const Ahead& ahead) {
   DecideOptions options = options_.decide;
   options.epsilon = epsilon;
-  return decide(view, copy, pod, std::move(candidates), network, options, turn, random, rows);
+  return decide(view, copy, pod, std::move(candidates), network, options, turn, random, rows, ahead);
 }
 
 PlacementDecision DecisionEngine::what_if(const ClusterView& view, const PodSpec& pod,
@@ -91,15 +91,16 @@ PlacementDecision DecisionEngine::what_if(const ClusterView& view, const PodSpec
   if (const auto known = knowledge_.running(pod.uid); row && known)
     copy = AdvisedCluster::without(view, knowledge_.fleet(view), *row, *known);
   return decide(copy ? copy->view : view, copy ? &copy->fleet : nullptr, pod, std::move(candidates), network, options,
-                turn, random, {});
+                turn, random, {}, {});
 }
 
 PlacementDecision DecisionEngine::decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
                                          std::vector<std::string> candidates, const models::QNetwork* network,
                                          const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random,
-                                         std::span<const std::size_t> rows) {
+                                         std::span<const std::size_t> rows, const Ahead& ahead) {
   PolicyInputs inputs = mind(network);
   inputs.rows = rows;
+  inputs.ahead = ahead;
   inputs.copy = copy;
   PlacementDecision advice = placement::decide(view, pod, std::move(candidates), inputs, options, turn, random);
   if (gated() && advice.top && pod.node_name.empty()) {

@@ -77,7 +77,7 @@ class DecisionEngine {
   // `network`: that serves the policy; it is not heard while it is gated. `rows`: of the candidates, if index() has just told them.
   PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
                            const models::QNetwork* network, double epsilon, std::uint64_t turn, std::mt19937_64& random,
-                           std::span<const std::size_t> rows = {});
+                           std::span<const std::size_t> rows = {}, const Ahead& ahead = {});
   // Nothing follows advice from now on, or it is followed. What was modelled goes on where nothing changed, unless `anew`.
   void set_shadow(bool on, bool anew);
   // A block of a canary in which nothing follows advice: it adds up on a copy that begins with the block; absent: none runs.
@@ -89,7 +89,8 @@ class DecisionEngine {
   std::optional<PlacementDecision> decide_on_copy(const ClusterView& view, const PodSpec& pod,
                                                   const std::vector<std::string>& candidates,
                                                   const models::QNetwork* network, double epsilon, std::uint64_t turn,
-                                                  std::mt19937_64& random, std::span<const std::size_t> rows = {});
+                                                  std::mt19937_64& random, std::span<const std::size_t> rows = {},
+                                                  const Ahead& ahead = {});
   // What the pod would be advised were these the rewards, on the cluster as it is; of a pod that runs in a row, less the pod itself.
   // Nothing is explored, reserved or learned. `network`: null where it is of other rewards.
   PlacementDecision what_if(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
@@ -168,11 +169,12 @@ class DecisionEngine {
   // `copy`: what policies know of the view's nodes; null: what is known of the cluster.
   PlacementDecision decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
                            std::vector<std::string> candidates, const models::QNetwork* network, double epsilon,
-                           std::uint64_t turn, std::mt19937_64& random, std::span<const std::size_t> rows);
+                           std::uint64_t turn, std::mt19937_64& random, std::span<const std::size_t> rows,
+                           const Ahead& ahead);
   PlacementDecision decide(const ClusterView& view, Fleet* copy, const PodSpec& pod,
                            std::vector<std::string> candidates, const models::QNetwork* network,
                            const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random,
-                           std::span<const std::size_t> rows);
+                           std::span<const std::size_t> rows, const Ahead& ahead);
   // Advice adds up on the copy.
   bool copying() const { return shadow_ || control_; }
   void model_saving(const ClusterView& view, const Fleet& fleet);

@@ -26,10 +26,10 @@ std::optional<PlacementDecision> DecisionEngine::decide_on_copy(const ClusterVie
                                                                 const std::vector<std::string>& candidates,
                                                                 const models::QNetwork* network, double epsilon,
                                                                 std::uint64_t turn, std::mt19937_64& random,
-                                                                std::span<const std::size_t> rows) {
+                                                                std::span<const std::size_t> rows, const Ahead& ahead) {
   if (!copying() || advised_.same() || !pod.node_name.empty()) return std::nullopt;
   AdvisedCluster::Copy& copy = advised_.copy(view, knowledge_.fleet(view));
-  return decide(copy.view, &copy.fleet, pod, candidates, network, epsilon, turn, random, rows);
+  return decide(copy.view, &copy.fleet, pod, candidates, network, epsilon, turn, random, rows, ahead);
 }
 
 void DecisionEngine::reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now) {

@@ -53,7 +53,8 @@ export function sentence(d) {
     if (apart !== null && apart < -0.05) parts.push('Watts are not all: latency and what was learned weigh too.');
   }
   if (d.explored) parts.push(`${d.advice} was advised all the same, to learn.`);
-  if (!d.advice) parts.push('No advice was given.');
+  if (d.deferred) parts.push(`It had better wait, and be asked for again in ${Math.ceil(d.deferred.again_s)} s.`);
+  else if (!d.advice) parts.push('No advice was given.');
   if (d.placed_on) parts.push(d.placed_on === d.advice ? 'It went there.' : `It went to ${d.placed_on}.`);
   if (masked.length) {
     const why = new Map();

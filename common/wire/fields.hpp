@@ -241,6 +241,13 @@ void fields(V& v, Placement& m) {
 }
 
 template <class V>
+void fields(V& v, NextPod& m) {
+  v("app", m.app);
+  v("cpu_request_cores", m.cpu_request_cores);
+  v("memory_request_bytes", m.memory_request_bytes);
+}
+
+template <class V>
 void fields(V& v, Ask& m) {
   v("request_id", m.request_id);
   v("pod_uid", m.pod_uid);
@@ -257,6 +264,8 @@ void fields(V& v, Ask& m) {
   v("candidates", m.candidates);
   v("problems", m.problems);
   v("deadline_ms", m.deadline_ms);
+  v("defer_ms", m.defer_ms);
+  v("next", m.next);
 }
 
 template <class V>
@@ -269,6 +278,8 @@ void fields(V& v, Suggestion& m) {
   v("mode", m.mode);
   v("model_step", m.model_step);
   v("scores", m.scores);
+  v("again_ms", m.again_ms);
+  v("defer_left_ms", m.defer_left_ms);
 }
 
 template <class V>
@@ -280,6 +291,8 @@ void fields(V& v, Candidate& m) {
   v("prior", m.prior);
   v("residual", m.residual);
   v("marginal_w", m.marginal_w);
+  v("leaves_out", m.leaves_out);
+  v("wakes_for_next", m.wakes_for_next);
 }
 
 template <class V>
@@ -311,6 +324,9 @@ void fields(V& v, Decision& m) {
   v("outcome", m.outcome);
   v("decide_us", m.decide_us);
   v("decided_by", m.decided_by);
+  v("defer_ms", m.defer_ms);
+  v("defer_until_ns", m.defer_until_ns);
+  v("next_pods", m.next_pods);
 }
 
 template <class V>

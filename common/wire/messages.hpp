@@ -127,6 +127,13 @@ struct Placement {
 
 // ---- ask: shim and CLI (DEALER) <-> controller (ROUTER)
 
+// Who will ask next, as far as whoever asks now knows.
+struct NextPod {
+  std::string app;
+  double cpu_request_cores = 0;
+  double memory_request_bytes = 0;
+};
+
 struct Ask {
   std::uint64_t request_id = 0;
   std::string pod_uid;
@@ -142,6 +149,8 @@ struct Ask {
   std::vector<std::string> candidates;  // nodes that passed the scheduler's filters
   std::vector<std::string> problems;    // annotations that were ignored, and why
   double deadline_ms = 0;
+  double defer_ms = 0;        // the pod may be told to wait so long, counted from its first ask; 0: it is placed now
+  std::vector<NextPod> next;  // in their order
 };
 
 struct Suggestion {
@@ -153,6 +162,8 @@ struct Suggestion {
   std::string mode;  // "off", "shadow", "canary", "live"
   std::uint64_t model_step = 0;
   std::vector<std::int64_t> scores;  // one per candidate, 0..10, in the candidates' order
+  double again_ms = 0;               // deferred: ask again then; 0: it is not
+  double defer_left_ms = 0;          // deferred: after that it is placed
 };
 
 // ---- feed: controller (XPUB) -> shim, CLI
@@ -166,6 +177,9 @@ struct Candidate {
   double prior = 0;
   double residual = 0;
   double marginal_w = 0;  // predicted watts that this pod adds
+  // Of the next pods, with this one here: so many fewer find room, so many more nodes are woken for them.
+  std::uint64_t leaves_out = 0;
+  std::uint64_t wakes_for_next = 0;
 };
 
 // What became of a decision, after its settle window.
@@ -194,8 +208,12 @@ struct Decision {
   std::vector<std::string> problems;
   std::string placed_on;  // empty: not yet seen
   std::optional<Outcome> outcome;
-  double decide_us = 0;    // time that deciding took
-  std::string decided_by;  // plan, network, explore, fallback, rule, bound, neutral; docs/reference/api.md#decisions
+  double decide_us = 0;  // time that deciding took
+  std::string
+      decided_by;  // plan, network, explore, fallback, rule, bound, neutral, defer; docs/reference/api.md#decisions
+  double defer_ms = 0;              // when to ask again; 0: it was not deferred
+  std::int64_t defer_until_ns = 0;  // wall clock: it is deferred no longer than until then
+  std::uint64_t next_pods = 0;      // that were looked at as coming next
 };
 
 // Scores that hold for pods of a class, for when nobody answers an ask in time.

@@ -34,6 +34,17 @@ placement::PodSpec spec_of(const wire::Ask& ask) {
   return spec;
 }
 
+placement::PodSpec spec_of(const wire::NextPod& next) {
+  placement::PodSpec spec;
+  spec.app = next.app;
+  spec.request = sane_request(next.cpu_request_cores, next.memory_request_bytes);
+  return spec;
+}
+
+Duration permitted(const wire::Ask& ask) {
+  return from_seconds(std::clamp(ask.defer_ms / 1e3, 0.0, seconds(Deferrals::kLongest)));
+}
+
 std::string mode_text(Arm arm) {
   const std::string text(to_string(arm));
   return arm == Arm::treated || arm == Arm::control ? "canary, " + text : text;
@@ -117,6 +128,16 @@ wire::Suggestion Decider::ask(wire::Ask ask) {
   return answer;
 }
 
+std::vector<placement::PodSpec> Decider::next_pods(const wire::Ask& ask) const {
+  std::vector<placement::PodSpec> next;
+  for (const wire::NextPod& each : ask.next) {
+    if (next.size() == placement::kMaxAhead) return next;
+    next.push_back(spec_of(each));
+  }
+  if (next.empty()) next = state_.queue(static_cast<std::size_t>(config_.look_ahead), ask.pod_uid);
+  return next;
+}
+
 wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = engine_.expected(spec_of(ask));
   state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
@@ -130,14 +151,18 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const std::uint64_t id = next_id_++;
   const auto rows = engine_.index().find(state_.raw_view(), ask.candidates);
   const placement::ClusterView& view = state_.view(spec, rows, now);
-  placement::PlacementDecision advice =
-      engine_.decide(view, spec, std::move(ask.candidates), network, epsilon(), figures_.decisions, random_, rows);
+  const ArmNow arm = this->arm();
+  const std::vector<placement::PodSpec> next = next_pods(ask);
+  const Duration may_wait = acts(arm.arm) ? deferrals_.left(spec.uid, permitted(ask), now) : Duration::zero();
+  const placement::Ahead ahead{next, seconds(may_wait)};
+  placement::PlacementDecision advice = engine_.decide(view, spec, std::move(ask.candidates), network, epsilon(),
+                                                       figures_.decisions, random_, rows, ahead);
   const bool takes_it = advice.top.has_value();  // some node of the cluster as it is
-  std::optional<OpenDecision> open = go_by_copy(advice, view, spec, network, epsilon(), rows);
+  std::optional<OpenDecision> open = go_by_copy(advice, view, spec, network, epsilon(), rows, ahead);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
-  const ArmNow arm = this->arm();
+  if (advice.deferred) decision.defer_until_ns = to_ns(clock_.wall() + may_wait);
   decision.mode = mode_text(arm.arm);
   const bool learned = engine_.usable(network) != nullptr && engine_.policy().learns;
   decision.model_step = learned ? network->step() : 0;
@@ -152,10 +177,15 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
   const bool acting = acts(arm.arm) && sound;
   answer.neutral = !acting || !advice.top;
   answer.reason = acting ? decision.reason : why_neutral(arm.arm, sound);
+  if (acting && advice.deferred) {
+    answer.again_ms = decision.defer_ms;
+    answer.defer_left_ms = seconds(may_wait) * 1e3;
+  }
   answer.scores = answer.neutral ? std::vector<std::int64_t>(advice.candidates.size(), 0) : advice.scores;
 
   ++figures_.decisions;
-  figures_.neutral += advice.top ? 0 : 1;
+  figures_.neutral += advice.top || advice.deferred ? 0 : 1;
+  figures_.deferred += advice.deferred ? 1 : 0;
   keep(figures_.decide_us, decision.decide_us, kKeptTimes);
   keep(figures_.decided_at, now, kKeptTimes);
   const auto& valid = advice.observation.valid;
@@ -189,9 +219,9 @@ wire::Suggestion Decider::decide(wire::Ask ask, MonoTime now) {
 std::optional<OpenDecision> Decider::go_by_copy(placement::PlacementDecision& advice,
                                                 const placement::ClusterView& view, const placement::PodSpec& spec,
                                                 const models::QNetwork* network, double epsilon,
-                                                std::span<const std::size_t> rows) {
+                                                std::span<const std::size_t> rows, const placement::Ahead& ahead) {
   auto on_copy =
-      engine_.decide_on_copy(view, spec, advice.candidates, network, epsilon, figures_.decisions, random_, rows);
+      engine_.decide_on_copy(view, spec, advice.candidates, network, epsilon, figures_.decisions, random_, rows, ahead);
   if (!on_copy) return std::nullopt;
   OpenDecision open{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
   open.predicted.assign(open.node.size(), 0);
@@ -298,6 +328,7 @@ void Decider::expire() {
   settle(windows_.over(now));
   refresh(now);
   repeats_.expire(config_.repeat_within, now);
+  deferrals_.expire(now);
   open_.expire(now);
 }
 

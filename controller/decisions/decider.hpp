@@ -4,6 +4,10 @@
 //          operator, never from our own top score; outcomes come from telemetry after the settle window. Where an API server is
 //          followed it has the last word on where a pod is, and a pod that it shows bound though nobody asked is an observed
 //          decision: what we would have advised, and the placement to learn from (watched.cpp)
+// Wait     where an ask permits it and what is advised is acted upon, a decision may be to wait (placement/deferral): bounded by Deferrals,
+//          answered again alike until it is time to ask again. Who permits nothing, such as a shim, is never told to wait
+// Next     pods that the ask names as coming next, else up to decide.look_ahead of those that wait in the API server's queue, are room that
+//          the decision keeps (placement/look_ahead)
 // Shadow   what was advised is reserved on a copy of the cluster (placement/advised_cluster), by which the next decision goes; what is learned
 //          from a placement is the cluster as it was, and what was expected of it there
 // Errors   none: a decision that cannot be made is neutral and says why
@@ -28,6 +32,7 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decision_log.hpp"
 #include "controller/decisions/decision_monitors.hpp"
+#include "controller/decisions/deferrals.hpp"
 #include "controller/decisions/news.hpp"
 #include "controller/decisions/open_decisions.hpp"
 #include "controller/decisions/outcome_windows.hpp"
@@ -41,6 +46,7 @@ namespace wattle::controller {
 
 struct DeciderFigures {
   std::uint64_t asks = 0, repeated = 0, decisions = 0, neutral = 0;
+  std::uint64_t deferred = 0;            // of the decisions: the pod was told to wait
   std::uint64_t placements = 0;          // pods that an agent or operator showed us
   std::uint64_t placements_unasked = 0;  // of which nobody had asked
   std::uint64_t observed = 0;            // of which became decisions all the same
@@ -167,7 +173,10 @@ class Decider {
   // In shadow, where the copy of what was advised is another than the cluster: `advice` becomes the one to give; what to learn from.
   std::optional<OpenDecision> go_by_copy(placement::PlacementDecision& advice, const placement::ClusterView& view,
                                          const placement::PodSpec& spec, const models::QNetwork* network,
-                                         double epsilon, std::span<const std::size_t> rows);
+                                         double epsilon, std::span<const std::size_t> rows,
+                                         const placement::Ahead& ahead);
+  // Who comes after the pod: as the ask says, else as the API server's queue has it.
+  std::vector<placement::PodSpec> next_pods(const wire::Ask& ask) const;
   // The decision that nobody asked for; 0: there is none to make.
   std::uint64_t observe(placement::PodSpec pod, const std::string& node, MonoTime now);
   // What became of them.
@@ -203,6 +212,7 @@ class Decider {
   std::uint64_t watched_ = 0;  // placements whose outcome was or is watched
   std::uint64_t next_id_, takes_ = 0;
   Repeats repeats_;
+  Deferrals deferrals_;
   OpenDecisions open_;
   OutcomeWindows windows_;
   std::set<std::uint64_t> changed_;

@@ -40,6 +40,10 @@ void Decider::recall(LoggedDecision entry) {
   const bool shadow = decision.mode == "shadow" || decision.mode == "observed";
   if (engine_.saving() != nullptr && shadow && decision.policy == spec_.policy && !decision.advice.empty())
     recalled_[decision.pod_uid] = decision.advice;
+  if (decision.defer_until_ns > 0) {
+    const Duration left = Duration(decision.defer_until_ns) - clock_.wall().time_since_epoch();
+    deferrals_.recall(decision.pod_uid, clock_.mono() + std::clamp(left, -Deferrals::kRemember, Deferrals::kLongest));
+  }
   log_.add(std::move(entry));
 }
 

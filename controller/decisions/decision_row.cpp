@@ -88,6 +88,9 @@ DecisionRow decision_row(const LoggedDecision& entry) {
   decision.outcome = from.outcome;
   decision.decide_us = from.decide_us;
   decision.decided_by = from.decided_by;
+  decision.defer_ms = from.defer_ms;
+  decision.defer_until_ns = from.defer_until_ns;
+  decision.next_pods = from.next_pods;
   const json rest = {{"candidates", entry.candidates},
                      {"masked", entry.masked},
                      {"winner", entry.winner},

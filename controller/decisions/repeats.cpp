@@ -1,5 +1,6 @@
 #include "controller/decisions/repeats.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace wattle::controller {
@@ -8,6 +9,11 @@ std::optional<wire::Suggestion> Repeats::find(const wire::Ask& ask, Duration wit
   const auto found = answers_.find(ask.pod_uid);
   if (ask.pod_uid.empty() || found == answers_.end()) return std::nullopt;
   const Answer& last = found->second;
+  if (last.suggestion.again_ms > 0) {  // told to wait: until it is time to ask again, and only who permits it
+    if (!(ask.defer_ms > 0)) return std::nullopt;
+    within = std::min(within, from_seconds(last.suggestion.again_ms / 1e3) - Duration(1));
+  }
+  if (last.suggestion.neutral && last.suggestion.again_ms == 0 && ask.defer_ms > 0) return std::nullopt;  // it may wait
   if (now - last.at > within || last.candidates.size() != ask.candidates.size()) return std::nullopt;
   wire::Suggestion answer = last.suggestion;
   if (last.candidates == ask.candidates) return answer;

@@ -77,7 +77,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   const placement::ClusterView& view = state_.view(pod, now);
   placement::PlacementDecision advice =
       engine_.decide(view, pod, observed_candidates(state_, node), network, 0, figures_.decisions, random_);
-  std::optional<OpenDecision> open = go_by_copy(advice, view, pod, network, 0, {});
+  std::optional<OpenDecision> open = go_by_copy(advice, view, pod, network, 0, {}, {});
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());

@@ -92,7 +92,8 @@ struct Node {
 };
 
 struct Pod {
-  placement::PodSpec spec;  // from the last ask or the API server; only the UID when there was neither
+  std::uint64_t number = 0;  // in the order in which an API server showed those that it has
+  placement::PodSpec spec;   // from the last ask or the API server; only the UID when there was neither
   bool asked = false;
   MonoTime asked_at{};
   bool advised = false;  // the last ask gave some node the top score
@@ -179,6 +180,8 @@ class ClusterState {
   const Pod* pod(const std::string& uid) const;
   // That wait and for whom nobody has found a node: asked of late and advised nowhere, or told as unschedulable.
   std::size_t pending() const { return waiting_.pending(); }
+  // That an API server has and that wait for a place, the first seen first.
+  std::vector<placement::PodSpec> queue(std::size_t most, const std::string& but) const;
   std::uint64_t in_flight_expired() const { return in_flight_expired_; }
   // Pods and workloads that were looked at so far. It grows with what is told, not with that times what is there: tests hold it.
   std::uint64_t steps() const { return steps_; }
@@ -216,7 +219,7 @@ class ClusterState {
   WaitingPods waiting_;
   ViewRows rows_;
   std::unordered_map<std::string, MonoTime> buried_;  // UID -> since
-  std::uint64_t in_flight_expired_ = 0, asks_forgotten_ = 0, steps_ = 0;
+  std::uint64_t in_flight_expired_ = 0, asks_forgotten_ = 0, steps_ = 0, described_ = 0;
   MonoTime now_{};  // of the last expire()
 };
 

@@ -18,6 +18,8 @@ void WaitingPods::add(const Pod& pod) {
     flying_.emplace(pod.in_flight_since, pod.spec.uid);
   else if (!pod.watched)
     unplaced_.emplace(pod.asked_at, pod.spec.uid);
+  if (pod.watched && !pod.unschedulable && !pod.spec.daemonset && pod.in_flight_to.empty())
+    queue_.emplace(pod.number, pod.spec.uid);
 }
 
 void WaitingPods::remove(const Pod& pod) {
@@ -25,6 +27,7 @@ void WaitingPods::remove(const Pod& pod) {
   unschedulable_.erase(pod.spec.uid);
   unplaced_.erase({pod.asked_at, pod.spec.uid});
   flying_.erase({pod.in_flight_since, pod.spec.uid});
+  queue_.erase({pod.number, pod.spec.uid});
 }
 
 bool WaitingPods::is_pending(const Pod& pod) const {
@@ -33,6 +36,15 @@ bool WaitingPods::is_pending(const Pod& pod) const {
 
 void WaitingPods::expire_pending(MonoTime now) {
   while (!pending_.empty() && now - pending_.begin()->first >= kPendingFor) pending_.erase(pending_.begin());
+}
+
+std::vector<std::string> WaitingPods::queue(std::size_t most, const std::string& but) const {
+  std::vector<std::string> uids;
+  for (const auto& [number, uid] : queue_) {
+    if (uids.size() == most) break;
+    if (uid != but) uids.push_back(uid);
+  }
+  return uids;
 }
 
 std::optional<std::string> WaitingPods::oldest(const Since& pods, MonoTime before) {

@@ -1,14 +1,17 @@
 // waiting_pods: pods that are on no node yet, by what they wait for: a node that somebody finds, a start that was advised, or an end of
-//               being remembered.
+//               being remembered. Those that an API server has and that nobody said are unschedulable are its queue, in the order in
+//               which they were seen.
 // Errors   none
 // Threads  single owner
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/clock.hpp"
 
@@ -32,6 +35,8 @@ class WaitingPods {
   std::optional<std::string> expected_since(MonoTime before) const { return oldest(flying_, before); }
   std::optional<std::string> forgotten_since(MonoTime before) const { return oldest(unplaced_, before); }
   std::size_t unplaced() const { return unplaced_.size(); }
+  // UIDs of the queue, the first seen first; of those that are expected on a node none.
+  std::vector<std::string> queue(std::size_t most, const std::string& but) const;
 
  private:
   using Since = std::set<std::pair<MonoTime, std::string>>;  // UIDs, the longest first
@@ -41,6 +46,7 @@ class WaitingPods {
   std::set<std::string> unschedulable_;  // UIDs of those whom kube-scheduler could not place; not in pending_
   Since unplaced_;  // are nowhere and expected nowhere, and no API server has them; by when they asked
   Since flying_;    // expected on a node
+  std::set<std::pair<std::uint64_t, std::string>> queue_;  // numbers, UIDs
 };
 
 }  // namespace wattle::controller

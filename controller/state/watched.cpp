@@ -25,12 +25,19 @@ void ClusterState::judge(Node& node) {
 void ClusterState::describe(const placement::PodSpec& spec, bool unschedulable) {
   Pod& pod = pods_[spec.uid];
   unlist(pod);
+  if (pod.number == 0) pod.number = ++described_;
   pod.watched = true;
   pod.unschedulable = unschedulable && !spec.daemonset;  // a DaemonSet's waits for one node alone
   const auto predicted = pod.spec.demand_cores;
   pod.spec = spec;
   if (!pod.spec.demand_cores) pod.spec.demand_cores = predicted;
   list(pod);
+}
+
+std::vector<placement::PodSpec> ClusterState::queue(std::size_t most, const std::string& but) const {
+  std::vector<placement::PodSpec> specs;
+  for (const std::string& uid : waiting_.queue(most, but)) specs.push_back(pods_.at(uid).spec);
+  return specs;
 }
 
 void ClusterState::name_containers(const std::string& uid, std::string_view container_ids) {

@@ -34,7 +34,9 @@ json candidates_json(std::vector<wire::Candidate> candidates) {
                     {"q", known(candidate.q)},
                     {"prior", known(candidate.prior)},
                     {"residual", known(candidate.residual)},
-                    {"marginal_w", known(candidate.marginal_w)}});
+                    {"marginal_w", known(candidate.marginal_w)},
+                    {"leaves_out", candidate.leaves_out},
+                    {"wakes_for_next", candidate.wakes_for_next}});
   }
   return list;
 }
@@ -77,6 +79,11 @@ json advised_w(const wire::Decision& decision) {
   return nullptr;
 }
 
+json deferred_json(const wire::Decision& decision) {
+  if (!(decision.defer_ms > 0)) return nullptr;
+  return {{"again_s", number(decision.defer_ms / 1e3)}, {"until_ns", decision.defer_until_ns}};
+}
+
 }  // namespace
 
 json decision_json(const LoggedDecision& entry) {
@@ -109,6 +116,8 @@ json decision_json(const LoggedDecision& entry) {
           {"problems", decision.problems},
           {"placed_on", text_or_null(decision.placed_on)},
           {"decide_us", number(decision.decide_us)},
+          {"deferred", deferred_json(decision)},
+          {"next_pods", decision.next_pods},
           {"outcome", std::move(outcome)}};
 }
 

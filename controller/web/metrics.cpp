@@ -162,6 +162,8 @@ void add_decisions(Families& families, const Sources& from) {
   families.counter("wattle_controller_decisions_total", "Decisions made.", figures.decisions);
   families.counter("wattle_controller_decisions_neutral_total", "Asks and decisions that advise nobody.",
                    figures.neutral);
+  families.counter("wattle_controller_decisions_deferred_total", "Decisions that a pod had better wait.",
+                   figures.deferred);
   families.counter("wattle_controller_placements_total", "Pods seen on a node.", figures.placements);
   families.counter("wattle_controller_placements_unasked_total", "Of which nobody had asked.",
                    figures.placements_unasked);

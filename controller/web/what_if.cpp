@@ -93,8 +93,9 @@ Status known_arguments(const Given& arguments) {
 
 json answer_json(const LoggedDecision& entry, const Question& question, std::size_t limit) {
   json told = explained_json(entry);
-  for (const char* name : {"id", "wall_ns", "pod_uid", "pod_name", "pod_namespace", "mode", "model_step", "model",
-                           "propensity", "explored", "placed_on", "decide_us", "outcome", "features"})
+  for (const char* name :
+       {"id", "wall_ns", "pod_uid", "pod_name", "pod_namespace", "mode", "model_step", "model", "propensity",
+        "explored", "placed_on", "decide_us", "deferred", "next_pods", "outcome", "features"})
     told.erase(name);
   json& candidates = told["candidates"];
   if (candidates.size() > limit)

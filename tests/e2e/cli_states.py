@@ -89,7 +89,12 @@ COMMANDS = {
         ("a node", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}"), 0, r"^{node}\nwhy: +wattle explain \S+\nwhen it runs: +wattle confirm \S+ {node}\n$"),
         ("too big", "fleet", ("batch", "--cpu", "4000"), 1, r"^no node is advised for batch: no candidate is feasible: cpu does not fit"),
         ("no amount", "fleet", ("batch", "--cpu", "much"), 2, r"--cpu: 'much' is no amount \(write 250m, 1\.5, 64Mi or 2Gi\)"),
-        ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is no time \(write 20ms or 1s\)")]),
+        ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is no time \(write 20ms or 1s\)"),
+        ("with what comes next", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}", "--next", "1,1Gi", "--next", "2,1Gi,big"), 0, r"^{node}\n"),
+        ("no next", "fleet", ("batch", "--cpu", "1", "--next", "4"), 2, r"--next: '4' is not CPU,MEMORY \(write 4,8Gi or 4,8Gi,APP\)"),
+        ("no file of next", "fleet", ("batch", "--cpu", "1", "--next-file", "{dir}/none"), 2, r"/none: No such file or directory"),
+        ("no time to wait", "fleet", ("batch", "--cpu", "1", "--defer", "later"), 2, r"--defer: 'later' is no time"),
+        ("too big to wait for", "fleet", ("batch", "--cpu", "4000", "--defer", "30s"), 1, r"^no node is advised for batch: no candidate is feasible: cpu does not fit")]),
     "confirm": Command(once=True, asks="operator", states=[
         ("unknown node", "fleet", ("{pod}", "nobody"), 1, NOBODY),
         ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}; its outcome will be learned from\n$")]),

@@ -43,8 +43,44 @@ def walk_page(house):
 
     walk = Walk(PAGE, run, None, instead={"ssh ": ('test -n "$NODE"', "the machines are simulated")})
     said = walk("Place without Kubernetes")
-    check("every command of the page was run", walk.finish() == 2)
-    check("the page's workload is explained, and runs", "nightly-report: " in said[-1] and "It was placed on" in said[-1], said[-1])
+    check("every command of the page was run", walk.finish() == 4)
+    check("the page's workload is explained, and runs", "nightly-report: " in said[1] and "It was placed on" in said[1], said[1])
+
+
+def waits_and_leaves_room(house):
+    cores = {node["name"]: node["cpu_cores"] for node in house.query("nodes")["nodes"]}
+    first, second = sorted(cores)[:2]
+
+    def place(name, cpu, *words):
+        return house.cli("place", name, "--cpu", f"{cpu:.3f}", "--uid", name, *words, "-o", "json", key="operator", check=False)
+
+    most = f"{0.9 * cores[second]:.3f},64Mi"
+    half = json.loads(place("half", 0.4 * cores[first], "--nodes", first).stdout)
+    check("half a node is taken", half["node"] == first, half)
+    house.cli("confirm", "half", first, key="operator")
+    small = json.loads(place("small", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next", most).stdout)
+    check("the whole node is left to what comes next", small["node"] == first, small)
+    told = house.cli("explain", "small").stdout
+    check("and a person is told so", f"Left to the next pod: {second}." in told, told)
+    queue = house.write("queue", f"# two of them\n{most}\n\n  0.1,64Mi,tiny  # small\n")
+    listed = json.loads(place("listed", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next-file", str(queue)).stdout)
+    check("likewise from a file", listed["node"] == first and house.query("explain", "listed")["decision"]["next_pods"] == 2, listed)
+
+    full = json.loads(place("full", 0.8 * cores[second], "--nodes", second).stdout)
+    check("a node is full", full["node"] == second, full)
+    house.cli("confirm", "full", second, key="operator")
+    late = ("late", 0.5 * cores[second], "--nodes", second)
+    refused_at_once = place(*late)
+    check("without permission nobody waits", refused_at_once.returncode == 1 and json.loads(refused_at_once.stdout)["again_s"] is None, refused_at_once.stdout)
+    waits = place(*late, "--defer", "2s")
+    said = json.loads(waits.stdout)
+    check("it is told to wait, with exit 3", waits.returncode == 3 and said["node"] is None and 0 < said["again_s"] <= said["defer_left_s"] <= 2, waits.stdout)
+    text = house.cli("explain", "late").stdout
+    check("and a person is told why", "late had better wait (deferred: no node can take it now); it was to be asked for again in 2 s." in text, text)
+    over = wait_until("its time is over", lambda: (done := place(*late, "--defer", "1h")).returncode == 1 and done, 20)
+    check("then it waits no more, whatever is permitted", "cpu does not fit" in json.loads(over.stdout)["reason"], over.stdout)
+    table = house.cli("place", "table", "--cpu", f"{0.5 * cores[second]:.3f}", "--nodes", second, "--defer", "1m", key="operator", check=False)
+    check("in words", table.returncode == 3 and table.stdout.startswith("table had better wait: deferred: no node can take it now\nask again in:  5 s, with --uid "), table.stdout)
 
 
 def main():
@@ -83,6 +119,7 @@ def main():
         check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "It was placed on" in text, text[:300])
 
         walk_page(house)
+        waits_and_leaves_room(house)
         refused(house, "a reader may not place", "place", "x", "--cpu", "1", key="reader", says=("operator",))
         refused(house, "a reader may not confirm", "confirm", placed["uid"], placed["node"], key="reader", says=("operator",))
         refused(house, "an amount that is none", "place", "x", "--cpu", "lots", says=("--cpu", "lots", "250m"), code=2)

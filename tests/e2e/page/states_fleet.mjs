@@ -249,12 +249,14 @@ const said = await page.evaluate(async () => {
     whatIfSentence({ as_is: answer('a', node('a', 1)), otherwise: answer('a', node('a', 1)) }),
     whatIfSentence({ as_is: answer('a', node('a', 1)), otherwise: answer('b', node('b', 1), node('a', 1)) }),
     whatIfSentence({ as_is: answer('a', node('a', 1)), otherwise: answer('b', node('b', 3)) }),
+    sentence({ pod_name: 'p', candidates: [node('a', 1)], winner: null, advice: null, deferred: { again_s: 9.2 }, placed_on: null }),
   ];
 });
 check('two that are alike, and many reasons', said[0] === 'a was best for default/p: it is expected to add 1.0 W there, as much as on b. Left out: m-1 (reason 1); m-2 (reason 2); m-3 (reason 3); and others.', said[0]);
 check('what if: nothing changes', said[1] === 'Then a would be advised, as it is now: it is expected to add 1.0 W there.', said[1]);
 check('what if: another that is alike', said[2] === 'Then b would be advised: it is expected to add 1.0 W there; as it is it would be a.', said[2]);
 check('what if: another that costs more', said[3] === 'Then b would be advised: it is expected to add 3.0 W there, 2.0 W more than on a, which would be advised as it is.', said[3]);
+check('a pod that had better wait', said[4] === 'a was best for default/p: it is expected to add 1.0 W there. It had better wait, and be asked for again in 10 s.', said[4]);
 said.forEach(note);
 
 // Amounts of every size

@@ -74,6 +74,7 @@ TEST_CASE("the pages of the wire list every field of every message in its order,
   spoken["margin_step"] = names_of<MarginStep>();
   spoken["probe_values"] = names_of<ProbeValues>();
   spoken["candidate"] = names_of<Candidate>();
+  spoken["next_pod"] = names_of<NextPod>();
   spoken["outcome"] = names_of<Outcome>();
   spoken["board_class"] = names_of<BoardClass>();
   spoken["node_state"] = names_of<NodeState>();
