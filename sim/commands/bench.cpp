@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "common/dir.hpp"
+#include "placement/look_ahead.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/consolidation_arguments.hpp"
 #include "sim/commands/model_file.hpp"
@@ -56,6 +57,13 @@ int bench(int argc, char** argv) {
   app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
   app.add_flag("--cold", arguments.bench.cold,
                "production: the controller knows nothing at the start; default: a day of this cluster");
+  app.add_option("--defer", arguments.bench.defer_s, "production: seconds for which a pod may be put off at most")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  app.add_option("--look-ahead", arguments.bench.look_ahead,
+                 "production: next pods that a decision is told: those that wait, then those to come")
+      ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
+      ->capture_default_str();
   app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules are told the number of pods that will come");
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))

@@ -164,6 +164,8 @@ class Bench {
       LiveRunOptions live;
       live.network = options_.learned;
       live.scheduler = options_.scheduler;
+      live.defer_s = options_.defer_s;
+      live.look_ahead = options_.look_ahead;
       return run_live(episode, before ? &*before : nullptr, contestant, live);
     }
     WATTLE_TRY(const auto policy, make_fleet_policy(name, episode.seed, options_));

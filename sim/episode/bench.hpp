@@ -25,10 +25,12 @@ namespace wattle::sim::consolidation {
 
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, wake_wait_s = 0, placements = 0;
-  double refused = 0;                 // pods that had found no place at the end; in a Cluster: when they came
-  double pending_s = 0;               // that a pod waited for a place, mean of all; in a World
-  double work_core_s = 0;             // that was done; in a World
-  double waiting = 0;                 // share of pod time spent waiting, for CPU or for a node that wakes
+  double refused = 0;      // pods that had found no place at the end; in a Cluster: when they came
+  double pending_s = 0;    // that a pod waited for a place, mean of all; in a World
+  double deferred_s = 0;   // of which it was put off though it need not have been, or until room was expected; likewise
+  double deferrals = 0;    // how often one was
+  double work_core_s = 0;  // that was done; in a World
+  double waiting = 0;      // share of pod time spent waiting, for CPU or for a node that wakes
   double network_gated = 0;           // share of choices that a guarded network was left out of
   Placement placement;                // of a fill
   std::vector<double> node_energy_j;  // of an oracle's cluster
@@ -51,6 +53,8 @@ struct BenchOptions {
   std::shared_ptr<const models::QNetwork> network;  // of the policy dqn
   placement::NetworkOptions learned;                // likewise
   SchedulerOptions scheduler;                       // with production knowledge
+  double defer_s = 0;                               // production: a pod may be put off so long
+  std::size_t look_ahead = 0;                       // production: so many next pods are told
   bool cold = false;                                // production: nothing is known at the start
   double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
 };

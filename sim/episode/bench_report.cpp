@@ -57,6 +57,8 @@ std::string describe(const BenchResult& result) {
             (options.fill_told ? ", told" : "");
   if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
   if (options.crowded) text += ", crowded";
+  if (result.options.defer_s > 0) text += ", put off for " + number(result.options.defer_s, 0) + " s at most";
+  if (result.options.look_ahead > 0) text += ", " + std::to_string(result.options.look_ahead) + " next pods told";
   return text + ", data: " + result.origin + " (" + (options.side == Side::report ? "reporting" : "training") +
          " servers and days)";
 }
@@ -76,7 +78,7 @@ std::string to_table(const BenchResult& result) {
            std::string(15, ' ') + padded("kWh", 9) + padded("waiting %", 11) + padded("gap to full knowl.", 24) +
            padded("energy / default - 1", 26) + padded("energy / amortised - 1", 26) +
            padded("energy / planner - 1", 26) + padded("awake", 8) + padded("wakes", 8) + padded("refused", 8) +
-           padded("for a place s", 15) + padded("J/core-s", 10) + "\n";
+           padded("for a place s", 15) + padded("put off s", 11) + padded("J/core-s", 10) + "\n";
     for (const BenchRule& rule : table.rules) {
       out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
              padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
@@ -85,7 +87,8 @@ std::string to_table(const BenchResult& result) {
              padded(percent(rule.over_planner), 26) + padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
              padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::refused), 1), 8) +
-             padded(number(mean_of(rule, &RunFigures::pending_s), 1), 15) + padded(joules_of_work(rule), 10);
+             padded(number(mean_of(rule, &RunFigures::pending_s), 1), 15) +
+             padded(number(mean_of(rule, &RunFigures::deferred_s), 1), 11) + padded(joules_of_work(rule), 10);
       if (rule.name == "dqn-gated")
         out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
       out += "\n";
@@ -108,6 +111,8 @@ std::string to_json(const BenchResult& result) {
                     {"fill_high", options.fill_high},
                     {"fill_told", options.fill_told},
                     {"cold", result.options.cold},
+                    {"defer_s", result.options.defer_s},
+                    {"look_ahead", result.options.look_ahead},
                     {"past_readings", options.past_readings},
                     {"past_pods", options.past_pods},
                     {"moves_per_pod", result.options.moves_per_pod}};
@@ -123,6 +128,8 @@ std::string to_json(const BenchResult& result) {
                         {"waiting", each.waiting},
                         {"refused", each.refused},
                         {"pending_s", each.pending_s},
+                        {"deferred_s", each.deferred_s},
+                        {"deferrals", each.deferrals},
                         {"work_core_s", each.work_core_s},
                         {"left_out", each.network_gated},
                         {"placements", each.placements}});

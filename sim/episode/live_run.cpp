@@ -13,6 +13,8 @@ namespace {
 constexpr auto kSlotsOfSample = static_cast<std::size_t>(kSample_s / kDemandSlot_s);
 constexpr double kBurst = 0.6;  // relative standard deviation of half a minute's use around its five minutes' mean
 
+constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
+
 WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   WorldOptions world;
   world.seed = episode.seed;
@@ -51,6 +53,19 @@ SimPod sim_pod(const Episode& episode, std::size_t p) {
   return made;
 }
 
+// Who comes next: those that wait, the longest first, then those that are still to come.
+std::vector<placement::PodSpec> next_pods(const Episode& episode, const PendingPods& pending, std::size_t to_come,
+                                          std::size_t look_ahead) {
+  std::vector<placement::PodSpec> next;
+  for (const PendingPods::Pod& each : pending.pods()) {
+    if (next.size() == look_ahead) return next;
+    next.push_back(each.pod.spec);
+  }
+  for (std::size_t p = to_come; p < episode.pods.size() && next.size() < look_ahead; ++p)
+    next.push_back(sim_pod(episode, p).spec);
+  return next;
+}
+
 // Judged, not taught.
 class Judged final : public LivePlayer {
  public:
@@ -60,11 +75,14 @@ class Judged final : public LivePlayer {
   Status settled(std::vector<Settled>) override { return {}; }
   Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
                                             std::uint64_t) override {
-    return chooser_.choose(world, view, pod);
+    return chooser_.choose(world, view, pod, ahead_);
   }
+  void ahead(const placement::Ahead& ahead) override { ahead_ = ahead; }
+  std::optional<placement::Deferral> deferred() const override { return chooser_.deferred(); }
 
  private:
   Chooser chooser_;
+  placement::Ahead ahead_;
 };
 
 Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
@@ -98,18 +116,27 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
     measuring = true;
   };
   PendingPods pending;
-  double gated = 0, asked = 0, waited_s = 0;
+  double gated = 0, asked = 0, waited_s = 0, deferred_s = 0;
+  std::size_t to_come = 0;  // the first pod that has not
   std::uint64_t placed = 0;
   const auto ask = [&](PendingPods::Pod each) -> Status {
     WATTLE_CHECK(player.settled(world.take_settled()));
     each.pod.spec = player.engine().expected(each.pod.spec);
     placement::ClusterView view = world.view(each.pod.spec);
     view.pending_pods = pending.size();
+    const auto next = next_pods(episode, pending, to_come, live.look_ahead);
+    const double may_wait_s = live.defer_s - (world.now_s() - each.since_s);
+    player.ahead({next, may_wait_s > kTick_s ? may_wait_s : 0});
     WATTLE_TRY(const auto node, player.choose(world, view, each.pod, each.id));
     asked += 1;
     if (player.engine().gated()) gated += 1;
     if (!node) {
       each.tried_s = world.now_s();
+      if (const auto wait = player.deferred()) {
+        each.again_s = world.now_s() + wait->again_s;
+        deferred_s += wait->again_s;
+        figures.deferrals += 1;
+      }
       pending.add(std::move(each));
       return {};
     }
@@ -134,13 +161,15 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   };
   for (std::size_t p = 0; p < episode.pods.size(); ++p) {
     WATTLE_CHECK(advance_to(episode.pods[p].arrives_s));
-    WATTLE_CHECK(ask({sim_pod(episode, p), p + 1, world.now_s(), 0}));
+    to_come = p + 1;
+    WATTLE_CHECK(ask({sim_pod(episode, p), p + 1, world.now_s(), 0, {}}));
   }
   WATTLE_CHECK(advance_to(episode.measure_from_s));
   WATTLE_CHECK(advance_to(episode.end_s));
   WATTLE_CHECK(player.settled(world.take_settled()));
   figures.refused = static_cast<double>(pending.size());
   figures.pending_s = (waited_s + pending.waited_s(world.now_s())) / static_cast<double>(episode.pods.size());
+  figures.deferred_s = deferred_s / static_cast<double>(episode.pods.size());
   const WorldFigures end = world.figures();
   figures.energy_j = end.energy_j - begun.energy_j;
   figures.awake_nodes = (end.awake_node_s - begun.awake_node_s) / (episode.end_s - episode.measure_from_s);

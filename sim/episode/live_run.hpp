@@ -18,6 +18,9 @@ struct LiveRunOptions {
   double telemetry_period_s = 5;
   placement::NetworkOptions network;
   SchedulerOptions scheduler;
+  double defer_s = 0;  // a pod may be put off for at most so long, from when it came
+  std::size_t look_ahead =
+      0;  // so many next pods are told: those that wait, then those that come, as who submits a batch knows them
 };
 
 // Who decides in a world, pod after pod.
@@ -31,6 +34,10 @@ class LivePlayer {
   // Absent: the pod fits nowhere. `decision_id` is that of its placement.
   virtual Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view,
                                                     const SimPod& pod, std::uint64_t decision_id) = 0;
+  // Before each choice: what it may look at, and for how long the pod may wait. Who does not listen decides without.
+  virtual void ahead(const placement::Ahead& /*ahead*/) {}
+  // Of the last choice, which named no node: the pod had better wait.
+  virtual std::optional<placement::Deferral> deferred() const { return std::nullopt; }
 };
 struct LivePlayed {
   RunFigures figures;

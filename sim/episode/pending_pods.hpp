@@ -1,5 +1,5 @@
 // pending_pods: pods that no machine had room for, as kube-scheduler keeps them: each is tried again, the longest waiting first, kRetry_s after
-// it was tried at the earliest, once a machine has what it requests.
+// it was tried at the earliest, once a machine has what it requests. One that a decision put off is asked about again when that said so.
 // Units    seconds of the world
 // Errors   none
 // Threads  single owner
@@ -23,6 +23,7 @@ class PendingPods {
     SimPod pod;
     std::uint64_t id = 0;  // the caller's
     double since_s = 0, tried_s = 0;
+    std::optional<double> again_s;  // it was put off until then
   };
 
   void add(Pod pod);
@@ -32,6 +33,7 @@ class PendingPods {
   double next_s() const;
   double waited_s(double until_s) const;  // summed over all
   std::size_t size() const { return pods_.size(); }
+  const std::deque<Pod>& pods() const { return pods_; }
   void clear() { pods_.clear(); }
 
  private:

@@ -37,7 +37,9 @@ std::optional<std::size_t> bind_node(std::span<const KubeNode> nodes, const Kube
   return select_node(nodes, pod, scores, scheduler.extender_weight, ties, topology_spread(nodes, pod, pods_of_owner));
 }
 
-std::optional<std::size_t> Chooser::choose(const World& world, const placement::ClusterView& view, const SimPod& pod) {
+std::optional<std::size_t> Chooser::choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
+                                           const placement::Ahead& ahead) {
+  deferred_.reset();
   nodes_ = world.kube_nodes();
   const KubePod kube = kube_pod(pod.spec.request);
   const auto bound = [&](const std::vector<std::int64_t>& scores) {
@@ -46,8 +48,13 @@ std::optional<std::size_t> Chooser::choose(const World& world, const placement::
   switch (contestant_->binding) {
     case Binding::unadvised:
       return bound({});
-    case Binding::advised:
-      return bound(engine_->decide(view, pod.spec, contestant_->network, 0, exploration_).scores);
+    case Binding::advised: {
+      placement::PlacementDecision advice =
+          engine_->decide(view, pod.spec, contestant_->network, 0, exploration_, ahead);
+      deferred_ = std::move(advice.deferred);
+      if (deferred_) return std::nullopt;
+      return bound(advice.scores);
+    }
     case Binding::alone:
       return alone(view, pod);
     case Binding::truth:

@@ -67,8 +67,11 @@ class Chooser {
   // The pod as views of it must be made, and as it must be placed: the same is expected of it whoever decides, so that the
   // rewards of all contestants are of one kind.
   placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_->expected(pod); }
-  // Absent: it fits nowhere.
-  std::optional<std::size_t> choose(const World& world, const placement::ClusterView& view, const SimPod& pod);
+  // Absent: it fits nowhere, or had better wait, as deferred() says. `ahead`: for policies of ours with scores.
+  std::optional<std::size_t> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
+                                    const placement::Ahead& ahead = {});
+  // Of the last choice.
+  const std::optional<placement::Deferral>& deferred() const { return deferred_; }
   // Whether default scoring would never have made the last choice, however ties fall.
   bool deviates(const SimPod& pod, std::size_t node) const;
   // Of who is no policy of ours too: the controller in shadow mode.
@@ -84,6 +87,7 @@ class Chooser {
   SchedulerOptions scheduler_;
   std::unique_ptr<LiveEngine> engine_;
   Random ties_, exploration_;
+  std::optional<placement::Deferral> deferred_;
   std::vector<KubeNode> nodes_;
 };
 

@@ -14,13 +14,14 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
 
 placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& view, const placement::PodSpec& pod,
                                                 const models::QNetwork* network, double epsilon,
-                                                std::mt19937_64& random) {
+                                                std::mt19937_64& random, const placement::Ahead& ahead) {
   if (names_.size() != view.nodes.size()) {
     names_.clear();
     for (const placement::NodeView& node : view.nodes) names_.push_back(node.name);
   }
-  placement::PlacementDecision advice = engine_.decide(view, pod, names_, network, epsilon, decisions_++, random);
-  if (auto on_copy = engine_.decide_on_copy(view, pod, names_, network, epsilon, decisions_, random))
+  placement::PlacementDecision advice =
+      engine_.decide(view, pod, names_, network, epsilon, decisions_++, random, {}, ahead);
+  if (auto on_copy = engine_.decide_on_copy(view, pod, names_, network, epsilon, decisions_, random, {}, ahead))
     advice = std::move(*on_copy);
   engine_.reserve(pod, advice, view.now);
   network_ = network;

@@ -36,7 +36,8 @@ class LiveEngine final : public WorldObserver {
   placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_.expected(pod); }
   // Among all nodes of the view; `network` serves a policy that learns, and with the gate it is there until the next decision.
   placement::PlacementDecision decide(const placement::ClusterView& view, const placement::PodSpec& pod,
-                                      const models::QNetwork* network, double epsilon, std::mt19937_64& random);
+                                      const models::QNetwork* network, double epsilon, std::mt19937_64& random,
+                                      const placement::Ahead& ahead = {});
   // What the policy alone makes of the nodes (DecisionEngine::values).
   std::vector<double> values(const placement::ClusterView& view, const placement::PodSpec& pod,
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
