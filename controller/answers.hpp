@@ -65,8 +65,10 @@ class Answers {
   };
   // Of models, the store and backups: what is ready by now.
   std::vector<Late> late();
-  // Of a canary's network that was promoted, or that failed.
-  void settle_network(bool promoted) { promoted ? models_.keep_promoted() : models_.bring_back(); }
+  // Of a canary's network that was promoted, or that failed. `of_trusted`: what serves is not what learns.
+  void settle_network(bool promoted, bool of_trusted) {
+    promoted ? models_.keep_promoted(of_trusted) : models_.bring_back();
+  }
 
  private:
   std::optional<wire::Message> answer_ask(wire::Ask ask, const transport::Identity& who, Duration waited);

@@ -104,7 +104,10 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
   restore_monitors();
   keeper_.recall(decider_);
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });
-  parts_.rollout.on_network([this](bool promoted) { answers_.settle_network(promoted); });
+  parts_.rollout.on_network([this](bool promoted) {
+    const Decider::Heard heard = decider_.heard();
+    answers_.settle_network(promoted, heard.network != nullptr && !heard.learned);
+  });
 }
 
 Loop::~Loop() {

@@ -75,12 +75,28 @@ Result<std::string> Trainer::do_order(const ModelOrder& order) {
   if (named && name.starts_with(kPresetModels))
     return fail(Errc::conflict, "model " + name, "is what a change of the reward preset keeps", "choose another name");
   if (order.what == What::add) return add_network(order);
+  if (order.what == What::promoted && order.of_trusted && !trusted_.empty()) return keep_trusted();
   models::Weights network;
   models::add_prefixed(network, network_->checkpoint(), models::kNetworkPrefix);
   WATTLE_TRY(const std::string file, checkpoints_.save_as(name, network, manifest()));
   if (name == kPromotedModel) trust(network_->weights(), {name, origin_.on_prior});
   list_models();
   return "step " + std::to_string(network_->steps()) + " as " + name;
+}
+
+// What was promoted is what served: what learns meanwhile is not trusted for that.
+Result<std::string> Trainer::keep_trusted() {
+  WATTLE_TRY(const auto network, make_network(config_, trusted_));
+  models::Weights all;
+  models::add_prefixed(all, network->checkpoint(), models::kNetworkPrefix);
+  models::Manifest kept = manifest();
+  kept.step = network->steps();
+  kept.network = models::network_digest(trusted_);
+  kept.on_prior = trusted_origin_.on_prior;
+  kept.certificate = trusted_origin_.certificate;
+  WATTLE_CHECK(checkpoints_.save_as(kPromotedModel, all, kept));
+  list_models();
+  return trusted_origin_.from + " as " + kPromotedModel;
 }
 
 // The network that serves goes on; this one waits for an order to load it.

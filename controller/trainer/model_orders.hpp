@@ -27,6 +27,7 @@ struct ModelOrder {
   What what = What::save;
   std::string name;          // of save, add, load and eval
   std::string network = {};  // of add: a safetensors file, as models/frozen/pretrained has it
+  bool of_trusted = false;   // of promoted: what serves is the network that is held to, and not what learns
 };
 // Of kPromotedModel's checkpoint.
 inline constexpr const char* kPromotedModel = "promoted";

@@ -83,9 +83,9 @@ void ModelService::take(const wire::Query& query, const std::string& who, std::s
   waiting_.push_back({std::move(route), who, given->why, query.request_id, given->order, std::move(answer), true});
 }
 
-void ModelService::follow(What what) {
+void ModelService::follow(const ModelOrder& order) {
   if (trainer_ == nullptr) return;
-  waiting_.push_back({{}, "rollout", {}, 0, {what, {}, {}}, trainer_->order({what, {}, {}}), false});
+  waiting_.push_back({{}, "rollout", {}, 0, order, trainer_->order(order), false});
 }
 
 std::vector<ModelService::Done> ModelService::done() {

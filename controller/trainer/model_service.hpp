@@ -27,8 +27,8 @@ class ModelService {
   };
   std::vector<Done> done();
   // What a promotion or a rollback does to the network; nobody is answered.
-  void keep_promoted() { follow(ModelOrder::What::promoted); }
-  void bring_back() { follow(ModelOrder::What::bring_back); }
+  void keep_promoted(bool of_trusted) { follow({ModelOrder::What::promoted, {}, {}, of_trusted}); }
+  void bring_back() { follow({ModelOrder::What::bring_back, {}}); }
 
  private:
   struct Waiting {
@@ -38,7 +38,7 @@ class ModelService {
     std::future<Result<std::string>> answer;
     bool replies = true;
   };
-  void follow(ModelOrder::What what);
+  void follow(const ModelOrder& order);
   Done finish(Waiting& waiting);
   void audit(const Waiting& waiting, const Result<std::string>& answer);
 

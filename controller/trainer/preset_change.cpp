@@ -55,6 +55,7 @@ void Trainer::keep_for(const std::string& preset, const models::Weights& network
 
 Status Trainer::begin_anew() {
   anchor_.release();
+  trusted_.clear();
   slot_.trust(nullptr, {});
   origin_ = {};
   if (!begin_) return network_->restore(untrained_);

