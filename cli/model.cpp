@@ -61,6 +61,14 @@ std::string compared_text(const View& one) {
   return text + "\n";
 }
 
+// How learning goes, of late; empty: nothing was learned yet.
+std::string learning_text(const View& learning) {
+  if (!learning["td_error"].number()) return {};
+  return "Learning: reward " + number(learning["mean_reward"].number(), 3) + " of late, " +
+         number(learning["reward_centre"].number(), 3) + " of it taken off as the mean; TD error " +
+         number(learning["td_error"].number(), 3) + ", loss " + number(learning["loss"].number(), 4) + "\n";
+}
+
 }  // namespace
 
 Result<std::string> render_models(const Json& document, const Style& style) {
@@ -98,7 +106,8 @@ Result<std::string> render_models(const Json& document, const Style& style) {
   const std::string kept =
       models.empty() ? "no network is kept yet: wattle model save NAME\n" : to_text(table, style.colour);
   return kept + "\n" +
-         printable_lines("Serving: " + shortened(serving["network_sha256"]) + ", " + from + "\n" + beside);
+         printable_lines("Serving: " + shortened(serving["network_sha256"]) + ", " + from + "\n" +
+                         learning_text(view["learning"]) + beside);
 }
 
 void declare_model(CLI::App& command, Arguments& arguments) {

@@ -23,6 +23,11 @@ bool OffPolicyEstimate::told() const { return samples >= OffPolicyComparison::kL
 
 double OffPolicyEstimate::half_width() const { return stats::kNormal975 * error; }
 
+std::optional<OffPolicyEstimate::Worth> OffPolicyEstimate::differing_worth() const {
+  if (!told() || differ == 0) return std::nullopt;
+  return Worth{difference / differ_ratio(), half_width() / differ_ratio()};
+}
+
 bool OffPolicyEstimate::worse() const { return told() && difference < 0 && -difference > stats::kNormal95 * error; }
 
 void OffPolicyComparison::restore(std::vector<ComparedDecision> samples) {

@@ -47,6 +47,13 @@ struct OffPolicyEstimate {
   double regret() const { return -difference; }
   double half_width() const;  // of 95%, of either
   double differ_ratio() const { return samples > 0 ? static_cast<double>(differ) / static_cast<double>(samples) : 0; }
+  // What a decision that differs was worth beyond the reference's, and half of its interval; absent: nothing can be said, or none differs.
+  struct Worth {
+    double mean = 0, half_width = 0;
+    double low() const { return mean - half_width; }
+    double high() const { return mean + half_width; }
+  };
+  std::optional<Worth> differing_worth() const;
 };
 
 class OffPolicyComparison {

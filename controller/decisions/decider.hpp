@@ -57,6 +57,8 @@ struct DeciderFigures {
   std::deque<double> decide_us;                          // of the last decisions
   std::deque<double> rewards;                            // of the last outcomes
   std::deque<MonoTime> decided_at;
+
+  std::optional<double> mean_reward() const;  // of the last outcomes
 };
 
 class Decider {

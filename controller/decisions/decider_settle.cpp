@@ -1,5 +1,6 @@
 // What became of placements: windows that records of their node fill, until each is an outcome.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
@@ -33,6 +34,11 @@ std::optional<double> expected_of(const LoggedDecision& made, const std::string&
 }
 
 }  // namespace
+
+std::optional<double> DeciderFigures::mean_reward() const {
+  if (rewards.empty()) return std::nullopt;
+  return std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());
+}
 
 void Decider::record(const std::string& node, const Record& record, const RecordNews& news) {
   const Node* known = state_.node(node);

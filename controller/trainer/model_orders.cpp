@@ -221,6 +221,11 @@ void Trainer::draw_curves() {
     now.emplace_back(tag + "_low", one.regret() - one.half_width());
     now.emplace_back(tag + "_high", one.regret() + one.half_width());
     now.emplace_back(tag + "_differs_ratio", one.differ_ratio());
+    if (const auto worth = one.differing_worth()) {
+      now.emplace_back(tag + "_worth", worth->mean);
+      now.emplace_back(tag + "_worth_low", worth->low());
+      now.emplace_back(tag + "_worth_high", worth->high());
+    }
   }
   if (own_.steps_per_s) now.emplace_back("train/steps_per_s", *own_.steps_per_s);
   if (const auto drawn = curves_.flush(network_->steps(), clock_.wall(), std::move(now)); !drawn) {

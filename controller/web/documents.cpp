@@ -34,13 +34,6 @@ constexpr std::array<std::string_view, 19> kDocuments{
     "nodes",     "pod",    "pods",    "policy", "provision", "record", "report",  "status",  "what-if"};
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
-std::optional<double> mean(const std::deque<double>& values) {
-  if (values.empty()) return std::nullopt;
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 // The document, with each field that had another name under that one too.
@@ -105,7 +98,7 @@ Result<std::string> status(const Sources& from) {
                  {"gradient_steps_per_s", or_null(learned.steps_per_s)},
                  {"replay", learned.replay},
                  {"loss", or_null(learned.loss)},
-                 {"mean_reward", or_null(mean(decided.rewards))},
+                 {"mean_reward", or_null(decided.mean_reward())},
                  {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
                  {"samples", from.telemetry.figures().records},
                  {"samples_refused", from.telemetry.figures().refused},
@@ -178,6 +171,12 @@ Result<std::string> gaps(const Sources& from) {
                     {"why", gap->why},
                     {"noticed_wall_s", gap->noticed_s}});
   return dump({{"gaps", std::move(list)}});
+}
+
+std::string models(const Sources& from) {
+  const TrainerFigures learned = from.trainer->figures();
+  return models_text(from.trainer->models(), from.decider.off_policy().estimates(),
+                     {from.decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
 }
 
 Result<std::string> doctor(const Sources& from) {
@@ -280,8 +279,7 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "record") return record_nodes_text(from, arguments);
   if (what == "provision") return provision_text(from, arguments);
   if (what == "latency") return latency(from, arguments);
-  if (what == "models" && from.trainer != nullptr)
-    return models_text(from.trainer->models(), from.decider.off_policy().estimates());
+  if (what == "models" && from.trainer != nullptr) return models(from);
   if (what == "models") return fail(Errc::not_found, what, "learning is off", "set learn.enabled: true");
   if (what == "policy" && from.rollout != nullptr) return policy_text(from);
   std::string all;

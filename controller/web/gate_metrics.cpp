@@ -30,6 +30,19 @@ void add_compared(Families& families, const Decider& decider) {
        once_told([](const Estimate& one) { return one.regret() - one.half_width(); }));
   each("wattle_controller_regret_high_reward", "Upper end of its 95% interval.",
        once_told([](const Estimate& one) { return one.regret() + one.half_width(); }));
+  const auto worth_told = [](double (*figure)(const Estimate::Worth&)) {
+    return [figure](const Estimate& one) {
+      const std::optional<Estimate::Worth> worth = one.differing_worth();
+      return worth ? std::optional(figure(*worth)) : std::nullopt;
+    };
+  };
+  each("wattle_controller_differing_worth_reward",
+       "Reward that a decision brought beyond the reference's where the two differ; below 0: less.",
+       worth_told([](const Estimate::Worth& worth) { return worth.mean; }));
+  each("wattle_controller_differing_worth_low_reward", "Lower end of its 95% interval.",
+       worth_told([](const Estimate::Worth& worth) { return worth.low(); }));
+  each("wattle_controller_differing_worth_high_reward", "Upper end of its 95% interval.",
+       worth_told([](const Estimate::Worth& worth) { return worth.high(); }));
 }
 
 }  // namespace

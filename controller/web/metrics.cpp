@@ -198,6 +198,7 @@ void add_decisions(Families& families, const Sources& from) {
   }
   if (!figures.rewards.empty())
     families.gauge("wattle_controller_last_reward", "Reward of the last outcome.", figures.rewards.back());
+  families.gauge("wattle_controller_mean_reward", "Mean reward of the last hundred outcomes.", figures.mean_reward());
 }
 
 void add_watch(Families& families, const Sources& from) {

@@ -2,6 +2,7 @@
 // Threads  pure
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -10,7 +11,12 @@
 
 namespace wattle::controller {
 
+// How learning goes, of late; absent: nothing was learned yet, or it is not told here.
+struct LearningFigures {
+  std::optional<double> mean_reward, reward_centre, td_error, loss;
+};
 // `compared`: the ranking in force beside its references; empty: not told here.
-std::string models_text(const ModelList& list, std::span<const placement::OffPolicyEstimate> compared = {});
+std::string models_text(const ModelList& list, std::span<const placement::OffPolicyEstimate> compared = {},
+                        const LearningFigures& learning = {});
 
 }  // namespace wattle::controller

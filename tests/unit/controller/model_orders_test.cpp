@@ -207,6 +207,13 @@ TEST_CASE(
   CHECK(planner["differing_worth"].get<double>() == doctest::Approx(0.5));
   CHECK(planner["differing_worth_low"].get<double>() == doctest::Approx(-10 * planner["regret_high"].get<double>()));
   CHECK(json::parse(models_text(rig.trainer->models()))["compared"].empty());
+  CHECK(json::parse(models_text(rig.trainer->models()))["learning"]["td_error"].is_null());
+  const json learning =
+      json::parse(models_text(rig.trainer->models(), compared.estimates(), {0.9, 1.1, 0.25, std::nullopt}))["learning"];
+  CHECK(learning["mean_reward"] == 0.9);
+  CHECK(learning["reward_centre"] == 1.1);
+  CHECK(learning["td_error"] == 0.25);
+  CHECK(learning["loss"].is_null());
 }
 
 TEST_CASE("curves for TensorBoard have the regret that was told last, once enough decisions were compared") {
@@ -226,9 +233,10 @@ TEST_CASE("curves for TensorBoard have the regret that was told last, once enoug
       drawn.append(std::istreambuf_iterator<char>(in), {});
     }
     CHECK(drawn.find("reward/mean") != std::string::npos);
-    for (const char* tag :
-         {"regret/planner", "regret/planner_low", "regret/planner_high", "regret/amortised_differs_ratio"})
+    for (const char* tag : {"regret/planner", "regret/planner_low", "regret/planner_high",
+                            "regret/amortised_differs_ratio", "regret/planner_worth_low"})
       CHECK((drawn.find(tag) != std::string::npos) == (decisions >= 30));
+    CHECK(drawn.find("regret/amortised_worth") == std::string::npos);  // no decision differs
   }
 }
 
