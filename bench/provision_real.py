@@ -8,7 +8,9 @@ as their originals, and take part at each setting named.
 Usage    provision_real.py FOLDER-OF-BINARIES [--contestants wattle,captain:0.1,captain:0.3,none] [--rounds 3] [--settle 120] [--judge 180] [--trace FILE]
                            [--scale 0.15] [--work-ms 4] [--transactions 120] [--target-ms 100] [--out FILE]      as root
 Needs    provision_node in the same folder (a build with -DWATTLE_BENCH=ON), postgresql, taskset; two cores
-Gives    a JSON line a run and service: granted and used cores, p50 and p99 in ms, failed requests, load of the machine; then medians of each contestant
+Gives    a JSON line a run and service: granted and used cores, p50 and p99 in ms, failed requests, load of the machine; then medians of
+         each contestant, and wattle's granted cores over the least of a captain's that keeps the target
+Time     each contestant and round is its settle and judge and half a minute: 330 s by default, 66 minutes in all
 Exit     0 measured, 77 skipped, with the reason
 """
 import argparse
@@ -27,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests/integration/actuator"), str(HERE.parent / "tests/e2e")]
 sys.dont_write_bytecode = True
 from house import free_ports  # noqa: E402
-from kernel_test import Cgroup  # noqa: E402
+from cgroups import Cgroup  # noqa: E402
 
 POSTGRES = next(iter(sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 PREFIX = ["runuser", "-u", "postgres", "--"]
@@ -73,7 +75,8 @@ class Database:
         self.run("pgbench", "-h", "127.0.0.1", "-p", self.port, *words, "postgres")
 
     def stop(self):
-        subprocess.run([*PREFIX, POSTGRES / "pg_ctl", "-D", self.data, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL)
+        subprocess.run([*PREFIX, POSTGRES / "pg_ctl", "-D", self.data, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
 
 
 def pgbench_latencies(folder, begun_s):
@@ -220,6 +223,25 @@ def medians(rows, options):
                   f"{middle['p99_ms']:8.1f} {middle['writes_per_minute']:10.1f}   {', '.join(format(row['p99_ms'], '.0f') for row in mine)}")
 
 
+def verdict(rows, options):
+    """wattle's granted cores over those of the captain that grants least of those whose p99 is within the target; medians of rounds."""
+    print(f"\nwanted: p99 within {options.target_ms:.0f} ms, granted at most 0.70 of the captain's")
+    for service in ("http", "postgres"):
+        found = {}
+        for contestant in options.contestants.split(","):
+            mine = [row for row in rows if (row["service"], row["contestant"]) == (service, contestant)]
+            if mine and all(row["p99_ms"] is not None for row in mine):
+                found[contestant] = [statistics.median(row[key] for row in mine) for key in ("granted_cores", "p99_ms")]
+        captains = [(granted, name) for name, (granted, p99_ms) in found.items()
+                    if name.startswith("captain") and p99_ms <= options.target_ms]
+        if "wattle" not in found or not captains:
+            print(f"{service:10} no captain keeps the target here, or there are no figures of wattle")
+            continue
+        granted, p99_ms = found["wattle"]
+        least, name = min(captains)
+        print(f"{service:10} wattle p99 {p99_ms:.1f} ms, granted {granted:.3f}: {granted / least:.2f} of {name}'s {least:.3f}")
+
+
 def one(options):
     contestant, _, number = options.one.rpartition("@")
     run = Run(options, contestant, int(number))
@@ -252,6 +274,7 @@ def main():
                     with options.out.open("a", encoding="utf-8") as out:
                         out.write(line + "\n")
     medians(rows, options)
+    verdict(rows, options)
     return 0
 
 

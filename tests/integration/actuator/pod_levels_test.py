@@ -20,8 +20,9 @@ import uuid
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e")]
 sys.dont_write_bytecode = True
+from cgroups import Cgroup, until  # noqa: E402
 from house import House, binaries_from, wait_until  # noqa: E402
-from kernel_test import BURN, FAILED, Cgroup, claim, until  # noqa: E402
+from kernel_test import BURN, FAILED, claim  # noqa: E402
 
 LEVEL = "wattle.dev/provision"
 SETTER = {"manager": "wattle-requests", "subresource": "resize"}

@@ -20,7 +20,8 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "actuator")]
 sys.dont_write_bytecode = True
-from kernel_test import FAILED, claim, mounts, until  # noqa: E402
+from cgroups import mounts, until  # noqa: E402
+from kernel_test import FAILED, claim  # noqa: E402
 
 SHORT_S, LONG_S, EVERY, TARGET_S = 0.02, 0.2, 20, 0.1
 BUCKET = 1.07  # a bucket's middle is within 6% of what is in it; wattle-load's own are within 1%

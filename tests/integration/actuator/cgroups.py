@@ -1,0 +1,70 @@
+"""cgroups: a cgroup with a CPU quota of this machine's kernel, of v2 or v1, made for a test.
+
+Errors   OSError: none can be made
+"""
+import pathlib
+import time
+
+PATIENCE_S = 180  # nothing is judged by it; sanitizers and other tests beside take their time
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def mounts(kind, controller=None):
+    for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        left, right = line.split(" - ")
+        if right.split()[0] == kind and (controller is None or controller in right.split()[2].split(",")):
+            yield pathlib.Path(left.split()[4])
+
+
+class Cgroup:
+    """A cgroup with a CPU quota, of v2 or v1, and what accounts for it."""
+
+    def __init__(self, name):
+        self.folders = []
+        for base in mounts("cgroup2"):
+            if "cpu" in (base / "cgroup.subtree_control").read_text(encoding="utf-8").split():
+                self.quota, self.burst, self.plain = "cpu.max", "cpu.max.burst", lambda quota: f"{'max' if quota < 0 else quota} 100000"
+                self.make(base / name)
+                return
+        self.quota, self.burst, self.plain = "cpu.cfs_quota_us", "cpu.cfs_burst_us", str
+        for controller in ("cpu", "cpuacct"):
+            base = next(mounts("cgroup", controller), None)
+            if base is None:
+                raise OSError(f"no hierarchy with {controller}")
+            if base / name not in self.folders:
+                self.make(base / name)
+        for base in mounts("cgroup2"):  # without controllers, and yet the agent's view of it
+            self.make(base / name)
+
+    def make(self, folder):
+        folder.mkdir()
+        self.folders.append(folder)
+
+    def path(self, file):
+        return self.folders[0] / file
+
+    def get(self, file):
+        return self.path(file).read_text(encoding="utf-8").strip()
+
+    def put(self, file, value):
+        self.path(file).write_text(str(value), encoding="utf-8")
+
+    def state(self):
+        return self.get(self.quota), self.get(self.burst) if self.path(self.burst).exists() else ""
+
+    def take(self, pid):
+        for folder in self.folders:
+            (folder / "cgroup.procs").write_text(str(pid), encoding="utf-8")
+
+    def remove(self):
+        for folder in reversed(self.folders):
+            until(lambda at=folder: not (at / "cgroup.procs").read_text(encoding="utf-8").strip())
+            folder.rmdir()

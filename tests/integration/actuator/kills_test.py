@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""kills_test: wattle-actuator killed at work, again and again, on a real kernel's cgroups while others write there.
+
+After each kill the limits are put back, by `restore` or by the next start, which may be killed too. A value is left behind if it is neither what was
+there nor what others wrote. Rigs work side by side, each with workloads, a record and an actuator of its own. Numbers of others end in 1 or 7, the
+rule's in 00; of units the numbers of others are above 50%, the rule's below: the services rest.
+Usage    kills_test.py FOLDER-OF-BINARIES [--kills 60] [--rigs 3] [--workloads 4] [--units N] [--seed 1]
+         as root; units where PID 1 is systemd
+Gives    one JSON line: kills, values changed at death, left behind, foreign writes (lost: written between the actuator's look and its write, as
+         the kernel has no compare-and-swap; refused by the kernel: a quota below the burst in force), daemon-reloads, seconds of restoring, OOM kills
+Exit     0 fine, 1 something was left behind or a claim failed, 77 skipped: no cgroup with a CPU quota can be made
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from cgroups import Cgroup  # noqa: E402
+
+COUNTS = ("kills", "restoring_killed", "changed_at_death", "foreign", "lost", "refused", "reloads")
+LISTS = ("left_behind", "lost_what", "failed", "restore_s")
+WORK = "import time\nwhile True:\n  end = time.monotonic() + 0.004\n  while time.monotonic() < end: pass\n  time.sleep(0.096)\n"
+
+
+def vmstat(name):
+    return int(re.search(rf"^{name} (\d+)$", pathlib.Path("/proc/vmstat").read_text(encoding="utf-8"), re.M).group(1))
+
+
+class Workload:
+    """A cgroup of nobody's. `theirs`: what others wrote, last of all what is to be there."""
+
+    def __init__(self, name, dice):
+        self.group = Cgroup(name)
+        self.path, self.order = f"/{name}", f"{{cgroup: /{name}, level: limits}}"
+        self.knobs = [self.group.quota] + ([self.group.burst] if self.group.path(self.group.burst).exists() else [])
+        self.worker = subprocess.Popen([sys.executable, "-S", "-c", WORK])
+        self.group.take(self.worker.pid)
+        self.theirs = {}
+        for knob in self.knobs:
+            self.theirs[knob] = []
+            self.write(knob, dice)
+
+    def number(self, knob, dice):
+        return self.group.plain(dice.randrange(60_001, 99_000, 10)) if knob == self.group.quota else str(dice.randrange(1_007, 2_000, 10))
+
+    def write(self, knob, dice):
+        value = self.number(knob, dice)
+        try:
+            self.group.put(knob, value)
+        except OSError:
+            return False
+        self.theirs[knob].append(value)
+        return True
+
+    def foreign(self, dice):
+        return self.write(dice.choice(self.knobs), dice)
+
+    def read(self):
+        return {knob: self.group.get(knob) for knob in self.knobs}
+
+    def end(self):
+        self.worker.kill()
+        self.worker.wait()
+        self.group.remove()
+
+
+class Unit:
+    """A service of systemd that rests; others write by systemctl set-property."""
+
+    def __init__(self, name, dice):
+        self.name = f"{name}.service"
+        self.order = f"{{unit: {self.name}, level: limits}}"
+        first = self.number(dice)
+        run("systemd-run", "--quiet", f"--unit={self.name}", "--property", f"CPUQuota={first}%", "/bin/sleep", "infinity")
+        self.theirs = {"said": [self.said_as(first)], "kernel": [self.kernel_as(first)], "burst": ["0"]}
+        self.cgroup = pathlib.Path("/sys/fs/cgroup") / self.show("ControlGroup").lstrip("/")
+
+    said_as, kernel_as = (staticmethod(lambda percent: f"{percent * 10}ms"), staticmethod(lambda percent: f"{percent * 1000} 100000"))
+
+    def number(self, dice):
+        return dice.randrange(51, 99)
+
+    def show(self, name):
+        return run("systemctl", "show", self.name, "-p", name, "--value").strip()
+
+    def foreign(self, dice):
+        value = self.number(dice)
+        systemctl("set-property", "--runtime", self.name, f"CPUQuota={value}%")
+        self.theirs["said"].append(self.said_as(value))
+        self.theirs["kernel"].append(self.kernel_as(value))
+        return True
+
+    def read(self):
+        def file(name):
+            return (self.cgroup / name).read_text(encoding="utf-8").strip()
+
+        return {"said": self.show("CPUQuotaPerSecUSec"), "kernel": file("cpu.max"), "burst": file("cpu.max.burst")}
+
+    def end(self):
+        systemctl("stop", self.name)
+
+
+def run(*command):
+    """Once more where systemd was too busy to answer: what is asked of it here may be done twice."""
+    for patience in (3, 2, 1, 0):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode == 0:
+            return done.stdout
+        time.sleep(patience)
+    raise OSError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr[-500:]}")
+
+
+def systemctl(*words):
+    run("systemctl", *words)
+
+
+class Rig(threading.Thread):
+    def __init__(self, options, number):
+        super().__init__()
+        self.options, self.number, self.dice = options, number, random.Random(options.seed * 1000 + number)
+        self.binary = options.binaries / "wattle-actuator"
+        # As /run: the record is as lasting as the limits.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-kills-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+        self.workloads, self.running, self.error = [], None, None
+        self.seen = {name: 0 for name in COUNTS} | {name: [] for name in LISTS}
+
+    def start_actuator(self):
+        with open(self.folder / "log", "ab") as log:
+            self.running = subprocess.Popen([self.binary, "run", "--config", self.folder / "config"], stdout=log, stderr=log)
+
+    def stop_actuator(self, number):
+        self.running.send_signal(number)
+        return self.running.wait(60)
+
+    def said(self, event):
+        return (self.folder / "log").read_text(encoding="utf-8", errors="replace").count(f'"{event}"')
+
+    def restore(self):
+        return subprocess.run([self.binary, "restore", "--config", self.folder / "config"], capture_output=True, text=True, timeout=60, check=False)
+
+    def others(self, dice):
+        """Somebody else's hand, once."""
+        if self.options.units and dice.random() < 0.3:
+            self.seen["reloads"] += 1
+            systemctl("daemon-reload")
+        else:
+            self.seen["foreign" if dice.choice(self.workloads).foreign(dice) else "refused"] += 1
+
+    def meddle(self, until_s):
+        while True:
+            pause_s = self.dice.expovariate(1.0)
+            if time.monotonic() + pause_s > until_s:
+                time.sleep(max(0, until_s - time.monotonic()))
+                return
+            time.sleep(pause_s)
+            self.others(self.dice)
+
+    def compare(self, after):
+        for workload in self.workloads:
+            for knob, value in workload.read().items():
+                theirs = workload.theirs[knob]
+                if value == theirs[-1]:
+                    continue
+                if value in theirs:
+                    self.seen["lost"] += 1
+                    self.seen["lost_what"].append((self.seen["kills"], after, type(workload).__name__, knob, value, theirs[-2:]))
+                    theirs.append(value)
+                else:
+                    self.seen["left_behind"].append((self.seen["kills"], after, knob, value, theirs[-3:]))
+
+    def changed(self):
+        return sum(value != workload.theirs[knob][-1] for workload in self.workloads for knob, value in workload.read().items())
+
+    def put_back(self, way):
+        begun_s = time.monotonic()
+        if way == "restore":
+            done = self.restore()
+            self.seen["restore_s"].append(time.monotonic() - begun_s)
+            if done.returncode != 0:
+                self.seen["failed"].append((self.seen["kills"], done.stdout, done.stderr))
+            return
+        before, end_s = self.said("actuator.started"), begun_s + 60
+        self.start_actuator()
+        while self.said("actuator.started") == before and time.monotonic() < end_s:
+            time.sleep(0.005)
+        self.seen["restore_s"].append(time.monotonic() - begun_s)
+        if self.stop_actuator(signal.SIGTERM) != 0:
+            self.seen["failed"].append((self.seen["kills"], "start", (self.folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:]))
+
+    def cycle(self):
+        dice = self.dice
+        self.start_actuator()
+        # Limits are set after a second: most die there or later, some while they start and put back what the last one left.
+        self.meddle(time.monotonic() + (dice.uniform(0.9, 2.6) if dice.random() < 0.85 else dice.uniform(0, 0.06)))
+        self.stop_actuator(signal.SIGKILL)
+        self.seen["kills"] += 1
+        self.seen["changed_at_death"] += self.changed()
+        if dice.random() < 0.3:
+            self.others(dice)  # while nobody watches
+        if dice.random() < 0.2:
+            return  # the next one finds it
+        if dice.random() < 0.2:
+            command = [self.binary, "restore", "--config", self.folder / "config"]
+            restoring = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(dice.uniform(0, 0.02))
+            restoring.kill()
+            self.seen["restoring_killed"] += restoring.wait() == -signal.SIGKILL
+        way = dice.choice(("restore", "start"))
+        self.put_back(way)
+        self.compare(way)
+
+    def run(self):
+        try:
+            for i in range(self.options.workloads):
+                self.workloads.append(Workload(f"wattle-kills-{os.getpid()}-{self.number}-{i}", self.dice))
+            for i in range(self.options.units):
+                self.workloads.append(Unit(f"kills-{self.number}-{i}", self.dice))
+            orders = ", ".join(workload.order for workload in self.workloads)
+            (self.folder / "config").write_text(f'{{state_dir: {self.folder}/state, socket: "", workloads: [{orders}]}}\n', encoding="utf-8")
+            while self.seen["kills"] < self.options.kills // self.options.rigs:
+                self.cycle()
+            self.put_back("restore")
+            self.compare("the end")
+        except Exception as error:  # pylint: disable=broad-except; told by the main thread
+            self.error = error
+        finally:
+            if self.running and self.running.poll() is None:
+                self.running.kill()
+                self.running.wait()
+            for workload in self.workloads:
+                workload.end()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("--kills", type=int, default=60)
+    parser.add_argument("--rigs", type=int, default=3)
+    parser.add_argument("--workloads", type=int, default=4)
+    parser.add_argument("--units", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    try:
+        Cgroup(f"wattle-kills-{os.getpid()}-probe").remove()
+    except OSError as error:
+        print(f"skipped: no cgroup with a CPU quota can be made: {error}")
+        return 77
+    ooms = vmstat("oom_kill")
+    rigs = [Rig(options, number) for number in range(options.rigs)]
+    for rig in rigs:
+        rig.start()
+    for rig in rigs:
+        rig.join()
+    errors = [repr(rig.error) for rig in rigs if rig.error]
+    sums = {key: sum(rig.seen[key] for rig in rigs) for key in COUNTS}
+    lists = {key: sum((rig.seen[key] for rig in rigs), []) for key in LISTS}
+    spans_s = sorted(lists["restore_s"])
+    if spans_s:
+        sums |= {"restore_median_s": round(statistics.median(spans_s), 4), "restore_slowest_s": round(spans_s[-1], 4)}
+    told = {**sums, "left_behind": len(lists["left_behind"]), "restored": len(spans_s), "oom_kills": vmstat("oom_kill") - ooms, "seed": options.seed}
+    for what in lists["lost_what"][:10]:
+        print(f"lost {what}")
+    for what in lists["left_behind"][:10] + lists["failed"][:3] + errors:
+        print(f"FAIL {what}")
+    print(json.dumps(told))
+    return 1 if lists["left_behind"] or lists["failed"] or errors or sums["changed_at_death"] < options.kills // 2 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
