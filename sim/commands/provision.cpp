@@ -16,7 +16,7 @@ struct ProvisionArguments {
   std::vector<std::string> contestants;
   std::string json_file;
   double over_percent = 5;
-  std::size_t seeds = 3;
+  std::size_t seeds = 3, overload_minutes = 0;
   std::uint64_t first_seed = 2'000'000;
 };
 
@@ -28,6 +28,7 @@ Status run_provision(const ProvisionArguments& arguments) {
   options.seeds = arguments.seeds;
   options.first_seed = arguments.first_seed;
   options.minutes_over_ratio = arguments.over_percent / 100;
+  if (arguments.overload_minutes > 0) options.overload.emplace().minutes = arguments.overload_minutes;
   provision::Judgement judgement;
   {
     ProgressBar bar;
@@ -55,6 +56,12 @@ int provision(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seeds", arguments.seeds, "how many")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "the first of them")->capture_default_str();
+  app.add_option(
+         "--overload", arguments.overload_minutes,
+         "play each seed twice more: with so many minutes, from the 21st on, of 1.2 times the requests that all "
+         "cores can serve, and from a limit of 0.05 cores; tells when the target is kept again")
+      ->check(CLI::Range(0, 60))
+      ->capture_default_str();
   app.add_option("--json", arguments.json_file, "file for all settings and seeds");
   return run_command(app, argc, argv, [&] { return run_provision(arguments); });
 }

@@ -1,7 +1,8 @@
 // judge: contestants on rate traces, each by the setting that grants least of those that keep within the minutes allowed.
 // Gives    mean granted cores per trace and setting, seed by seed; wattle's against each other's, paired by seed
 // Units    cores; shares of minutes
-// Errors   not_found for a contestant that does not exist; what a world's write refuses
+// Errors   not_found for a contestant that does not exist; out_of_range for a trace that ends before the overload does; what a
+//          world's write refuses
 // Threads  pure but for `progress`, which is called from here
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "common/stats/interval.hpp"
 #include "sim/provision/contestants.hpp"
+#include "sim/provision/overload.hpp"
 
 namespace wattle::sim::provision {
 
@@ -22,6 +24,9 @@ struct JudgeOptions {
   std::size_t seeds = 3;
   std::uint64_t first_seed = 2'000'000;
   double minutes_over_ratio = 0.05;
+  // Each seed is played once more with either kind. No setting is chosen by that. Nobody has learned on more than a node can
+  // serve; who learns has learned below a limit that is too low.
+  std::optional<Overload> overload;
 };
 
 struct SettingResult {
@@ -33,7 +38,9 @@ struct SettingResult {
 struct Entry {
   std::string trace, contestant;
   std::vector<SettingResult> settings;
-  std::optional<std::size_t> best;           // of settings; absent: none keeps within the minutes allowed
+  std::optional<std::size_t> best;  // of settings; absent: none keeps within the minutes allowed
+  // Per seed, of the best setting: minutes until the target is kept; absent: not within the trace.
+  std::vector<std::optional<std::uint64_t>> after_overload, from_starved;
   std::optional<stats::Interval> of_wattle;  // wattle's granted cores over this one's, less 1
 };
 

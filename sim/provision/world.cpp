@@ -63,7 +63,7 @@ void World::draw_next_arrival() {
   }
 }
 
-World::MinuteCount* World::judged_minute(double arrived_s) {
+MinuteCount* World::judged_minute(double arrived_s) {
   if (arrived_s < options_.warm_s) return nullptr;
   const auto minute = static_cast<std::size_t>((arrived_s - options_.warm_s) / 60);
   return minute < minutes_.size() ? &minutes_[minute] : nullptr;
@@ -243,13 +243,16 @@ Status World::write(std::size_t place, const actuator::CpuLimit& limit) {
   return services_[place].bandwidth.set(limit);
 }
 
-Figures World::figures() const {
+std::vector<MinuteCount> World::minutes() const {
   std::vector<MinuteCount> minutes = minutes_;
-  // What still waits and is late already.
   for (const Request& request : requests_)
     if (request.arrived_s >= options_.warm_s && now_s_ - request.arrived_s > options_.target_s)
       ++minutes[std::min(static_cast<std::size_t>((request.arrived_s - options_.warm_s) / 60), minutes.size() - 1)]
             .over;
+  return minutes;
+}
+
+Figures World::figures() const {
   Figures figures;
   const Sums now = sums();
   const double judged_s = std::max(now_s_ - options_.warm_s, kPeriodS);
@@ -258,10 +261,10 @@ Figures World::figures() const {
   figures.memory_gib = (now.memory_gib_s - judged_from_.memory_gib_s) / judged_s;
   figures.replicas = (now.replicas_s - judged_from_.replicas_s) / judged_s;
   figures.writes_per_minute = static_cast<double>(now.writes - judged_from_.writes) * 60 / judged_s;
-  for (const MinuteCount& minute : minutes) {
+  for (const MinuteCount& minute : minutes()) {
     if (minute.count == 0) continue;
     ++figures.minutes;
-    figures.minutes_over += static_cast<double>(minute.over) > kShareOver * static_cast<double>(minute.count) ? 1 : 0;
+    figures.minutes_over += minute.is_over() ? 1 : 0;
     figures.requests += minute.count;
     figures.requests_over += minute.over;
     figures.requests_excess +=
@@ -270,7 +273,7 @@ Figures World::figures() const {
   return figures;
 }
 
-Result<Figures> play(World world, Provisioner& provisioner) {
+Status play_on(World& world, Provisioner& provisioner) {
   std::vector<std::optional<actuator::CpuLimit>> next(world.options().services * world.options().most_replicas);
   while (!world.done()) {
     const Reading reading = world.advance();
@@ -284,6 +287,11 @@ Result<Figures> play(World world, Provisioner& provisioner) {
     const auto shapes = provisioner.shapes();
     for (std::size_t i = 0; i < shapes.size(); ++i) world.shape(i, shapes[i]);
   }
+  return {};
+}
+
+Result<Figures> play(World world, Provisioner& provisioner) {
+  WATTLE_CHECK(play_on(world, provisioner));
   return world.figures();
 }
 

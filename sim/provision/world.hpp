@@ -49,6 +49,12 @@ struct Figures {
   double writes_per_minute = 0;
 };
 
+// Of the requests that came in a minute.
+struct MinuteCount {
+  std::uint64_t count = 0, over = 0;
+  bool is_over() const { return static_cast<double>(over) > kShareOver * static_cast<double>(count); }
+};
+
 class World {
  public:
   explicit World(WorldOptions options);
@@ -62,15 +68,14 @@ class World {
   // Of all replicas of a service, from now on.
   void shape(std::size_t service, const Shape& shape);
   Figures figures() const;
+  // The judged ones; what still waits and is late already counts as over.
+  std::vector<MinuteCount> minutes() const;
   const WorldOptions& options() const { return options_; }
 
  private:
   struct Request {
     double arrived_s = 0;
     std::array<double, kMostServices> work_s{};
-  };
-  struct MinuteCount {
-    std::uint64_t count = 0, over = 0;
   };
   struct Sums {
     double granted_s = 0, used_s = 0;
@@ -129,5 +134,6 @@ class World {
 
 // Plays a world to its end.
 Result<Figures> play(World world, Provisioner& provisioner);
+Status play_on(World& world, Provisioner& provisioner);
 
 }  // namespace wattle::sim::provision

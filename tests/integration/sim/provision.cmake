@@ -31,6 +31,11 @@ if(code EQUAL 0 OR at EQUAL -1)
   message(FATAL_ERROR "a trace with a word in its second line ended with ${code}: ${wrong}")
 endif()
 
+execute_process(COMMAND "${SIM}" provision --minutes 5 --overload 2 --contestants wattle WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE code ERROR_VARIABLE wrong OUTPUT_QUIET)
+if(code EQUAL 0 OR NOT wrong MATCHES "ends before anybody could keep the target again")
+  message(FATAL_ERROR "an overload beyond the end of the traces ended with ${code}: ${wrong}")
+endif()
+
 foreach(run IN ITEMS one two)
   execute_process(COMMAND "${SIM}" requests --machines 20 --json requests-${run}.json WORKING_DIRECTORY "${FOLDER}"
     RESULT_VARIABLE code OUTPUT_VARIABLE told ERROR_VARIABLE wrong)
