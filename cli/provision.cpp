@@ -1,4 +1,4 @@
-// `wattle provision list|suggest|why WORKLOAD`: what workloads request and need, and what other requests would free. To set them is
+// `wattle provision list|suggest|why WORKLOAD|margins`: what workloads request and need, and what other requests would free. To set them is
 // provision_set.cpp's.
 #include <CLI/CLI.hpp>
 #include <array>
@@ -15,6 +15,8 @@ namespace wattle::cli {
 
 namespace {
 
+constexpr std::string_view kMarginsAction = "margins";
+
 struct ProvisionAction {
   std::string_view name, help;
 };
@@ -22,6 +24,8 @@ constexpr std::array kProvisionActions{
     ProvisionAction{"list", "Show every workload: what its pods request, need and should request"},
     ProvisionAction{"suggest", "Show those that should request something else, and what that would free; sets nothing"},
     ProvisionAction{"why", "Tell what a workload needs, what is not known of it yet, and what stands in the way"},
+    ProvisionAction{kMarginsAction,
+                    "Show what the teacher would do about the CPU limits that nodes set, beside their own rule"},
     ProvisionAction{kSetAction, "Set what running pods request to what is suggested, and keep on record what they had"},
     ProvisionAction{kRestoreAction, "Put back what pods requested before it was set"}};
 
@@ -118,7 +122,7 @@ void declare_provision(CLI::App& command, Arguments& arguments) {
           ->required();
       continue;
     }
-    sub->add_option("--limit", arguments.limit, "How many, 1 to 1000; those that would free most")
+    sub->add_option("--limit", arguments.limit, "How many, 1 to 1000; those first that matter most")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
   }
@@ -134,6 +138,7 @@ int run_provision(const Invocation& invocation) {
   } else {
     query["limit"] = std::to_string(arguments.limit);
     if (arguments.action == "suggest") query["only"] = "suggested";
+    if (arguments.action == kMarginsAction) return show(invocation, "margins", query, render_margins);
   }
   return show(invocation, "provision", query, render_provision);
 }

@@ -217,8 +217,12 @@ Result<ControllerConfig> read(config::Document document) {
   read_enrol(root.section("enrol"), out.enrol);
   read_kube(root.section("kubernetes"), out.kube, out.schedulers);
   auto provision = static_cast<std::size_t>(out.provision);
-  root.section("provisioning").read_choice("level", provision, {"off", "suggest", "requests"});
+  config::Section provisioning = root.section("provisioning");
+  provisioning.read_choice("level", provision, {"off", "suggest", "requests"});
   out.provision = static_cast<ProvisionLevel>(provision);
+  auto teacher = static_cast<std::size_t>(out.teacher);
+  provisioning.read_choice("teacher", teacher, {"off", "shadow", "canary", "live"});
+  out.teacher = static_cast<TeacherMode>(teacher);
   config::Section log = root.section("log");
   auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});

@@ -17,6 +17,7 @@
 #include "common/result.hpp"
 #include "controller/enrol/token_review.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/provision/margin_trial.hpp"
 #include "controller/rollout/rollout_spec.hpp"
 #include "placement/decide.hpp"
 #include "placement/modelled_saving.hpp"
@@ -112,6 +113,7 @@ struct ControllerConfig {
   EnrolConfig enrol;
   KubeConfig kube;
   ProvisionLevel provision = ProvisionLevel::suggest;
+  TeacherMode teacher = TeacherMode::shadow;  // of margins, where learn.enabled
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;

@@ -10,6 +10,7 @@
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
+#include "controller/trainer/make_network.hpp"
 #include "controller/web/metrics.hpp"
 #include "controller/web/page.hpp"
 #include "controller/web/readiness.hpp"
@@ -70,12 +71,13 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(lock_state(log));
   WATTLE_CHECK(start_rollout(clock, log));
   WATTLE_CHECK(start_learning(clock, log, mode_reason));
+  WATTLE_CHECK(start_margins(clock, log));
   WATTLE_CHECK(start_store(clock, log));
   placement::ClusterModel knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
-  WATTLE_TRY(loop_, Loop::bind({config_, context_, *tasks_, networks_, trainer_.get(), store_.get(), saver_.get(),
-                                watch_.get(), *rollout_, allow_, *live_, std::move(knowledge), former_network_gate(log),
-                                mode_reason, clock, log},
+  WATTLE_TRY(loop_, Loop::bind({config_, context_, *tasks_, networks_, trainer_.get(), store_.get(),
+                                margin_learner_.get(), saver_.get(), watch_.get(), *rollout_, allow_, *live_,
+                                std::move(knowledge), former_network_gate(log), mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
@@ -112,6 +114,22 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
     return {};
   }
   reason = "learn.enabled is false";
+  return {};
+}
+
+// A disk that takes nothing makes what is learned of margins end with the process, as all that is kept there does.
+Status Controller::start_margins(const Clock& clock, const Log& log) {
+  if (!config_.learn.enabled || config_.teacher == TeacherMode::off) return {};
+  LearnConfig learn;
+  learn.seed = config_.learn.seed;
+  MarginLearnerOptions options;
+  options.seed = static_cast<std::uint64_t>(learn.seed);
+  auto started = MarginLearner::start(
+      options, config_.data_dir, [learn] { return make_network(learn); }, clock, log);
+  if (started)
+    margin_learner_ = std::move(*started);
+  else
+    log.error("the teacher of provisioning is off", {{"error", started.error()}});
   return {};
 }
 
@@ -351,6 +369,7 @@ Controller::~Controller() {
   rollout_.reset();
   saver_.reset();
   store_.reset();
+  margin_learner_.reset();
   trainer_.reset();
 }
 

@@ -40,6 +40,7 @@ class Controller {
   Controller(const ControllerConfig& config, MonoTime now) : config_(config), allow_(config.allow_file), pulse_(now) {}
   Status start_parts(const Clock& clock, const Log& log, ServiceNotify* notify);
   Status start_learning(const Clock& clock, const Log& log, std::string& reason);
+  Status start_margins(const Clock& clock, const Log& log);
   Status start_store(const Clock& clock, const Log& log);
   placement::ClusterModel start_knowledge(const Log& log);
   std::optional<std::string> former_network_gate(const Log& log) const;
@@ -58,6 +59,7 @@ class Controller {
   ServingModel networks_;
   std::unique_ptr<TaskQueue> tasks_;
   std::unique_ptr<Trainer> trainer_;
+  std::unique_ptr<MarginLearner> margin_learner_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<BackgroundWriter> saver_;
   std::optional<RolloutManager> rollout_;

@@ -68,6 +68,8 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
       join_(state_, decider_, shims_, parts_.clock),
       keeper_(parts_.store, parts_.log),
       owners_(parts_.store, parts_.clock),
+      margins_(parts_.config.teacher, static_cast<std::uint64_t>(parts_.config.seed), parts_.margin_learner,
+               parts_.clock),
       allow_(parts_.allow, parts_.context, parts_.log),
       feed_(std::move(feed), static_cast<std::uint64_t>(to_ns(parts_.clock.wall()))),
       live_(parts_.live),
@@ -147,6 +149,7 @@ Sources Loop::sources() const {
           &series_,
           &parts_.live,
           requests_ ? &*requests_ : nullptr,
+          &margins_,
           turns_.waiting_bytes()};
 }
 
@@ -311,6 +314,8 @@ void Loop::show(const std::string& node, const Record& record, const RecordNews&
     requests_->record(*told);
   turns_.breathe();
   if (news.turn == Turn::late) return;
+  for (const LimitMinute& minute : record.limit_minutes)
+    margins_.minute(node, told != nullptr ? told->hello.cpu_cores : 0, minute);
   each(news.gone, [&](const std::string& uid) { decider_.gone(uid, node); });
   feed_.state(node, state_, parts_.clock.mono());
 }

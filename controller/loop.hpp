@@ -28,6 +28,7 @@
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/pod_reconciler.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/provision/margin_teacher.hpp"
 #include "controller/provision/pod_levels.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/publish/feed.hpp"
@@ -61,10 +62,11 @@ struct LoopParts {
   transport::Context& context;
   TaskQueue& tasks;
   const ServingModel& networks;
-  Trainer* trainer = nullptr;         // null: learning is off
-  Store* store = nullptr;             // null: nothing outlives the process
-  BackgroundWriter* saver = nullptr;  // null: knowledge ends with the process
-  Watch* watch = nullptr;             // null: no API server is followed
+  Trainer* trainer = nullptr;               // null: learning is off
+  Store* store = nullptr;                   // null: nothing outlives the process
+  MarginLearner* margin_learner = nullptr;  // null: learning is off, or provisioning.teacher
+  BackgroundWriter* saver = nullptr;        // null: knowledge ends with the process
+  Watch* watch = nullptr;                   // null: no API server is followed
   RolloutManager& rollout;
   transport::AllowFile& allow;  // whose list is in force
   http::Broadcast& live;        // who looks at the page
@@ -100,6 +102,7 @@ class Loop final : private TelemetrySink {
   void on_placement(const wire::Placement& placement) override;
   void on_lost(const std::string& node) override;
   std::map<std::string, std::string> pod_levels(const std::string& node) override { return levels_.of(node); }
+  std::map<std::string, wire::MarginStep> margins(const std::string& node) override { return margins_.margins(node); }
 
   // What is not read holds back its senders, by TCP; what is read and cannot be kept ends their sessions.
   bool store_is_behind();
@@ -129,6 +132,7 @@ class Loop final : private TelemetrySink {
   DecisionKeeper keeper_;
   OwnerKeeper owners_;
   PodLevels levels_;
+  MarginTeacher margins_;
   std::optional<RequestBook> requests_;  // empty: provisioning.level is off
   AllowWatch allow_;
   Feed feed_;

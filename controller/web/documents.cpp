@@ -16,6 +16,7 @@
 #include "controller/web/findings.hpp"
 #include "controller/web/fleet_json.hpp"
 #include "controller/web/lists.hpp"
+#include "controller/web/margins_json.hpp"
 #include "controller/web/model_json.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/record_json.hpp"
@@ -29,9 +30,9 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::string_view, 19> kDocuments{
-    "decisions", "doctor", "explain", "fleet",  "gaps",      "heat",   "history", "latency", "models", "node",
-    "nodes",     "pod",    "pods",    "policy", "provision", "record", "report",  "status",  "what-if"};
+constexpr std::array<std::string_view, 20> kDocuments{
+    "decisions", "doctor", "explain", "fleet", "gaps",   "heat",      "history", "latency", "margins", "models",
+    "node",      "nodes",  "pod",     "pods",  "policy", "provision", "record",  "report",  "status",  "what-if"};
 constexpr Duration kAskRateWindow = std::chrono::seconds(10);
 
 std::string dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -277,6 +278,7 @@ Result<std::string> document(const Sources& from, const std::string& what, const
   if (what == "doctor") return doctor(from);
   if (what == "gaps") return gaps(from);
   if (what == "record") return record_nodes_text(from, arguments);
+  if (what == "margins") return margins_text(from, arguments);
   if (what == "provision") return provision_text(from, arguments);
   if (what == "latency") return latency(from, arguments);
   if (what == "models" && from.trainer != nullptr) return models(from);

@@ -6,6 +6,7 @@
 #include "common/stats/quantile.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/gate_metrics.hpp"
+#include "controller/web/margins_json.hpp"
 #include "controller/web/metric_families.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/saving_metrics.hpp"
@@ -358,6 +359,7 @@ std::string metrics_text(const Sources& from) {
   add_modes(families, from);
   add_gates(families, from.decider);
   add_provision(families, from);
+  add_margins(families, from);
   add_shims(families, from);
   add_page(families, from);
   add_certificates(families, from);

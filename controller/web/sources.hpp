@@ -17,6 +17,7 @@
 #include "controller/ingest/peer_queues.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/watch.hpp"
+#include "controller/provision/margin_teacher.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
@@ -56,6 +57,7 @@ struct Sources {
   const Series* series = nullptr;         // null: no past is kept
   const http::Broadcast* live = nullptr;  // null: nobody can listen
   const RequestBook* requests = nullptr;  // null: provisioning.level is off
+  const MarginTeacher* margins = nullptr;
   WaitingBytes waiting_bytes{};
 
   // Called now and then by who makes something long: the loop answers asks meanwhile.

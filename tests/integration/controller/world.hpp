@@ -132,6 +132,7 @@ class ScriptedAgent {
       record.workloads.push_back(pod_values(uid, 10'000));
       if (uid == killed_) record.workloads.back().memory_oom_kills = 1;
     }
+    if (also_) also_(record);
     REQUIRE(outbox_.push(std::move(record)));
   }
   void pump() { session_->pump(); }
@@ -141,6 +142,8 @@ class ScriptedAgent {
   }
   // From now on each interval tells of a kill for memory of this pod.
   void kill(const std::string& uid) { killed_ = uid; }
+  // What each record tells besides.
+  void with(std::function<void(Record&)> also) { also_ = std::move(also); }
   const transport::SessionStatus& status() const { return session_->status(); }
   std::uint64_t seq() const { return seq_; }
   const std::string& node() const { return node_; }
@@ -152,6 +155,7 @@ class ScriptedAgent {
   double cores_;  // of equal nodes none would be advised
   std::string node_, killed_;
   std::vector<std::string> pods_;
+  std::function<void(Record&)> also_;
   std::optional<transport::AgentSession> session_;
 };
 

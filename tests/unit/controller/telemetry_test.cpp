@@ -29,6 +29,10 @@ struct Sink final : TelemetrySink {
     return node == "n1" ? levels : std::map<std::string, std::string>();
   }
   std::map<std::string, std::string> levels;
+  std::map<std::string, wire::MarginStep> margins(const std::string& node) override {
+    return node == "n1" ? steps : std::map<std::string, wire::MarginStep>();
+  }
+  std::map<std::string, wire::MarginStep> steps;
 };
 
 struct TelemetryRig {
@@ -72,6 +76,38 @@ TEST_CASE("each acknowledgement tells the levels that the node's pods say") {
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(2)})).pod_levels == rig.sink.levels);
   rig.sink.levels.clear();
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(3)})).pod_levels.empty());
+}
+
+TEST_CASE("each acknowledgement tells the margins that the node's services should have, and no other node's") {
+  TelemetryRig rig;
+  rig.say("a", hello_of("n1"));
+  rig.say("b", hello_of("n2"), "n2");
+  rig.sink.steps = {{"web.service", {17, 0.25}}};
+  CHECK(only<wire::Ack>(rig.samples("a", {record_at(1)})).margins == rig.sink.steps);
+  CHECK(only<wire::Ack>(rig.say("b", wire::Samples{{record_at(1)}, {}}, "n2")).margins.empty());
+}
+
+TEST_CASE("a minute of a service that cannot be is refused with its record") {
+  Record good = record_at(1);
+  good.limit_minutes = {{"web.service", 3, true, 0.25, -0.1, 0.5, 1, 1.25, 0.1, 1.5, 100, 2, 0.5}};
+  CHECK(validate(good));
+  const auto refused = [&](auto change) {
+    Record record = good;
+    change(record);
+    const Status done = validate(record);
+    REQUIRE_FALSE(done);
+    CHECK(done.error().subject.find("limit_minutes") != std::string::npos);
+  };
+  refused([](Record& r) { r.limit_minutes[0].name.clear(); });
+  refused([](Record& r) { r.limit_minutes[0].name.assign(600, 'a'); });
+  refused([](Record& r) { r.limit_minutes[0].margin_ratio = -1; });
+  refused([](Record& r) { r.limit_minutes[0].rule_margin_ratio = 1e9; });
+  refused([](Record& r) { r.limit_minutes[0].throttled_ratio = 2; });
+  refused([](Record& r) { r.limit_minutes[0].granted_cores = -1; });
+  refused([](Record& r) { r.limit_minutes[0].peak_ratio = 1e9; });
+  refused([](Record& r) { r.limit_minutes[0].requests_over = 101; });
+  refused([](Record& r) { r.limit_minutes[0].requests.reset(); });
+  refused([](Record& r) { r.limit_minutes.resize(kMaxLimitMinutes + 1, r.limit_minutes[0]); });
 }
 
 TEST_CASE("numbers that were skipped are counted, exactly") {

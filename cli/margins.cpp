@@ -1,0 +1,51 @@
+// `wattle provision margins`: services whose CPU limits their nodes set, what the teacher would do about their margins, and its verdict.
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "cli/view.hpp"
+#include "common/printable.hpp"
+
+namespace wattle::cli {
+
+Result<std::string> render_margins(const Json& document, const Style& style) {
+  const View view(document);
+  WATTLE_TRY(const std::vector<View> rows, view.list("services"));
+  std::string text = "Mode " + view["mode"].text_or() + ": " + view["verdict"].text_or() + ".\n";
+  if (const View learned = view["learned"]; learned.present()) {
+    text +=
+        count(learned["steps"].number()) + " gradient steps on " + count(learned["replay"].number()) + " minutes kept";
+    if (const auto problem = learned["problem"].text()) text += "; " + *problem;
+    text += ".\n";
+  }
+  if (rows.empty())
+    return printable_lines(text) +
+           "no agent tells of a service at level limits (provisioning.limits in its configuration)\n";
+  const auto right = Align::right;
+  Table table{{{"NODE"},
+               {"SERVICE"},
+               {"REQ/S", right},
+               {"LATE", right},
+               {"USED", right},
+               {"GRANTED", right},
+               {"MARGIN", right},
+               {"RULE", right},
+               {"TEACHER", right},
+               {"GAIN", right},
+               {"NEXT"},
+               {"WHY"}},
+              {}};
+  for (const View& row : rows)
+    table.rows.push_back({row["node"].text_or(), row["service"].text_or(), number(row["requests_per_s"].number(), 1),
+                          percent(row["over_ratio"].number()), number(row["used_cores"].number(), 3),
+                          number(row["granted_cores"].number(), 3), number(row["margin_ratio"].number(), 3),
+                          number(row["rule"]["margin_ratio"].number(), 3),
+                          number(row["teacher"]["margin_ratio"].number(), 3), number(row["gain"].number(), 3),
+                          row["next"].text_or(), row["why"].text_or()});
+  text = printable_lines(text) + to_text(table, style.colour);
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";
+  return text;
+}
+
+}  // namespace wattle::cli

@@ -1,0 +1,266 @@
+#include "controller/provision/margin_learner.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "controller/trainer/trainer.hpp"
+#include "models/frozen/prefixed.hpp"
+#include "models/frozen/pretrained.hpp"
+#include "models/provision/choice.hpp"
+
+namespace wattle::controller {
+
+namespace {
+
+constexpr std::size_t kMostRecent = 16;
+constexpr std::size_t kMostNews = 10'000;
+constexpr int kLearnerNice = 10;
+
+std::map<std::string, double> figures_of(const TrialState& state) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  return {{"gated", number(state.test.network_gated)},
+          {"evidence", state.test.evidence},
+          {"mean", state.test.mean},
+          {"mean_square", state.test.mean_square},
+          {"blocks", number(state.test.blocks)},
+          {"changes", number(state.test.changes)},
+          {"rule_minutes", state.rule.minutes},
+          {"rule_waste", state.rule.waste},
+          {"rule_over", state.rule.over_ratio},
+          {"teacher_minutes", state.teacher.minutes},
+          {"teacher_waste", state.teacher.waste},
+          {"teacher_over", state.teacher.over_ratio},
+          {"pairs", number(state.pairs)},
+          {"rolled_back", number(state.rolled_back)},
+          {"mode", number(static_cast<int>(state.mode))}};
+}
+
+// Absent: it tells of no trial.
+std::optional<TrialState> state_of(const std::map<std::string, double>& figures) {
+  bool whole = true;
+  const auto told = [&](const char* name) {
+    const auto found = figures.find(name);
+    whole = whole && found != figures.end() && found->second >= -1e15 && found->second <= 1e15;
+    return whole ? found->second : 0;
+  };
+  const auto count = [&](const char* name) { return static_cast<std::uint64_t>(std::max(0.0, told(name))); };
+  TrialState state;
+  state.test = {told("gated") > 0,   told("evidence"), told("mean"),
+                told("mean_square"), count("blocks"),  count("changes")};
+  state.rule = {told("rule_minutes"), told("rule_waste"), told("rule_over")};
+  state.teacher = {told("teacher_minutes"), told("teacher_waste"), told("teacher_over")};
+  state.pairs = count("pairs");
+  state.rolled_back = told("rolled_back") > 0;
+  state.mode = static_cast<TeacherMode>(std::min<std::uint64_t>(count("mode"), 3));
+  return whole ? std::optional(state) : std::nullopt;
+}
+
+}  // namespace
+
+MarginLearner::MarginLearner(const MarginLearnerOptions& options, models::CheckpointDir checkpoints, Make make,
+                             const Clock& clock, const Log& log)
+    : options_(options),
+      checkpoints_(std::move(checkpoints)),
+      make_(std::move(make)),
+      clock_(clock),
+      log_(log),
+      replay_(options.replay),
+      random_(options.seed),
+      saved_at_(clock.mono()) {}
+
+Result<std::unique_ptr<MarginLearner>> MarginLearner::make(const MarginLearnerOptions& options,
+                                                           const std::string& data_dir, Make make, const Clock& clock,
+                                                           const Log& log) {
+  WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/provisioning"));
+  std::unique_ptr<MarginLearner> learner(
+      new MarginLearner(options, std::move(checkpoints), std::move(make), clock, log));
+  learner->resume();
+  learner->tell();
+  return learner;
+}
+
+Result<std::unique_ptr<MarginLearner>> MarginLearner::start(const MarginLearnerOptions& options,
+                                                            const std::string& data_dir, Make make, const Clock& clock,
+                                                            const Log& log) {
+  WATTLE_TRY(auto learner, MarginLearner::make(options, data_dir, std::move(make), clock, log));
+  learner->thread_ = std::thread([raw = learner.get()] { raw->run(); });
+  return learner;
+}
+
+MarginLearner::~MarginLearner() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void MarginLearner::post(LivedMinute minute) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (news_.size() >= kMostNews) return;
+    news_.push_back(std::move(minute));
+  }
+  wake_.notify_one();
+}
+
+void MarginLearner::keep(const TrialState& state) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool changes = !state_ || state_->mode != state.mode || state_->rolled_back != state.rolled_back;
+    state_ = state;
+    if (!changes) return;
+    changed_ = true;
+  }
+  wake_.notify_one();
+}
+
+MarginLearner::Network MarginLearner::network() const {
+  const std::lock_guard lock(mutex_);
+  return network_;
+}
+
+MarginLearnerFigures MarginLearner::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+bool MarginLearner::begin() {
+  if (trainer_ || hopeless_) return trainer_ != nullptr;
+  auto made = make_();
+  if (made) {
+    trainer_ = std::move(*made);
+    return true;
+  }
+  hopeless_ = true;
+  failed("the teacher of provisioning cannot learn", made.error());
+  return false;
+}
+
+void MarginLearner::resume() {
+  const auto loaded = checkpoints_.load_newest(std::string(models::provision::kLayout));
+  if (!loaded) {
+    if (loaded.error().code != Errc::not_found)
+      log_.error("the teacher of provisioning begins anew", {{"error", loaded.error()}});
+    return;
+  }
+  kept_ = state_of(loaded->manifest.figures);
+  state_ = kept_;
+  const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
+  if (network.empty() || !begin()) return;  // nothing had been learned yet
+  if (const Status restored = trainer_->restore(network); !restored) {
+    log_.error("the teacher of provisioning begins anew", {{"error", restored.error()}});
+    return;
+  }
+  if (const Status restored = replay_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
+    log_.error("minutes of provisioning not restored, the network is", {{"error", restored.error()}});
+  own_.resumed_steps = trainer_->steps();
+  if (trainer_->steps() > 0) freeze();
+  log_.info(
+      "the teacher of provisioning goes on",
+      {{"file", loaded->file}, {"step", trainer_->steps()}, {"minutes", static_cast<std::uint64_t>(replay_.size())}});
+}
+
+void MarginLearner::run() {
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
+              kLearnerNice);  // decisions go first; a refusal changes nothing
+  bool stop = false;
+  while (!stop) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, std::chrono::seconds(10), [this] { return stop_ || changed_ || !news_.empty(); });
+      stop = stop_;
+    }
+    turn();
+  }
+  save();
+}
+
+void MarginLearner::turn() {
+  std::vector<LivedMinute> news;
+  bool changed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    news.swap(news_);
+    changed = std::exchange(changed_, false);
+  }
+  unsaved_ = unsaved_ || changed;
+  for (LivedMinute& minute : news) take(std::move(minute));
+  if (changed || clock_.mono() - saved_at_ >= options_.checkpoint_every) save();
+  if (!news.empty()) tell();
+}
+
+void MarginLearner::take(LivedMinute minute) {
+  unsaved_ = true;
+  if (minute.ends) return replay_.end(minute.service);
+  ++own_.minutes;
+  if (!begin()) return;
+  recent_.push_back(minute.state);
+  if (recent_.size() > kMostRecent) recent_.pop_front();
+  replay_.add(minute.service, minute.reward, std::move(minute.state), minute.action);
+  if (replay_.open(minute.service) >= options_.stretch) replay_.end(minute.service);
+  if (replay_.size() >= options_.warmup) step();
+  if (trainer_->steps() >= frozen_at_ + options_.freeze_every) freeze();
+}
+
+void MarginLearner::step() {
+  batch_.resize(options_.batch);
+  replay_.draw(batch_, [this](std::size_t of) { return stats::pick(random_, of); });
+  std::vector<const models::Transition*> borrowed;
+  for (const models::Transition& each : batch_) borrowed.push_back(&each);
+  const auto stepped = trainer_->step(borrowed);
+  if (!stepped) return failed("a step of the teacher of provisioning", stepped.error());
+  own_.loss = own_.loss ? *own_.loss + 0.05 * (stepped->loss - *own_.loss) : stepped->loss;
+}
+
+void MarginLearner::freeze() {
+  frozen_at_ = trainer_->steps();
+  auto frozen = freeze_checked(*trainer_, options_.max_abs_residual, recent_);
+  if (!frozen) return failed("a network of the teacher of provisioning", frozen.error());
+  ++own_.networks;
+  const std::lock_guard lock(mutex_);
+  network_ = std::move(*frozen);
+}
+
+// Without a network, the trial's state alone: a rollback outlives a restart.
+void MarginLearner::save() {
+  saved_at_ = clock_.mono();
+  models::Manifest manifest;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!state_ || !unsaved_) return;
+    manifest.figures = figures_of(*state_);
+  }
+  unsaved_ = false;
+  models::Weights all;
+  if (trainer_) {
+    models::add_prefixed(all, trainer_->checkpoint(), models::kNetworkPrefix);
+    manifest.network = models::network_digest(trainer_->weights());
+    manifest.step = trainer_->steps();
+  }
+  models::add_prefixed(all, replay_.save(), models::kLearnerPrefix);
+  manifest.schema = models::provision::kLayout;
+  manifest.wall = clock_.wall();
+  if (const auto saved = checkpoints_.save(all, manifest); !saved)
+    failed("a checkpoint of the teacher of provisioning", saved.error());
+  tell();
+}
+
+void MarginLearner::failed(const char* what, const Error& error) {
+  if (own_.failures++ == 0 || own_.problem != error.what) log_.error(what, {{"error", error}});
+  own_.problem = error.what;
+}
+
+void MarginLearner::tell() {
+  if (trainer_) own_.steps = trainer_->steps();
+  own_.replay = replay_.size();
+  const std::lock_guard lock(mutex_);
+  figures_ = own_;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,122 @@
+// margin_learner: the one thread that teaches the network of provisioning, from minutes that were lived (models/provision/minute_replay).
+// Flow     post() -> replay -> a gradient step for each minute, once there are enough -> now and then a frozen, checked network into the
+//          slot -> checkpoints in data_dir/provisioning: network, optimiser, replay and the trial's state, resumed at start
+// Network  made at the first minute that is told, or at start where there is a checkpoint: who has no such service pays nothing
+// Errors   start: io of the directory; a checkpoint that cannot be used is told, and learning begins anew; later ones are counted
+// Threads  post(), keep(), network() and figures() from any; the rest runs on its own thread, or, of one that was made without, in turn()
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/stats/draws.hpp"
+#include "controller/provision/margin_trial.hpp"
+#include "models/frozen/checkpoint.hpp"
+#include "models/frozen/trainer.hpp"
+#include "models/provision/minute_replay.hpp"
+
+namespace wattle::controller {
+
+// What was done at the end of a minute, known once the next one has ended.
+struct LivedMinute {
+  std::string service;
+  bool ends = false;  // nothing more: what comes of this service is no continuation
+  double reward = 0;  // of the minute before it
+  models::Observation state;
+  std::uint32_t action = 0;
+};
+
+struct MarginLearnerOptions {
+  std::size_t batch = 64;
+  std::size_t warmup = 240;  // minutes before the first step
+  std::size_t stretch = 30;  // minutes that are learned from at once
+  std::size_t freeze_every = 15;
+  Duration checkpoint_every = std::chrono::minutes(10);
+  double max_abs_residual = 20;  // costs are about 1
+  std::uint64_t seed = 1;
+  models::provision::ReplayOptions replay{.minutes = 10'000};
+};
+
+struct MarginLearnerFigures {
+  std::uint64_t steps = 0, resumed_steps = 0;
+  std::uint64_t minutes = 0;   // told since the start
+  std::size_t replay = 0;      // minutes that are drawn from
+  std::uint64_t networks = 0;  // frozen
+  std::uint64_t failures = 0;  // steps, networks and checkpoints
+  std::optional<double> loss;
+  std::string problem;  // the last one, for people
+};
+
+class MarginLearner {
+ public:
+  using Make = std::function<Result<std::unique_ptr<models::QTrainer>>()>;
+  using Network = std::shared_ptr<const models::QNetwork>;
+
+  static Result<std::unique_ptr<MarginLearner>> start(const MarginLearnerOptions& options, const std::string& data_dir,
+                                                      Make make, const Clock& clock, const Log& log);
+  // The same without a thread.
+  static Result<std::unique_ptr<MarginLearner>> make(const MarginLearnerOptions& options, const std::string& data_dir,
+                                                     Make make, const Clock& clock, const Log& log);
+  ~MarginLearner();  // ends the thread, which writes a last checkpoint
+  void turn();
+  void post(LivedMinute minute);
+  // For the next checkpoint.
+  void keep(const TrialState& state);
+  // As the checkpoint had it at the start.
+  const std::optional<TrialState>& kept() const { return kept_; }
+  // None: nothing is learned yet.
+  Network network() const;
+  MarginLearnerFigures figures() const;
+  void save();
+
+ private:
+  MarginLearner(const MarginLearnerOptions& options, models::CheckpointDir checkpoints, Make make, const Clock& clock,
+                const Log& log);
+  void resume();
+  bool begin();
+  void run();
+  void take(LivedMinute minute);
+  void step();
+  void freeze();
+  void failed(const char* what, const Error& error);
+  void tell();
+
+  const MarginLearnerOptions options_;
+  models::CheckpointDir checkpoints_;
+  const Make make_;
+  const Clock& clock_;
+  const Log& log_;
+  std::unique_ptr<models::QTrainer> trainer_;
+  bool hopeless_ = false;  // there is no trainer in this build
+  models::provision::MinuteReplay replay_;
+  stats::Random random_;
+  std::vector<models::Transition> batch_;
+  std::deque<models::Observation> recent_;
+  std::uint64_t frozen_at_ = 0;
+  MonoTime saved_at_{};
+  std::optional<TrialState> kept_;
+  MarginLearnerFigures own_;
+  bool unsaved_ = false;
+  std::thread thread_;
+
+  mutable std::mutex mutex_;  // all below
+  std::condition_variable wake_;
+  bool stop_ = false;
+  bool changed_ = false;  // what must not wait for the next checkpoint
+  std::vector<LivedMinute> news_;
+  std::optional<TrialState> state_;
+  Network network_;
+  MarginLearnerFigures figures_;
+};
+
+}  // namespace wattle::controller

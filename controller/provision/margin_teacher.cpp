@@ -1,0 +1,166 @@
+#include "controller/provision/margin_teacher.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace wattle::controller {
+
+namespace {
+
+namespace choice = models::provision;
+
+constexpr Duration kForget = std::chrono::minutes(10);
+constexpr Duration kStepHolds = std::chrono::seconds(75);  // the next minute is told by then
+constexpr double kMinute = 60, kDay = 86'400;
+constexpr double kExplored = 0.05;  // of the teacher's minutes in mode canary
+constexpr std::size_t kUp = choice::action_of(choice::Lever::cpu, 1), kDown = choice::action_of(choice::Lever::cpu, -1);
+
+// What the rule does, as an action.
+std::size_t action_of_rule(double margin, double rule_margin) {
+  constexpr double kSame = 1e-6;
+  if (rule_margin > margin + kSame) return kUp;
+  return rule_margin < margin - kSame ? kDown : choice::kKeep;
+}
+
+choice::Bounds bounds_of_margins() {
+  choice::Bounds bounds;
+  bounds.memory = false;
+  return bounds;
+}
+
+}  // namespace
+
+std::string_view action_word(std::size_t action) { return action == kUp ? "up" : action == kDown ? "down" : "keep"; }
+
+MarginTeacher::MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock)
+    : learner_(learner),
+      clock_(clock),
+      trial_(learner == nullptr ? std::min(mode, TeacherMode::shadow) : mode, seed),
+      random_(seed) {
+  if (learner_ == nullptr || !learner_->kept()) return;
+  trial_.restore(*learner_->kept());
+  learner_->keep(trial_.state());
+}
+
+std::optional<MarginLearnerFigures> MarginTeacher::learned() const {
+  return learner_ == nullptr ? std::nullopt : std::optional(learner_->figures());
+}
+
+void MarginTeacher::forget_old(MonoTime now) {
+  for (auto at = services_.begin(); at != services_.end();) {
+    if (now - at->second.heard < kForget) {
+      ++at;
+      continue;
+    }
+    const std::string key = at->first.first + "/" + at->first.second;
+    trial_.begin_anew(key);
+    if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
+    chains_.erase(at->first);
+    at = services_.erase(at);
+  }
+}
+
+void MarginTeacher::minute(const std::string& node, double node_cores, const LimitMinute& ended) {
+  if (trial_.mode() == TeacherMode::off) return;
+  const MonoTime now = clock_.mono();
+  const std::pair name(node, ended.name);
+  if (!services_.contains(name)) {
+    forget_old(now);
+    if (services_.size() >= kMostSteeredServices) {
+      ++beyond_;
+      return;
+    }
+  }
+  SteeredService& service = services_[name];
+  if (service.minutes > 0 && service.minute.number == ended.number) return;  // told again
+  const bool follows = service.minutes > 0 && service.known && service.minute.number + 1 == ended.number;
+  service.minute = ended;
+  service.heard = now;
+  ++service.minutes;
+  Chain& chain = chains_[name];
+  decide(node + "/" + ended.name, chain, service, node_cores, follows);
+}
+
+void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService& service, double node_cores,
+                           bool follows) {
+  const LimitMinute& ended = service.minute;
+  const std::size_t done = ended.steered ? service.action : service.rule_action;  // at the end of the minute before
+  service.known = ended.requests.has_value();
+  if (!follows || !service.known) {
+    chain.state.reset();
+    trial_.begin_anew(key);
+    if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
+  }
+  service.teacher_next = service.explored = false;
+  const double wall_s = static_cast<double>(to_ns(clock_.wall())) / 1e9;
+  choice::ServiceMinute state;
+  state.throttled_ratio = ended.throttled_ratio;
+  state.used_over_granted = ended.granted_cores > 0 ? ended.used_cores / ended.granted_cores : 1;
+  state.used_over_node = node_cores > 0 ? ended.used_cores / node_cores : 0;
+  state.deviation_ratio = ended.deviation_ratio;
+  state.peak_ratio = ended.peak_ratio;
+  state.used_over_last = chain.last_used > 0 ? ended.used_cores / chain.last_used : 1;
+  state.now.margin_ratio = ended.margin_ratio;
+  state.rule_margin_ratio = ended.rule_margin_ratio;
+  state.day_ratio = std::fmod(wall_s, kDay) / kDay;
+  chain.last_used = ended.used_cores;
+  service.rule_action = action_of_rule(ended.margin_ratio, ended.rule_margin_ratio);
+  service.action = service.rule_action;
+  service.wanted_margin = ended.rule_margin_ratio;
+  service.gain = service.cost = service.waste = 0;
+  if (!service.known) return;
+
+  const double rate = static_cast<double>(*ended.requests) / kMinute;
+  chain.forecast.add(rate, wall_s);
+  const auto costed = chain.costs.add({ended.used_cores * kMinute, ended.used_cores, ended.granted_cores, std::nullopt,
+                                       *ended.requests, *ended.requests_over, rate, ended.p99_over_target.value_or(1)},
+                                      {}, state);
+  service.cost = costed.cost;
+  service.waste = costed.cost - costed.need;
+  if (const auto next = chain.forecast.next())
+    state.rate = choice::rate_of(rate, chain.last_rps, next->rate_rps, next->high_rps);
+  chain.last_rps = rate;
+
+  const choice::Bounds bounds = bounds_of_margins();
+  models::Observation seen = choice::observe(state, bounds);
+  const auto network = learner_ != nullptr ? learner_->network() : nullptr;
+  std::array<float, choice::kActions> said{};
+  if (network) network->residual(seen, said);
+  service.action = choice::best_action(seen, network.get());
+  const auto q = [&](std::size_t action) { return static_cast<double>(said[action] + seen.prior[action]); };
+  if (seen.valid[service.rule_action] == 0) service.rule_action = choice::kKeep;
+  service.gain = std::max(0.0, q(service.action) - q(service.rule_action));
+  service.agreed += service.action == service.rule_action;
+
+  const double over =
+      *ended.requests > 0 ? static_cast<double>(*ended.requests_over) / static_cast<double>(*ended.requests) : 0;
+  const bool before = trial_.rolled_back();
+  // Before it has learned anything it is the rule on rungs: nothing to try.
+  if (network || trial_.mode() == TeacherMode::shadow)
+    service.teacher_next = trial_.next(key, {service.waste, over, ended.steered});
+  if (service.teacher_next && trial_.mode() == TeacherMode::canary && stats::uniform(random_) < kExplored) {
+    constexpr std::array kAny{kDown, choice::kKeep, kUp};
+    const std::size_t drawn = kAny[stats::pick(random_, kAny.size())];
+    if (seen.valid[drawn] != 0) service.action = drawn;
+    service.explored = true;
+  }
+  service.wanted_margin = choice::after(service.action, state, bounds).margin_ratio;
+  if (learner_ == nullptr) return;
+  if (chain.state)
+    learner_->post({key, false, chain.reward, std::move(*chain.state), static_cast<std::uint32_t>(done)});
+  chain.state = std::move(seen);
+  chain.reward = -service.waste;
+  if (trial_.rolled_back() != before || service.minutes % 10 == 0) learner_->keep(trial_.state());
+}
+
+std::map<std::string, wire::MarginStep> MarginTeacher::margins(const std::string& node) const {
+  std::map<std::string, wire::MarginStep> told;
+  const MonoTime now = clock_.mono();
+  for (auto at = services_.lower_bound({node, ""}); at != services_.end() && at->first.first == node; ++at)
+    if (at->second.teacher_next && trial_.mode() >= TeacherMode::canary && now - at->second.heard < kStepHolds)
+      told[at->first.second] = {at->second.minute.number, at->second.wanted_margin};
+  return told;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,137 @@
+#include "controller/web/margins_json.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "controller/web/cluster_json.hpp"
+#include "controller/web/decision_history.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+
+std::string as_percent(double share) {
+  return std::to_string(static_cast<int>(share * 1000 + 0.5) / 10.0).substr(0, 4) + "%";
+}
+
+// Why the rule serves, or what lets the teacher.
+std::string verdict_of(const Sources& from) {
+  const MarginTrial& trial = from.margins->trial();
+  const auto& test = trial.test();
+  if (from.config.teacher == TeacherMode::off) return "provisioning.teacher is off: the rule serves";
+  if (!from.margins->learned()) return "learning is off (learn.enabled): the rule serves";
+  if (trial.rolled_back())
+    return "rolled back: " + as_percent(trial.state().teacher.over_ratio) + " of its minutes were over target, " +
+           as_percent(trial.state().rule.over_ratio) +
+           " of the rule's; the rule serves until provisioning.teacher has been another mode";
+  if (trial.mode() == TeacherMode::shadow)
+    return "mode shadow: it says what it would do, and learns of what the rule does; the rule serves";
+  const std::string pairs = std::to_string(test.blocks()) + " pairs of blocks";
+  if (!trial.heard())
+    return "not shown to cost less than the rule in " + pairs + ": it has its half of the blocks alone";
+  return "shown to cost less than the rule in " + pairs +
+         (trial.mode() == TeacherMode::live ? ": it serves, but for one pair of four"
+                                            : ": mode canary leaves it half of the blocks");
+}
+
+json side_json(const TrialSide& side) {
+  return {{"minutes", side.minutes}, {"waste", side.waste}, {"minutes_over_ratio", side.over_ratio}};
+}
+
+std::string why_of(const Sources& from, const SteeredService& of) {
+  if (!of.known) return "its node does not know how long its requests take: the rule serves";
+  if (from.margins->trial().mode() < TeacherMode::canary)
+    return "the rule serves; the teacher only says what it would do";
+  if (of.explored) return "the teacher's minute, in which it tries something";
+  return of.teacher_next ? "the teacher's minute" : "the rule's minute";
+}
+
+json service_json(const Sources& from, const std::string& node, const std::string& name, const SteeredService& of) {
+  const LimitMinute& minute = of.minute;
+  return {{"node", node},
+          {"service", name},
+          {"minute", minute.number},
+          {"used_cores", minute.used_cores},
+          {"granted_cores", minute.granted_cores},
+          {"throttled_ratio", minute.throttled_ratio},
+          {"requests_per_s", minute.requests ? json(static_cast<double>(*minute.requests) / 60) : json(nullptr)},
+          {"over_ratio", minute.requests && *minute.requests > 0
+                             ? json(static_cast<double>(*minute.requests_over) / static_cast<double>(*minute.requests))
+                             : json(nullptr)},
+          {"margin_ratio", minute.margin_ratio},
+          {"steered", minute.steered},
+          {"rule", {{"margin_ratio", minute.rule_margin_ratio}, {"action", action_word(of.rule_action)}}},
+          {"teacher", {{"margin_ratio", of.wanted_margin}, {"action", action_word(of.action)}}},
+          {"gain", of.gain},
+          {"cost", of.known ? json(of.cost) : json(nullptr)},
+          {"waste", of.known ? json(of.waste) : json(nullptr)},
+          {"next", of.teacher_next ? "teacher" : "rule"},
+          {"minutes", of.minutes},
+          {"agreed", of.agreed},
+          {"why", why_of(from, of)}};
+}
+
+json learned_json(const MarginLearnerFigures& of) {
+  return {{"steps", of.steps},       {"resumed_steps", of.resumed_steps},
+          {"minutes", of.minutes},   {"replay", of.replay},
+          {"networks", of.networks}, {"loss", or_null(of.loss)},
+          {"failures", of.failures}, {"problem", text_or_null(of.problem)}};
+}
+
+}  // namespace
+
+Result<std::string> margins_text(const Sources& from, const std::map<std::string, std::string>& arguments) {
+  if (from.margins == nullptr || from.config.teacher == TeacherMode::off)
+    return fail(Errc::not_found, "margins", "provisioning.teacher is off", "set provisioning.teacher: shadow");
+  WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
+  const MarginTrial& trial = from.margins->trial();
+  const TrialState state = trial.state();
+  const auto learned = from.margins->learned();
+  json document = {{"mode", to_string(from.config.teacher)},
+                   {"in_force", to_string(trial.mode())},
+                   {"heard", trial.heard()},
+                   {"rolled_back", trial.rolled_back()},
+                   {"verdict", verdict_of(from)},
+                   {"evidence", trial.test().evidence()},
+                   {"evidence_needed", trial.test().limit()},
+                   {"pairs", trial.test().blocks()},
+                   {"mean_difference", trial.test().mean()},
+                   {"rule", side_json(state.rule)},
+                   {"teacher", side_json(state.teacher)},
+                   {"learned", learned ? learned_json(*learned) : json(nullptr)},
+                   {"beyond", from.margins->beyond()}};
+  const auto& services = from.margins->services();
+  std::vector<MarginTeacher::Services::const_iterator> rows;
+  for (auto at = services.begin(); at != services.end(); ++at) rows.push_back(at);
+  std::stable_sort(rows.begin(), rows.end(), [](auto a, auto b) { return a->second.gain > b->second.gain; });
+  document["more"] = rows.size() - std::min(rows.size(), limit);
+  rows.resize(std::min(rows.size(), limit));
+  json list = json::array();
+  for (const auto& row : rows) list.push_back(service_json(from, row->first.first, row->first.second, row->second));
+  document["services"] = std::move(list);
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void add_margins(Families& families, const Sources& from) {
+  if (from.margins == nullptr || from.config.teacher == TeacherMode::off) return;
+  const MarginTrial& trial = from.margins->trial();
+  const auto& services = from.margins->services();
+  const auto steered =
+      std::count_if(services.begin(), services.end(), [](const auto& entry) { return entry.second.minute.steered; });
+  families.gauge("wattle_controller_margin_services", "Services whose nodes tell of their limits.",
+                 static_cast<double>(services.size()));
+  families.gauge("wattle_controller_margin_steered_services", "Of which those whose last minute was the teacher's.",
+                 static_cast<double>(steered));
+  families.gauge("wattle_controller_margin_heard", "1 if the teacher has shown that it costs less than the rule.",
+                 trial.heard() ? 1.0 : 0.0);
+  families.gauge("wattle_controller_margin_rolled_back", "1 if the teacher was rolled back.",
+                 trial.rolled_back() ? 1.0 : 0.0);
+  families.counter("wattle_controller_margin_pairs_total", "Pairs of blocks, of the rule and of the teacher.",
+                   trial.test().blocks());
+  if (const auto learned = from.margins->learned())
+    families.counter("wattle_controller_margin_steps_total", "Gradient steps of the teacher.", learned->steps);
+}
+
+}  // namespace wattle::controller

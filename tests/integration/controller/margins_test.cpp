@@ -1,0 +1,124 @@
+// The teacher of provisioning in a whole controller: what agents tell of their services' minutes, what it learns, and the steps that it
+// sends to the node of a service and to nobody else.
+#include <doctest/doctest.h>
+
+#include "common/http/client.hpp"
+#include "tests/integration/controller/world.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using nlohmann::json;
+
+namespace {
+
+// A service under a limit whose rule goes down to its least margin. A minute ends once the one before has been acknowledged, so that each
+// has had its chance of a step.
+class Service {
+ public:
+  explicit Service(ScriptedAgent& agent) : agent_(agent) {
+    agent.with([this](Record& record) { tell(record); });
+  }
+  ~Service() { agent_.with({}); }
+  std::uint64_t minutes = 0, steered = 0;
+
+ private:
+  void tell(Record& record) {
+    if (agent_.status().acked_seq + 1 != record.seq) return;
+    const auto& steps = agent_.status().margins;
+    const auto step = steps.find(minute_.name);
+    minute_.steered = step != steps.end() && step->second.minute == minute_.number;
+    minute_.margin_ratio = minute_.steered ? step->second.margin_ratio : minute_.rule_margin_ratio;
+    minute_.rule_margin_ratio = std::max(-0.1, minute_.margin_ratio - 0.03);
+    minute_.used_cores = 0.5;
+    minute_.granted_cores = 0.5 * (1.1 + minute_.margin_ratio);
+    minute_.requests = 6000;
+    minute_.requests_over = 6;
+    ++minute_.number;
+    ++minutes;
+    steered += minute_.steered;
+    record.limit_minutes = {minute_};
+  }
+  ScriptedAgent& agent_;
+  LimitMinute minute_{.name = "web.service", .rule_margin_ratio = 0.3};
+};
+
+json margins_of(World& world) {
+  auto reader = world.ask_client(world.reader);
+  return answer(reader, "margins");
+}
+
+}  // namespace
+
+TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on after a restart") {
+  World world(1);
+  world.start();
+  std::uint64_t steps = 0;
+  {
+    CHECK(margins_of(world)["learned"]["minutes"] == 0);
+    Agents agents = connect_agents(world, 1);
+    Service service(*agents[0]);
+    if (margins_of(world)["learned"].is_null()) return;
+    REQUIRE(run_until(world, agents, [&] { return service.minutes >= 320; }));
+    json told;
+    REQUIRE(run_until(world, agents, [&] {
+      told = margins_of(world);
+      return told["learned"]["steps"] >= 20 || told["learned"]["failures"] > 0;
+    }));
+    if (told["learned"]["problem"].is_string()) return;  // built without libtorch
+    CHECK(service.steered == 0);
+    CHECK(told["mode"] == "shadow");
+    CHECK(told["pairs"] == 0);
+    REQUIRE(told["services"].size() == 1);
+    const json& row = told["services"][0];
+    CHECK(row["node"] == "n0");
+    CHECK(row["service"] == "web.service");
+    CHECK(row["requests_per_s"] == 100);
+    CHECK(row["over_ratio"] == 0.001);
+    CHECK(row["next"] == "rule");
+    CHECK(row["cost"] > 0.99);
+    steps = told["learned"]["steps"];
+    http::Client web("127.0.0.1", world.controller->endpoints().http_port);
+    const auto page = web.request("GET", "/metrics", "", 20s);
+    REQUIRE(page);
+    CHECK(page->body.find("wattle_controller_margin_services 1") != std::string::npos);
+  }
+  world.controller.reset();
+  world.start();
+  const json again = margins_of(world);
+  CHECK(again["learned"]["resumed_steps"] >= steps);
+  CHECK(again["learned"]["replay"] >= 300);
+}
+
+TEST_CASE("in mode canary steps go to the service's own node, and the verdict counts pairs of blocks") {
+  World world(2);
+  world.config.teacher = TeacherMode::canary;
+  world.start();
+  Agents agents = connect_agents(world, 2);
+  Service service(*agents[0]);
+  json told;
+  REQUIRE(run_until(world, agents, [&] {
+    CHECK(agents[1]->status().margins.empty());
+    if (service.minutes % 50 == 0) told = margins_of(world);
+    return (told.contains("pairs") && told["pairs"] >= 2) ||
+           (told.contains("learned") && told["learned"]["failures"] > 0);
+  }));
+  if (told["learned"]["problem"].is_string()) return;  // built without libtorch
+  CHECK(service.steered > 20);
+  CHECK(told["in_force"] == "canary");
+  CHECK(told["teacher"]["minutes"] > 20);
+}
+
+TEST_CASE("with provisioning.teacher off nothing is looked at, and the document says how to change that") {
+  World world(1);
+  world.config.teacher = TeacherMode::off;
+  world.start();
+  Agents agents = connect_agents(world, 1);
+  Service service(*agents[0]);
+  REQUIRE(run_until(world, agents, [&] { return service.minutes >= 30; }));
+  CHECK(agents[0]->status().margins.empty());
+  auto reader = world.ask_client(world.reader);
+  const auto refused = query(reader, "margins");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message().find("provisioning.teacher") != std::string::npos);
+}

@@ -1,0 +1,256 @@
+// A fake network stands behind the seam: these run without libtorch.
+#include "controller/provision/margin_teacher.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "models/frozen/layout.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/controller/helpers.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+
+namespace {
+
+// What it was taught on.
+struct Taught {
+  std::vector<models::Transition> seen;
+  std::uint64_t restored = 0;
+};
+
+class FakeTrainer final : public models::QTrainer {
+ public:
+  explicit FakeTrainer(Taught& taught) : taught_(taught), weights_(models::initial_weights(1)) {}
+  Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
+    for (const models::Transition* each : batch) taught_.seen.push_back(*each);
+    ++steps_;
+    return models::StepStats{0.5, 0, 0, 0, steps_, 0, 0};
+  }
+  std::uint64_t steps() const override { return steps_; }
+  models::Weights weights() const override { return weights_; }
+  models::Weights checkpoint() const override {
+    models::Weights all = weights_;
+    all["steps"] = {{1}, {static_cast<float>(steps_)}};
+    return all;
+  }
+  Status restore(const models::Weights& saved) override {
+    weights_ = saved;
+    steps_ = static_cast<std::uint64_t>(weights_.at("steps").values.at(0));
+    weights_.erase("steps");
+    taught_.restored = steps_;
+    return {};
+  }
+
+ private:
+  Taught& taught_;
+  models::Weights weights_;
+  std::uint64_t steps_ = 0;
+};
+
+struct Rig {
+  explicit Rig(TeacherMode mode, const std::string& dir, std::size_t warmup = 60) {
+    MarginLearnerOptions options;
+    options.warmup = warmup;
+    options.batch = 8;
+    auto made = MarginLearner::make(
+        options, dir,
+        [this]() -> Result<std::unique_ptr<models::QTrainer>> {
+          ++made_trainers;
+          return std::unique_ptr<models::QTrainer>(new FakeTrainer(taught));
+        },
+        clock, log);
+    REQUIRE(made);
+    learner = std::move(*made);
+    teacher.emplace(mode, 1, learner.get(), clock);
+  }
+  // One minute of a service that answers 100 requests a second, as the rule or the told step has it.
+  void minute(const std::string& node = "n1", const std::string& name = "a.service", std::uint64_t late = 0) {
+    clock.advance(std::chrono::seconds(60));
+    LimitMinute& told = last[node + name];
+    const auto steps = teacher->margins(node);
+    const auto step = steps.find(name);
+    ++told.number;
+    told.name = name;
+    told.steered = step != steps.end() && step->second.minute + 1 == told.number;
+    told.margin_ratio = told.steered ? step->second.margin_ratio : told.rule_margin_ratio;
+    told.rule_margin_ratio = std::max(-0.1, told.margin_ratio - 0.03);
+    told.used_cores = 0.5;
+    told.granted_cores = 0.5 * (1.1 + told.margin_ratio);
+    told.requests = 6000;
+    told.requests_over = late;
+    teacher->minute(node, 4, told);
+    learner->turn();
+  }
+  const SteeredService& service(const std::string& node = "n1", const std::string& name = "a.service") const {
+    return teacher->services().at({node, name});
+  }
+
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  Log log = Log::silent();
+  Taught taught;
+  std::size_t made_trainers = 0;
+  std::unique_ptr<MarginLearner> learner;
+  std::optional<MarginTeacher> teacher;
+  std::map<std::string, LimitMinute> last;
+};
+
+}  // namespace
+
+TEST_CASE("in mode shadow the teacher says what it would do, learns of what the rule did, and steers nobody") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::shadow, dir.path());
+  CHECK(rig.made_trainers == 0);  // nobody has told of a service
+  for (int i = 0; i < 200; ++i) {
+    rig.minute();
+    CHECK(rig.teacher->margins("n1").empty());
+  }
+  CHECK(rig.service().known);
+  CHECK_FALSE(rig.service().minute.steered);
+  CHECK(rig.service().cost == doctest::Approx(1));  // at the least margin all that is granted is used
+  CHECK(rig.service().gain >= 0);
+  CHECK(rig.learner->figures().steps > 50);
+  CHECK(rig.learner->network());
+  // The rule went down, a little each minute, until it stood at its least margin.
+  std::size_t down = 0, kept = 0;
+  for (const models::Transition& each : rig.taught.seen) {
+    down += each.action == models::provision::action_of(models::provision::Lever::cpu, -1);
+    kept += each.action == models::provision::kKeep;
+    CHECK(each.state.nodes == models::provision::kActions);
+    CHECK(each.state.valid[each.action] == 1);
+    CHECK(std::isfinite(each.reward));
+  }
+  CHECK(down > 0);
+  CHECK(kept > 0);
+  CHECK(down + kept == rig.taught.seen.size());
+}
+
+TEST_CASE("an untrained teacher goes where the rule goes") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::shadow, dir.path(), 100'000);
+  for (int i = 0; i < 60; ++i) rig.minute();
+  CHECK(rig.service().agreed > 40);
+  CHECK(rig.service().gain == 0);
+}
+
+TEST_CASE(
+    "in mode canary it has its blocks, once there is a network, and each step is a rung for the minute that ended") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::canary, dir.path());
+  std::size_t steered = 0;
+  for (int i = 0; i < 60; ++i) {
+    rig.minute();
+    steered += !rig.teacher->margins("n1").empty();
+  }
+  CHECK(steered == 0);  // nothing is learned yet
+  for (int i = 0; i < 600; ++i) {
+    rig.minute();
+    const auto steps = rig.teacher->margins("n1");
+    if (steps.empty()) continue;
+    ++steered;
+    const LimitMinute& minute = rig.service().minute;
+    const wire::MarginStep& step = steps.at("a.service");
+    CHECK(step.minute == minute.number);
+    CHECK(step.margin_ratio == doctest::Approx(models::provision::within_a_rung(step.margin_ratio, minute.margin_ratio,
+                                                                                minute.rule_margin_ratio, {})));
+    CHECK(rig.teacher->margins("n2").empty());
+  }
+  CHECK(steered > 200);
+  CHECK(steered < 400);
+  CHECK(rig.teacher->trial().test().blocks() > 10);
+}
+
+TEST_CASE("a step ends with the minute that it is for") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::canary, dir.path());
+  while (rig.teacher->margins("n1").empty()) rig.minute();
+  rig.clock.advance(std::chrono::seconds(80));
+  CHECK(rig.teacher->margins("n1").empty());
+}
+
+TEST_CASE("who has no latency that is known is left to the rule, and not learned from") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::canary, dir.path());
+  for (int i = 0; i < 200; ++i) {
+    rig.clock.advance(std::chrono::seconds(60));
+    LimitMinute minute;
+    minute.name = "a.service";
+    minute.number = static_cast<std::uint64_t>(i);
+    minute.used_cores = minute.granted_cores = 1;
+    minute.rule_margin_ratio = 0.1;
+    rig.teacher->minute("n1", 4, minute);
+    rig.learner->turn();
+    CHECK(rig.teacher->margins("n1").empty());
+  }
+  CHECK_FALSE(rig.service().known);
+  CHECK(rig.service().wanted_margin == 0.1);
+  CHECK(rig.learner->figures().replay == 0);
+  CHECK(rig.made_trainers == 0);
+}
+
+TEST_CASE("minutes that are told again change nothing, and a gap ends what is learned from at once") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::shadow, dir.path());
+  for (int i = 0; i < 20; ++i) rig.minute();
+  const auto minutes = rig.service().minutes;
+  rig.teacher->minute("n1", 4, rig.last.at("n1a.service"));
+  CHECK(rig.service().minutes == minutes);
+  rig.learner->turn();
+  CHECK(rig.learner->figures().replay == 0);
+  rig.last.at("n1a.service").number += 5;
+  rig.minute();
+  CHECK(rig.learner->figures().replay == 19);  // all but the last, of which nobody knows what it became
+}
+
+TEST_CASE("network, minutes and verdict go on after a restart") {
+  const wattle::test::TempDir dir;
+  std::uint64_t steps = 0, blocks = 0;
+  {
+    Rig rig(TeacherMode::canary, dir.path());
+    for (int i = 0; i < 400; ++i) rig.minute();
+    rig.learner->keep(rig.teacher->trial().state());
+    rig.learner->save();
+    steps = rig.learner->figures().steps;
+    blocks = rig.teacher->trial().test().blocks();
+    REQUIRE(blocks > 0);
+  }
+  Rig rig(TeacherMode::canary, dir.path());
+  CHECK(rig.taught.restored == steps);
+  CHECK(rig.learner->figures().resumed_steps == steps);
+  CHECK(rig.learner->figures().replay >= 330);
+  CHECK(rig.learner->network());
+  CHECK(rig.teacher->trial().test().blocks() == blocks);
+}
+
+TEST_CASE("a rollback is kept at once, and another mode ends it") {
+  const wattle::test::TempDir dir;
+  {
+    Rig rig(TeacherMode::canary, dir.path());
+    for (int i = 0; i < 2000 && !rig.teacher->trial().rolled_back(); ++i)
+      rig.minute("n1", "a.service", rig.teacher->margins("n1").empty() ? 0 : 400);
+    REQUIRE(rig.teacher->trial().rolled_back());
+    CHECK(rig.teacher->margins("n1").empty());
+  }  // as if killed: nothing is saved at the end of one without a thread
+  {
+    const Rig rig(TeacherMode::canary, dir.path());
+    CHECK(rig.teacher->trial().rolled_back());
+  }
+  {
+    const Rig rig(TeacherMode::shadow, dir.path());
+    CHECK_FALSE(rig.teacher->trial().rolled_back());
+    rig.learner->turn();
+  }
+  const Rig rig(TeacherMode::canary, dir.path());
+  CHECK_FALSE(rig.teacher->trial().rolled_back());
+}
+
+TEST_CASE("a service that is not told of is forgotten") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::shadow, dir.path());
+  rig.minute("n1", "a.service");
+  rig.clock.advance(std::chrono::minutes(11));
+  rig.minute("n1", "b.service");
+  CHECK(rig.teacher->services().size() == 1);
+}
