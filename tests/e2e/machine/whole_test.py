@@ -63,7 +63,7 @@ def judge_look(claims, name, seen, version):
     claims.check("     `wattle nodes` shows the machine live", seen["live"] == NAME, seen["live"])
     # What was acknowledged after the backup is missing once that is back
     missing = 0 if name != "gone back" else seen["store"]["node"][2]
-    claims.check(f"     the store is whole, refused nothing, and misses {missing}", seen["store"].get("whole") == "ok" and seen["store"]["node"][1:3] == [0, missing], str(seen["store"]))
+    claims.check(f"     the store is whole, refused nothing, and misses {missing}", seen["store"].get("whole") == "ok" and seen["store"]["node"][1:3] == [0, missing], f"{seen['store']} {seen['refused']}")
     records, first, last = seen["store"]["raw"]
     claims.check(f"     its {records} records are one after another", records > 0 and last - first + 1 == records, str(seen["store"]))
 
