@@ -2,9 +2,9 @@
 """wattle-actuator killed at work on a real systemd and cgroup v2: services and cgroups of nobody's, while others use set-property, write to
 the kernel's files and reload systemd (tests/integration/actuator/kills_test.py, in a machine under QEMU).
 
-Usage    unit_kills_test.py BIN_DIR [--kills 200] [--keep FOLDER]     FOLDER: gets the console
+Usage    unit_kills_test.py BIN_DIR [--kills 40] [--keep FOLDER]     FOLDER: gets the console
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     emulated, with other work beside it, some seconds a kill; bounded at 2,700 s
+Time     emulated, beside much other work, a quarter of a minute a kill; bounded at 2,700 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse
@@ -30,7 +30,7 @@ KILLS = HERE.parents[1] / "integration/actuator"
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "strip"):
