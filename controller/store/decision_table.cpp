@@ -12,7 +12,7 @@ constexpr std::uint64_t kRowOverhead = 64;  // of a row and its place in the ind
 constexpr std::int64_t kTrimAtOnce = 4096;  // rows that one transaction drops at most
 
 std::uint64_t cost(std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) + kRowOverhead; }
-std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+std::int64_t as_column(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
 std::int64_t hash_of(std::uint64_t id, std::string_view body, std::string_view rest) {
   std::string both(body);
@@ -63,21 +63,21 @@ Status DecisionTable::put(std::span<const DecisionRow> rows, std::int64_t now_s)
 }
 
 Status DecisionTable::put_one(const DecisionRow& row) {
-  size_of_->bind(1, stored(row.id));
+  size_of_->bind(1, as_column(row.id));
   WATTLE_TRY(const bool there, size_of_->step());
   if (there) {
     bytes_ -= std::min(bytes_, cost(size_of_->integer(0)));
     --rows_;
   }
   size_of_->reset();
-  put_->bind(1, stored(row.id));
+  put_->bind(1, as_column(row.id));
   put_->bind(2, row.at_s);
   put_->bind(3, hash_of(row.id, row.body, row.rest));
   put_->bind(4, std::string_view(row.body));
   put_->bind_text(5, row.rest);
   WATTLE_CHECK(put_->run());
   ++rows_;
-  bytes_ += cost(stored(row.body.size() + row.rest.size()));
+  bytes_ += cost(as_column(row.body.size() + row.rest.size()));
   last_id_ = std::max(last_id_, row.id);
   return {};
 }
@@ -94,7 +94,7 @@ Status DecisionTable::trim(std::int64_t now_s) {
   }
   oldest_->reset();
   if (!below) return {};
-  drop_->bind(1, stored(*below));
+  drop_->bind(1, as_column(*below));
   return drop_->run();
 }
 
@@ -105,7 +105,7 @@ Result<DecisionPage> DecisionTable::newest(std::int64_t since_s, std::size_t mos
   if (counted) page.kept = static_cast<std::uint64_t>(count_->integer(0));
   count_->reset();
   newest_->bind(1, since_s);
-  newest_->bind(2, stored(most));
+  newest_->bind(2, as_column(most));
   for (;;) {
     WATTLE_TRY(const bool row, newest_->step());
     if (!row) break;
