@@ -4,8 +4,7 @@
 
 #include <set>
 
-#include "controller/kube/pod_reconciler.hpp"
-#include "tests/unit/controller/decider_rig.hpp"
+#include "tests/unit/controller/watched_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -13,51 +12,6 @@ using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 
 namespace {
-
-struct WatchedRig : DeciderRig {
-  Shims shims{std::vector<std::string>{"wattle"}};
-  std::optional<PodReconciler> join;
-
-  explicit WatchedRig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
-    join.emplace(state, *decider, shims, clock);
-    greet("n1");
-    greet("n2");
-    tick({});
-  }
-  void greet(const std::string& node) {
-    state.greet(hello_of(node));
-    join->greeted(node);
-  }
-  // A second passes; n1 runs these pods.
-  void tick(const std::vector<std::string>& pods) {
-    clock.advance(1s);
-    Record record = record_at(++seq);
-    for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
-    const RecordNews told = state.apply("n1", record, clock.mono());
-    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
-    decider->record("n1", record, told);
-    for (const std::string& uid : told.gone) decider->gone(uid, "n1");
-    state.apply("n2", record_at(seq), clock.mono());
-    decider->expire();
-  }
-  static kube::Pod pod(const std::string& uid, const std::string& node) {
-    kube::Pod made;
-    made.uid = uid;
-    made.name = uid + "-name";
-    made.pod_namespace = "shop";
-    made.app = "ReplicaSet/web nginx";
-    made.cpu_request_cores = 1;
-    made.node_name = node;
-    return made;
-  }
-  void tell(const kube::Pod& pod, bool followed = true) {
-    join->take({}, {{pod.uid, std::make_shared<const kube::Pod>(pod), followed}});
-  }
-  void tell_gone(const std::string& uid) { join->take({}, {{uid, nullptr, true}}); }
-  void tell(const kube::Node& node) { join->take({{node.name, std::make_shared<const kube::Node>(node), true}}, {}); }
-  void tell_deleted(const std::string& node) { join->take({{node, nullptr, true}}, {}); }
-  double requested(const std::string& node) const { return state.node_view(node)->requested.cpu_cores; }
-};
 
 kube::Node facts(const std::string& name) {
   kube::Node node;
@@ -388,33 +342,4 @@ TEST_CASE("whatever comes in whichever order, what is requested is what the API 
       if (!pod.node_name.empty()) expected[pod.node_name] += 1;
     for (const auto& [name, ignored] : rig.state.nodes()) RC_ASSERT(rig.requested(name) == expected[name]);
   }));
-}
-
-TEST_CASE(
-    "pods that wait in the API server's queue have room left to them, if it is configured, and those that are bound "
-    "have not") {
-  for (const int look_ahead : {0, 4}) {
-    CAPTURE(look_ahead);
-    WatchedRig rig(Mode::live);
-    rig.config.look_ahead = look_ahead;
-    kube::Pod running = rig.pod("running", "n1");
-    running.cpu_request_cores = 6;
-    rig.tell(running);
-    kube::Pod waiting = rig.pod("waiting", "");
-    waiting.cpu_request_cores = 7.5;
-    rig.tell(waiting);
-    kube::Pod itself = rig.pod("small", "");
-    rig.tell(itself);
-    CHECK(rig.state.queue(9, "small").size() == 1);
-    CHECK(rig.state.queue(9, "").size() == 2);
-    rig.decider->ask(ask_for("small", {"n1", "n2"}));
-    const wire::Decision& decision = rig.decider->log().newest("small")->decision;
-    CHECK(decision.next_pods == (look_ahead > 0 ? 1 : 0));
-    if (look_ahead > 0) CHECK(decision.advice == "n1");
-    waiting.node_name = "n2";
-    rig.tell(waiting);
-    CHECK(rig.state.queue(9, "small").empty());
-    rig.tell_gone("small");
-    CHECK(rig.state.queue(9, "").empty());
-  }
 }

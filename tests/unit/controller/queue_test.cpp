@@ -1,0 +1,37 @@
+// queue: pods that wait with an API server, as what comes next.
+#include <doctest/doctest.h>
+
+#include "tests/unit/controller/watched_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+
+TEST_CASE(
+    "pods that wait in the API server's queue have room left to them, if it is configured, and those that are bound "
+    "have not") {
+  for (const int look_ahead : {0, 4}) {
+    CAPTURE(look_ahead);
+    WatchedRig rig(Mode::live);
+    rig.config.look_ahead = look_ahead;
+    kube::Pod running = rig.pod("running", "n1");
+    running.cpu_request_cores = 6;
+    rig.tell(running);
+    kube::Pod waiting = rig.pod("waiting", "");
+    waiting.cpu_request_cores = 7.5;
+    rig.tell(waiting);
+    kube::Pod itself = rig.pod("small", "");
+    rig.tell(itself);
+    CHECK(rig.state.queue(9, "small").size() == 1);
+    CHECK(rig.state.queue(9, "").size() == 2);
+    rig.decider->ask(ask_for("small", {"n1", "n2"}));
+    const wire::Decision& decision = rig.decider->log().newest("small")->decision;
+    CHECK(decision.next_pods == (look_ahead > 0 ? 1U : 0U));
+    if (look_ahead > 0) CHECK(decision.advice == "n1");
+    waiting.node_name = "n2";
+    rig.tell(waiting);
+    CHECK(rig.state.queue(9, "small").empty());
+    rig.tell_gone("small");
+    CHECK(rig.state.queue(9, "").empty());
+  }
+}

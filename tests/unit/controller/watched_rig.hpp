@@ -1,0 +1,61 @@
+// watched_rig: a decider of two nodes that an API server is followed of, for tests.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/kube/pod_reconciler.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
+
+namespace wattle::controller::test {
+
+using namespace std::chrono_literals;
+
+struct WatchedRig : DeciderRig {
+  Shims shims{std::vector<std::string>{"wattle"}};
+  std::optional<PodReconciler> join;
+
+  explicit WatchedRig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
+    join.emplace(state, *decider, shims, clock);
+    greet("n1");
+    greet("n2");
+    tick({});
+  }
+  void greet(const std::string& node) {
+    state.greet(hello_of(node));
+    join->greeted(node);
+  }
+  // A second passes; n1 runs these pods.
+  void tick(const std::vector<std::string>& pods) {
+    clock.advance(1s);
+    Record record = record_at(++seq);
+    for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
+    const RecordNews told = state.apply("n1", record, clock.mono());
+    for (const std::string& uid : told.appeared) decider->placed(uid, "n1", false);
+    decider->record("n1", record, told);
+    for (const std::string& uid : told.gone) decider->gone(uid, "n1");
+    state.apply("n2", record_at(seq), clock.mono());
+    decider->expire();
+  }
+  static kube::Pod pod(const std::string& uid, const std::string& node) {
+    kube::Pod made;
+    made.uid = uid;
+    made.name = uid + "-name";
+    made.pod_namespace = "shop";
+    made.app = "ReplicaSet/web nginx";
+    made.cpu_request_cores = 1;
+    made.node_name = node;
+    return made;
+  }
+  void tell(const kube::Pod& pod, bool followed = true) {
+    join->take({}, {{pod.uid, std::make_shared<const kube::Pod>(pod), followed}});
+  }
+  void tell_gone(const std::string& uid) { join->take({}, {{uid, nullptr, true}}); }
+  void tell(const kube::Node& node) { join->take({{node.name, std::make_shared<const kube::Node>(node), true}}, {}); }
+  void tell_deleted(const std::string& node) { join->take({{node, nullptr, true}}, {}); }
+  double requested(const std::string& node) const { return state.node_view(node)->requested.cpu_cores; }
+};
+
+}  // namespace wattle::controller::test
