@@ -104,7 +104,7 @@ class ClusterModel {
     double told_core_s = 0, told_s = 0;  // of these, to the demand model
     double told_life_s = 0;
     double cores = 0, cores2 = 0, unsure = 0;  // that its node is reckoned with
-    double unknown() const;  // share of the prediction in what is expected
+    double unknown() const;                    // share of the prediction in what is expected
     double expected_cores() const;
     double unsure_cores() const;
     double expected_cores2() const;  // variance: over time, and of not knowing the mean
