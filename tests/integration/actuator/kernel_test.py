@@ -24,7 +24,7 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e/docs")]
 sys.dont_write_bytecode = True
-from cgroups import PATIENCE_S, Cgroup, until  # noqa: E402
+from cgroups import ENVIRONMENT, PATIENCE_S, Cgroup, until  # noqa: E402
 from documented import Failed, Undocumented, Walk  # noqa: E402
 
 PAGE = "docs/how-to/provision.md"
@@ -91,9 +91,7 @@ class Rig:
 
     def start(self):
         self.log = open(self.folder / "log", "ab")
-        # A sanitizer's search for leaks traces the process, which its filter of system calls does not let through.
-        env = os.environ | {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
-        self.running = subprocess.Popen([self.binary, "run", "--config", self.config], stdout=self.log, stderr=self.log, env=env)
+        self.running = subprocess.Popen([self.binary, "run", "--config", self.config], stdout=self.log, stderr=self.log, env=ENVIRONMENT)
 
     def end(self, number):
         self.running.send_signal(number)

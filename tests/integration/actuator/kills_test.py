@@ -28,7 +28,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cgroups import Cgroup  # noqa: E402
+from cgroups import ENVIRONMENT, Cgroup  # noqa: E402
 
 COUNTS = ("kills", "restoring_killed", "changed_at_death", "foreign", "lost", "refused", "reloads", "left_to_restore")
 LISTS = ("left_behind", "lost_what", "failed", "restore_s")
@@ -139,7 +139,7 @@ class Rig(threading.Thread):
 
     def start_actuator(self):
         with open(self.folder / "log", "ab") as log:
-            self.running = subprocess.Popen([self.binary, "run", "--config", self.folder / "config"], stdout=log, stderr=log)
+            self.running = subprocess.Popen([self.binary, "run", "--config", self.folder / "config"], stdout=log, stderr=log, env=ENVIRONMENT)
 
     def stop_actuator(self, number):
         self.running.send_signal(number)
