@@ -85,8 +85,8 @@ def pgbench_latencies(folder, begun_s):
     for file in folder.glob("tx.*"):
         for line in file.read_text(encoding="utf-8").splitlines():
             words = line.split()
-            if not words[2].isdigit():
-                continue  # skipped, or failed
+            if len(words) < 6 or not words[2].isdigit():
+                continue  # the end of a file that pgbench still writes; or skipped, or failed
             if float(words[4]) + float(words[5]) / 1e6 >= begun_s:
                 out.append(int(words[2]) / 1e3)
     return sorted(out)

@@ -42,7 +42,8 @@ placement::PodSpec spec_of(const wire::NextPod& next) {
 }
 
 Duration permitted(const wire::Ask& ask) {
-  return from_seconds(std::clamp(ask.defer_ms / 1e3, 0.0, seconds(Deferrals::kLongest)));
+  if (!(ask.defer_ms > 0)) return Duration::zero();
+  return from_seconds(std::min(ask.defer_ms / 1e3, seconds(Deferrals::kLongest)));
 }
 
 std::string mode_text(Arm arm) {

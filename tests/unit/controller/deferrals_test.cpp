@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -86,6 +87,16 @@ TEST_CASE("who permits nothing is told nothing of it, whatever another ask permi
   CHECK(rig.decider->ask(asked("q", 4)).again_ms == 0);
   wire::Ask nameless = asked("", 4, 30'000);
   CHECK(rig.decider->ask(nameless).again_ms == 0);
+}
+
+TEST_CASE("a permission that is no time is none, and one without an end is the longest") {
+  LiveRig rig;
+  fill(rig);
+  for (const double none : {std::numeric_limits<double>::quiet_NaN(), -1.0, -1e300})
+    CHECK(rig.decider->ask(asked("none", 4, none)).again_ms == 0);
+  const auto endless = rig.decider->ask(asked("endless", 4, std::numeric_limits<double>::infinity()));
+  CHECK(endless.again_ms > 0);
+  CHECK(endless.defer_left_ms <= seconds(Deferrals::kLongest) * 1e3);
 }
 
 TEST_CASE("where nothing is acted upon nobody is told to wait") {
