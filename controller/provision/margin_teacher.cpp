@@ -137,8 +137,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
       *ended.requests > 0 ? static_cast<double>(*ended.requests_over) / static_cast<double>(*ended.requests) : 0;
   const bool before = trial_.rolled_back();
   // Before it has learned anything it is the rule on rungs: nothing to try.
-  if (network || trial_.mode() == TeacherMode::shadow)
-    service.teacher_next = trial_.next(key, {service.waste, over, ended.steered});
+  if (network || trial_.mode() == TeacherMode::shadow) service.teacher_next = trial_.next(key, {service.waste, over});
   if (service.teacher_next && trial_.mode() == TeacherMode::canary && stats::uniform(random_) < kExplored) {
     constexpr std::array kAny{kDown, choice::kKeep, kUp};
     const std::size_t drawn = kAny[stats::pick(random_, kAny.size())];

@@ -42,7 +42,6 @@ struct TrialState {
 struct TrialMinute {
   double waste = 0;
   double over_ratio = 0;  // of its requests
-  bool steered = false;   // a step of the controller was in force
 };
 
 class MarginTrial {

@@ -20,8 +20,7 @@ Played play(MarginTrial& trial, std::size_t minutes, double rule_waste, double t
   Played played;
   bool teacher = false;
   for (std::size_t i = 0; i < minutes; ++i) {
-    const TrialMinute ended{(teacher ? teacher_waste : rule_waste) + noise(random), teacher ? teacher_late : 0,
-                            teacher};
+    const TrialMinute ended{(teacher ? teacher_waste : rule_waste) + noise(random), teacher ? teacher_late : 0};
     const bool next = trial.next(service, ended);
     played.changes += next != teacher;
     teacher = next;
