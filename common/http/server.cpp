@@ -53,9 +53,9 @@ Shared::Admission Shared::admit(const Source& newcomer) const {
   Admission admission;
   admission.admitted = sessions.size() < std::min(bounds.connections, bounds.per_source);
   if (admission.admitted) return admission;
-  for (const Session* session : sessions)
-    if (auto alive = session->weak_from_this().lock())
-      admission.looked_at.push_back(std::const_pointer_cast<Session>(alive));
+  // Not by a pointer to const: weak_from_this() of one is converted, which owns the session for a moment, here under the lock.
+  for (Session* session : sessions)
+    if (auto alive = session->weak_from_this().lock()) admission.looked_at.push_back(std::move(alive));
   // Who is at work when it is its turn was heard meanwhile: then the next one.
   for (std::size_t tries = 0; tries <= admission.looked_at.size(); ++tries) {
     std::vector<Seat> seats;

@@ -75,6 +75,24 @@ TEST_CASE("who is at work stays, and some connections are kept for loopback") {
   CHECK(judge(all, kProbe, kBounds).gives_way == 1);
 }
 
+TEST_CASE("connections that end while others ask whether they may end do not stop the server") {
+  const wattle::Log log = wattle::Log::silent();
+  ServerOptions options{.max_connections = 8};
+  options.threads = 4;
+  const auto server =
+      Server::start(options, {{"GET /hello", [](const Request&) { return Response{200, "text/plain", "hello"}; }}}, log);
+  REQUIRE(server);
+  std::vector<std::thread> crowd;
+  for (int t = 0; t < 4; ++t)
+    crowd.emplace_back([port = server->port()] {
+      for (int i = 0; i < 1000; ++i) RawSocket(port).send("GET /hello HTTP/1.1\r\n");
+    });
+  for (auto& each : crowd) each.join();
+  const RawSocket client(server->port());
+  client.send("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+  CHECK(client.read_to_end().ends_with("hello"));
+}
+
 // UBSan asks a pipe whether memory may be read, and takes "no descriptors" for "no".
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
