@@ -203,6 +203,8 @@ TEST_CASE("files of every schema are read") {
   SUBCASE("3") { schema = "3"; }
   SUBCASE("4") { schema = "4"; }
   SUBCASE("5") { schema = "5"; }
+  SUBCASE("6") { schema = "6"; }
+  SUBCASE("7") { schema = "7"; }
   CAPTURE(schema);
   wattle::test::TempDir dir;
   StoreFileOptions options;
@@ -256,6 +258,11 @@ TEST_CASE("files of every schema are read") {
     CHECK(report.rows.at("(service)").used == LedgerSums{0, 7, 0, 8, 0, 0});
     CHECK(report.nodes.idle == Energy{40, 0});
   }
+  const UsageReport containers = file.report({0, ReportBy::container, {}}).value();
+  REQUIRE(containers.rows.count("shop/web-5d9/app") == (schema < "7" ? 0 : 1));
+  if (schema < "7") return;
+  CHECK(containers.rows.at("shop/web-5d9/app").used.energy_uj == 30);
+  CHECK(containers.rows.at("shop/web-5d9/(rest)").used.energy_uj == 5'000'200);
 }
 
 TEST_CASE("what workloads need is kept for two weeks, and of so many workloads") {

@@ -58,6 +58,17 @@ TEST_CASE("knowledge of version 1 is read: demand, lives and curves") {
   CHECK(knowledge.kept_curve("worker-1")->watts(0.5) == doctest::Approx(97.72).epsilon(1e-3));
 }
 
+TEST_CASE("knowledge of version 4 is read and written the same: the price, the limit and what waited besides") {
+  ClusterModel knowledge;
+  const std::string bytes = kept("knowledge-4.hex");
+  REQUIRE(knowledge.restore(bytes).has_value());
+  CHECK(knowledge.save({}) == bytes);
+  CHECK(knowledge.demand().apps() == 2);
+  CHECK(knowledge.cpu_wait().price_w() == 40);
+  CHECK(knowledge.cpu_wait().measured().value() == doctest::Approx(0.02));
+  CHECK(knowledge.cpu_wait().limit() == doctest::Approx(0.055));
+}
+
 constexpr std::size_t kReal = 8;
 
 // The body of knowledge of version 4 as version 3 had it: of the budget a price and three shares with their seconds. Behind it are the
@@ -124,6 +135,17 @@ TEST_CASE(
   Learner again(LearnerOptions{}, reward, trainer);
   REQUIRE(again.restore(learner.save()).has_value());
   CHECK(again.save().at("replay/words").values == now);
+}
+
+TEST_CASE("a learner's checkpoint of format 3 is read and written the same") {
+  const auto weights = models::parse_safetensors(kept("learner-3.hex"), "learner-3.hex");
+  REQUIRE(weights);
+  IdleTrainer trainer;
+  Learner learner(LearnerOptions{}, RewardConfig{}, trainer);
+  const Status restored = learner.restore(weights->tensors);
+  REQUIRE_MESSAGE(restored.has_value(), restored.error().message());
+  CHECK_FALSE(learner.chain().empty());
+  CHECK(models::to_safetensors({learner.save(), weights->metadata}) == kept("learner-3.hex"));
 }
 
 }  // namespace
