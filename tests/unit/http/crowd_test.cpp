@@ -79,8 +79,12 @@ TEST_CASE("connections that end while others ask whether they may end do not sto
   const wattle::Log log = wattle::Log::silent();
   ServerOptions options{.max_connections = 8};
   options.threads = 4;
-  const auto server =
-      Server::start(options, {{"GET /hello", [](const Request&) { return Response{200, "text/plain", "hello"}; }}}, log);
+  const auto server = Server::start(options,
+                                    {{"GET /hello",
+                                      [](const Request&) {
+                                        return Response{200, "text/plain", "hello"};
+                                      }}},
+                                    log);
   REQUIRE(server);
   std::vector<std::thread> crowd;
   for (int t = 0; t < 4; ++t)
