@@ -104,14 +104,14 @@ if(WATTLE_TESTS)
 endif()
 
 # wattle_test(name LABEL unit SOURCES a_test.cpp USES target ... [TIMEOUT seconds]): one doctest program, one ctest entry.
-# The limit ends a test that hangs; it judges no speed, and sanitizers on a busy machine are ten times slower.
+# The limit ends a test that hangs; it judges no speed, and sanitizers on a busy machine are twenty times slower.
 function(wattle_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;TIMEOUT" "SOURCES;USES")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE wattle_options wattle_test_main ${arg_USES})
   add_test(NAME ${name} COMMAND ${name})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 600)
+    set(arg_TIMEOUT 1200)
   endif()
   # rapidcheck draws another seed each time unless told; a red run must be repeatable.
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "RC_PARAMS=seed=20240607")
