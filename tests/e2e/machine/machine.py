@@ -1,16 +1,20 @@
 """machine: boots the image under QEMU, by KVM where this machine has it, gives it one folder, and takes back what it wrote.
 
+Units    WATTLE_MACHINE=here: in namespaces of this machine's kernel instead (namespaces.py), without a network
 Gives    the JSON value that guest.py wrote to the third disk
 Errors   MachineError with the tail of the console: a panic, a hang (bounded by `seconds`), or no result
 Writes   nothing but temporary files: the root image is a snapshot in each run
 """
 import functools
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
 
+import namespaces
 from image import run
+from namespaces import MachineError, console_tail
 
 RESULT_MIB = 8
 HOST = "10.0.2.2"  # of QEMU's user network
@@ -18,18 +22,6 @@ KVM, TCG = ("-accel", "kvm", "-cpu", "max"), ("-accel", "tcg,thread=multi", "-cp
 PANIC_S = 15  # emulated it takes 3
 # Without its own test of its timer: emulated beside compilers ticks come too late for it, and it panics
 KERNEL = "console=ttyS0 panic=-1 quiet no_timer_check systemd.getty_auto=no systemd.show_status=no"
-
-
-class MachineError(Exception):
-    pass
-
-
-def console_tail(console):
-    try:
-        text = console.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    return "console:\n" + "\n".join(text.splitlines()[-60:])
 
 
 @functools.cache
@@ -59,6 +51,8 @@ def qemu(image, memory_mib, console, disks, append=""):
 
 def boot(image, payload, seconds, keep_console=None, network=False):
     """With a network, the machine's eth0 reaches this machine's loopback at HOST."""
+    if os.environ.get("WATTLE_MACHINE") == "here" and not network:
+        return namespaces.boot(image, payload, seconds, keep_console)
     with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
         folder = pathlib.Path(folder)
         disk, result, console = folder / "payload.ext4", folder / "result", folder / "console"

@@ -4,7 +4,7 @@ the kernel's files and reload systemd (tests/integration/actuator/kills_test.py,
 
 Usage    unit_kills_test.py BIN_DIR [--kills 40] [--keep FOLDER]     FOLDER: gets the console
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     emulated, beside much other work, a quarter of a minute a kill; bounded at 2,700 s
+Time     emulated, beside much other work, a quarter of a minute a kill; with WATTLE_MACHINE=here (namespaces.py) a second; bounded at 2,700 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse

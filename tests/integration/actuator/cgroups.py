@@ -27,17 +27,28 @@ def mounts(kind, controller=None):
             yield pathlib.Path(left.split()[4])
 
 
+def cpu_of_v2():
+    """Where v2 has the CPU controller, else None."""
+    return next((base for base in mounts("cgroup2") if "cpu" in (base / "cgroup.subtree_control").read_text(encoding="utf-8").split()), None)
+
+
+def quota_files(version_2):
+    """Names of quota and burst, and how a quota of so many us in 100 ms is written."""
+    if version_2:
+        return "cpu.max", "cpu.max.burst", lambda quota: f"{'max' if quota < 0 else quota} 100000"
+    return "cpu.cfs_quota_us", "cpu.cfs_burst_us", str
+
+
 class Cgroup:
     """A cgroup with a CPU quota, of v2 or v1, and what accounts for it."""
 
     def __init__(self, name):
         self.folders = []
-        for base in mounts("cgroup2"):
-            if "cpu" in (base / "cgroup.subtree_control").read_text(encoding="utf-8").split():
-                self.quota, self.burst, self.plain = "cpu.max", "cpu.max.burst", lambda quota: f"{'max' if quota < 0 else quota} 100000"
-                self.make(base / name)
-                return
-        self.quota, self.burst, self.plain = "cpu.cfs_quota_us", "cpu.cfs_burst_us", str
+        version_2 = cpu_of_v2()
+        self.quota, self.burst, self.plain = quota_files(version_2)
+        if version_2:
+            self.make(version_2 / name)
+            return
         for controller in ("cpu", "cpuacct"):
             base = next(mounts("cgroup", controller), None)
             if base is None:

@@ -28,7 +28,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from cgroups import ENVIRONMENT, Cgroup  # noqa: E402
+from cgroups import ENVIRONMENT, Cgroup, cpu_of_v2, mounts, quota_files  # noqa: E402
 
 COUNTS = ("kills", "restoring_killed", "changed_at_death", "foreign", "lost", "refused", "reloads", "left_to_restore")
 LISTS = ("left_behind", "lost_what", "failed", "restore_s")
@@ -83,12 +83,17 @@ class Unit:
     def __init__(self, name, dice):
         self.name = f"{name}.service"
         self.order = f"{{unit: {self.name}, level: limits}}"
-        first = self.number(dice)
+        first, (self.quota, self.burst, self.plain) = self.number(dice), quota_files(cpu_of_v2())
         run("systemd-run", "--quiet", f"--unit={self.name}", "--property", f"CPUQuota={first}%", "/bin/sleep", "infinity")
         self.theirs = {"said": [self.said_as(first)], "kernel": [self.kernel_as(first)], "burst": ["0"]}
-        self.cgroup = pathlib.Path("/sys/fs/cgroup") / self.show("ControlGroup").lstrip("/")
+        self.cgroup = (cpu_of_v2() or next(mounts("cgroup", "cpu"))) / self.show("ControlGroup").lstrip("/")
 
-    said_as, kernel_as = (staticmethod(lambda percent: f"{percent * 10}ms"), staticmethod(lambda percent: f"{percent * 1000} 100000"))
+    @staticmethod
+    def said_as(percent):
+        return f"{percent * 10}ms"
+
+    def kernel_as(self, percent):
+        return self.plain(percent * 1000)
 
     def number(self, dice):
         return dice.randrange(51, 99)
@@ -107,7 +112,7 @@ class Unit:
         def file(name):
             return (self.cgroup / name).read_text(encoding="utf-8").strip()
 
-        return {"said": self.show("CPUQuotaPerSecUSec"), "kernel": file("cpu.max"), "burst": file("cpu.max.burst")}
+        return {"said": self.show("CPUQuotaPerSecUSec"), "kernel": file(self.quota), "burst": file(self.burst)}
 
     def end(self):
         systemctl("stop", self.name)

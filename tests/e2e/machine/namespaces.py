@@ -1,0 +1,142 @@
+"""namespaces: boots the image's root with its own systemd in namespaces of this machine's kernel: at native speed where no KVM is. It is this
+machine's kernel that is seen, and its version of cgroups; the rest of the machine is neither seen nor touched.
+
+Gives    the JSON value that guest.py wrote to the third disk, as machine.boot does
+Errors   MachineError with the tail of the console: no namespace can be made, a hang (bounded by `seconds`), or no result
+Writes   nothing but temporary files: the root image lies below a layer in memory; cgroups /wattle-machine-PID, which end with it
+"""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+# Arguments: folder, image, payload. All mounts are of a namespace that ends with the last process in it.
+BOOT = r"""
+set -e
+at=$1 image=$2 payload=$3 root=$1/root
+mount --make-rprivate /
+mkdir -p $at/lower $at/memory $root
+mount -o loop,ro,noload $image/root.ext4 $at/lower
+mount -t tmpfs -o mode=755 tmpfs $at/memory
+mkdir $at/memory/upper $at/memory/work
+mount -t overlay -o lowerdir=$at/lower,upperdir=$at/memory/upper,workdir=$at/memory/work overlay $root
+mount -t proc proc $root/proc
+mount -t sysfs -o ro sysfs $root/sys
+mount -t tmpfs -o mode=755 tmpfs $root/dev
+mkdir $root/dev/pts $root/dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666 devpts $root/dev/pts
+mount -t tmpfs tmpfs $root/dev/shm
+ln -s pts/ptmx $root/dev/ptmx
+ln -s /proc/self/fd $root/dev/fd
+for name in DEVICES; do touch $root/dev/$name; mount --bind /dev/$name $root/dev/$name; done
+touch $root/dev/nvme0n3
+mount --bind $at/result $root/dev/nvme0n3
+mount -t tmpfs -o mode=755 tmpfs $root/run
+mkdir $root/run/payload
+mount --bind -o ro $payload $root/run/payload
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+  mount -t cgroup2 cgroup2 $root/sys/fs/cgroup
+else
+  mount -t tmpfs -o mode=755 tmpfs $root/sys/fs/cgroup
+  while IFS=: read -r id kinds path; do
+    name=${kinds#name=}
+    [ -n "$kinds" ] || name=unified
+    mkdir -p $root/sys/fs/cgroup/$name
+    case $kinds in
+      "") mount -t cgroup2 cgroup2 $root/sys/fs/cgroup/$name ;;
+      name=*) mount -t cgroup -o none,$kinds cgroup $root/sys/fs/cgroup/$name ;;
+      *) mount -t cgroup -o $kinds cgroup $root/sys/fs/cgroup/$name ;;
+    esac
+  done < /proc/self/cgroup
+fi
+# What the image has mounted by its devices is there.
+mkdir -p $root/run/systemd/system/machine.service.d
+printf '[Service]\nExecStartPre=\n' > $root/run/systemd/system/machine.service.d/there.conf
+ip link set lo up
+hostname machine
+cd $root
+exec env -i container=wattle PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot $root /usr/lib/systemd/systemd --log-target=console --show-status=no
+""".replace("DEVICES", " ".join(DEVICES))
+
+
+class MachineError(Exception):
+    pass
+
+
+def console_tail(console):
+    try:
+        text = console.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    return "console:\n" + "\n".join(text.splitlines()[-60:])
+
+
+def cgroups_of_this():
+    """The folders of this process in each hierarchy."""
+    mounts = {}
+    for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        left, right = line.split(" - ")
+        kind, _, options = right.split()[:3]
+        if kind in ("cgroup", "cgroup2"):
+            for name in options.split(",") if kind == "cgroup" else [""]:
+                mounts.setdefault(name, pathlib.Path(left.split()[4]))
+    for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        _, kinds, path = line.split(":", 2)
+        name = kinds.split(",")[0]
+        if name in mounts:
+            yield mounts[name] / path.lstrip("/")
+
+
+def made_for(name):
+    folders = []
+    for above in cgroups_of_this():
+        folder = above / name
+        if not folder.exists():
+            folder.mkdir()
+            for file in ("cpuset.cpus", "cpuset.mems"):
+                if (folder / file).exists():
+                    (folder / file).write_text((above / file).read_text(encoding="utf-8"), encoding="utf-8")
+        folders.append(folder)
+    return folders
+
+
+def remove(folders):
+    for folder in folders:
+        for below, _, _ in os.walk(folder, topdown=False):
+            for _ in range(50):
+                try:
+                    os.rmdir(below)
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    time.sleep(0.1)  # the last of its processes is about to end
+
+
+def boot(image, payload, seconds, keep_console=None):
+    with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
+        folder = pathlib.Path(folder)
+        result, console = folder / "result", folder / "console"
+        result.touch()
+        folders = []
+        try:
+            folders = made_for(f"wattle-machine-{os.getpid()}")
+            join = "".join(f"echo $$ > {at}/cgroup.procs; " for at in folders)
+            inner = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--net", "--fork", "--kill-child", "bash", "-c", BOOT, "boot", folder, image, payload]
+            with open(console, "wb") as said:
+                done = subprocess.run(["bash", "-c", f'{join} exec "$@"', "join", *inner], stdout=said, stderr=said, timeout=seconds, check=False)
+        except subprocess.TimeoutExpired:
+            raise MachineError(f"the machine was not done within {seconds} s; {console_tail(console)}") from None
+        except OSError as error:
+            raise MachineError(f"no namespaces can be made: {error}") from None
+        finally:
+            remove(folders)
+            if keep_console and console.exists():
+                keep_console.write_bytes(console.read_bytes())
+        text = result.read_text(encoding="utf-8", errors="replace")
+        if not text.endswith("\n"):
+            raise MachineError(f"the machine ended without a result (exit {done.returncode}); {console_tail(console)}")
+        return json.loads(text)
