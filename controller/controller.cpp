@@ -149,6 +149,7 @@ Status Controller::lock_state(const Log& log) {
 Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
+  ran_before_ = told_of(traces_of_before(config_.data_dir, ""));
   std::string lost = told_of(traces_of_before(config_.data_dir, config_.store.path));
   if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " holds no change") + ", but " + lost;
   const auto open = [&](const std::string& file) {
@@ -188,9 +189,9 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
     return {};
   }
   std::error_code ignored;
-  const std::string before = told_of(traces_of_before(config_.data_dir, ""));
-  if (!before.empty() && !std::filesystem::exists(config.path, ignored))
-    log.warn("the store is not there: marks and energy sums begin anew", {{"store", config.path}, {"why", before}});
+  if (!ran_before_.empty() && !std::filesystem::exists(config.path, ignored))
+    log.warn("the store is not there: marks and energy sums begin anew",
+             {{"store", config.path}, {"why", ran_before_}});
   StoreOptions options;
   options.file.path = config.path;
   options.file.max_bytes = static_cast<std::uint64_t>(config.max_bytes);

@@ -53,6 +53,7 @@ class Controller {
 
   ControllerConfig config_;
   std::optional<StateLock> lock_;  // the last to go
+  std::string ran_before_;         // by what is known that a controller ran here; empty: nothing
   Endpoints endpoints_;
   transport::AllowFile allow_;
   transport::Context context_;

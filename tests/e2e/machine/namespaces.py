@@ -57,8 +57,13 @@ mkdir -p $root/run/systemd/system/machine.service.d
 printf '[Service]\nExecStartPre=\n' > $root/run/systemd/system/machine.service.d/there.conf
 ip link set lo up
 hostname machine
+# No chroot: the kernel makes no user namespaces in one, which units ask for.
+mkdir $root/run/before
 cd $root
-exec env -i container=wattle PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot $root /usr/lib/systemd/systemd --log-target=console --show-status=no
+pivot_root . run/before
+umount -l run/before
+rmdir run/before
+exec env -i container=wattle PATH=/usr/sbin:/usr/bin:/sbin:/bin /usr/lib/systemd/systemd --log-target=console --show-status=no
 """.replace("DEVICES", " ".join(DEVICES))
 
 

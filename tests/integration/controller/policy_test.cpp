@@ -12,6 +12,7 @@
 #include "controller/store/control_file.hpp"
 #include "tests/integration/controller/world.hpp"
 #include "tests/places.hpp"
+#include "tests/unit/common/log_lines.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -242,6 +243,24 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
     auto client = world.ask_client(world.operator_key);
     answer(client, "policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "looked"}});
   }
+}
+
+TEST_CASE("a store that is gone is told, and at a first start none is missed") {
+  World world(1);
+  world.config.store.path = world.dir / "store.db";
+  const auto missed = [&] {
+    const auto lines = wattle::test::lines_of([&] {
+      const Log log("wattle-test", LogLevel::info, LogFormat::json);
+      auto started = Controller::start(world.config, world.clock, log);
+      REQUIRE(started);
+    });
+    return std::count_if(lines.begin(), lines.end(),
+                         [](const std::string& line) { return line.find("the store is not there") != line.npos; });
+  };
+  CHECK(missed() == 0);
+  CHECK(missed() == 0);
+  std::filesystem::remove(world.dir / "store.db");
+  CHECK(missed() == 1);
 }
 
 TEST_CASE("what a controller of 0.1 left behind is taken over: what is in force, its blocks, and the network gate") {
