@@ -41,7 +41,7 @@ def later(command):
 
 def main():
     settings = json.loads((PAYLOAD / "settings.json").read_text(encoding="utf-8"))
-    seen = {"network": shell("modprobe virtio_net && ip link set eth0 up && ip addr add 10.0.2.15/24 dev eth0 && ip route add default via 10.0.2.2"),
+    seen = {"network": shell(settings["network"]),
             "before": shell("dpkg-query -W -f '${Package}\\n' | grep -c . ; ls /usr/bin/wattle* 2>&1"), "commands": []}
     begin = time.monotonic()
     for command in settings["commands"]:

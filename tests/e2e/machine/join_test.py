@@ -133,20 +133,19 @@ def main():
                 shutil.copy(packages[name], payload)
             shutil.copy(HERE / "join_guest.py", payload / "guest.py")
             commands = [command_of("install-packages", "Each worker"), command_of("join", "On the new node").replace("TOKEN", token)]
-            (payload / "settings.json").write_text(json.dumps({"commands": commands, "later": later_commands(commands), "stays_s": STAYS_S}), encoding="utf-8")
+            (payload / "settings.json").write_text(json.dumps({"commands": commands, "later": later_commands(commands), "stays_s": STAYS_S, "network": machine.NETWORK}), encoding="utf-8")
             looking = Looking(house)
             looking.start()
             begun = time.monotonic()
             try:
-                seen = machine.boot(made, payload, SECONDS, options.keep / "console" if options.keep else None, network=True)
+                seen = machine.boot(made, payload, SECONDS, options.keep / "console" if options.keep else None, (port, house.telemetry))
             except machine.MachineError as error:
                 claims.check("the machine runs to its end", False, f"{error}\n{house.log('controller')[-2000:]}")
                 return 1
             finally:
                 looking.over.set()
                 looking.join()
-            accelerator = "KVM" if machine.accelerator(made / "vmlinuz") == machine.KVM else "emulated"
-            print(f"     {accelerator}; {time.monotonic() - begun:.0f} s with boot and {STAYS_S} s of looking on")
+            print(f"     {machine.kind(made)}; {time.monotonic() - begun:.0f} s with boot and {STAYS_S} s of looking on")
             judge(claims, seen, looking.found, commands)
             judge_later(claims, seen, debs.field(packages["wattle-agent"], "Version"))
     if options.keep:

@@ -1,6 +1,6 @@
 """machine: boots the image under QEMU, by KVM where this machine has it, gives it one folder, and takes back what it wrote.
 
-Units    WATTLE_MACHINE=here: in namespaces of this machine's kernel instead (namespaces.py), without a network
+Units    WATTLE_MACHINE=here: in namespaces of this machine's kernel instead (namespaces.py)
 Gives    the JSON value that guest.py wrote to the third disk
 Errors   MachineError with the tail of the console: a panic, a hang (bounded by `seconds`), or no result
 Writes   nothing but temporary files: the root image is a snapshot in each run
@@ -17,7 +17,10 @@ from image import run
 from namespaces import MachineError, console_tail
 
 RESULT_MIB = 8
-HOST = "10.0.2.2"  # of QEMU's user network
+HOST = namespaces.HOST
+HERE = os.environ.get("WATTLE_MACHINE") == "here"
+# What a machine types for its way to HOST
+NETWORK = "true" if HERE else "modprobe virtio_net && ip link set eth0 up && ip addr add 10.0.2.15/24 dev eth0 && ip route add default via 10.0.2.2"
 KVM, TCG = ("-accel", "kvm", "-cpu", "max"), ("-accel", "tcg,thread=multi", "-cpu", "max")
 PANIC_S = 15  # emulated it takes 3
 # Without its own test of its timer: emulated beside compilers ticks come too late for it, and it panics
@@ -49,10 +52,14 @@ def qemu(image, memory_mib, console, disks, append=""):
     ]
 
 
-def boot(image, payload, seconds, keep_console=None, network=False):
-    """With a network, the machine's eth0 reaches this machine's loopback at HOST."""
-    if os.environ.get("WATTLE_MACHINE") == "here" and not network:
-        return namespaces.boot(image, payload, seconds, keep_console)
+def kind(image):
+    return "in namespaces" if HERE else "KVM" if accelerator(image / "vmlinuz") == KVM else "emulated"
+
+
+def boot(image, payload, seconds, keep_console=None, ports=()):
+    """With ports, the machine reaches these of this machine's loopback at HOST, once it has typed NETWORK."""
+    if HERE:
+        return namespaces.boot(image, payload, seconds, keep_console, ports)
     with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
         folder = pathlib.Path(folder)
         disk, result, console = folder / "payload.ext4", folder / "result", folder / "console"
@@ -60,7 +67,7 @@ def boot(image, payload, seconds, keep_console=None, network=False):
         with open(result, "wb") as file:
             file.truncate(RESULT_MIB << 20)
         command = qemu(image, 1024, console, ((image / "root.ext4", "snapshot=on"), (disk, "readonly=on"), (result, "cache=writeback")), "net.ifnames=0")
-        if network:
+        if ports:
             command += ["-netdev", "user,id=net,restrict=off", "-device", "virtio-net-pci,netdev=net"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)

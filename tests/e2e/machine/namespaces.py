@@ -5,12 +5,18 @@ Gives    the JSON value that guest.py wrote to the third disk, as machine.boot d
 Errors   MachineError with the tail of the console: no namespace can be made, a hang (bounded by `seconds`), or no result
 Writes   nothing but temporary files: the root image lies below a layer in memory; cgroups /wattle-machine-PID, which end with it
 """
+import contextlib
+import ctypes
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
+import threading
 import time
+
+HOST = "10.0.2.2"  # as QEMU's user network has it
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 # Arguments: folder, image, payload. All mounts are of a namespace that ends with the last process in it.
@@ -56,6 +62,7 @@ fi
 mkdir -p $root/run/systemd/system/machine.service.d
 printf '[Service]\nExecStartPre=\n' > $root/run/systemd/system/machine.service.d/there.conf
 ip link set lo up
+ip address add 10.0.2.2/32 dev lo
 hostname machine
 # No chroot: the kernel makes no user namespaces in one, which units ask for.
 mkdir $root/run/before
@@ -121,27 +128,88 @@ def remove(folders):
                     time.sleep(0.1)  # the last of its processes is about to end
 
 
-def boot(image, payload, seconds, keep_console=None):
+def in_network_of(pid, do):
+    """In its network, once it has one of its own. Of this thread alone."""
+    mine = os.stat("/proc/self/ns/net").st_ino
+    while os.stat(f"/proc/{pid}/ns/net").st_ino == mine:
+        time.sleep(0.01)
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net", "rb") as here, open(f"/proc/{pid}/ns/net", "rb") as there:
+        for namespace, step in ((there, do), (here, lambda: None)):
+            if libc.setns(namespace.fileno(), 0) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
+            step()
+
+
+def relay(one, other):
+    """Bytes of one to the other, until it ends."""
+    with contextlib.suppress(OSError):
+        while some := one.recv(65536):
+            other.sendall(some)
+    with contextlib.suppress(OSError):
+        other.shutdown(socket.SHUT_WR)
+
+
+def serve(listener, port):
+    with contextlib.suppress(OSError):  # closed at the end
+        while True:
+            one, _ = listener.accept()
+            try:
+                other = socket.create_connection(("127.0.0.1", port))
+            except OSError:
+                one.close()
+                continue
+            for pair in ((one, other), (other, one)):
+                threading.Thread(target=relay, args=pair, daemon=True).start()
+
+
+def listeners_in(pid, ports):
+    """HOST's ports, seen from within, are this machine's loopback's."""
+    listeners = []
+
+    def listen():
+        for port in ports:
+            listener = socket.socket()
+            listener.setsockopt(socket.IPPROTO_IP, getattr(socket, "IP_FREEBIND", 15), 1)  # the address is about to be there
+            listener.bind((HOST, port))
+            listener.listen(64)
+            listeners.append(listener)
+
+    in_network_of(pid, listen)
+    for listener, port in zip(listeners, ports):
+        threading.Thread(target=serve, args=(listener, port), daemon=True).start()
+    return listeners
+
+
+def boot(image, payload, seconds, keep_console=None, ports=()):
     with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
         folder = pathlib.Path(folder)
         result, console = folder / "result", folder / "console"
         result.touch()
-        folders = []
+        folders, listeners, running = [], [], None
         try:
             folders = made_for(f"wattle-machine-{os.getpid()}")
             join = "".join(f"echo $$ > {at}/cgroup.procs; " for at in folders)
             inner = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--cgroup", "--net", "--fork", "--kill-child", "bash", "-c", BOOT, "boot", folder, image, payload]
             with open(console, "wb") as said:
-                done = subprocess.run(["bash", "-c", f'{join} exec "$@"', "join", *inner], stdout=said, stderr=said, timeout=seconds, check=False)
+                running = subprocess.Popen(["bash", "-c", f'{join} exec "$@"', "join", *inner], stdout=said, stderr=said)
+                if ports:
+                    listeners = listeners_in(running.pid, ports)
+                running.wait(seconds)
         except subprocess.TimeoutExpired:
             raise MachineError(f"the machine was not done within {seconds} s; {console_tail(console)}") from None
         except OSError as error:
             raise MachineError(f"no namespaces can be made: {error}") from None
         finally:
+            for listener in listeners:
+                listener.close()
+            if running and running.poll() is None:
+                running.kill()
+                running.wait()
             remove(folders)
             if keep_console and console.exists():
                 keep_console.write_bytes(console.read_bytes())
         text = result.read_text(encoding="utf-8", errors="replace")
         if not text.endswith("\n"):
-            raise MachineError(f"the machine ended without a result (exit {done.returncode}); {console_tail(console)}")
+            raise MachineError(f"the machine ended without a result (exit {running.returncode}); {console_tail(console)}")
         return json.loads(text)

@@ -8,7 +8,7 @@ The machine has Debian's packages that ours need (libtorch with them), and no ne
 Usage    whole_test.py PACKAGES [--keep FOLDER]     FOLDER: gets the console and what was seen
 Units    WATTLE_BEFORE: folder of an earlier version's .deb files, from which to PACKAGES; without it from PACKAGES to the same with a higher number
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
-Time     emulated eleven minutes beside compilers, and five more to build the image; bounded at 1800 s
+Time     emulated eleven minutes beside compilers, in namespaces two, and five more to build the image; bounded at 1800 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
 """
 import argparse
@@ -138,7 +138,7 @@ def main():
             return 1
     if options.keep:
         (options.keep / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
-    print(f"     {'KVM' if machine.accelerator(made / 'vmlinuz') == machine.KVM else 'emulated'}; {version} to {following}; {time.monotonic() - begun:.0f} s with boot")
+    print(f"     {machine.kind(made)}; {version} to {following}; {time.monotonic() - begun:.0f} s with boot")
     judge(claims, seen, version, following)
     return 1 if claims.failed else 0
 
