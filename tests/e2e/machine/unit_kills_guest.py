@@ -1,6 +1,6 @@
 """unit_kills_guest: runs inside the machine: kills_test.py with services of systemd and cgroups of nobody's. Judges nothing.
 
-Source   /run/payload: wattle-actuator, kills_test.py, cgroups.py, kills (how many), guest.py (this)
+Source   /run/payload: wattle-actuator, kills_test.py, cgroups.py, arguments (of kills_test.py), guest.py (this)
 Gives    one JSON value on the third disk, then powers the machine off
 """
 import json
@@ -16,8 +16,8 @@ SECONDS = 2400
 def observe():
     # systemd enables the controller for all as long as a unit needs it.
     subprocess.run(["systemd-run", "--quiet", "--unit=keeps", "--property", "CPUQuota=50%", "/bin/sleep", "infinity"], check=True, timeout=60)
-    kills = (PAYLOAD / "kills").read_text(encoding="utf-8").strip()
-    command = ["/usr/bin/python3", PAYLOAD / "kills_test.py", PAYLOAD, "--kills", kills, "--rigs", "2", "--workloads", "2", "--units", "2"]
+    arguments = (PAYLOAD / "arguments").read_text(encoding="utf-8").split()
+    command = ["/usr/bin/python3", PAYLOAD / "kills_test.py", PAYLOAD, *arguments, "--workloads", "2", "--units", "2"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     return {"kernel": os.uname().release, "exit": ran.returncode, "said": ran.stdout[-20000:], "errors": ran.stderr[-5000:]}
 

@@ -2,7 +2,7 @@
 """wattle-actuator killed at work on a real systemd and cgroup v2: services and cgroups of nobody's, while others use set-property, write to
 the kernel's files and reload systemd (tests/integration/actuator/kills_test.py, in a machine under QEMU).
 
-Usage    unit_kills_test.py BIN_DIR [--kills 40] [--keep FOLDER]     FOLDER: gets the console
+Usage    unit_kills_test.py BIN_DIR [--kills 40] [--rigs 2] [--keep FOLDER]     FOLDER: gets the console
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
 Time     emulated, beside much other work, a quarter of a minute a kill; with WATTLE_MACHINE=here (namespaces.py) a second; bounded at 2,700 s
 Exit     0 fine, 1 a claim failed, 77 skipped: QEMU or mmdebstrap is missing
@@ -31,6 +31,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("--kills", type=int, default=40)
+    parser.add_argument("--rigs", type=int, default=2)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
     for program in ("qemu-system-x86_64", "mmdebstrap", "mke2fs", "strip"):
@@ -46,7 +47,7 @@ def main():
         for name in ("kills_test.py", "cgroups.py"):
             shutil.copy(KILLS / name, payload)
         shutil.copy(HERE / "unit_kills_guest.py", payload / "guest.py")
-        (payload / "kills").write_text(f"{options.kills}\n", encoding="utf-8")
+        (payload / "arguments").write_text(f"--kills {options.kills} --rigs {options.rigs}\n", encoding="utf-8")
         try:
             seen = machine.boot(image.ensure(options.binaries / "wattle-agent"), payload, SECONDS, options.keep / "console" if options.keep else None)
         except (image.ImageError, machine.MachineError) as error:
