@@ -48,7 +48,8 @@ void Kernel<Time>::refresh(std::size_t i) {
   switch (node.power) {
     case Power::awake: {
       node.used_cores = std::min(wanted, machine.cores);
-      node.pressure_ratio = pressure_ratio(wanted, machine.cores, machine.crowded_ratio);
+      node.pressure_ratio =
+          std::min(1.0, machine.waiting_times * pressure_ratio(wanted, machine.cores, machine.crowded_ratio));
       node.power_w = running_w(i);
       return;
     }

@@ -27,6 +27,7 @@ struct Machine {
   double wake_time_s = 30, wake_energy_j = 3000;  // draws the one over the other while it wakes
   double blocked_cores = 0;                       // wanted by what never goes
   double crowded_ratio = 1;                       // wanted share of the cores from which pods wait for each other
+  double waiting_times = 1;                       // pods wait so many times as long as the crowd alone would make them
   double interference = 0;  // pods want 1 + interference x (wanted share of the cores) times as much
 };
 

@@ -27,6 +27,8 @@ Status run(BenchArguments arguments) {
   bench.episode.side = arguments.side == "report" ? consolidation::Side::report : consolidation::Side::train;
   bench.first_seed = arguments.first_seed.value_or(
       bench.episode.side == consolidation::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
+  if (bench.episode.shift.odd_waiting != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::unsupported, "--odd-waiting", "is of worlds alone", "say --knowledge production as well");
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(bench.network, read_network(arguments.model_file));
   }
@@ -63,6 +65,11 @@ int bench(int argc, char** argv) {
   app.add_option("--look-ahead", arguments.bench.look_ahead,
                  "production: next pods that a decision is told: those that wait, then those to come")
       ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
+      ->capture_default_str();
+  app.add_option("--odd-waiting", arguments.scenario.options.shift.odd_waiting,
+                 "production: pods wait for CPU so many times as long as they did when it was learned, or as one who "
+                 "knows nothing thinks")
+      ->check(CLI::Range(0.1, 20.0))
       ->capture_default_str();
   app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules are told the number of pods that will come");
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")

@@ -16,12 +16,14 @@ struct EvalArguments {
   std::string model_file;
   std::size_t seeds = 10;
   bool warm = false;
+  double waiting_times = 1;
   std::vector<std::string> policies{"planner", "kube-default", "model-greedy", "amortised", "most-allocated", "random"};
   std::string output = "table";
 };
 
 Status run(const EvalArguments& arguments) {
-  WATTLE_TRY(const EnvOptions options, env_options(arguments.world));
+  WATTLE_TRY(EnvOptions options, env_options(arguments.world));
+  options.waiting_times = arguments.waiting_times;
   // Both output layers start at 0, so that any seed's initial weights decide by the prior alone.
   WATTLE_TRY(const auto initial, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial weights"));
   std::vector<Contestant> contestants;
@@ -56,6 +58,11 @@ int eval(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--warm", arguments.warm,
                "the controller has watched each cluster in mode shadow, for one episode of other pods");
+  app.add_option(
+         "--odd-waiting", arguments.waiting_times,
+         "pods wait for CPU so many times as long as in the scenario and while it was watched, and nobody is told")
+      ->check(CLI::Range(0.1, 20.0))
+      ->capture_default_str();
   app.add_option("--policies", arguments.policies, "those beside the network (docs/reference/policies.md)")
       ->delimiter(',')
       ->capture_default_str();

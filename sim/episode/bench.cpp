@@ -143,10 +143,20 @@ Placement reference_placement(const Episode& episode, std::size_t moves) {
   return *best;
 }
 
+std::optional<double> waited_from_second_hour(const RunFigures& figures) {
+  WaitedTime later;
+  for (std::size_t hour = 1; hour < figures.hours.size(); ++hour) {
+    later.pod_s += figures.hours[hour].pod_s;
+    later.waited_pod_s += figures.hours[hour].waited_pod_s;
+  }
+  return later.pod_s > 0 ? std::optional(later.waited_pod_s / later.pod_s) : std::nullopt;
+}
+
 Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t seed) {
   constexpr std::uint64_t kBefore = 500'000'000;
   Options before = drawn;
   before.cluster_seed = drawn.cluster_seed.value_or(seed);
+  before.shift.odd_waiting = 1;  // what it taught holds no more
   return make_episode(data, before, seed + kBefore + 1);
 }
 
@@ -222,11 +232,10 @@ void Bench::compare(BenchTable& table) const {
       values.push_back(by_work ? each.energy_j / std::max(1.0, each.work_core_s) : each.energy_j);
     return values;
   };
-  const auto over = [&](const BenchRule& rule, const std::vector<double>& base) {
+  const auto interval = [&](const std::vector<double>& seeds) {
     std::map<std::string, std::vector<double>> by_day;  // strata; a day of one seed says nothing of how seeds differ
-    const std::vector<double> mine = energies(rule);
-    if (mine.size() < 2) return Interval{mine.front() / base.front() - 1, std::nan(""), std::nan("")};
-    for (std::size_t k = 0; k < mine.size(); ++k) by_day[table.days[k]].push_back(mine[k] / base[k] - 1);
+    if (seeds.size() < 2) return Interval{seeds.front(), std::nan(""), std::nan("")};
+    for (std::size_t k = 0; k < seeds.size(); ++k) by_day[table.days[k]].push_back(seeds[k]);
     std::vector<std::vector<double>> strata;
     const bool alone = std::any_of(by_day.begin(), by_day.end(), [](const auto& day) { return day.second.size() < 2; });
     if (alone) strata.emplace_back();
@@ -235,6 +244,11 @@ void Bench::compare(BenchTable& table) const {
       strata.back().insert(strata.back().end(), values.begin(), values.end());
     }
     return iqm_interval(strata);
+  };
+  const auto over = [&](const BenchRule& rule, const std::vector<double>& base) {
+    std::vector<double> seeds = energies(rule);
+    for (std::size_t k = 0; k < seeds.size(); ++k) seeds[k] = seeds[k] / base[k] - 1;
+    return interval(seeds);
   };
   const auto find = [&](const char* name) {
     return std::find_if(table.rules.begin(), table.rules.end(), [&](const BenchRule& r) { return r.name == name; });
@@ -245,6 +259,14 @@ void Bench::compare(BenchTable& table) const {
     if (base != table.rules.end()) each.over_default = over(each, energies(*base));
     if (amortised != table.rules.end()) each.over_amortised = over(each, energies(*amortised));
     if (planner != table.rules.end()) each.over_planner = over(each, energies(*planner));
+    if (options_.episode.knowledge != ClusterModel::production) continue;
+    std::vector<double> waiting, later;
+    for (const RunFigures& run : each.runs) {
+      waiting.push_back(run.waiting);
+      if (const auto from_second = waited_from_second_hour(run)) later.push_back(*from_second);
+    }
+    each.waiting = interval(waiting);
+    if (later.size() == waiting.size()) each.later_waiting = interval(later);
   }
 }
 

@@ -23,6 +23,11 @@
 
 namespace wattle::sim::consolidation {
 
+// Pods' time and what they waited of it for CPU.
+struct WaitedTime {
+  double pod_s = 0, waited_pod_s = 0;
+};
+
 struct RunFigures {
   double energy_j = 0, awake_nodes = 0, wakes = 0, wake_wait_s = 0, placements = 0;
   double refused = 0;      // pods that had found no place at the end; in a Cluster: when they came
@@ -31,6 +36,8 @@ struct RunFigures {
   double deferrals = 0;    // how often one was
   double work_core_s = 0;  // that was done; in a World
   double waiting = 0;      // share of pod time spent waiting, for CPU or for a node that wakes
+  std::vector<WaitedTime> hours;      // of the whole episode, one each, from its start; in a World
+  double wait_limit = 0;              // of it in the end: the share that pods may wait; likewise
   double network_gated = 0;           // share of choices that a guarded network was left out of
   Placement placement;                // of a fill
   std::vector<double> node_energy_j;  // of an oracle's cluster
@@ -71,7 +78,11 @@ struct BenchRule {
       over_default;  // energy / that of kube-default - 1, where sizes differ or it is crowded of the same work
   std::optional<Interval> over_amortised;
   std::optional<Interval> over_planner;
+  // In a World: what pods waited for CPU of the time that is judged, and from the second hour of the whole episode on.
+  std::optional<Interval> waiting, later_waiting;
 };
+// Absent: it ends before.
+std::optional<double> waited_from_second_hour(const RunFigures& figures);
 struct BenchTable {
   std::size_t nodes = 0;
   std::vector<std::uint64_t> seeds;

@@ -44,6 +44,47 @@ std::string joules_of_work(const BenchRule& rule) {
   return std::isfinite(values.front()) ? number(mean(values), 2) : "-";
 }
 
+double share(const WaitedTime& time) { return time.pod_s > 0 ? time.waited_pod_s / time.pod_s : 0; }
+
+// Of all seeds together, hour by hour.
+std::vector<WaitedTime> hours_of(const BenchRule& rule) {
+  std::vector<WaitedTime> hours;
+  for (const RunFigures& run : rule.runs) {
+    if (hours.size() < run.hours.size()) hours.resize(run.hours.size());
+    for (std::size_t hour = 0; hour < run.hours.size(); ++hour) {
+      hours[hour].pod_s += run.hours[hour].pod_s;
+      hours[hour].waited_pod_s += run.hours[hour].waited_pod_s;
+    }
+  }
+  return hours;
+}
+
+// Of the seeds' hours from the second on, in how many pods waited beyond the limit.
+std::string hours_over(const BenchRule& rule) {
+  std::size_t over = 0, all = 0;
+  for (const RunFigures& run : rule.runs) {
+    for (std::size_t hour = 1; hour < run.hours.size(); ++hour, ++all)
+      if (share(run.hours[hour]) > run.wait_limit) ++over;
+  }
+  return std::to_string(over) + " of " + std::to_string(all);
+}
+
+// What pods waited for CPU, where that is played.
+std::string waiting_table(const BenchTable& table) {
+  if (table.rules.empty() || table.rules.front().runs.front().hours.size() < 2) return {};
+  std::string out = "\nwaiting for CPU, % of pods' time, from the second hour on; hour by hour, all seeds together\n" +
+                    std::string(15, ' ') + padded("from 2nd hour", 24) + padded("limit", 8) +
+                    padded("hours beyond", 15) + "  by hour\n";
+  for (const BenchRule& rule : table.rules) {
+    out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
+           padded(percent(rule.later_waiting), 24) +
+           padded(number(100 * mean_of(rule, &RunFigures::wait_limit), 2), 8) + padded(hours_over(rule), 15) + " ";
+    for (const WaitedTime& hour : hours_of(rule)) out += " " + number(100 * share(hour), 2);
+    out += "\n";
+  }
+  return out;
+}
+
 std::string describe(const BenchResult& result) {
   const Options& options = result.options.episode;
   std::string text = std::string("consolidation_") + (options.churn ? "churn" : "fill") +
@@ -57,6 +98,8 @@ std::string describe(const BenchResult& result) {
             (options.fill_told ? ", told" : "");
   if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
   if (options.crowded) text += ", crowded";
+  if (options.shift.odd_waiting != 1)
+    text += ", pods wait " + number(options.shift.odd_waiting, 2) + " times as long as was learned";
   if (result.options.defer_s > 0) text += ", put off for " + number(result.options.defer_s, 0) + " s at most";
   if (result.options.look_ahead > 0) text += ", " + std::to_string(result.options.look_ahead) + " next pods told";
   return text + ", data: " + result.origin + " (" + (options.side == Side::report ? "reporting" : "training") +
@@ -93,6 +136,7 @@ std::string to_table(const BenchResult& result) {
         out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
       out += "\n";
     }
+    out += waiting_table(table);
   }
   return out;
 }
@@ -105,6 +149,7 @@ std::string to_json(const BenchResult& result) {
                     {"churn", options.churn},
                     {"sizes", options.sizes == Sizes::openb ? "openb" : "one-core"},
                     {"crowded", options.crowded},
+                    {"odd_waiting", options.shift.odd_waiting},
                     {"knowledge", to_string(options.knowledge)},
                     {"side", options.side == Side::report ? "report" : "train"},
                     {"fill_low", options.fill_low},
@@ -120,12 +165,16 @@ std::string to_json(const BenchResult& result) {
     nlohmann::json rules = nlohmann::json::array();
     for (const BenchRule& rule : table.rules) {
       nlohmann::json runs = nlohmann::json::array();
-      for (const RunFigures& each : rule.runs)
+      for (const RunFigures& each : rule.runs) {
+        nlohmann::json hours = nlohmann::json::array();
+        for (const WaitedTime& hour : each.hours) hours.push_back(share(hour));
         runs.push_back({{"energy_j", each.energy_j},
                         {"awake_nodes", each.awake_nodes},
                         {"wakes", each.wakes},
                         {"wake_wait_s", each.wake_wait_s},
                         {"waiting", each.waiting},
+                        {"wait_limit", each.wait_limit},
+                        {"cpu_waiting_by_hour", std::move(hours)},
                         {"refused", each.refused},
                         {"pending_s", each.pending_s},
                         {"deferred_s", each.deferred_s},
@@ -133,11 +182,14 @@ std::string to_json(const BenchResult& result) {
                         {"work_core_s", each.work_core_s},
                         {"left_out", each.network_gated},
                         {"placements", each.placements}});
+      }
       rules.push_back({{"name", rule.name},
                        {"gap", interval_json(rule.gap)},
                        {"energy_over_default", interval_json(rule.over_default)},
                        {"energy_over_amortised", interval_json(rule.over_amortised)},
                        {"energy_over_planner", interval_json(rule.over_planner)},
+                       {"waiting", interval_json(rule.waiting)},
+                       {"cpu_waiting_from_second_hour", interval_json(rule.later_waiting)},
                        {"runs", std::move(runs)}});
     }
     out["tables"].push_back({{"nodes", table.nodes},

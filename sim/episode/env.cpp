@@ -14,6 +14,7 @@ void Env::begin(std::uint64_t seed, WorldObserver* observer) {
   const std::uint64_t cluster_seed = options_.cluster_seed.value_or(seed);
   world_options_ = make_world(options_.scenario, options_.measured, cluster_seed);
   WorldOptions& world = world_options_;
+  for (NodeSpec& node : world.nodes) node.waiting_times = options_.waiting_times;
   world.seed = seed;
   world.settle_s = placement::times_of(options_.reward.preset).settle_s.value_or(world.settle_s);
   world_ = std::make_unique<World>(world, observer);

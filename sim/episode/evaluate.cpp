@@ -57,9 +57,11 @@ double mean_recovery(const EpisodeTrace& trace, const WorldOptions& world) {
   return at_s.empty() ? 0 : sum / static_cast<double>(at_s.size());
 }
 
+constexpr double kFirstHour_s = 3600;
+
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-void read_truth(EpisodeFigures& figures, Env& env) {
+void read_truth(EpisodeFigures& figures, Env& env, const std::optional<WorldFigures>& first_hour) {
   const WorldFigures truth = env.world().figures();
   const double time_s = env.world().now_s();
   figures.mean_reward = ratio(figures.episode_return, figures.settled);
@@ -73,6 +75,10 @@ void read_truth(EpisodeFigures& figures, Env& env) {
   figures.response_p95_ms = truth.response_ms.quantile(0.95);
   figures.failed_ratio = ratio(truth.failed_requests, truth.requests + truth.failed_requests);
   figures.pressure_ratio = ratio(truth.pressure_pod_s, truth.pod_s);
+  if (first_hour)
+    figures.later_pressure_ratio =
+        ratio(truth.pressure_pod_s - first_hour->pressure_pod_s, truth.pod_s - first_hour->pod_s);
+  figures.energy_per_work_j = ratio(truth.energy_j, truth.used_core_s);
   figures.imbalance_pct = ratio(truth.imbalance_pct_s, time_s);
   figures.utilisation_pct = 100 * ratio(truth.utilisation_s, time_s);
   figures.crowded_ratio = ratio(truth.crowded_node_s, time_s * static_cast<double>(env.world().size()));
@@ -91,6 +97,7 @@ Result<Chooser> chooser_of(const Env& env, const Contestant& contestant, std::ui
 
 Result<std::string> learned_in_shadow(const EnvOptions& options, std::uint64_t seed) {
   EnvOptions same_cluster = options;
+  same_cluster.waiting_times = 1;  // what is odd is not known beforehand
   same_cluster.cluster_seed = options.cluster_seed.value_or(seed);
   Env env(same_cluster);
   const std::uint64_t other_pods = mix(seed, 0x736861646f77ULL);
@@ -135,6 +142,7 @@ Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uin
   };
   env.begin(seed, chooser.observer());
   double last_s = 0, last_j = 0, deviations = 0;
+  std::optional<WorldFigures> first_hour;
   while (!env.done()) {
     collect();
     env.expect(chooser.expected(env.waiting().spec));
@@ -142,6 +150,7 @@ Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uin
     const auto target = chooser.choose(env.world(), view, env.waiting());
     last_s = env.world().now_s();
     last_j = env.world().figures().energy_j;
+    if (!first_hour && last_s >= kFirstHour_s) first_hour = env.world().figures();
     if (!target) {
       env.turn_away();
       continue;
@@ -152,7 +161,8 @@ Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uin
     WATTLE_CHECK(env.bind(*target, view));
   }
   collect();
-  read_truth(figures, env);
+  read_truth(figures, env, first_hour);
+  figures.wait_limit = chooser.engine().engine().knowledge().cpu_wait().limit();
   figures.deviates_ratio = ratio(deviations, figures.placements);
   figures.aftermath_w = ratio(figures.energy_j - last_j, env.world().now_s() - last_s);
   if (trace) {

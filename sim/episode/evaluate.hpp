@@ -25,9 +25,12 @@ struct EpisodeFigures {
   double mean_reward = 0;     // per settled placement
   double episode_return = 0;  // their sum
   double energy_j = 0;
-  double late_ratio = 0;      // share of latency-bound pod-seconds beyond the soft latency
-  double pressure_ratio = 0;  // share of pod-seconds spent waiting for CPU
-  double awake_nodes = 0;     // mean over the episode
+  double late_ratio = 0;            // share of latency-bound pod-seconds beyond the soft latency
+  double pressure_ratio = 0;        // share of pod-seconds spent waiting for CPU
+  double later_pressure_ratio = 0;  // likewise, from the second hour on; 0 where there is none
+  double wait_limit = 0;            // of it in the end: what pods may wait
+  double energy_per_work_j = 0;     // of a core-second that was used
+  double awake_nodes = 0;           // mean over the episode
   double placements = 0, settled = 0, wakes = 0;
   double turned_away = 0;  // pods that found no place
   double pending_s = 0;    // that a pod waited for one, mean of all

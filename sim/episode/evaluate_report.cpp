@@ -16,12 +16,15 @@ struct Column {
   int decimals;
 };
 
-constexpr std::array<Column, 9> kColumns{{
+constexpr std::array<Column, 12> kColumns{{
     {"reward", &EpisodeFigures::mean_reward, 1, 4},
     {"return", &EpisodeFigures::episode_return, 1, 2},
     {"energy_kj", &EpisodeFigures::energy_j, 1e-3, 1},
     {"late_pct", &EpisodeFigures::late_ratio, 100, 2},
     {"pressure_pct", &EpisodeFigures::pressure_ratio, 100, 2},
+    {"later_pct", &EpisodeFigures::later_pressure_ratio, 100, 2},
+    {"wait_limit_pct", &EpisodeFigures::wait_limit, 100, 2},
+    {"work_j", &EpisodeFigures::energy_per_work_j, 1, 3},
     {"awake_nodes", &EpisodeFigures::awake_nodes, 1, 2},
     {"wakes", &EpisodeFigures::wakes, 1, 1},
     {"turned_away", &EpisodeFigures::turned_away, 1, 1},

@@ -13,6 +13,7 @@ namespace {
 constexpr auto kSlotsOfSample = static_cast<std::size_t>(kSample_s / kDemandSlot_s);
 constexpr double kBurst = 0.6;  // relative standard deviation of half a minute's use around its five minutes' mean
 
+constexpr double kReportedHour_s = 3600;
 constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
 
 WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
@@ -26,6 +27,7 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   for (const ServerModel& server : episode.servers) {
     NodeSpec node;
     node.server = server;
+    node.waiting_times = episode.options.shift.odd_waiting;
     node.crowded_ratio = 1;  // pods wait for each other only when more is wanted than there is
     world.nodes.push_back(std::move(node));
   }
@@ -108,10 +110,21 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   RunFigures& figures = played.figures;
   WorldFigures begun;
   bool measuring = false;
+  WorldFigures hour;
   const double before_s = 2 * live.telemetry_period_s;  // the first telemetry is in before the first pod comes
+  const auto go_to = [&](double until_s) {
+    for (;;) {
+      const double hour_s = before_s + kReportedHour_s * static_cast<double>(figures.hours.size() + 1);
+      if (until_s < hour_s) return world.advance_to(until_s);
+      world.advance_to(hour_s);
+      const WorldFigures now = world.figures();
+      figures.hours.push_back({now.pod_s - hour.pod_s, now.pressure_pod_s - hour.pressure_pod_s});
+      hour = now;
+    }
+  };
   const auto measure_from = [&](double at_s) {
     if (measuring || at_s < episode.measure_from_s) return;
-    world.advance_to(before_s + episode.measure_from_s);
+    go_to(before_s + episode.measure_from_s);
     begun = world.figures();
     measuring = true;
   };
@@ -151,7 +164,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
     for (;;) {
       const double until_s = std::min(before_s + at_s, pending.next_s());
       measure_from(until_s - before_s);
-      world.advance_to(until_s);
+      go_to(until_s);
       if (auto taken = pending.take(world)) {
         WATTLE_CHECK(ask(std::move(*taken)));
       } else if (until_s >= before_s + at_s) {
@@ -178,6 +191,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   figures.waiting =
       (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
   figures.work_core_s = end.used_core_s - begun.used_core_s;
+  figures.wait_limit = player.engine().knowledge().cpu_wait().limit();
   figures.network_gated = gated / std::max(1.0, asked);
   played.known = player.engine().knowledge().save(world.view({}));
   return played;

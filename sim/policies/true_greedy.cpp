@@ -17,8 +17,10 @@ std::optional<std::size_t> least_true_watts(const World& world, const SimPod& po
     if (!world.powered(i)) added_w += server.watts_at(0) - server.sleep_w + server.wake_energy_j / kAwake_s;
     if (wait_price_w > 0) {
       const double crowded = world.truth(i).crowded_ratio, pods = static_cast<double>(nodes[i].pods);
-      added_w += wait_price_w * ((pods + 1) * cluster::pressure_ratio(after, server.cores, crowded) -
-                                 pods * cluster::pressure_ratio(before, server.cores, crowded));
+      const auto waits = [&](double wanted) {
+        return std::min(1.0, world.truth(i).waiting_times * cluster::pressure_ratio(wanted, server.cores, crowded));
+      };
+      added_w += wait_price_w * ((pods + 1) * waits(after) - pods * waits(before));
     }
     if (best && added_w >= least_w) continue;
     best = i;

@@ -10,9 +10,10 @@ namespace wattle::sim::suite {
 
 namespace {
 
-constexpr std::array<Column, 19> kColumns{{
+constexpr std::array<Column, 20> kColumns{{
     {"energy_kj", "energy, kJ", &EpisodeFigures::energy_j, 1e-3, true},
     {"energy_per_pod_j", "energy of a pod, J", &EpisodeFigures::energy_per_pod_j, 1, true},
+    {"energy_per_work_j", "energy of a core-second of work, J", &EpisodeFigures::energy_per_work_j, 1, true},
     {"active_node_s", "active node-seconds", &EpisodeFigures::active_node_s, 1, true},
     {"awake_nodes", "nodes awake", &EpisodeFigures::awake_nodes, 1, true},
     {"late_pct", "pod time beyond the soft latency, %", &EpisodeFigures::late_ratio, 100, true},
@@ -118,9 +119,10 @@ struct ConsolidationSetting {
   bool cold;
   double fill_low, fill_high;
   bool quick;
+  bool crowded = false;
 };
 constexpr auto kOracle = consolidation::ClusterModel::truth, kProduction = consolidation::ClusterModel::production;
-constexpr std::array<ConsolidationSetting, 10> kConsolidationSettings{
+constexpr std::array<ConsolidationSetting, 14> kConsolidationSettings{
     {{"consolidation_fill, always on, oracle knowledge", false, false, kOracle, false, 0.60, 0.68, true},
      {"consolidation_fill, idle nodes sleep, oracle knowledge", true, false, kOracle, false, 0.60, 0.68, true},
      {"consolidation_churn, idle nodes sleep, oracle knowledge", true, true, kOracle, false, 0.60, 0.68, true},
@@ -134,6 +136,14 @@ constexpr std::array<ConsolidationSetting, 10> kConsolidationSettings{
       false},
      {"consolidation_churn, idle nodes sleep, production knowledge, cold", true, true, kProduction, true, 0.60, 0.68,
       false},
+     {"consolidation_fill, crowded, always on, production knowledge, cold", false, false, kProduction, true, 0.60, 0.68,
+      false, true},
+     {"consolidation_fill, crowded, idle nodes sleep, production knowledge, cold", true, false, kProduction, true, 0.60,
+      0.68, false, true},
+     {"consolidation_churn, crowded, always on, production knowledge, cold", false, true, kProduction, true, 0.60, 0.68,
+      false, true},
+     {"consolidation_churn, crowded, idle nodes sleep, production knowledge, cold", true, true, kProduction, true, 0.60,
+      0.68, false, true},
      {"consolidation_fill, 20-90% requested, idle nodes sleep, oracle knowledge", true, false, kOracle, false, 0.20,
       0.90, false}}};
 constexpr double kOracleMargin =
@@ -149,6 +159,7 @@ Status run_consolidation(Run& run, SuiteResult& result) {
     options.episode.sleep = setting.sleep;
     options.episode.churn = setting.churn;
     options.episode.knowledge = setting.knowledge;
+    options.episode.crowded = setting.crowded;
     options.episode.fill_low = setting.fill_low;
     options.episode.fill_high = setting.fill_high;
     options.cold = setting.cold;

@@ -57,6 +57,7 @@ struct Shift {
   double odd_watts =
       1;  // servers told to be thriftier than the fleet's median draw that many times as much, the others as
           // many times less
+  double odd_waiting = 1;   // pods wait for CPU that many times as long as they did when it was learned; in worlds
   double interference = 0;  // a pod uses 1 + interference x (used share of its node) times its demand
   bool told = false;        // the watts are told after all
 };

@@ -14,6 +14,7 @@ std::vector<cluster::Machine> machines_of(const std::vector<NodeSpec>& nodes) {
     cluster::Machine machine = machine_of(node.server);
     machine.blocked_cores = node.blocked_cores;
     machine.crowded_ratio = node.crowded_ratio;
+    machine.waiting_times = node.waiting_times;
     machines.push_back(machine);
   }
   return machines;

@@ -39,6 +39,7 @@ struct NodeSpec {
   ServerModel server;
   double latency_ms = 10;      // of its users, when it is not crowded
   double crowded_ratio = 0.6;  // wanted share of its cores from which its tenants begin to wait for each other
+  double waiting_times = 1;    // then so many times as long (sim/cluster/machine)
   double latency_slope = 1.0;  // latency is multiplied by 1 + slope x pressure
   double blocked_cores = 0;    // requested and used by what was there before and never goes
   double net_bytes_per_s = 125e6, disk_bytes_per_s = 500e6;

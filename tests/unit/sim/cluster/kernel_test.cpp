@@ -117,6 +117,17 @@ TEST_CASE(
   CHECK(kernel.node(0).pressure_ratio == doctest::Approx(0));
   CHECK(kernel.node(0).power_w == doctest::Approx(196));
 
+  Machine slow = machine;
+  slow.waiting_times = 2;
+  Kernel<double> waits({slow}, {});
+  for (const auto& [wanted_cores, share] : {std::pair{7.6, 0.0}, {10.2, 0.5}, {15.4, 1.0}}) {
+    waits.place(0, 0, wanted_cores, kForEver, nobody);
+    CHECK(waits.node(0).pressure_ratio ==
+          doctest::Approx(share));  // from the same crowd on, twice as long, never more than all
+    CHECK(waits.node(0).used_cores == doctest::Approx(std::min(16.0, 2 + wanted_cores)));
+    waits.remove(0, nobody);
+  }
+
   Machine close = machine_with(16, 100, 260);
   close.interference = 0.5;
   Kernel<double> shared({close}, {});

@@ -220,6 +220,19 @@ TEST_CASE("warm: what shadow mode has seen of a cluster is what an episode begin
   CHECK(warm->energy_j != cold->energy_j);
   CHECK(evaluate(options, {planner}, {5}, true)->contestants[0].episodes[0].energy_j == warm->energy_j);
   CHECK_FALSE(run_episode(env, planner, 5, nullptr, "what nobody wrote"));
+  CHECK(warm->wait_limit == doctest::Approx(begins.cpu_wait().limit()));
+
+  const Contestant heedless = contestant_named("kube-default").value();
+  const auto as_it_is = run_episode(env, heedless, 5);
+  options.waiting_times = 2;
+  Env slow(options);
+  const auto odd = run_episode(slow, heedless, 5);
+  REQUIRE(as_it_is);
+  REQUIRE(odd);
+  CHECK(odd->pressure_ratio > as_it_is->pressure_ratio);
+  CHECK(odd->pressure_ratio <= 2 * as_it_is->pressure_ratio);
+  CHECK(odd->energy_per_work_j == as_it_is->energy_per_work_j);
+  CHECK(*learned_in_shadow(options, seeds) == *known);  // what is odd begins with the episode
 }
 
 TEST_CASE("a contestant goes by its own reward where it has one") {

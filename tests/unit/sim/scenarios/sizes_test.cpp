@@ -145,5 +145,41 @@ TEST_CASE("crowded pods wait for each other, those of one core and no bursts do 
   CHECK(crowded > 0);
 }
 
+TEST_CASE(
+    "odd waiting is longer waiting of the same placements, told hour by hour; what was learned before knows none of "
+    "it") {
+  Options options = openb(4);
+  options.sizes = Sizes::one_core;
+  options.crowded = true;
+  options.warm_s = 3600;
+  options.measure_s = 2 * 3600;
+  options.churn_fill = 0.9;
+  const Contestant contestant = contestant_named("most-allocated", nullptr).value();
+  const auto played = [&](double times) {
+    options.shift.odd_waiting = times;
+    return run_live(make_episode(data(), options, 1), nullptr, contestant, {}).value();
+  };
+  const RunFigures plain = played(1), odd = played(3);
+  CHECK(plain.energy_j == odd.energy_j);
+  REQUIRE(plain.hours.size() == 3);
+  REQUIRE(odd.hours.size() == 3);
+  double waited_pod_s = 0, pod_s = 0;
+  for (std::size_t hour = 0; hour < 3; ++hour) {
+    CHECK(plain.hours[hour].pod_s == odd.hours[hour].pod_s);
+    CHECK(odd.hours[hour].waited_pod_s <= 3 * plain.hours[hour].waited_pod_s + 1e-9);
+    waited_pod_s += hour == 0 ? 0 : odd.hours[hour].waited_pod_s;
+    pod_s += hour == 0 ? 0 : odd.hours[hour].pod_s;
+  }
+  CHECK(odd.waiting > plain.waiting);
+  CHECK(odd.waiting == doctest::Approx(waited_pod_s / pod_s));  // nothing wakes, and the first hour is not judged
+  CHECK(waited_from_second_hour(odd).value() == doctest::Approx(odd.waiting));
+  CHECK(odd.wait_limit == doctest::Approx(0.01));
+  CHECK_FALSE(waited_from_second_hour(RunFigures{}));
+
+  Options drawn = options;
+  drawn.shift.odd_waiting = 3;
+  CHECK(episode_before(data(), drawn, 1).options.shift.odd_waiting == 1);
+}
+
 }  // namespace
 }  // namespace wattle::sim::consolidation
