@@ -75,7 +75,10 @@ int bench(int argc, char** argv) {
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))
       ->capture_default_str();
-  app.add_option("--policies,--rules", arguments.bench.rules, "which (docs/reference/policies.md)")
+  app.add_option(
+         "--policies,--rules", arguments.bench.rules,
+         "which (docs/reference/policies.md); planner+requests sets requests beside it, planner+cpu-requests those of "
+         "CPU alone")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn");

@@ -14,6 +14,15 @@ namespace wattle::sim::consolidation {
 
 namespace {
 
+SetWhat sets(std::string_view name) {
+  if (name.ends_with("+requests")) return SetWhat::cpu_and_memory;
+  return name.ends_with("+cpu-requests") ? SetWhat::cpu : SetWhat::nothing;
+}
+bool with_requests(std::string_view name) { return sets(name) != SetWhat::nothing; }
+std::string without_requests(std::string_view name) {
+  return std::string(with_requests(name) ? name.substr(0, name.rfind('+')) : name);
+}
+
 // A network that is wrong on purpose, or bolder.
 class Scaled final : public models::QNetwork {
  public:
@@ -83,6 +92,9 @@ Episode with_truth(Episode episode) {
 
 Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,
                                                              const BenchOptions& options) {
+  if (with_requests(name))
+    return fail(Errc::unsupported, "policy " + name, "sets requests of pods, which a world alone has",
+                "--knowledge production");
   WATTLE_TRY(const Contestant contestant, contestant_named(name, options.network.get()));
   if (contestant.binding == Binding::unadvised) return std::make_unique<KubeScheduler>(seed);
   if (contestant.policy == "dqn") {
@@ -170,8 +182,9 @@ class Bench {
 
   Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
     if (episode.options.knowledge == ClusterModel::production) {
-      WATTLE_TRY(const Contestant contestant, contestant_named(name, network_.get()));
+      WATTLE_TRY(const Contestant contestant, contestant_named(without_requests(name), network_.get()));
       LiveRunOptions live;
+      live.set_requests = sets(name);
       live.network = options_.learned;
       live.scheduler = options_.scheduler;
       live.defer_s = options_.defer_s;
@@ -189,8 +202,11 @@ class Bench {
   Result<BenchTable> table(std::size_t nodes) {
     BenchTable table;
     table.nodes = nodes;
-    for (const std::string& name : options_.rules)
-      table.rules.push_back({std::string(placement::present_name(name)), {}, {}, {}, {}, {}});
+    for (const std::string& name : options_.rules) {
+      const std::string alone = without_requests(name);
+      table.rules.push_back(
+          {std::string(placement::present_name(alone)) + name.substr(alone.size()), {}, {}, {}, {}, {}});
+    }
     Options drawn = options_.episode;
     drawn.nodes = nodes;
     const bool live = drawn.knowledge == ClusterModel::production;
@@ -225,7 +241,8 @@ class Bench {
 
 void Bench::compare(BenchTable& table) const {
   // Where pods wait for a place, or for each other, less is done in the same time.
-  const bool by_work = compares_by_work(options_.episode);
+  const bool by_work =
+      compares_by_work(options_.episode) || std::any_of(options_.rules.begin(), options_.rules.end(), with_requests);
   const auto energies = [by_work](const BenchRule& rule) {
     std::vector<double> values;
     for (const RunFigures& each : rule.runs)

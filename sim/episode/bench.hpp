@@ -2,6 +2,8 @@
 // Plays    with oracle knowledge in a Cluster (sim/episode/told_cluster), with production knowledge in a World by the controller's decision engine
 //          (sim/episode/live_run); the reference is of oracle knowledge
 // Pairing  every policy sees the same servers, pods, readings and past; only its own choices differ
+// Requests a policy whose name ends in "+requests" has the controller's rule of requests beside it (sim/world/request_setter), in
+//          "+cpu-requests" of CPU alone; with production knowledge alone
 // Errors   not_found: policies that do not exist, or that need telemetry where there is none
 // Threads  single owner; the same options give the same bytes
 #pragma once
@@ -36,8 +38,10 @@ struct RunFigures {
   double deferrals = 0;    // how often one was
   double work_core_s = 0;  // that was done; in a World
   double waiting = 0;      // share of pod time spent waiting, for CPU or for a node that wakes
-  std::vector<WaitedTime> hours;      // of the whole episode, one each, from its start; in a World
-  double wait_limit = 0;              // of it in the end: the share that pods may wait; likewise
+  std::vector<WaitedTime> hours;  // of the whole episode, one each, from its start; in a World
+  double wait_limit = 0;          // of it in the end: the share that pods may wait; likewise
+  double requests_set = 0, given_up_cores = 0,
+         given_up_bytes = 0;          // writes; what pods requested less than they came with, on average
   double network_gated = 0;           // share of choices that a guarded network was left out of
   Placement placement;                // of a fill
   std::vector<double> node_energy_j;  // of an oracle's cluster

@@ -134,6 +134,10 @@ std::string to_table(const BenchResult& result) {
              padded(number(mean_of(rule, &RunFigures::deferred_s), 1), 11) + padded(joules_of_work(rule), 10);
       if (rule.name == "dqn-gated")
         out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
+      if (rule.name.ends_with("requests"))
+        out += "  set " + number(mean_of(rule, &RunFigures::requests_set), 0) + " times, " +
+               number(mean_of(rule, &RunFigures::given_up_cores), 1) + " cores and " +
+               number(mean_of(rule, &RunFigures::given_up_bytes) / (1 << 30), 1) + " GiB given up";
       out += "\n";
     }
     out += waiting_table(table);
@@ -180,6 +184,9 @@ std::string to_json(const BenchResult& result) {
                         {"deferred_s", each.deferred_s},
                         {"deferrals", each.deferrals},
                         {"work_core_s", each.work_core_s},
+                        {"requests_set", each.requests_set},
+                        {"given_up_cores", each.given_up_cores},
+                        {"given_up_bytes", each.given_up_bytes},
                         {"left_out", each.network_gated},
                         {"placements", each.placements}});
       }

@@ -88,7 +88,7 @@ class Judged final : public LivePlayer {
 };
 
 Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
-                         const LiveRunOptions& live) {
+                         const LiveRunOptions& live, RequestSetter& requests) {
   ChooserOptions options;
   options.knowledge.idle_nodes_sleep = episode.options.sleep;
   options.known = std::move(known);
@@ -96,19 +96,21 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
   options.scheduler = live.scheduler;
   WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
   Judged player(std::move(chooser));
-  return play_live(episode, player, options.reward, live);
+  return play_live(episode, player, options.reward, live, live.set_requests != SetWhat::nothing ? &requests : nullptr);
 }
 
 }  // namespace
 
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
-                             const LiveRunOptions& live) {
+                             const LiveRunOptions& live, RequestSetter* requests) {
   WorldOptions options = world_of(episode, live);
   options.settle_s = placement::times_of(reward.preset).settle_s.value_or(options.settle_s);
-  World world(std::move(options), player.observer());
+  if (requests != nullptr) requests->begin(player.observer());
+  World world(std::move(options), requests != nullptr ? requests : player.observer());
   LivePlayed played;
   RunFigures& figures = played.figures;
   WorldFigures begun;
+  SetRequests set_before;
   bool measuring = false;
   WorldFigures hour;
   const double before_s = 2 * live.telemetry_period_s;  // the first telemetry is in before the first pod comes
@@ -126,6 +128,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
     if (measuring || at_s < episode.measure_from_s) return;
     go_to(before_s + episode.measure_from_s);
     begun = world.figures();
+    if (requests != nullptr) set_before = requests->figures();
     measuring = true;
   };
   PendingPods pending;
@@ -162,9 +165,11 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   // Those that wait for a place are asked about on the way.
   const auto advance_to = [&](double at_s) -> Status {
     for (;;) {
-      const double until_s = std::min(before_s + at_s, pending.next_s());
+      double until_s = std::min(before_s + at_s, pending.next_s());
+      if (requests != nullptr) until_s = std::min(until_s, requests->due_s());
       measure_from(until_s - before_s);
       go_to(until_s);
+      if (requests != nullptr) requests->tick(world);
       if (auto taken = pending.take(world)) {
         WATTLE_CHECK(ask(std::move(*taken)));
       } else if (until_s >= before_s + at_s) {
@@ -192,6 +197,13 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
       (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
   figures.work_core_s = end.used_core_s - begun.used_core_s;
   figures.wait_limit = player.engine().knowledge().cpu_wait().limit();
+  if (requests != nullptr) {
+    const SetRequests& set = requests->figures();
+    figures.requests_set = set.writes - set_before.writes;
+    const double measured_s = episode.end_s - episode.measure_from_s;
+    figures.given_up_cores = (set.given_up_core_s - set_before.given_up_core_s) / measured_s;
+    figures.given_up_bytes = (set.given_up_byte_s - set_before.given_up_byte_s) / measured_s;
+  }
   figures.network_gated = gated / std::max(1.0, asked);
   played.known = player.engine().knowledge().save(world.view({}));
   return played;
@@ -199,18 +211,18 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
 
 Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
                              const LiveRunOptions& options) {
-  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, known, options));
+  RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
+  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, known, options, requests));
   return played.figures;
 }
 
 Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
                             const LiveRunOptions& options) {
-  std::string known;
-  if (before != nullptr) {
-    WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, options));
-    known = std::move(taught.known);
-  }
-  return run_known(episode, known, contestant, options);
+  if (before == nullptr) return run_known(episode, {}, contestant, options);
+  RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
+  WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, options, requests));
+  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, std::move(taught.known), options, requests));
+  return played.figures;
 }
 
 }  // namespace wattle::sim::consolidation

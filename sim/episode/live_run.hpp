@@ -11,8 +11,11 @@
 
 #include "sim/episode/bench.hpp"
 #include "sim/policies/contestant.hpp"
+#include "sim/world/request_setter.hpp"
 
 namespace wattle::sim::consolidation {
+
+enum class SetWhat { nothing, cpu, cpu_and_memory };
 
 struct LiveRunOptions {
   double telemetry_period_s = 5;
@@ -21,6 +24,8 @@ struct LiveRunOptions {
   double defer_s = 0;  // a pod may be put off for at most so long, from when it came
   std::size_t look_ahead =
       0;  // so many next pods are told: those that wait, then those that come, as who submits a batch knows them
+  // Of run_known and run_live: the controller's rule of requests is set, by sim/world/request_setter.
+  SetWhat set_requests = SetWhat::nothing;
 };
 
 // Who decides in a world, pod after pod.
@@ -43,8 +48,9 @@ struct LivePlayed {
   RunFigures figures;
   std::string known;  // what the engine has learned of the cluster
 };
+// `requests`: who sets requests, begun anew here; null: nobody does.
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
-                             const LiveRunOptions& options);
+                             const LiveRunOptions& options, RequestSetter* requests = nullptr);
 
 // A contestant that knows what an earlier run left behind; empty: nothing.
 Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,

@@ -49,7 +49,9 @@ class LiveEngine final : public WorldObserver {
   const placement::DecisionEngine& engine() const { return engine_; }
 
   void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) override;
-  void used(const std::string& uid, double cores, double interval_s) override { engine_.used(uid, cores, interval_s); }
+  void used(const std::string& uid, const PodTold& told, double interval_s) override {
+    engine_.used(uid, told.cpu.cores, interval_s);
+  }
   void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) override;
   void told(const World& world) override;
 

@@ -199,6 +199,17 @@ Status World::remove(const std::string& uid) {
   return {};
 }
 
+Status World::resize(const std::string& uid, const placement::Resources& request) {
+  const auto found = id_of_.find(uid);
+  if (found == id_of_.end()) return fail(Errc::not_found, uid, "is not running");
+  KubeNode& node = nodes_[kernel_.node_of(found->second)].kube;
+  placement::Resources& has = pods_.at(found->second).pod.spec.request;
+  remove_pod(node, kube_pod(has));
+  has = request;
+  add_pod(node, kube_pod(has));
+  return {};
+}
+
 void World::ended(cluster::PodId id, std::size_t i, std::size_t position) {
   Node& node = nodes_[i];
   const auto found = pods_.find(id);

@@ -24,6 +24,7 @@
 #include "common/start_window.hpp"
 #include "common/stats/histogram.hpp"
 #include "placement/cluster_view.hpp"
+#include "placement/request_rule.hpp"
 #include "placement/reward.hpp"
 #include "sim/cluster/kernel.hpp"
 #include "sim/world/kube_scoring.hpp"
@@ -95,6 +96,12 @@ struct WorldFigures {
 
 class World;
 
+// Of a pod and an interval that it ran through, as its agent tells it.
+struct PodTold {
+  placement::PodUse cpu;
+  double memory_bytes = 0;
+};
+
 // Who follows the world as it goes, within advance_to, place and remove; it outlives the world.
 class WorldObserver {
  public:
@@ -103,7 +110,7 @@ class WorldObserver {
   virtual void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) = 0;
   virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
   // Of an interval that the pod ran through, when it is delivered; it may have ended since.
-  virtual void used(const std::string& uid, double cores, double interval_s) = 0;
+  virtual void used(const std::string& uid, const PodTold& told, double interval_s) = 0;
   // All telemetry of an interval is in the view.
   virtual void told(const World& world) = 0;
 };
@@ -125,6 +132,8 @@ class World : private cluster::Observer {
   // `outcome` is what is known at the decision (placement::begin_outcome); take_settled gives it back completed.
   Status place(const SimPod& pod, std::size_t node, std::uint64_t decision_id, placement::RawOutcome outcome);
   Status remove(const std::string& uid);
+  // What the scheduler counts it with from now on, fit or not: it does so while a kubelet that has no room puts the pod off.
+  Status resize(const std::string& uid, const placement::Resources& request);
   std::vector<std::string> running() const;  // uids, oldest first
   // Pods that were lost with their machines, with the life that they had left, for whoever makes them anew.
   std::vector<SimPod> take_lost();
@@ -153,11 +162,11 @@ class World : private cluster::Observer {
     bool asleep = false;
     bool steady = false;  // awake all the while: a reading for the curve
     bool silent = false;  // nobody hears it
-    struct PodUse {
+    struct Used {
       std::shared_ptr<const std::string> uid;
-      double cores = 0;
+      double cores = 0, memory_bytes = 0;
     };
-    std::vector<PodUse> pods;  // where somebody follows
+    std::vector<Used> pods;  // where somebody follows
   };
   struct Running {
     std::shared_ptr<const std::string> uid;

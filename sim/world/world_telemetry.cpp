@@ -26,7 +26,8 @@ World::AgentReport World::measure(std::size_t i) {
     Running& running = *node.pods[k];
     const SimPod& pod = running.pod;
     if (observer_ != nullptr && now() - machine.pods[k].placed >= from_seconds(dt_s))
-      told.pods.push_back({running.uid, (running.cpu_core_s - running.cpu_at_sample_core_s) / dt_s});
+      told.pods.push_back(
+          {running.uid, (running.cpu_core_s - running.cpu_at_sample_core_s) / dt_s, pod.memory_used_bytes});
     running.cpu_at_sample_core_s = running.cpu_core_s;
     told.memory_used_bytes += pod.memory_used_bytes;
     if (machine.power == Power::awake) told.io += pod.io;
@@ -82,8 +83,10 @@ void World::deliver() {
     Node& node = nodes_[i];
     node.told = std::move(batch[i]);
     if (node.told->steady) node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
-    for (const AgentReport::PodUse& use : node.told->pods)
-      observer_->used(*use.uid, use.cores, options_.telemetry_period_s);
+    // Pods of a machine wait for each other alike.
+    for (const AgentReport::Used& use : node.told->pods)
+      observer_->used(*use.uid, {{use.cores, node.told->pressure_ratio, std::nullopt}, use.memory_bytes},
+                      options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);
 }

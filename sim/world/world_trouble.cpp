@@ -110,7 +110,7 @@ void World::lie(std::vector<AgentReport>& batch) {
       case LieKind::scaled:
         told.used_cores *= each.factor;
         told.power_w *= each.factor;
-        for (AgentReport::PodUse& use : told.pods) use.cores *= each.factor;
+        for (AgentReport::Used& use : told.pods) use.cores *= each.factor;
         break;
       case LieKind::swapped:
         told.used_cores = truth[each.other].used_cores;

@@ -85,7 +85,7 @@ struct BothTold : DeciderRig {
       decider->record(names[i], record, told);
       for (const Ran& each : running)
         if (each.row == i && state.node(names[i])->workloads.at(each.uid).cpu_cores)
-          engine->used(each.uid, *state.node(names[i])->workloads.at(each.uid).cpu_cores, 1);
+          engine->used(each.uid, {{*state.node(names[i])->workloads.at(each.uid).cpu_cores, {}, {}}, 0}, 1);
     }
     engine->refresh([this](const placement::PodSpec& pod) { return state.view(pod, clock.mono()); });
     decider->expire();

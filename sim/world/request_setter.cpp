@@ -1,0 +1,103 @@
+#include "sim/world/request_setter.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "placement/demand.hpp"
+
+namespace wattle::sim {
+
+namespace {
+constexpr double kMinute_s = 60;
+constexpr double kMemorySpan_s = 600;
+constexpr double kSameRatio = 0.01;  // as `wattle provision set` has it
+
+double seconds_of(MonoTime at) { return seconds(at.time_since_epoch()); }
+}  // namespace
+
+void RequestSetter::begin(WorldObserver* next) {
+  before_s_ += due_s_;
+  due_s_ = kMinute_s;
+  next_ = next;
+  pods_.clear();
+  figures_ = {};
+}
+
+std::optional<double> RequestSetter::suggested_cores(const std::string& app) const {
+  const auto rule = rules_.find(placement::app_key_of(app).owner);
+  return rule != rules_.end() ? rule->second.cpu_cores() : std::nullopt;
+}
+
+void RequestSetter::placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
+  if (next_ != nullptr) next_->placed(pod, node, row, now);
+  pods_[pod.uid] = {placement::app_key_of(pod.app).owner, pod.request, pod.request, row, seconds_of(now), 0, 0, 0, 0};
+}
+
+void RequestSetter::ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) {
+  if (next_ != nullptr) next_->ended(pod, row, now);
+  pods_.erase(pod.uid);
+}
+
+void RequestSetter::used(const std::string& uid, const PodTold& told, double interval_s) {
+  if (next_ != nullptr) next_->used(uid, told, interval_s);
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  Pod& pod = found->second;
+  pod.needed_core_s += placement::needed_cores(told.cpu) * interval_s;
+  pod.seconds += interval_s;
+  pod.needed_bytes = std::max(pod.needed_bytes, placement::needed_bytes({told.memory_bytes, 0, false, false}));
+}
+
+void RequestSetter::told(const World& world) {
+  if (next_ != nullptr) next_->told(world);
+}
+
+void RequestSetter::tick(World& world) {
+  if (world.now_s() < due_s_) return;
+  due_s_ = world.now_s() + kMinute_s;
+  const double now_s = before_s_ + world.now_s();
+  std::map<std::string, placement::Resources> originals;  // of owners that have pods
+  for (auto& [uid, pod] : pods_) {
+    close(pod, now_s);
+    originals[pod.owner] = pod.original;
+  }
+  for (const auto& [owner, original] : originals) rules_.at(owner).look(original, now_s);
+  for (auto& [uid, pod] : pods_) set(world, uid, pod);
+}
+
+void RequestSetter::close(Pod& pod, double now_s) {
+  figures_.given_up_core_s += (pod.original.cpu_cores - pod.request.cpu_cores) * kMinute_s;
+  figures_.given_up_byte_s += (pod.original.memory_bytes - pod.request.memory_bytes) * kMinute_s;
+  placement::RequestRule& rule = rules_.try_emplace(pod.owner, placement::RequestRule(options_)).first->second;
+  if (pod.seconds > 0) rule.add_cpu(pod.needed_core_s / pod.seconds, pod.seconds, now_s);
+  pod.needed_core_s = pod.seconds = 0;
+  if (pod.memory_since_s == 0) pod.memory_since_s = now_s;
+  if (now_s - pod.memory_since_s < kMemorySpan_s) return;
+  rule.add_memory(pod.needed_bytes, now_s);
+  pod.needed_bytes = 0;
+  pod.memory_since_s = now_s;
+}
+
+void RequestSetter::set(World& world, const std::string& uid, Pod& pod) {
+  const placement::RequestRule& rule = rules_.at(pod.owner);
+  const bool young = world.now_s() - pod.since_s < options_.hold_s;
+  placement::Resources next = pod.request;
+  const auto want = [&](double& has, std::optional<double> suggested, double original, double unit, double most) {
+    if (!suggested) return;
+    const double wanted = placement::floor_of(*suggested, original, true);
+    const double target = std::min(std::ceil(wanted / unit - 1e-6) * unit, most);
+    if (std::abs(target - has) <= kSameRatio * has || (target < has && young)) return;
+    has = target;
+  };
+  const ServerModel& machine = world.truth(pod.row).server;
+  want(next.cpu_cores, rule.cpu_cores(), pod.original.cpu_cores, 1e-3, machine.cores);
+  if (memory_) want(next.memory_bytes, rule.memory_bytes(), pod.original.memory_bytes, 1 << 20, machine.memory_bytes);
+  if (next.cpu_cores == pod.request.cpu_cores && next.memory_bytes == pod.request.memory_bytes) return;
+  pod.request = next;
+  figures_.writes += 1;
+  [[maybe_unused]] const Status done = world.resize(uid, next);
+  assert(done.has_value());
+}
+
+}  // namespace wattle::sim
