@@ -33,9 +33,10 @@ Result<std::string> TaskQueue::call(Work work, std::chrono::milliseconds timeout
     calls_.push_back(call);
   }
   wake();
-  if (answer.wait_for(timeout) != std::future_status::ready)
-    return fail(Errc::timeout, "controller", "is too busy to answer", "ask again");
-  return answer.get();
+  if (answer.wait_for(timeout) == std::future_status::ready) return answer.get();
+  const std::lock_guard lock(mutex_);
+  if (std::erase(calls_, call) > 0) return fail(Errc::timeout, "controller", "is too busy to answer", "ask again");
+  return fail(Errc::timeout, "controller", "is still at it", "see what came of it, and ask again");
 }
 
 std::shared_ptr<TaskQueue::Call> TaskQueue::take(Kind kind) {

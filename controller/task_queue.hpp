@@ -1,6 +1,6 @@
 // task_queue: lets other threads have something done on the thread that owns the state, and wait for the answer.
 // Bounds   `capacity` calls wait at most
-// Errors   unavailable (the owner stops or is full), timeout (it did not come to it)
+// Errors   unavailable (the owner stops or is full), timeout (it did not come to it and will not, or is still at it)
 // Threads  call() from any but the owner; run() and close() from the owner
 #pragma once
 

@@ -1,0 +1,49 @@
+#include "controller/task_queue.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace std::chrono_literals;
+
+TEST_CASE("what nobody waits for any more is not done later") {
+  auto queue = TaskQueue::open_(4);
+  REQUIRE(queue);
+  bool done = false;
+  const auto gone = (*queue)->call(
+      [&]() -> Result<std::string> {
+        done = true;
+        return std::string();
+      },
+      1ms);
+  REQUIRE_FALSE(gone);
+  CHECK(gone.error().code == Errc::timeout);
+  CHECK(gone.error().what == "is too busy to answer");
+  CHECK_FALSE((*queue)->run(true));
+  CHECK_FALSE(done);
+}
+
+TEST_CASE("who leaves while it is done is told that it is, since it may be done in the end") {
+  auto queue = TaskQueue::open_(4);
+  REQUIRE(queue);
+  std::promise<void> left;
+  const std::shared_future<void> has_left = left.get_future().share();
+  std::atomic<int> done = 0;
+  std::thread owner([&] {
+    while (done == 0) (*queue)->run(true);
+  });
+  const auto work = [&]() -> Result<std::string> {
+    has_left.wait();
+    ++done;
+    return std::string();
+  };
+  // Until the owner has taken one before its time was over.
+  std::string told;
+  while (told != "is still at it") told = (*queue)->call(work, 20ms).error().what;
+  left.set_value();
+  owner.join();
+  CHECK(done == 1);
+}
