@@ -99,7 +99,7 @@ wire::Message Answers::answer_query(const wire::Query& query, const std::string&
   reply.request_id = query.request_id;
   auto body = query.what == "confirm"             ? confirm(query.arguments)
               : query.what == "shim"              ? beat(query.arguments, who)
-              : query.what.starts_with("policy-") ? parts_.rollout.handle(query.what, query.arguments, who)
+              : query.what.starts_with("policy-") ? change(query.what, query.arguments, who)
                                                   : document(query.what, query.arguments);
   reply.ok = body.has_value();
   (reply.ok ? reply.body : reply.error) = reply.ok ? std::move(*body) : body.error().message();

@@ -57,6 +57,10 @@ class Answers {
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
   // What reads; docs/reference/api.md.
   Result<std::string> document(const std::string& what, const Arguments& arguments);
+  // What changes what is in force, whoever asks and by whichever way: policy-set and the others of RolloutManager::handle.
+  Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
+    return parts_.rollout.handle(what, arguments, who);
+  }
 
   struct Late {
     std::string route;

@@ -186,6 +186,19 @@ void read_kube(config::Section section, KubeConfig& out, std::vector<std::string
   if (!url) section.mistake("server", "'" + out.server + "' " + url.error().what, url.error().mend);
 }
 
+// Who looks has one word, who changes things another, which never crosses a network in the clear.
+void read_operator_token(config::Section& section, ControllerConfig& out) {
+  section.read("operator_token_file", out.operator_token_file);
+  if (out.operator_token_file.empty()) return;
+  if (out.operator_token_file == out.http_access.token_file)
+    section.mistake("operator_token_file", "is the file of token_file: who may look could change things",
+                    "name a file with another word");
+  if (http::is_loopback(out.http_address) || !out.http_access.tls.certificate.empty() || out.http_access.insecure)
+    return;
+  section.mistake("operator_token_file", "its word would cross the network in the clear",
+                  "keep to 127.0.0.1, set tls, or say insecure: true if something else keeps strangers out");
+}
+
 Result<ControllerConfig> read(config::Document document) {
   ControllerConfig out;
   config::Section root = document.root();
@@ -209,6 +222,7 @@ Result<ControllerConfig> read(config::Document document) {
   web.read("port", port, {.min = 0, .max = 65535});
   out.http_port = static_cast<std::uint16_t>(port);
   http::read_access(web, out.http_address, true, out.http_access);
+  read_operator_token(web, out);
   read_reward(root.section("reward"), out.decide.reward);
   read_limits(root.section("limits"), out.limits);
   read_decide(root.section("decide"), out);

@@ -95,6 +95,7 @@ struct ControllerConfig {
   std::string http_address = "127.0.0.1";
   std::uint16_t http_port = 8050;
   http::Access http_access;
+  std::string operator_token_file;  // who shows its word may change things from the page; empty: nobody may
   std::string policy = "dqn";
   placement::Limits limits;
   placement::DecideOptions decide;      // reward, masks, exploration

@@ -21,6 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kHttpPatience{2000};
+constexpr milliseconds kChangePatience{10'000};       // the audit is on disk then
 constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not turned for that long
 constexpr std::size_t kTasks = 64;
 constexpr std::size_t kMaxKnowledgeBytes = std::size_t{256} << 20;
@@ -268,6 +269,25 @@ http::Response Controller::of_store(const std::string& what, const std::map<std:
   return found(asked->get());
 }
 
+// By the same way as the command line's, on the loop's thread.
+Status Controller::let_page_change(PageParts& page) {
+  const std::string& file = config_.operator_token_file;
+  if (file.empty()) return {};
+  WATTLE_TRY(const std::string word, http::load_token(file));
+  if (page.token && page.token->is(word))
+    return fail(Errc::conflict, file, "holds the word of http.token_file: who may look could change things",
+                "write another word into it");
+  WATTLE_TRY(page.operators, http::Token::load(file));
+  page.change = [this](const Arguments& arguments, const std::string& who) {
+    const auto work = [this, arguments, who]() -> Result<std::string> {
+      WATTLE_CHECK(loop_->change("policy-set", arguments, who));
+      return loop_->document("policy", {});
+    };
+    return tasks_->call(work, kChangePatience);
+  };
+  return {};
+}
+
 Status Controller::start_http(const Clock& clock, const Log& log) {
   const auto ask_loop = [this](TaskQueue::Work work) { return tasks_->call(std::move(work), kHttpPatience); };
   std::map<std::string, http::Handler> routes;
@@ -309,6 +329,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   if (!config_.http_access.token_file.empty()) {
     WATTLE_TRY(page.token, http::Token::load(config_.http_access.token_file));
   }
+  WATTLE_CHECK(let_page_change(page));
   add_page(routes, options.open_paths, std::move(page));
   for (const auto& [route, handler] : routes) routes_.push_back(route);
   options.address = config_.http_address;

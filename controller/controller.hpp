@@ -27,6 +27,8 @@
 
 namespace wattle::controller {
 
+struct PageParts;
+
 class Controller {
  public:
   // `notify`, if there is one, hears of each turn of the loop, and outlives this.
@@ -47,6 +49,7 @@ class Controller {
   Status start_watch(const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
   Status lock_state(const Log& log);
+  Status let_page_change(PageParts& page);
   Status start_http(const Clock& clock, const Log& log);
   http::Response of_store(const std::string& what, const std::map<std::string, std::string>& arguments, WallTime now);
   Status start_enrolment(const std::string& public_key, const Clock& clock, const Log& log);

@@ -89,6 +89,10 @@ class Loop final : private TelemetrySink {
   Result<std::string> document(const std::string& what, const Arguments& arguments) {
     return answers_.document(what, arguments);
   }
+  // Of what is in force, as Answers::change.
+  Result<std::string> change(const std::string& what, const Arguments& arguments, const std::string& who) {
+    return answers_.change(what, arguments, who);
+  }
   ~Loop() override;
 
  private:

@@ -35,6 +35,8 @@ export async function get(what, query = {}) {
 const headers = { 'X-Wattle': 'page', 'Content-Type': 'application/json' };
 export const passState = async () => answer(await ask('/page/pass'));
 export const givePass = async (token) => answer(await ask('/page/pass', { method: 'POST', headers, body: JSON.stringify({ token }) }));
+// No header but this one has an operator's token, and nothing keeps it. What no header can hold is no token.
+export const makeChange = async (token, what) => answer(await ask('/page/change', { method: 'POST', headers: { ...headers, Authorization: `Bearer ${token.replace(/[^!-~]/g, '?')}` }, body: JSON.stringify(what) }));
 export const dropPass = async () => answer(await ask('/page/pass', { method: 'DELETE', headers }));
 
 // One stream for the whole page, while it is looked at.

@@ -93,7 +93,7 @@ api.onTokenNeeded(() => askToken(''));
 choiceOfTheme(document.getElementById('theme'));
 window.addEventListener('hashchange', () => { if (!asking) show(true); });
 document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   const number = Number(event.key);
   if (number >= 1 && number <= tabs.length) location.hash = tabs[number - 1].getAttribute('href');
   if (event.key === '/') {

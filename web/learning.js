@@ -1,5 +1,6 @@
 // learning: what the network learns, what serves and since when, which gates are closed; and what is saved.
 import { get } from '/page/api.js';
+import { change } from '/page/change.js';
 import { chart } from '/page/chart.js';
 import { ABSENT, count, fill, h, joules, moment, number, panel, percent, problem, span, tag, tiles, wide } from '/page/dom.js';
 
@@ -63,7 +64,7 @@ function modelledText(m) {
 export function saving() {
   const told = h('p', { class: 'sentence' });
   const facts = tiles([['modelled', 'Saving, modelled', 'estimated'], ['saving', 'Saving, measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now'], ['mode', 'Mode']]);
-  const changes = h('div');
+  const changes = h('div'), changer = change(() => loop.begin());
   const loop = every(5, async () => {
     const policy = await get('policy');
     const { saving: s, block } = policy;
@@ -90,5 +91,5 @@ export function saving() {
     fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),
       h('tbody', null, policy.changes.slice(0, 30).map((c) => h('tr', null, h('td', null, moment(c.at_s * 1e9)), h('td', null, c.who), h('td', null, c.what), h('td', null, c.why)))))));
   });
-  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('In a sentence', null, told), facts.element, panel('Who changed what', null, changes)), begin: loop.begin, end: loop.end };
+  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('In a sentence', null, told), facts.element, panel('Who changed what', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
 }

@@ -43,9 +43,10 @@ enum class Refused : std::uint8_t {
   too_slow,   // the request did not arrive in time
   too_many,   // connections, or bytes of bodies at once
   path,       // nothing is there, or not for this method
+  foreign,    // a change that does not come from the page's own script
 };
-inline constexpr std::array<std::string_view, 7> kRefusedNames{"tls",      "token",    "malformed", "too_large",
-                                                               "too_slow", "too_many", "path"};
+inline constexpr std::array<std::string_view, 8> kRefusedNames{"tls",      "token",    "malformed", "too_large",
+                                                               "too_slow", "too_many", "path",      "foreign"};
 
 class RefusalCounts {
  public:

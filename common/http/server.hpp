@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -34,6 +35,7 @@ struct Request {
   std::string body;
   std::string authorization;                   // that header as it came; empty without
   std::map<std::string, std::string> headers;  // the others, by their names in lower case; the last of equal ones
+  std::string from = {};                       // the peer's address, or of IPv6 its first 64 bits
 };
 
 struct Response {
@@ -41,7 +43,8 @@ struct Response {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;  // beside those that the server sets
-  std::shared_ptr<Broadcast> stream;  // whoever asked by GET becomes its listener; the body is not sent then
+  std::shared_ptr<Broadcast> stream;    // whoever asked by GET becomes its listener; the body is not sent then
+  std::optional<Refused> refused = {};  // counted and logged as that
 };
 
 using Handler = std::function<Response(const Request&)>;

@@ -234,6 +234,7 @@ void Session::answer() {
   if (handler == nullptr) return send(plain(404, "nothing is at " + target->path), true);
 
   request.body = std::move(parser_->get().body());
+  request.from = from_.network;
   Response response;
   try {
     response = (*handler)(request);
@@ -241,6 +242,9 @@ void Session::answer() {
     shared_.log.error("http handler failed", {{"method", method}, {"path", request.path}, {"what", error.what()}});
     response = plain(500, request.path + " failed; the log says why");
   }
+  if (response.refused)
+    shared_.refused(*response.refused, method + " " + request.path + " of " + request.from + " got status " +
+                                           std::to_string(response.status));
   request.body = std::string();
   give_room();
   if (response.stream && method == "GET") return listen(response);

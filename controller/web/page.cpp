@@ -4,27 +4,17 @@
 #include <utility>
 
 #include "controller/web/assets.hpp"
+#include "controller/web/page_answers.hpp"
 
 namespace wattle::controller {
 namespace {
 
 using nlohmann::json;
 constexpr std::chrono::hours kPassLasts{30 * 24};
-// A form of another site cannot set it, and a script of one is not allowed to.
-constexpr const char* kOwnHeader = "x-wattle";
 // Nothing from elsewhere, no script or style in the document, no text that becomes markup, in nobody's frame.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
-
-http::Response told(int status, json object) {
-  return {status, "application/json", object.dump(), {{"Cache-Control", "no-store"}}};
-}
-
-std::string header(const http::Request& request, const char* name) {
-  const auto found = request.headers.find(name);
-  return found == request.headers.end() ? std::string() : found->second;
-}
 
 http::Response file(const Asset& asset, const http::Request& request) {
   http::Response response{200, std::string(asset.type), {}};
@@ -36,11 +26,11 @@ http::Response file(const Asset& asset, const http::Request& request) {
                       {"Cache-Control", "no-cache"},
                       {"Vary", "Accept-Encoding"},
                       {"ETag", std::string(asset.etag)}};
-  if (header(request, "if-none-match") == asset.etag) {
+  if (page_header(request, "if-none-match") == asset.etag) {
     response.status = 304;
     return response;
   }
-  if (header(request, "accept-encoding").find("gzip") == std::string::npos)
+  if (page_header(request, "accept-encoding").find("gzip") == std::string::npos)
     return {406, "text/plain; charset=utf-8",
             "this page is kept compressed; ask with Accept-Encoding: gzip (curl --compressed). Data is at "
             "/api/v1/status\n"};
@@ -54,30 +44,35 @@ std::string cookie(const std::string& value, std::chrono::seconds lasts, bool se
          "; HttpOnly; SameSite=Strict" + (secure ? "; Secure" : "");
 }
 
+http::Response state_told(const PageParts& parts, bool open) {
+  return page_told(
+      200, {{"token_needed", parts.token.has_value()}, {"open", open}, {"changes", parts.operators.has_value()}});
+}
+
 http::Response pass_state(const PageParts& parts, const http::Request& request) {
-  const bool open = !parts.token || parts.token->admits_pass(header(request, "cookie"), parts.clock.wall());
-  return told(200, {{"token_needed", parts.token.has_value()}, {"open", open}});
+  const bool open = !parts.token || parts.token->admits_pass(page_header(request, "cookie"), parts.clock.wall());
+  return state_told(parts, open);
 }
 
 http::Response give_pass(const PageParts& parts, const http::Request& request) {
-  if (header(request, kOwnHeader) != "page")
-    return told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
-  if (!parts.token) return told(200, {{"token_needed", false}, {"open", true}});
+  if (page_header(request, kOwnHeader) != "page")
+    return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+  if (!parts.token) return state_told(parts, true);
   const json body = json::parse(request.body, nullptr, false);
   if (!body.is_object() || !body.contains("token") || !body["token"].is_string())
-    return told(400, {{"error", "the body is not {\"token\": \"...\"}"}});
+    return page_told(400, {{"error", "the body is not {\"token\": \"...\"}"}});
   if (!parts.token->is(body["token"].get<std::string>()))
-    return told(401, {{"error", "this is not the token of http.token_file"}});
-  http::Response response = told(200, {{"token_needed", true}, {"open", true}});
+    return page_refused(401, http::Refused::token, "this is not the token of http.token_file");
+  http::Response response = state_told(parts, true);
   response.headers.emplace_back("Set-Cookie",
                                 cookie(parts.token->pass(parts.clock.wall() + kPassLasts), kPassLasts, parts.secure));
   return response;
 }
 
 http::Response take_pass(const PageParts& parts, const http::Request& request) {
-  if (header(request, kOwnHeader) != "page")
-    return told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
-  http::Response response = told(200, {{"token_needed", parts.token.has_value()}, {"open", false}});
+  if (page_header(request, kOwnHeader) != "page")
+    return page_told(403, {{"error", "the header X-Wattle: page is missing; only the page itself may do this"}});
+  http::Response response = state_told(parts, false);
   response.headers.emplace_back("Set-Cookie", cookie("", std::chrono::seconds(0), parts.secure));
   return response;
 }
@@ -96,6 +91,11 @@ void add_page(std::map<std::string, http::Handler>& routes, std::set<std::string
   routes["GET " + pass] = [parts](const http::Request& request) { return pass_state(*parts, request); };
   routes["POST " + pass] = [parts](const http::Request& request) { return give_pass(*parts, request); };
   routes["DELETE " + pass] = [parts](const http::Request& request) { return take_pass(*parts, request); };
+  const std::string change(kPageChange);
+  open_paths.insert(change);  // it asks for a token of its own
+  routes["POST " + change] = [parts](const http::Request& request) {
+    return answer_change(parts->operators, parts->change, request);
+  };
   routes["GET " + std::string(kPageLive)] = [parts](const http::Request&) {
     http::Response response{200, "text/event-stream", {}};
     response.headers = {{"X-Content-Type-Options", "nosniff"}, {"X-Accel-Buffering", "no"}};

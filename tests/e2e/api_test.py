@@ -35,7 +35,8 @@ ASKED = {
     "/api/v1/record": [{"of": "nodes"}, {"of": "pods"}, {"of": "hours", "since": "2d"}, {"of": "colours"}, {}],
     "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}, {"namespace": "shop"}],
 }
-BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/api/v1/enrol"): {"public_key": "no key"}}
+OPERATOR_TOKEN = "another-word-for-who-may-change"
+BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/page/change"): {"cpu_wait": "40%", "why": "to see it"}, ("post", "/api/v1/enrol"): {"public_key": "no key"}}
 
 
 class Api:
@@ -87,7 +88,7 @@ class Api:
 
 
 def ask(method, url, body):
-    headers = {"X-Wattle": "page", "Content-Type": "application/json", "Accept-Encoding": "gzip"}
+    headers = {"X-Wattle": "page", "Content-Type": "application/json", "Accept-Encoding": "gzip", "Authorization": f"Bearer {OPERATOR_TOKEN}"}
     request = urllib.request.Request(url, data=None if body is None else json.dumps(body).encode(), method=method.upper(), headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
@@ -142,7 +143,9 @@ def main():
         config = house.dir / "controller.yaml"
         tokens = house.dir / "tokens"
         tokens.write_text("")
-        config.write_text(config.read_text() + f"store: {{path: {house.dir}/store.db}}\ndecide: {{settle_window: 1s}}\n"
+        operators = house.write("operator.token", OPERATOR_TOKEN)
+        operators.chmod(0o400)
+        config.write_text(config.read_text().replace(f"http: {{port: {house.http}}}", f"http: {{port: {house.http}, operator_token_file: {operators}}}") + f"store: {{path: {house.dir}/store.db}}\ndecide: {{settle_window: 1s}}\n"
                           f"enrol: {{tokens: {tokens}, port: {enrol_port}, insecure: true}}\n")
         house.start_controller()
         house.start_agent()

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from house import House, HouseError, extender_args, fetch, free_ports, wait_until  # noqa: E402
 
 TOKEN = "a-word-for-this-test-alone"
+OPERATOR_TOKEN = "another-word-for-who-may-change"
 
 
 def missing(web):
@@ -31,8 +32,10 @@ class PageWorld(House):
         self.swarm_port, = free_ports(1)
         token = self.write("token", TOKEN)
         token.chmod(0o400)
+        operators = self.write("operator.token", OPERATOR_TOKEN)
+        operators.chmod(0o400)
         config = self.dir / "controller.yaml"
-        config.write_text(config.read_text().replace(f"http: {{port: {self.http}}}", f"http: {{port: {self.http}, token_file: {token}}}\n"
+        config.write_text(config.read_text().replace(f"http: {{port: {self.http}}}", f"http: {{port: {self.http}, token_file: {token}, operator_token_file: {operators}}}\n"
                                                      f"decide: {{settle_window: 2s}}\nstore: {{path: {self.dir}/store.db}}"))
         keys = self.dir / "nodes"
         keys.mkdir(mode=0o700)

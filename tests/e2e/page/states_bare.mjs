@@ -22,6 +22,10 @@ await open(page, 'learning');
 await reads('learning off: says so and the mend', page, /learning is off.*learn\.enabled: true/);
 await open(page, 'saving');
 await reads('saving, mode off: says where one is measured', page, /is measured in mode canary alone.*now the mode is off\./);
+await page.click('#change');
+await reads('no token of an operator: changes are off, what to name, and what to type instead', page, /^Change what is in force Changes from this page are off\. Name a file with an operator's token in http\.operator_token_file of the controller, or change it on the command line: wattle policy set --mode MODE --why TEXT Close$/, 'dialog');
+await page.keyboard.press('Enter');  // the button to close has the focus
+await page.waitForFunction(() => !document.querySelector('dialog[open]'));
 await open(page, 'health');
 await reads('health without agents: says so', page, /No agent has said hello yet\./);
 await reads('health: what the controller lacks, and the mend', page, /lost store .*store\.path/);
@@ -172,5 +176,9 @@ for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390,
     await other.page.waitForTimeout(400);
     await clean(`${name}, empty ${view}`, other.page);
   }
+  await open(other.page, 'saving');
+  await other.page.click('#change');
+  await reads(`${name}: changes are off`, other.page, 'Changes from this page are off.', 'dialog');
+  await clean(`${name}, changes are off`, other.page);
 }
 await finish();

@@ -3,6 +3,7 @@ import { altered, check, clean, enter, finish, note, open, reads, url, visitor, 
 
 const { page } = await visitor();
 const link = '#link';
+const operators = 'another-word-for-who-may-change';
 const press = (label, text) => page.click(`[role=group][aria-label="${label}"] button:text-is("${text}")`);
 
 await page.goto(`${url}/`);
@@ -165,10 +166,66 @@ await open(page, 'saving');
 await reads('shadow: put right by what canaries measured', page, /Acting would draw about 336 W instead of 400, -16\.0% \[-30\.0, -6\.0\], .*; calibrated by 31 blocks of canary: x0\.81 \[0\.60, 1\.07\]\./);
 await unaltered(page);
 await world('speak');
-await world('policy', 'set', '--mode', 'canary:50%', '--force', '--why', 'to see it');
+// By an operator, on the page
+const inDialog = (name) => page.locator('dialog label', { hasText: name }).locator('input, select');
+const changeTo = async (mode, limit, why, word) => {
+  if (mode) await inDialog('Mode').selectOption(mode);
+  if (limit) await inDialog('Limit').fill(limit);
+  await inDialog('Why').fill(why);
+  await inDialog('token').fill(word);
+};
+const closed = () => page.waitForFunction(() => !document.querySelector('dialog[open]'));
+await page.focus('#change');
+await page.keyboard.press('Enter');
+await reads('the dialogue: nothing would change yet', page, /Mode .*Nothing would change yet\. Change it Cancel/, 'dialog');
+check('and nothing can be sent', await page.isDisabled('dialog button[type=submit]'));
+await page.keyboard.press('3');
+check('keys for views are not heard in it', (await page.evaluate(() => location.hash)) === '#/saving');
+await inDialog('Limit').fill('default');
+for (const [mode, words] of [['off', /The mode goes from shadow to off\. Nothing is decided: /], ['live', /The mode goes from shadow to live\. Pods are placed as advised, all the time\./],
+  ['canary:25%', /The mode goes from shadow to canary:25%\. In some blocks of time, drawn by chance, /]]) {
+  await inDialog('Mode').selectOption(mode);
+  await reads(`in words: ${mode}`, page, words, 'dialog');
+}
+await reads('the gate is closed, and why', page, /The gate to canary:10% is closed: .*\. Go past the gate all the same\. The reason is recorded\./, 'dialog');
+await changeTo('canary:10%', '', 'to see it', 'a-word-for-this-test-alone');
+await page.keyboard.press('Enter');
+await reads('the token of who looks does not do', page, 'this is not the token of http.operator_token_file', 'dialog [role=alert]');
+await inDialog('token').fill('no header can hold this: \u20ac');
+await page.keyboard.press('Enter');
+await reads('nor does a word that no header can hold', page, 'this is not the token of http.operator_token_file', 'dialog [role=alert]');
+await inDialog('token').fill(operators);
+await page.keyboard.press('Enter');
+await reads('a closed gate is told as the command line tells it', page, /mode canary:10%: its gate is closed: .*wattle policy get/, 'dialog [role=alert]');
+await changeTo('', 'much', 'to see it', operators);
+await page.keyboard.press('Enter');
+await reads('and a limit that is none', page, /much/, 'dialog [role=alert]');
+await page.keyboard.press('Escape');
+await closed();
+check('nothing was changed so far', (await world('mode')) === 'shadow');
+await page.click('#change');
+check('the token is kept nowhere', (await inDialog('token').inputValue()) === '');
+await changeTo('', '40%', 'pods may wait', operators);
+await reads('in words: a limit', page, 'Pods may wait for a CPU at most 40% of their time.', 'dialog');
+await page.click('dialog button[type=submit]');
+await reads('a limit is changed', page, 'Changed: limits changed.');
+check('and the command line says so', (await world('limit')) === 0.4);
+await page.click('#change');
+await changeTo('', 'default', 'as it was', operators);
+await reads('in words: no limit of its own', page, 'Pods may wait for a CPU as long as they did under the default scheduler.', 'dialog');
+await page.click('dialog button[type=submit]');
+await reads('and is as it was', page, /Who changed what .*as it was/);
+await page.click('#change');
+await changeTo('canary:50%', '', 'to see it', operators);
+await inDialog('Go past').check();
+await page.click('dialog button[type=submit]');
+await reads('past the gate, with a reason', page, /Changed: mode shadow -> canary:50%, forced past: /);
+check('the mode is another, by the command line too', (await world('mode')) === 'canary:50%');
+const audit = await world('changes');
+check('and who changed it, from where and why', audit.some((each) => each.who === 'page/127.0.0.1' && each.why === 'to see it' && each.what.startsWith('mode shadow -> canary:50%, forced past: ')), audit);
 await reads('canary: no figure yet, and what it takes', page, /No figure yet: \d+ blocks with and \d+ without advice are measured, \d+ of each are needed\./);
 await reads('canary: in which block', page, /Now (with advice|without) block \d+, .* left/);
-await reads('who changed what, and why', page, /Who changed what .*operator.*to see it|Who changed what .*admin.*to see it/);
+await reads('who changed what, and why', page, /Who changed what .*page\/127\.0\.0\.1.*to see it/);
 await reads('canary: what was measured', page, /Blocks with advice drew .* (more|less) joules for an hour of a core than blocks without, by the interval between/);
 await open(page, 'learning');
 await reads('canary: the regression monitor', page, /Regression monitor: rewards of control blocks .* (it cannot judge before that|alarm at)/);
@@ -180,6 +237,12 @@ await open(page, 'fleet');
 await reads('live', page, /Mode live /);
 await open(page, 'saving');
 await reads('live: the change', page, /to see that too/);
+await page.click('#change');
+await changeTo('shadow', '', 'to be safe', operators);
+await reads('in words: shadow', page, /The mode goes from live to shadow\. Decisions are made and recorded, and nobody follows them: /, 'dialog');
+await world('policy', 'set', '--mode', 'shadow', '--why', 'another was faster');
+await page.click('dialog button[type=submit]');
+await reads('where another did it meanwhile', page, 'Nothing was changed: it was so already.');
 await world('policy', 'set', '--mode', 'off', '--why', 'the end');
 await reads('off', page, /Mode off /);
 
@@ -272,5 +335,14 @@ for (const view of ['node/sim-00', `decision/${nowhere.id}`, 'pod/short', 'node/
   await open(other.page, view);
   await other.page.waitForTimeout(600);
   await clean(view, other.page);
+}
+await open(other.page, 'saving');
+for (const [name, size] of [['wide', { width: 1280, height: 900 }], ['phone', { width: 390, height: 844 }]]) {
+  await other.page.setViewportSize(size);
+  await other.page.click('#change');
+  await other.page.locator('dialog select').selectOption('live');
+  await reads(`${name}: the dialogue, and which mode comes first`, other.page, 'The gate to live is closed: shadow comes first.', 'dialog');
+  await clean(`${name}, change`, other.page);
+  await other.page.click('dialog button:text-is("Cancel")');
 }
 await finish();

@@ -24,7 +24,7 @@ PATIENCE = 540  # s, of one script
 # Not for people: classes, keys, addresses, formats.
 NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "fleet", "pods", "wattle-theme", "auto", "number", "active", "chosen", "good", "warn", "bad",
            "asc", "desc", "ascending", "descending", "2-digit", "rgb(${})", "${}px", "#/node/${}", "#/pod/${}", "measured_w", "estimated_w", "1h", "7d", "io", "dark", "light", "TiB",
-           "GiB", "MiB"}
+           "GiB", "MiB", "default", "Bearer ${}"}
 # text -> why no state of this test shows it
 NOT_SEEN = {
     "; no workload used anything.": "nodes of which records came, and no process of them",

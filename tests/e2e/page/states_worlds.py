@@ -125,7 +125,8 @@ class Fleet(PageWorld):
 
     def actions(self):
         return {"drive": self.drive, "ask": self.ask_for, "run": self.run_pod, "crowd": self.crowd, "ended": self.ended, "policy": self.policy, "silence": lambda: self.kill("agent"), "speak": self.speak,
-                "follow": self.follow, "delete": self.delete}
+                "follow": self.follow, "delete": self.delete, "mode": lambda: self.query("policy", "get")["mode"], "limit": lambda: self.query("policy", "get")["cpu_wait"]["limit"],
+                "changes": lambda: self.query("policy", "get")["changes"]}
 
     def drive(self):
         """Pods that come and go, half of them without advice where the canary says so."""

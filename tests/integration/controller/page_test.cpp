@@ -1,6 +1,8 @@
 // The page of a whole controller: its files, its token, and what is pushed, over real sockets.
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "common/http/client.hpp"
 #include "tests/integration/controller/world.hpp"
 #include "tests/unit/http/raw_socket.hpp"
@@ -70,4 +72,60 @@ TEST_CASE("who looks sees nodes come, and a controller that ends ends his stream
   }
   world.controller.reset();
   stream.read_to_end();
+}
+
+TEST_CASE(
+    "who shows the operator's token changes the mode from the page; who may look, and who comes from loopback, does "
+    "not") {
+  World world(1);
+  world.config.mode = Mode::shadow;
+  world.config.http_access.token_file = world.dir / "token";
+  world.config.operator_token_file = world.dir / "operator.token";
+  REQUIRE(write_file_atomically(world.config.http_access.token_file, "correct-horse-battery", 0400));
+  // Who may look could change things.
+  REQUIRE(write_file_atomically(world.config.operator_token_file, "correct-horse-battery", 0400));
+  const auto alike = Controller::start(world.config, world.clock, world.log);
+  REQUIRE_FALSE(alike);
+  CHECK(alike.error().code == Errc::conflict);
+  CHECK(alike.error().subject == world.config.operator_token_file);
+  REQUIRE(write_file_atomically(world.config.operator_token_file, "an-operators-word-1", 0400));
+  world.start();
+  const auto change = [&](const std::string& headers, const std::string& body) {
+    const RawSocket socket(world.controller->endpoints().http_port);
+    socket.send("POST /page/change HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nConnection: close\r\n" +
+                headers + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    return socket.read_to_end();
+  };
+  const std::string own = "X-Wattle: page\r\n", right = "Authorization: Bearer an-operators-word-1\r\n";
+  const std::string off = R"({"mode": "off", "why": "to see"})";
+  CHECK(change(own, off).starts_with("HTTP/1.1 401 "));
+  CHECK(change(own + "Authorization: Bearer correct-horse-battery\r\n", off).starts_with("HTTP/1.1 401 "));
+  CHECK(change(right, off).starts_with("HTTP/1.1 403 "));
+  CHECK(change(own + right + "Sec-Fetch-Site: cross-site\r\n", off).starts_with("HTTP/1.1 403 "));
+  const std::string closed = change(own + right, R"({"mode": "live", "why": "to see"})");
+  CHECK(closed.starts_with("HTTP/1.1 409 "));
+  CHECK(closed.find("comes first") != std::string::npos);
+  CHECK(change(own + right, R"({"mode": "asleep"})").starts_with("HTTP/1.1 400 "));
+  const auto policy = [&] {
+    auto client = world.ask_client(world.reader);
+    return answer(client, "policy");
+  };
+  CHECK(policy()["mode"] == "shadow");
+  const std::string made = change(own + right, off);
+  CHECK(made.starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(made.find("\"ranked_by\":") != std::string::npos);
+  const nlohmann::json now = policy();
+  CHECK(now["mode"] == "off");
+  std::map<std::string, std::string> why_of;  // what follows from a change stands among them too
+  for (const auto& each : now["changes"])
+    if (each["who"] == "page/127.0.0.1") why_of[each["what"]] = each["why"];
+  CHECK(why_of.size() == 2);
+  CHECK(why_of["mode shadow -> off"] == "to see");
+  CHECK(why_of.contains("promotion to live refused"));
+  const RawSocket metrics(world.controller->endpoints().http_port);
+  metrics.send(
+      "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer correct-horse-battery\r\nConnection: close\r\n\r\n");
+  const std::string figures = metrics.read_to_end();
+  CHECK(figures.find("refused_total{endpoint=\"http\",reason=\"token\"} 2\n") != std::string::npos);
+  CHECK(figures.find("refused_total{endpoint=\"http\",reason=\"foreign\"} 2\n") != std::string::npos);
 }

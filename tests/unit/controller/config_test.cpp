@@ -128,6 +128,24 @@ TEST_CASE("an HTTP address that others reach asks for TLS, a token or a word tha
   CHECK(parse_config(keys + "http: {address: 0.0.0.0, insecure: true}\n", "test"));
 }
 
+TEST_CASE("an operator's token is another one than that of who looks, and never crosses a network in the clear") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  CHECK(parse_config(keys, "test")->operator_token_file.empty());
+  const auto local = parse_config(keys + "http: {token_file: /t, operator_token_file: /o}\n", "test");
+  REQUIRE(local);
+  CHECK(local->operator_token_file == "/o");
+  CHECK(parse_config(keys + "http: {address: 0.0.0.0, tls: {certificate: /c, key: /k}, operator_token_file: /o}\n",
+                     "test"));
+  CHECK(parse_config(keys + "http: {address: 0.0.0.0, insecure: true, operator_token_file: /o}\n", "test"));
+  for (const char* wrong :
+       {"token_file: /t, operator_token_file: /t", "address: 0.0.0.0, token_file: /t, operator_token_file: /o"}) {
+    CAPTURE(wrong);
+    const auto refused = parse_config(keys + "http: {" + wrong + "}\n", "test");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message().find("http.operator_token_file") != std::string::npos);
+  }
+}
+
 TEST_CASE("enrolment asks for TLS, unless it keeps to loopback and that is said") {
   const std::string keys = "key: k\nallow_list: a\n";
   CHECK(parse_config(keys, "test")->enrol.tokens.empty());

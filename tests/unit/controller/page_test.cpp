@@ -269,9 +269,12 @@ TEST_CASE("a token becomes a cookie of 30 days, for the page's own scripts alone
   Pages pages(token, true);
   const std::map<std::string, std::string> own{{"x-wattle", "page"}};
   const std::string right = R"({"token": "correct-horse-battery"})";
-  CHECK(json::parse(pages.ask("GET /page/pass").body) == json{{"token_needed", true}, {"open", false}});
+  CHECK(json::parse(pages.ask("GET /page/pass").body) ==
+        json{{"token_needed", true}, {"open", false}, {"changes", false}});
   CHECK(pages.ask("POST /page/pass", {}, right).status == 403);
-  CHECK(pages.ask("POST /page/pass", own, R"({"token": "another-horse-battery"})").status == 401);
+  const auto another = pages.ask("POST /page/pass", own, R"({"token": "another-horse-battery"})");
+  CHECK(another.status == 401);
+  CHECK(another.refused == http::Refused::token);
   for (const char* odd : {"", "[]", "{}", R"({"token": 1})", "\xff"})
     CHECK(pages.ask("POST /page/pass", own, odd).status == 400);
   const auto given = pages.ask("POST /page/pass", own, right);
@@ -286,5 +289,6 @@ TEST_CASE("a token becomes a cookie of 30 days, for the page's own scripts alone
   CHECK(pages.ask("DELETE /page/pass").status == 403);
   CHECK(header_of(pages.ask("DELETE /page/pass", own), "Set-Cookie").starts_with("wattle_pass=; Path=/; Max-Age=0"));
   Pages free;
-  CHECK(json::parse(free.ask("GET /page/pass").body) == json{{"token_needed", false}, {"open", true}});
+  CHECK(json::parse(free.ask("GET /page/pass").body) ==
+        json{{"token_needed", false}, {"open", true}, {"changes", false}});
 }

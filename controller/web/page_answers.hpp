@@ -1,0 +1,36 @@
+// page_answers: what the handlers of the page have in common.
+// Threads  pure functions
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "common/http/server.hpp"
+
+namespace wattle::controller {
+
+// A form of another site cannot set it, and a script of one is not allowed to.
+inline constexpr const char* kOwnHeader = "x-wattle";
+
+inline http::Response page_told(int status, const nlohmann::json& object) {
+  return {status,
+          "application/json",
+          object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+          {{"Cache-Control", "no-store"}},
+          nullptr,
+          {}};
+}
+
+inline http::Response page_refused(int status, http::Refused why, const std::string& error) {
+  http::Response response = page_told(status, {{"error", error}});
+  response.refused = why;
+  return response;
+}
+
+inline std::string page_header(const http::Request& request, const char* name) {
+  const auto found = request.headers.find(name);
+  return found == request.headers.end() ? std::string() : found->second;
+}
+
+}  // namespace wattle::controller

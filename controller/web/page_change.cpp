@@ -1,0 +1,81 @@
+#include "controller/web/page_change.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "common/parse.hpp"
+#include "controller/web/page_answers.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using nlohmann::json;
+
+// Where a browser says from where it asks. Without TLS, and not on loopback, it does not send the first.
+bool is_of_this_origin(const http::Request& request) {
+  const std::string site = page_header(request, "sec-fetch-site");
+  if (!site.empty()) return site == "same-origin";
+  const std::string origin = page_header(request, "origin");
+  if (origin.empty()) return true;  // no browser: nothing there sends a token by itself
+  const auto scheme = origin.find("://");
+  return scheme != std::string::npos && origin.substr(scheme + 3) == page_header(request, "host");
+}
+
+bool is_json(const std::string& content_type) {
+  return parse::trim(std::string_view(content_type).substr(0, content_type.find(';'))) == "application/json";
+}
+
+// "" where the argument is as it has to be.
+std::string wrong_with(const std::string& name, const json& value) {
+  if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
+  if (name == "mode" || name == "cpu_wait" || name == "why")
+    return value.is_string() && !value.get_ref<const std::string&>().empty() ? "" : "argument " + name + ": is no text";
+  return "argument " + name + ": is not known (mode, cpu_wait, force or why)";
+}
+
+int status_of(Errc code) {
+  if (code == Errc::malformed || code == Errc::out_of_range) return 400;
+  if (code == Errc::denied) return 409;
+  return 503;
+}
+
+}  // namespace
+
+http::Response answer_change(const std::optional<http::Token>& operators, const MakeChange& make,
+                             const http::Request& request) {
+  using http::Refused;
+  if (!operators)
+    return page_refused(
+        403, Refused::path,
+        "changes from the page are off (name a file with an operator's token in http.operator_token_file, "
+        "or use wattle policy set)");
+  if (page_header(request, kOwnHeader) != "page")
+    return page_refused(403, Refused::foreign,
+                        "the header X-Wattle: page is missing; only the page itself may do this");
+  if (!is_of_this_origin(request))
+    return page_refused(403, Refused::foreign, "this comes from another site; only the page itself may do this");
+  if (!operators->admits(request.authorization))
+    return page_refused(401, Refused::token, "this is not the token of http.operator_token_file");
+  if (!is_json(page_header(request, "content-type")))
+    return page_refused(415, Refused::malformed, "the body is not said to be application/json");
+  if (request.body.size() > kMostChangeBytes)
+    return page_refused(413, Refused::too_large,
+                        "the body is larger than " + std::to_string(kMostChangeBytes) + " bytes");
+  const json body = json::parse(request.body, nullptr, false);
+  if (!body.is_object())
+    return page_told(400, {{"error", "the body is not {\"mode\": \"...\", \"cpu_wait\": \"...\", \"why\": \"...\"}"}});
+  std::map<std::string, std::string> arguments;
+  for (const auto& [name, value] : body.items()) {
+    const std::string wrong = wrong_with(name, value);
+    if (!wrong.empty()) return page_told(400, {{"error", wrong}});
+    if (name != "force") arguments[name] = value.get<std::string>();
+    if (name == "force" && value.get<bool>()) arguments[name] = "yes";
+  }
+  if (!arguments.contains("mode") && !arguments.contains("cpu_wait"))
+    return page_told(400, {{"error", "nothing is named that would change (mode or cpu_wait)"}});
+  const auto made = make(arguments, "page/" + request.from);
+  if (!made) return page_told(status_of(made.error().code), {{"error", made.error().message()}});
+  return {200, "application/json", *made, {{"Cache-Control", "no-store"}}, nullptr, {}};
+}
+
+}  // namespace wattle::controller

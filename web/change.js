@@ -1,0 +1,100 @@
+// change: the dialogue by which an operator changes the mode or the limit of waiting. The token is typed for each change and kept nowhere.
+import { get, makeChange, passState } from '/page/api.js';
+import { fill, h } from '/page/dom.js';
+
+const MODES = {
+  off: 'Nothing is decided: pods are placed as without Wattle.',
+  shadow: 'Decisions are made and recorded, and nobody follows them: pods are placed as without Wattle.',
+  canary: 'In some blocks of time, drawn by chance, pods are placed as advised; in the others as without Wattle.',
+  live: 'Pods are placed as advised, all the time.',
+};
+const CHOICES = ['off', 'shadow', 'canary:10%', 'canary:25%', 'canary:50%', 'live'];
+const rank = (mode) => Object.keys(MODES).indexOf(mode.split(':')[0]);
+const DEFAULT = 'default';
+const limitOf = ({ cpu_wait: wait }) => { if (!wait.set) return DEFAULT; return `${Number((100 * wait.limit).toFixed(4))}%`; };
+
+// What is sent: only what is to be another.
+function asked(policy, mode, limit) {
+  const what = {};
+  if (mode !== policy.mode) what.mode = mode;
+  if (limit && limit !== limitOf(policy)) what.cpu_wait = limit;
+  return what;
+}
+
+export function inWords(policy, { mode, cpu_wait: limit }) {
+  const parts = [];
+  if (mode) parts.push(`The mode goes from ${policy.mode} to ${mode}. ${MODES[mode.split(':')[0]]}`);
+  if (limit === DEFAULT) parts.push('Pods may wait for a CPU as long as they did under the default scheduler.');
+  else if (limit) parts.push(`Pods may wait for a CPU at most ${limit} of their time.`);
+  return parts.join(' ') || 'Nothing would change yet.';
+}
+
+const line = (label, input) => h('label', null, label, input);
+
+// `changed` is called once something else is in force.
+export function change(changed) {
+  const told = h('p', { class: 'dim', role: 'status' });
+  const dialog = h('dialog', { 'aria-label': 'Change what is in force', onclose: () => fill(dialog) });
+  const button = h('button', { type: 'button', id: 'change', onclick: () => open() }, 'Change');
+  const title = () => h('h2', null, 'Change what is in force');
+  const closer = (text) => h('button', { type: 'button', onclick: () => dialog.close() }, text);
+
+  function off() {
+    fill(dialog, title(), h('p', null, 'Changes from this page are off. Name a file with an operator\'s token in ', h('code', null, 'http.operator_token_file'),
+      ' of the controller, or change it on the command line:'), h('p', null, h('code', null, 'wattle policy set --mode MODE --why TEXT')), closer('Close'));
+  }
+
+  function ask(known) {
+    const choices = CHOICES.includes(known.mode) ? CHOICES : [...CHOICES, known.mode];
+    const mode = h('select', null, choices.map((each) => h('option', { value: each, selected: each === known.mode }, each)));
+    const limit = h('input', { value: limitOf(known), autocomplete: 'off', spellcheck: 'false' });
+    const why = h('input', { required: true, maxlength: '500', autocomplete: 'off' });
+    const token = h('input', { type: 'password', required: true, autocomplete: 'off' });
+    const force = h('input', { type: 'checkbox' });
+    const words = h('p', { class: 'sentence', role: 'status' }), gate = h('p', { class: 'dim' }), wrong = h('p', { class: 'error', hidden: true, role: 'alert' });
+    const past = h('label', { class: 'check' }, force, 'Go past the gate all the same. The reason is recorded.');
+    const submit = h('button', { type: 'submit' }, 'Change it');
+    const what = () => asked(known, mode.value, limit.value.trim());
+    const look = () => {
+      fill(words, inWords(known, what()));
+      submit.disabled = !Object.keys(what()).length;
+      // As the controller judges it: further on by one mode at a time, and through its gate.
+      const { to, closed_by: whyNot } = known.promotion, further = rank(mode.value) > Math.max(rank(known.mode), rank('shadow'));
+      const closed = further && (whyNot || rank(mode.value) !== rank(to));
+      fill(gate, closed && `The gate to ${whyNot ? to : mode.value} is closed: ${whyNot || `${to} comes first`}.`);
+      past.hidden = !closed;
+      if (!closed) force.checked = false;
+    };
+    const send = async (event) => {
+      event.preventDefault();
+      submit.disabled = true;
+      wrong.hidden = true;
+      try {
+        const now = await makeChange(token.value.trim(), { ...what(), why: why.value.trim(), force: force.checked });
+        // Newer ones may be there of others, and what follows from this one.
+        const before = known.changes[0]?.id ?? 0, mine = now.changes.find((each) => each.id > before && each.who.startsWith('page/') && each.why === why.value.trim());
+        fill(told, !mine ? 'Nothing was changed: it was so already.' : `Changed: ${mine.what}.`);
+        dialog.close();
+        changed();
+      } catch (error) {
+        fill(wrong, error.message);
+        wrong.hidden = false;
+        submit.disabled = false;
+        if (error.status === 401) token.select();
+      }
+    };
+    fill(dialog, h('form', { class: 'change', oninput: look, onsubmit: send }, title(), line('Mode', mode), line('Limit of waiting: a share of pods\' time, or default', limit),
+      gate, past, line('Why', why), line('The operator\'s token', token), words, wrong, h('div', { class: 'head' }, submit, closer('Cancel'))));
+    look();
+  }
+
+  async function open() {
+    fill(told);
+    try {
+      const [pass, policy] = await Promise.all([passState(), get('policy')]);
+      if (pass.changes) ask(policy); else off();
+    } catch (error) { fill(dialog, title(), h('p', { role: 'alert' }, error.message), closer('Close')); }
+    if (dialog.isConnected && !dialog.open) dialog.showModal();
+  }
+  return { element: h('div', null, told, dialog), button };
+}
