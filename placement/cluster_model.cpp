@@ -33,6 +33,12 @@ double mean_of(const std::vector<double>& values) {
 
 bool apart_by(double a, double b, double ratio) { return std::abs(a - b) > ratio * std::max(a, b); }
 
+// The mean of what was seen strays by bursts that last kBurst_s, the prediction by the spread of pods like this one.
+double prior_of(const DemandPrediction& predicted) {
+  const double spread2 = predicted.sd_cores * predicted.sd_cores;
+  return spread2 > 0 ? std::clamp(kBurst_s * predicted.burst_cores2 / spread2, kLeastSeen_s, kHour_s) : kHour_s;
+}
+
 // By what a plan would notice: where nodes are filled to.
 bool other_waiting(const WaitingCurve& a, const WaitingCurve& b) {
   constexpr double kNoticed = 0.03;
@@ -49,20 +55,6 @@ ClusterModel::ClusterModel(ClusterModelOptions options)
   fleet_.revision = 1;
 }
 
-// The mean of seen_s strays by bursts that last kBurst_s, the prediction by the spread of pods like this one.
-double ClusterModel::Running::unknown() const {
-  const double spread2 = predicted.sd_cores * predicted.sd_cores;
-  const double prior_s =
-      spread2 > 0 ? std::clamp(kBurst_s * predicted.burst_cores2 / spread2, kLeastSeen_s, kHour_s) : kHour_s;
-  return prior_s / (prior_s + seen_s);
-}
-
-double ClusterModel::Running::expected_cores() const {
-  return seen_s > 0 ? predicted.cores + (1 - unknown()) * (seen_core_s / seen_s - predicted.cores) : predicted.cores;
-}
-
-double ClusterModel::Running::unsure_cores() const { return kUpperEnd * unknown() * predicted.unsure_cores; }
-
 // Few readings say little of how a pod strays.
 std::optional<double> ClusterModel::Running::burst_cores2() const {
   if (seen_s < kLeastSeen_s) return std::nullopt;
@@ -70,20 +62,24 @@ std::optional<double> ClusterModel::Running::burst_cores2() const {
   return std::max(0.0, seen_core2_s / seen_s - mean * mean);
 }
 
-double ClusterModel::Running::expected_cores2() const {
+ClusterModel::Expected ClusterModel::Running::reckon() const {
+  const double unknown = prior_s / (prior_s + seen_s);  // share of the prediction
   const double own = burst_cores2().value_or(predicted.burst_cores2);
-  return own + unknown() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores - own);
+  Expected made;
+  made.cores = predicted.cores;
+  if (seen_s > 0) made.cores += (1 - unknown) * (seen_core_s / seen_s - predicted.cores);
+  made.cores2 = own + unknown * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores - own);
+  made.unsure_cores = kUpperEnd * unknown * predicted.unsure_cores;
+  return made;
 }
 
 void ClusterModel::add(Running& running) {
-  running.cores = running.expected_cores();
-  running.cores2 = running.expected_cores2();
-  running.unsure = running.unsure_cores();
+  running.expected = running.reckon();
   Known& known = *running.known;
   ++known.pods;
-  known.pods_cores += running.cores;
-  known.pods_cores2 += running.cores2;
-  known.unsure_cores += running.unsure;
+  known.pods_cores += running.expected.cores;
+  known.pods_cores2 += running.expected.cores2;
+  known.unsure_cores += running.expected.unsure_cores;
   known.last_cores += running.last_cores;
   known.life_s += running.predicted.life_s;
   touch(known);
@@ -92,9 +88,9 @@ void ClusterModel::add(Running& running) {
 void ClusterModel::take(const Running& running) {
   Known& known = *running.known;
   --known.pods;
-  known.pods_cores -= running.cores;
-  known.pods_cores2 -= running.cores2;
-  known.unsure_cores -= running.unsure;
+  known.pods_cores -= running.expected.cores;
+  known.pods_cores2 -= running.expected.cores2;
+  known.unsure_cores -= running.expected.unsure_cores;
   known.last_cores -= running.last_cores;
   known.life_s -= running.predicted.life_s;
   if (known.pods == 0)  // no rounding is left behind
@@ -116,17 +112,39 @@ void ClusterModel::report(Running& running) {
   running.told_core_s = running.seen_core_s;
 }
 
-void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
-  if (pod.daemonset || pod.uid.empty() || pods_.contains(pod.uid) || pods_.size() >= options_.max_pods) return;
-  if (known_.size() >= kMaxKnownNodes && !known_.contains(node)) return;
-  Running running;
+std::uint32_t ClusterModel::free_slot() {
+  if (free_.empty()) {
+    pods_.emplace_back();
+    return static_cast<std::uint32_t>(pods_.size() - 1);
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  return slot;
+}
+
+PodHandle ClusterModel::pod(const std::string& uid) const {
+  const auto found = slot_of_.find(uid);
+  return found != slot_of_.end() ? PodHandle{found->second, pods_[found->second].generation} : PodHandle{};
+}
+
+const std::string* ClusterModel::uid(PodHandle pod) const { return runs(pod) ? pods_[pod.slot].uid : nullptr; }
+
+PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
+  if (pod.daemonset || pod.uid.empty()) return {};
+  if (const PodHandle known = this->pod(pod.uid); runs(known)) return known;
+  if (slot_of_.size() >= options_.max_pods) return {};
+  if (known_.size() >= kMaxKnownNodes && !known_.contains(node)) return {};
+  const std::uint32_t slot = free_slot();
+  Running& running = pods_[slot];
+  running = Running{.generation = running.generation + 1};
+  running.uid = &slot_of_.emplace(pod.uid, slot).first->first;
   running.app = app_key_of(pod.app);
   running.request = pod.request;
   running.known = &known_[node];
   running.since = now;
   running.predicted = demand_.predict(running.app, pod.request);
+  running.prior_s = prior_of(running.predicted);
   add(running);
-  pods_.emplace(pod.uid, std::move(running));
   forecast_.came(pod.request.cpu_cores);
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
   Resources& mean = fleet_.mean_request;
@@ -136,13 +154,12 @@ void ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime 
   request_variance_cores2_ +=
       (away_cores * (request.cpu_cores - mean.cpu_cores) - request_variance_cores2_) / request_weight_;
   mean.memory_bytes += (request.memory_bytes - mean.memory_bytes) / request_weight_;
+  return {slot, running.generation};
 }
 
-void ClusterModel::used(const std::string& uid, double cores, double interval_s) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end() || !std::isfinite(cores) || cores < 0 || !std::isfinite(interval_s) || interval_s <= 0)
-    return;
-  Running& running = found->second;
+void ClusterModel::used(PodHandle pod, double cores, double interval_s) {
+  if (!runs(pod) || !std::isfinite(cores) || cores < 0 || !std::isfinite(interval_s) || interval_s <= 0) return;
+  Running& running = pods_[pod.slot];
   take(running);
   running.seen_core_s += cores * interval_s;
   running.seen_core2_s += cores * cores * interval_s;
@@ -157,14 +174,16 @@ void ClusterModel::used(const std::string& uid, double cores, double interval_s)
 }
 
 void ClusterModel::gone(const std::string& uid, MonoTime now) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return;
-  Running& running = found->second;
+  const auto found = slot_of_.find(uid);
+  if (found == slot_of_.end()) return;
+  Running& running = pods_[found->second];
   take(running);
   report(running);
   demand_.observe_life(running.app, std::max(1.0, seconds(now - running.since) - running.told_life_s), true);
   forecast_.went(running.request.cpu_cores);
-  pods_.erase(found);
+  running.uid = nullptr;
+  free_.push_back(found->second);
+  slot_of_.erase(found);
 }
 
 bool ClusterModel::same_nodes(const ClusterView& view) const {
@@ -327,13 +346,13 @@ PodEstimate ClusterModel::ask(const PodSpec& pod) const {
           sane(kUpperEnd * predicted.unsure_cores, kMostCores)};
 }
 
-std::optional<PodEstimate> ClusterModel::running(const std::string& uid) const {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return std::nullopt;
-  const Running& pod = found->second;
-  return PodEstimate{sane(pod.request), sane(pod.expected_cores(), kMostCores), pod.predicted.life_s,
-                     sane(spread() * pod.expected_cores2(), kMostCores * kMostCores),
-                     sane(pod.unsure_cores(), kMostCores)};
+std::optional<PodEstimate> ClusterModel::running(PodHandle pod) const {
+  if (!runs(pod)) return std::nullopt;
+  const Running& running = pods_[pod.slot];
+  const Expected expected = running.reckon();
+  return PodEstimate{sane(running.request), sane(expected.cores, kMostCores), running.predicted.life_s,
+                     sane(spread() * expected.cores2, kMostCores * kMostCores),
+                     sane(expected.unsure_cores, kMostCores)};
 }
 
 const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {

@@ -11,6 +11,7 @@
 // Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand, the expected cores or the price
 //          moved by more than change_ratio (the price: price_ratio); at once when nodes come, go, fall silent or change their size
 // Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart
+// Handles  who tells often of pods keeps what placed() gave: nothing is looked up by name then
 // Units    in names; seconds of the view's clock
 // Errors   restore: malformed, the knowledge stays as it was; nothing else
 // Threads  single owner
@@ -48,14 +49,24 @@ struct ClusterModelOptions {
   std::size_t max_curves = 20'000;
 };
 
+// A pod that runs, as a ClusterModel knows it; once it is gone it means nobody, whoever comes after it.
+struct PodHandle {
+  std::uint32_t slot = 0;
+  std::uint32_t generation = 0;  // 0: nobody
+};
+
 class ClusterModel {
  public:
   explicit ClusterModel(ClusterModelOptions options = {});
 
-  // The pod runs on the node. DaemonSet pods teach nothing.
-  void placed(const PodSpec& pod, const std::string& node, MonoTime now);
+  // The pod runs on the node. DaemonSet pods teach nothing, and are nobody.
+  PodHandle placed(const PodSpec& pod, const std::string& node, MonoTime now);
+  PodHandle pod(const std::string& uid) const;
+  // Null: nobody.
+  const std::string* uid(PodHandle pod) const;
   // It used that many cores on average over the last `interval_s`.
-  void used(const std::string& uid, double cores, double interval_s);
+  void used(PodHandle pod, double cores, double interval_s);
+  void used(const std::string& uid, double cores, double interval_s) { used(pod(uid), cores, interval_s); }
   void gone(const std::string& uid, MonoTime now);
   // Curves, use, forecast and revision, as of the view. Call about once a second.
   void refresh(const ClusterView& view);
@@ -63,7 +74,8 @@ class ClusterModel {
   DemandPrediction predict(const PodSpec& pod) const;
   PodEstimate ask(const PodSpec& pod) const;
   // What is expected of a pod that runs, as its node is reckoned with it; absent: it is not known.
-  std::optional<PodEstimate> running(const std::string& uid) const;
+  std::optional<PodEstimate> running(PodHandle pod) const;
+  std::optional<PodEstimate> running(const std::string& uid) const { return running(pod(uid)); }
   // Rows are the view's nodes, all of them open; requests and in-flight pods are the view's, the rest as of the last
   // refresh. Refreshes itself when the view has other nodes. Valid until the next call of anything. A view that tells its
   // changes must be the same one for ever.
@@ -83,7 +95,7 @@ class ClusterModel {
   const WaitingModel& fleet_waiting() const { return fleet_waiting_; }
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
-  std::size_t pods() const { return pods_.size(); }
+  std::size_t pods() const { return slot_of_.size(); }
   // The curve that a restart brought for a node; null: none.
   const PowerCurve* kept_curve(const std::string& node) const;
 
@@ -94,20 +106,24 @@ class ClusterModel {
  private:
   static constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
   struct Known;
+  struct Expected {
+    double cores = 0, cores2 = 0, unsure_cores = 0;  // mean; variance, over time and of not knowing the mean
+  };
+  // What each reading touches comes first.
   struct Running {
-    AppKey app;
-    Resources request;
     Known* known = nullptr;  // of its node, into known_, whose entries stay where they are
-    MonoTime since{};
-    DemandPrediction predicted;
+    std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
-    double told_core_s = 0, told_s = 0;  // of these, to the demand model
-    double told_life_s = 0;
-    double cores = 0, cores2 = 0, unsure = 0;  // that its node is reckoned with
-    double unknown() const;                    // share of the prediction in what is expected
-    double expected_cores() const;
-    double unsure_cores() const;
-    double expected_cores2() const;  // variance: over time, and of not knowing the mean
+    double told_s = 0, told_life_s = 0;  // of what was seen, to the demand model
+    Expected expected;                   // that its node is reckoned with
+    double prior_s = 0;                  // for so long the prediction counts as much as what was seen
+    DemandPrediction predicted;
+    double told_core_s = 0;
+    MonoTime since{};
+    const std::string* uid = nullptr;  // into slot_of_; null: nobody has the slot
+    Resources request;
+    AppKey app;
+    Expected reckon() const;
     std::optional<double> burst_cores2() const;
   };
   // What is known of a node beside its curve.
@@ -132,6 +148,10 @@ class ClusterModel {
     Resources allocatable;
     WaitingCurve waiting;
   };
+  bool runs(PodHandle pod) const {
+    return pod.slot < pods_.size() && pods_[pod.slot].generation == pod.generation && pods_[pod.slot].uid != nullptr;
+  }
+  std::uint32_t free_slot();
   void report(Running& running);
   void add(Running& running);
   void take(const Running& running);
@@ -149,7 +169,9 @@ class ClusterModel {
   ClusterModelOptions options_;
   DemandModel demand_;
   RequestForecast forecast_;
-  std::unordered_map<std::string, Running> pods_;
+  std::vector<Running> pods_;  // by slot
+  std::vector<std::uint32_t> free_;
+  std::unordered_map<std::string, std::uint32_t> slot_of_;
   std::unordered_map<std::string, Known> known_;
   std::vector<Row> rows_;
   std::map<std::string, PowerCurve> kept_curves_;

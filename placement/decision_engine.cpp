@@ -122,15 +122,16 @@ std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpe
   return values;
 }
 
-void DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
-  if (pod.uid.empty()) return;
-  knowledge_.placed(pod, node, now);
+PodHandle DecisionEngine::came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
+  if (pod.uid.empty()) return {};
+  const PodHandle known = knowledge_.placed(pod, node, now);
   if (copying() && !pod.daemonset) advised_.placed(pod.uid, {row, node}, now);
   const PodEstimate ask = knowledge_.ask(pod);
   policy_->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
-  if (pod.daemonset) return;
+  if (pod.daemonset) return known;
   for (PairedSimulation* copies : copies_of_the_cluster())
     copies->placed(pod_key(pod.uid), row, ask, on_the_clock(now));
+  return known;
 }
 
 void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now) {

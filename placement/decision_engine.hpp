@@ -115,8 +115,12 @@ class DecisionEngine {
   }
 
   // It runs there, the row of the view; DaemonSets' pods teach nothing.
-  void came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
-  void used(const std::string& uid, double cores, double interval_s);
+  PodHandle came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
+  void used(PodHandle pod, double cores, double interval_s) {
+    knowledge_.used(pod, cores, interval_s);
+    if (copying()) learned_of(pod);
+  }
+  void used(const std::string& uid, double cores, double interval_s) { used(knowledge_.pod(uid), cores, interval_s); }
   // It ended; where it ran, if that is known.
   void left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
   // The model of the cluster and the plans, as of the view.
@@ -177,6 +181,7 @@ class DecisionEngine {
                            std::span<const std::size_t> rows, const Ahead& ahead);
   // Advice adds up on the copy.
   bool copying() const { return shadow_ || control_; }
+  void learned_of(PodHandle pod);
   void model_saving(const ClusterView& view, const Fleet& fleet);
   // Of the candidates, ascending, each once.
   std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);

@@ -45,10 +45,9 @@ void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place adv
   advised_.placed(pod.uid, std::move(runs), now);
 }
 
-void DecisionEngine::used(const std::string& uid, double cores, double interval_s) {
-  knowledge_.used(uid, cores, interval_s);
-  if (!copying() || !advised_.displaced(uid)) return;
-  if (const auto known = knowledge_.running(uid)) advised_.learned(uid, *known);
+void DecisionEngine::learned_of(PodHandle pod) {
+  const std::string* uid = knowledge_.uid(pod);
+  if (uid != nullptr && advised_.displaced(*uid)) advised_.learned(*uid, *knowledge_.running(pod));
 }
 
 void DecisionEngine::model_saving(const ClusterView& view, const Fleet& fleet) {

@@ -44,7 +44,11 @@ double at(const Points& points, double utilisation) {
 
 }  // namespace
 
-PowerCurve::PowerCurve() : PowerCurve(prior(16)) {}
+// Values of a view begin with one, by the thousand.
+PowerCurve::PowerCurve() {
+  static const PowerCurve typical = prior(16);
+  *this = typical;
+}
 
 PowerCurve::PowerCurve(double scale_w) : scale_w_(scale_w) {
   for (std::size_t i = 0; i < kBasis; ++i) covariance_[i * kBasis + i] = 1.0;

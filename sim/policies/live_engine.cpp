@@ -29,8 +29,14 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
   return advice;
 }
 
-void LiveEngine::placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
-  engine_.came(pod, node, row, now);
+void LiveEngine::placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
+                        MonoTime now) {
+  if (id >= known_as_.size()) known_as_.resize(id + 1);
+  known_as_[id] = engine_.came(pod, node, row, now);
+}
+
+void LiveEngine::used(std::span<const PodUse> pods, double /*waited*/, double interval_s) {
+  for (const PodUse& each : pods) engine_.used(known_as_[each.pod], each.cores, interval_s);
 }
 
 void LiveEngine::ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) {

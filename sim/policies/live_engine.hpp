@@ -48,10 +48,9 @@ class LiveEngine final : public WorldObserver {
   void refresh(const ViewFor& view_for);
   const placement::DecisionEngine& engine() const { return engine_; }
 
-  void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) override;
-  void used(const std::string& uid, const PodTold& told, double interval_s) override {
-    engine_.used(uid, told.cpu.cores, interval_s);
-  }
+  void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
+              MonoTime now) override;
+  void used(std::span<const PodUse> pods, double waited, double interval_s) override;
   void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) override;
   void told(const World& world) override;
 
@@ -62,6 +61,7 @@ class LiveEngine final : public WorldObserver {
   LiveEngineOptions options_;
   placement::DecisionEngine engine_;
   std::vector<std::string> names_;
+  std::vector<placement::PodHandle> known_as_;  // by the world's number
   std::uint64_t decisions_ = 0;
   const models::QNetwork* network_ = nullptr;
   std::optional<placement::PodSpec> to_compare_;

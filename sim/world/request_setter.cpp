@@ -21,6 +21,7 @@ void RequestSetter::begin(WorldObserver* next) {
   due_s_ = kMinute_s;
   next_ = next;
   pods_.clear();
+  pod_of_id_.clear();
   figures_ = {};
 }
 
@@ -29,24 +30,32 @@ std::optional<double> RequestSetter::suggested_cores(const std::string& app) con
   return rule != rules_.end() ? rule->second.cpu_cores() : std::nullopt;
 }
 
-void RequestSetter::placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) {
-  if (next_ != nullptr) next_->placed(pod, node, row, now);
-  pods_[pod.uid] = {placement::app_key_of(pod.app).owner, pod.request, pod.request, row, seconds_of(now), 0, 0, 0, 0};
+void RequestSetter::placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
+                           MonoTime now) {
+  if (next_ != nullptr) next_->placed(id, pod, node, row, now);
+  Pod& known = pods_[pod.uid];
+  known = {id, placement::app_key_of(pod.app).owner, pod.request, pod.request, row, seconds_of(now), 0, 0, 0, 0};
+  pod_of_id_[id] = &known;
 }
 
 void RequestSetter::ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) {
   if (next_ != nullptr) next_->ended(pod, row, now);
-  pods_.erase(pod.uid);
+  const auto found = pods_.find(pod.uid);
+  if (found == pods_.end()) return;
+  pod_of_id_.erase(found->second.id);
+  pods_.erase(found);
 }
 
-void RequestSetter::used(const std::string& uid, const PodTold& told, double interval_s) {
-  if (next_ != nullptr) next_->used(uid, told, interval_s);
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return;
-  Pod& pod = found->second;
-  pod.needed_core_s += placement::needed_cores(told.cpu) * interval_s;
-  pod.seconds += interval_s;
-  pod.needed_bytes = std::max(pod.needed_bytes, placement::needed_bytes({told.memory_bytes, 0, false, false}));
+void RequestSetter::used(std::span<const PodUse> pods, double waited, double interval_s) {
+  if (next_ != nullptr) next_->used(pods, waited, interval_s);
+  for (const PodUse& use : pods) {
+    const auto found = pod_of_id_.find(use.pod);
+    if (found == pod_of_id_.end()) continue;
+    Pod& pod = *found->second;
+    pod.needed_core_s += placement::needed_cores({use.cores, waited, std::nullopt}) * interval_s;
+    pod.seconds += interval_s;
+    pod.needed_bytes = std::max(pod.needed_bytes, placement::needed_bytes({use.memory_bytes, 0, false, false}));
+  }
 }
 
 void RequestSetter::told(const World& world) {

@@ -11,6 +11,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "placement/request_rule.hpp"
@@ -37,13 +38,15 @@ class RequestSetter final : public WorldObserver {
   // What pods of that owner should request; absent: not known yet.
   std::optional<double> suggested_cores(const std::string& app) const;
 
-  void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) override;
+  void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
+              MonoTime now) override;
   void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) override;
-  void used(const std::string& uid, const PodTold& told, double interval_s) override;
+  void used(std::span<const PodUse> pods, double waited, double interval_s) override;
   void told(const World& world) override;
 
  private:
   struct Pod {
+    cluster::PodId id = 0;
     std::string owner;
     placement::Resources original, request;
     std::size_t row = 0;
@@ -58,8 +61,9 @@ class RequestSetter final : public WorldObserver {
   placement::RequestOptions options_;
   WorldObserver* next_ = nullptr;
   std::map<std::string, placement::RequestRule> rules_;  // by owner
-  std::map<std::string, Pod> pods_;
-  double before_s_ = 0, due_s_ = 0;  // of the rules' clock when this world began; of the world's
+  std::map<std::string, Pod> pods_;                      // by uid
+  std::map<cluster::PodId, Pod*> pod_of_id_;             // into pods_
+  double before_s_ = 0, due_s_ = 0;                      // of the rules' clock when this world began; of the world's
   SetRequests figures_;
 };
 

@@ -95,10 +95,11 @@ void World::ran(std::size_t i, double dt_s) {
   figures_.active_node_s += dt_s;
   const double share = machine.wanted_cores > 0 ? machine.used_cores / machine.wanted_cores : 0;
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
-    Running& running = *node.pods[k];
-    running.cpu_core_s += machine.pods[k].wanted_cores * share * dt_s;
+    node.pods[k].cpu_core_s += machine.pods[k].wanted_cores * share * dt_s;
     if (machine.power == Power::waking) figures_.waking_pod_s += dt_s;
     if (machine.power == Power::gone) figures_.stranded_pod_s += dt_s;
+    if (node.pods[k].plain) continue;
+    const Running& running = *node.pods[k].running;
     figures_.failed_requests += running.failed_per_s * dt_s;
     if (running.requests_per_s > 0) {
       figures_.requests += running.requests_per_s * dt_s;
@@ -148,7 +149,7 @@ void World::run_slot() {
         i,
         [&](cluster::PodId) {
           const double wanted = kernel_.node(i).pods[k].wanted_cores;
-          const SimPod& pod = nodes_[i].pods[k++]->pod;
+          const SimPod& pod = nodes_[i].pods[k++].running->pod;
           return pod.serves_users ? wanted : demand_cores(pod, slot_);
         },
         *this);
@@ -179,15 +180,15 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   add_pod(node.kube, kube);
   id_of_.emplace(pod.spec.uid, id);
   Running& running = pods_[id];
-  running.uid = std::make_shared<const std::string>(pod.spec.uid);
   running.pod = pod;
-  node.pods.push_back(&running);
+  node.pods.push_back({&running, 0, 0, pod.memory_used_bytes, !pod.serves_users && !pod.spec.latency_soft_ms});
+  node.held.reset();
   if (pod.serves_users) {
     ++serving_;
     ++replicas_[pod.spec.app];
     serving_changed_ = true;
   }
-  if (observer_ != nullptr) observer_->placed(pod.spec, node.spec.server.name, at, now());
+  if (observer_ != nullptr) observer_->placed(id, pod.spec, node.spec.server.name, at, now());
   kernel_.place(id, at, pod.serves_users ? 0 : demand_cores(pod, slot_), pod.life_s, *this);
   return {};
 }
@@ -215,6 +216,7 @@ void World::ended(cluster::PodId id, std::size_t i, std::size_t position) {
   const auto found = pods_.find(id);
   const SimPod gone = std::move(found->second.pod);
   node.pods.erase(node.pods.begin() + static_cast<std::ptrdiff_t>(position));
+  node.held.reset();
   pods_.erase(found);
   id_of_.erase(gone.spec.uid);
   remove_pod(node.kube, kube_pod(gone.spec.request));

@@ -12,7 +12,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <queue>
 #include <span>
@@ -96,21 +95,22 @@ struct WorldFigures {
 
 class World;
 
-// Of a pod and an interval that it ran through, as its agent tells it.
-struct PodTold {
-  placement::PodUse cpu;
-  double memory_bytes = 0;
+// On average over an interval that it ran through; by the number that it was placed with.
+struct PodUse {
+  cluster::PodId pod = 0;
+  double cores = 0, memory_bytes = 0;
 };
 
 // Who follows the world as it goes, within advance_to, place and remove; it outlives the world.
 class WorldObserver {
  public:
   virtual ~WorldObserver() = default;
-  // Bound, and gone: as an API server tells it. `row` is the view's.
-  virtual void placed(const placement::PodSpec& pod, const std::string& node, std::size_t row, MonoTime now) = 0;
+  // Bound, and gone: as an API server tells it. `row` is the view's; `id` is of this pod alone, in this world.
+  virtual void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
+                      MonoTime now) = 0;
   virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
-  // Of an interval that the pod ran through, when it is delivered; it may have ended since.
-  virtual void used(const std::string& uid, const PodTold& told, double interval_s) = 0;
+  // Of a node, when it is delivered; pods may have ended since. They waited for a CPU alike, that share of the interval.
+  virtual void used(std::span<const PodUse> pods, double waited, double interval_s) = 0;
   // All telemetry of an interval is in the view.
   virtual void told(const World& world) = 0;
 };
@@ -160,24 +160,31 @@ class World : private cluster::Observer {
     Io io;
     std::uint64_t tcp_established = 0;
     bool asleep = false;
-    bool steady = false;  // awake all the while: a reading for the curve
-    bool silent = false;  // nobody hears it
-    struct Used {
-      std::shared_ptr<const std::string> uid;
-      double cores = 0, memory_bytes = 0;
-    };
-    std::vector<Used> pods;  // where somebody follows
+    bool steady = false;       // awake all the while: a reading for the curve
+    bool silent = false;       // nobody hears it
+    std::vector<PodUse> pods;  // where somebody follows
   };
   struct Running {
-    std::shared_ptr<const std::string> uid;
     SimPod pod;
+    double asked_per_s = 0, requests_per_s = 0, failed_per_s = 0, response_s = 0;
+  };
+  // A pod of a node, as the world follows it.
+  struct Hosted {
+    Running* running = nullptr;       // into pods_
     double cpu_core_s = 0;            // as its cgroup counts it
     double cpu_at_sample_core_s = 0;  // then
-    double asked_per_s = 0, requests_per_s = 0, failed_per_s = 0, response_s = 0;
+    double memory_bytes = 0;
+    bool plain = false;  // no users ask it, and none is near or far
+  };
+  // What the pods of a node take together, whatever they do.
+  struct Held {
+    double memory_bytes = 0;
+    Io io;
   };
   struct Node {
     NodeSpec spec;
-    std::vector<Running*> pods;  // into pods_, in the order of the kernel's
+    std::vector<Hosted> pods;  // in the order of the kernel's
+    std::optional<Held> held;  // absent: pods came or went
     KubeNode kube;
     double latency_ms = 0, latency_ms_s = 0;  // now, and its integral
     cluster::Totals sampled;                  // the kernel's, at the last sample
@@ -225,10 +232,12 @@ class World : private cluster::Observer {
   void run_slot();
   void sample();
   AgentReport measure(std::size_t node);
+  const Held& held(Node& node) const;
+  double cpu_core_s(cluster::PodId pod) const;
   void lie(std::vector<AgentReport>& batch);
   bool silent(std::size_t node) const;
   void judge_balance(const std::vector<AgentReport>& batch);
-  void sample_windows(std::size_t node, const AgentReport& told);
+  void sample_windows(const std::vector<AgentReport>& batch);
   void deliver();
   void settle(std::uint64_t decision_id);
 

@@ -6,6 +6,17 @@
 
 namespace wattle::sim {
 
+const World::Held& World::held(Node& node) const {
+  if (node.held) return *node.held;
+  Held held;
+  held.memory_bytes = 0.04 * node.spec.server.memory_bytes;
+  for (const Hosted& each : node.pods) {
+    held.memory_bytes += each.running->pod.memory_used_bytes;
+    held.io += each.running->pod.io;
+  }
+  return node.held.emplace(held);
+}
+
 World::AgentReport World::measure(std::size_t i) {
   kernel_.settle(i, *this);
   Node& node = nodes_[i];
@@ -21,18 +32,16 @@ World::AgentReport World::measure(std::size_t i) {
   told.latency_ms = std::max(0.01, latency_ms * (1 + options_.latency_noise_ratio * normal(random_)));
   // A sleeping node measures nothing: the last value stands.
   if (machine.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
-  told.memory_used_bytes = 0.04 * node.spec.server.memory_bytes;
+  if (observer_ != nullptr) told.pods.reserve(node.pods.size());
+  const MonoTime ran_since = now() - from_seconds(dt_s);
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
-    Running& running = *node.pods[k];
-    const SimPod& pod = running.pod;
-    if (observer_ != nullptr && now() - machine.pods[k].placed >= from_seconds(dt_s))
-      told.pods.push_back(
-          {running.uid, (running.cpu_core_s - running.cpu_at_sample_core_s) / dt_s, pod.memory_used_bytes});
-    running.cpu_at_sample_core_s = running.cpu_core_s;
-    told.memory_used_bytes += pod.memory_used_bytes;
-    if (machine.power == Power::awake) told.io += pod.io;
+    Hosted& pod = node.pods[k];
+    if (observer_ != nullptr && machine.pods[k].placed <= ran_since)
+      told.pods.push_back({machine.pods[k].id, (pod.cpu_core_s - pod.cpu_at_sample_core_s) / dt_s, pod.memory_bytes});
+    pod.cpu_at_sample_core_s = pod.cpu_core_s;
   }
-  told.memory_used_bytes = std::min(told.memory_used_bytes, node.spec.server.memory_bytes);
+  told.memory_used_bytes = std::min(held(node).memory_bytes, node.spec.server.memory_bytes);
+  if (machine.power == Power::awake) told.io = held(node).io;
   const NodeSpec& spec = node.spec;
   told.io = {std::min(told.io.net_rx, spec.net_bytes_per_s), std::min(told.io.net_tx, spec.net_bytes_per_s),
              std::min(told.io.disk_read, spec.disk_bytes_per_s), std::min(told.io.disk_write, spec.disk_bytes_per_s)};
@@ -51,17 +60,24 @@ void World::sample() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) batch.push_back(measure(i));
   judge_balance(batch);
   lie(batch);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    batch[i].silent = silent(i);
-    sample_windows(i, batch[i]);
-  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) batch[i].silent = silent(i);
+  sample_windows(batch);
   on_the_way_.push_back(std::move(batch));
 }
 
-void World::sample_windows(std::size_t node, const AgentReport& told) {
+// Those that are watched came last.
+double World::cpu_core_s(cluster::PodId pod) const {
+  const std::size_t node = kernel_.node_of(pod);
+  const auto& pods = kernel_.node(node).pods;
+  const auto found = std::find_if(pods.rbegin(), pods.rend(), [pod](const auto& each) { return each.id == pod; });
+  return nodes_[node].pods[static_cast<std::size_t>(pods.rend() - found) - 1].cpu_core_s;
+}
+
+void World::sample_windows(const std::vector<AgentReport>& batch) {
   for (auto& [id, window] : windows_) {
-    if (kernel_.node_of(window.pod) != node || !window.from) continue;
-    const double cpu_core_s = pods_.at(window.pod).cpu_core_s;
+    if (!window.from) continue;
+    const AgentReport& told = batch[kernel_.node_of(window.pod)];
+    const double cpu_core_s = this->cpu_core_s(window.pod);
     // Only intervals that the pod ran through and that were told: the one in which it came would dilute it.
     if (!told.silent && told.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
       ++window.samples;
@@ -83,10 +99,7 @@ void World::deliver() {
     Node& node = nodes_[i];
     node.told = std::move(batch[i]);
     if (node.told->steady) node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
-    // Pods of a machine wait for each other alike.
-    for (const AgentReport::Used& use : node.told->pods)
-      observer_->used(*use.uid, {{use.cores, node.told->pressure_ratio, std::nullopt}, use.memory_bytes},
-                      options_.telemetry_period_s);
+    if (observer_ != nullptr) observer_->used(node.told->pods, node.told->pressure_ratio, options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);
 }
@@ -149,7 +162,7 @@ placement::ClusterView World::view(const placement::PodSpec& pod) const {
                       static_cast<double>(node.kube.requested_memory_bytes)};
     seen.pods = node.pods.size();
     for (std::size_t k = 0; k < node.pods.size(); ++k) {
-      const Running& running = *node.pods[k];
+      const Running& running = *node.pods[k].running;
       const MonoTime placed = kernel_.node(i).pods[k].placed;
       if (running.pod.spec.app == pod.app) ++seen.same_app_pods;
       if (now() - placed < from_seconds(options_.start_window_s)) ++seen.starts;

@@ -110,7 +110,7 @@ void World::lie(std::vector<AgentReport>& batch) {
       case LieKind::scaled:
         told.used_cores *= each.factor;
         told.power_w *= each.factor;
-        for (AgentReport::Used& use : told.pods) use.cores *= each.factor;
+        for (PodUse& use : told.pods) use.cores *= each.factor;
         break;
       case LieKind::swapped:
         told.used_cores = truth[each.other].used_cores;
@@ -122,6 +122,7 @@ void World::lie(std::vector<AgentReport>& batch) {
 
 void World::judge_balance(const std::vector<AgentReport>& batch) {
   std::array<std::vector<double>, 6> pct;
+  for (auto& each : pct) each.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const NodeSpec& spec = nodes_[i].spec;
     const AgentReport& told = batch[i];

@@ -32,7 +32,7 @@ void World::serve_closed(std::size_t i) {
   const double per_pod = options_.users.count / static_cast<double>(serving_);
   double others = node.spec.blocked_cores, pods = 0;
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
-    if (node.pods[k]->pod.serves_users)
+    if (node.pods[k].running->pod.serves_users)
       ++pods;
     else
       others += machine.pods[k].wanted_cores;
@@ -47,7 +47,7 @@ void World::serve_closed(std::size_t i) {
     stretch += 0.3 * (stretch_of(node.spec, wanted) - stretch);
   }
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
-    Running& running = *node.pods[k];
+    Running& running = *node.pods[k].running;
     if (!running.pod.serves_users) continue;
     running.requests_per_s = rate;
     running.response_s = response_s;
@@ -63,7 +63,7 @@ void World::serve_open(std::size_t i) {
   const double all_per_s = options_.requests.rate(slot_);
   double wanted = node.spec.blocked_cores;
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
-    Running& running = *node.pods[k];
+    Running& running = *node.pods[k].running;
     if (running.pod.serves_users) {
       running.asked_per_s =
           all_per_s * running.pod.request_share / static_cast<double>(replicas_.at(running.pod.spec.app));
@@ -72,8 +72,8 @@ void World::serve_open(std::size_t i) {
     wanted += machine.pods[k].wanted_cores;
   }
   const double stretch = stretch_of(node.spec, wanted);
-  for (Running* each : node.pods) {
-    Running& running = *each;
+  for (const Hosted& each : node.pods) {
+    Running& running = *each.running;
     if (!running.pod.serves_users) continue;
     Queue queue{1, 0};
     if (runs) queue = queue_of(running.asked_per_s, running.pod.work_core_s * stretch, options_.requests.room);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <random>
 
@@ -37,6 +38,7 @@ struct BothTold : DeciderRig {
   std::mt19937_64 ties, dice{77};
   std::vector<std::string> names;
   struct Ran {
+    std::uint64_t id = 0;
     std::string uid;
     std::size_t row = 0;
     double cores = 0;
@@ -85,7 +87,7 @@ struct BothTold : DeciderRig {
       decider->record(names[i], record, told);
       for (const Ran& each : running)
         if (each.row == i && state.node(names[i])->workloads.at(each.uid).cpu_cores)
-          engine->used(each.uid, {{*state.node(names[i])->workloads.at(each.uid).cpu_cores, {}, {}}, 0}, 1);
+          engine->used(std::array{sim::PodUse{each.id, *state.node(names[i])->workloads.at(each.uid).cpu_cores}}, 0, 1);
     }
     engine->refresh([this](const placement::PodSpec& pod) { return state.view(pod, clock.mono()); });
     decider->expire();
@@ -158,9 +160,9 @@ struct BothTold : DeciderRig {
     if (!simulated.top && simulated.predictions.empty()) return;
     // Where it goes is for a scheduler to say: mostly the advice.
     const std::size_t row = !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];
-    engine->placed(pod, names[row], row, clock.mono());
+    engine->placed(decided, pod, names[row], row, clock.mono());
     decider->placed(uid, names[row], false);
-    running.push_back({uid, row, ask.cpu_request_cores * unit()});
+    running.push_back({decided, uid, row, ask.cpu_request_cores * unit()});
   }
 
   void end_one() {

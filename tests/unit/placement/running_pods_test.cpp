@@ -1,0 +1,127 @@
+// Pods that run, as a ClusterModel keeps them: by handle, in slots that are used again, summed by node.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "placement/cluster_model.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+// The same life of two models: one is told by handle, the other by name.
+struct ToldTwice {
+  std::mt19937_64 random;
+  ClusterModel by_handle, by_name;
+  ClusterView view;
+  struct Pod {
+    std::string uid;
+    PodHandle handle;
+    std::size_t node = 0;
+  };
+  std::vector<Pod> running;
+  std::vector<PodHandle> gone;
+  std::size_t made = 0;
+  double now_s = 0;
+
+  explicit ToldTwice(std::uint64_t seed) : random(seed) {
+    const std::size_t nodes = 1 + random() % 5;
+    for (std::size_t i = 0; i < nodes; ++i) {
+      view.nodes.push_back(testing::healthy_node("n" + std::to_string(i)));
+      view.nodes.back().values.cpu_used_cores.reset();  // nothing is known to be used beside the pods
+    }
+    pass();
+  }
+  double real(double from, double to) { return std::uniform_real_distribution<double>(from, to)(random); }
+  MonoTime now() const { return MonoTime{} + from_seconds(now_s); }
+  void pass() {
+    now_s += real(1, 60);
+    view.now = now();
+    by_handle.refresh(view);
+    by_name.refresh(view);
+  }
+  void come() {
+    PodSpec pod;
+    pod.uid = "pod-" + std::to_string(made++);
+    pod.app = "ReplicaSet/app" + std::to_string(random() % 4) + " image";
+    pod.request = {real(0.1, 4), real(1e6, 1e9)};
+    const std::size_t node = random() % view.nodes.size();
+    const PodHandle handle = by_handle.placed(pod, view.nodes[node].name, now());
+    by_name.placed(pod, view.nodes[node].name, now());
+    const std::string* uid = by_handle.uid(handle);
+    RC_ASSERT(uid != nullptr);
+    RC_ASSERT(*uid == pod.uid);
+    const PodHandle again = by_handle.placed(pod, view.nodes[node].name, now());  // is told twice
+    RC_ASSERT((again.slot == handle.slot && again.generation == handle.generation));
+    running.push_back({pod.uid, handle, node});
+  }
+  void read() {
+    const Pod& pod = running[random() % running.size()];
+    const double cores = random() % 4 == 0 ? 0 : real(0, 5), interval_s = real(1, 3000);
+    by_handle.used(pod.handle, cores, interval_s);
+    by_name.used(pod.uid, cores, interval_s);
+  }
+  void leave() {
+    const std::size_t which = random() % running.size();
+    by_handle.gone(running[which].uid, now());
+    by_name.gone(running[which].uid, now());
+    gone.push_back(running[which].handle);
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+  // Its slot may be somebody else's by now.
+  void read_gone() {
+    const PodHandle pod = gone[random() % gone.size()];
+    RC_ASSERT(by_handle.uid(pod) == nullptr);
+    RC_ASSERT(!by_handle.running(pod).has_value());
+    by_handle.used(pod, 3, 600);
+  }
+  void turn() {
+    const auto what = random() % 8;
+    if (what < 2 || running.empty()) return come();
+    if (what == 2) return leave();
+    if (what == 3 && !gone.empty()) return read_gone();
+    if (what == 4) return pass();
+    read();
+  }
+  void compare() {
+    RC_ASSERT(by_handle.pods() == running.size());
+    RC_ASSERT(by_handle.save(view) == by_name.save(view));
+    const Fleet& fleet = by_handle.fleet(view);
+    const Fleet& other = by_name.fleet(view);
+    for (std::size_t i = 0; i < view.nodes.size(); ++i) {
+      double cores = 0, cores2 = 0, unsure_cores = 0;
+      for (const Pod& pod : running) {
+        if (pod.node != i) continue;
+        const auto expected = by_handle.running(pod.handle);
+        RC_ASSERT(expected.has_value());
+        cores += expected->demand_cores;
+        cores2 += expected->demand_cores2;
+        unsure_cores += expected->unsure_cores;
+      }
+      const FleetNode& node = fleet.nodes[i];
+      RC_ASSERT(node.used_cores == other.nodes[i].used_cores);
+      RC_ASSERT(node.used_cores == doctest::Approx(cores).epsilon(1e-9));
+      RC_ASSERT(node.used_cores2 == doctest::Approx(cores2).epsilon(1e-9));
+      RC_ASSERT(node.unsure_cores == doctest::Approx(unsure_cores).epsilon(1e-9));
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a node's sums are those of its pods, and a pod that is gone is nobody, whoever has its slot") {
+  CHECK(rc::check([] {
+    ToldTwice told(*rc::gen::arbitrary<std::uint64_t>());
+    const int turns = *rc::gen::inRange(1, 400);
+    for (int turn = 0; turn < turns; ++turn) {
+      told.turn();
+      if (turn % 16 == 0) told.compare();
+    }
+    told.compare();
+  }));
+}
+
+}  // namespace wattle::placement
