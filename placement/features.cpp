@@ -206,25 +206,31 @@ double expected_cpu_cores(const NodeView& node) {
 }
 
 std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options) {
+  const NodeTaken taken{{node.requested.cpu_cores + node.in_flight_request.cpu_cores,
+                         node.requested.memory_bytes + node.in_flight_request.memory_bytes},
+                        node.pods + node.in_flight,
+                        node.starts};
+  return mask_reason(node, taken, pod, options);
+}
+
+std::string_view mask_reason(const NodeView& node, const NodeTaken& taken, const PodSpec& pod,
+                             const MaskOptions& options) {
   if (!node.ready) return "not ready";
   if (!node.telemetry_age) return "never heard of";
   if (!(seconds(*node.telemetry_age) <= options.stale_after_s)) return "stale telemetry";
-  const auto fits = [](double allocatable, double requested, double in_flight, double request) {
-    return !(allocatable > 0) || requested + in_flight + request <= allocatable * (1 + 1e-9);
+  const auto fits = [](double allocatable, double requested, double request) {
+    return !(allocatable > 0) || requested + request <= allocatable * (1 + 1e-9);
   };
-  if (!fits(node.allocatable.cpu_cores, node.requested.cpu_cores, node.in_flight_request.cpu_cores,
-            pod.request.cpu_cores))
-    return "cpu does not fit";
-  if (!fits(node.allocatable.memory_bytes, node.requested.memory_bytes, node.in_flight_request.memory_bytes,
-            pod.request.memory_bytes))
+  if (!fits(node.allocatable.cpu_cores, taken.requested.cpu_cores, pod.request.cpu_cores)) return "cpu does not fit";
+  if (!fits(node.allocatable.memory_bytes, taken.requested.memory_bytes, pod.request.memory_bytes))
     return "memory does not fit";
-  if (node.pod_capacity > 0 && node.pods + node.in_flight + 1 > node.pod_capacity) return "pods do not fit";
+  if (node.pod_capacity > 0 && taken.pods + 1 > node.pod_capacity) return "pods do not fit";
   if (pod.latency_hard_ms) {
     const std::optional<double> latency_ms = latency_for(node, pod);
     if (!latency_ms) return "latency unknown under a hard limit";
     if (*latency_ms > *pod.latency_hard_ms) return "hard latency limit exceeded";
   }
-  if (node.starts >= options.start_cap.of(node.allocatable.cpu_cores)) return "start cap reached";
+  if (taken.starts >= options.start_cap.of(node.allocatable.cpu_cores)) return "start cap reached";
   return {};
 }
 

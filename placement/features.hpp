@@ -38,6 +38,13 @@ struct MaskOptions {
 // Why this node cannot take this pod; empty if it can. In order: not ready, never heard of, stale, does not fit (cpu,
 // memory, pods; in-flight requests count), hard latency exceeded or unknown, start cap. The text lives for ever.
 std::string_view mask_reason(const NodeView& node, const PodSpec& pod, const MaskOptions& options);
+// Likewise, were this what is taken of the node.
+struct NodeTaken {
+  Resources requested;  // pods in flight among them
+  std::uint64_t pods = 0, starts = 0;
+};
+std::string_view mask_reason(const NodeView& node, const NodeTaken& taken, const PodSpec& pod,
+                             const MaskOptions& options);
 
 // Mean cores that the pod will use: as predicted, or of a pod of which nothing is known this share of its request.
 inline constexpr double kDemandOfRequest = 0.5;

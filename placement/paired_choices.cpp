@@ -13,10 +13,11 @@ PairedRule by_network(const PairedQuestion& question, Planner& planner, const Re
   return [&question, &planner, &reward, network, margin](PairedCopy& copy) -> std::optional<std::size_t> {
     const PlanView plan = planner.view(copy.fleet, question.ask, question.rows);
     if (plan.nodes.empty() || !plan.pick) return std::nullopt;
-    auto predictions = predict(reward, copy.view, question.rows, question.pod, plan.demand_cores);
-    price_waiting(reward, copy.view, copy.fleet, question.rows, question.pod, question.ask, predictions);
+    const ClusterView& view = copy.view();
+    auto predictions = predict(reward, view, question.rows, question.pod, plan.demand_cores);
+    price_waiting(reward, view, copy.fleet, question.rows, question.pod, question.ask, predictions);
     const models::Observation seen =
-        observe(copy.view, question.rows, question.pod, copy.masked, predictions, reward, &plan);
+        observe(view, question.rows, question.pod, copy.masked, predictions, reward, &plan);
     std::vector<float> residual(seen.nodes, 0.0F);
     if (network != nullptr) network->residual(seen, residual);
     const auto kept = std::find(question.rows.begin(), question.rows.end(), *plan.pick);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "placement/objective.hpp"
 
@@ -32,29 +33,42 @@ double PairedSimulation::node_w(const Side& side, std::size_t i) {
 
 // The copy's nodes as they are now, but for what its own pods make of them.
 void PairedSimulation::show(Side& side, const PairedQuestion& question) {
-  side.view = question.view;
+  side.unseen = &question;
   side.fleet = question.fleet;
   side.fleet.only.clear();
   side.fleet.edition_of.clear();  // of the cluster, not of the copy
   side.power_w = side.latency_w;
   for (std::size_t i = 0; i < side.loads.size(); ++i) {
-    const Load& load = side.loads[i];
+    const Side::Load& load = side.loads[i];
     FleetNode& node = side.fleet.nodes[i];
-    NodeView& seen = side.view.nodes[i];
-    node.used_cores2 = load.used_cores2;
-    const double other_cores = load.used_cores - node.used_cores;
-    node.pods = seen.pods = load.pods;
-    node.requested = seen.requested = load.requested;
     node.used_cores = load.used_cores;
-    node.sleeps = seen.asleep = side.fleet.idle_nodes_sleep && load.pods == 0;
+    node.used_cores2 = load.used_cores2;
+    node.pods = load.pods;
+    node.requested = load.requested;
+    node.sleeps = side.fleet.idle_nodes_sleep && load.pods == 0;
     node.empties_at_s = load.empties_at_s;
+    side.power_w += node_w(side, i);
+  }
+}
+
+const ClusterView& PairedCopy::view() {
+  if (unseen == nullptr) return view_;
+  const PairedQuestion& question = *std::exchange(unseen, nullptr);
+  view_ = question.view;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const Load& load = loads[i];
+    NodeView& seen = view_.nodes[i];
+    seen.pods = load.pods;
+    seen.requested = load.requested;
+    seen.asleep = fleet.nodes[i].sleeps;
     seen.in_flight = seen.starts = seen.unsettled = 0;
     seen.in_flight_request = {};
     seen.unsettled_cpu_cores = 0;
+    const double other_cores = load.used_cores - question.fleet.nodes[i].used_cores;
     if (seen.values.cpu_used_cores)
       seen.values.cpu_used_cores = std::max(0.0, *seen.values.cpu_used_cores + other_cores);
-    side.power_w += node_w(side, i);
   }
+  return view_;
 }
 
 void PairedSimulation::begin(const PairedQuestion& question) {
@@ -68,7 +82,7 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
     const FleetNode& node = question.fleet.nodes[i];
     const NodeView& seen = question.view.nodes[i];  // without pods in flight, which will be told when they run
-    Load load{seen.requested, seen.pods, node.used_cores, node.used_cores2, 0, node.empties_at_s};
+    Side::Load load{seen.requested, seen.pods, node.used_cores, node.used_cores2, 0, node.empties_at_s};
     // The mean life that would make it empty then, so that it can go on from there.
     const double one_s = last_ends_in_s(1, load.pods);
     const double left_s = node.empties_at_s - now_s_;
@@ -88,7 +102,7 @@ void PairedSimulation::advance(double now_s) {
 
 void PairedSimulation::change(Side& side, const Placed& placed, const PodEstimate& ask, bool comes) {
   const std::size_t i = placed.node;
-  Load& load = side.loads[i];
+  Side::Load& load = side.loads[i];
   const double before_w = node_w(side, i), life_s = life_of(side.fleet, ask), sign = comes ? 1 : -1;
   if (comes && load.pods == 0 && side.fleet.idle_nodes_sleep) side.joules += side.fleet.nodes[i].wake_j;
   load.pods = comes ? load.pods + 1 : load.pods - std::min<std::uint64_t>(load.pods, 1);
@@ -152,10 +166,13 @@ std::optional<PairedSimulation::Placed> PairedSimulation::choose(Side& side, con
   side.masked.clear();
   for (FleetNode& node : side.fleet.nodes) node.open = false;
   for (const std::size_t i : question.rows) {
-    side.masked.push_back(mask_reason(side.view.nodes[i], question.pod, question.mask));
+    const Side::Load& load = side.loads[i];
+    side.masked.push_back(
+        mask_reason(question.view.nodes[i], {load.requested, load.pods, 0}, question.pod, question.mask));
     side.fleet.nodes[i].open = side.masked.back().empty();
   }
   const std::optional<std::size_t> node = rule(side);
+  side.unseen = nullptr;
   if (!node) return std::nullopt;
   Placed placed{*node, 0};
   if (question.latency_price_w > 0) {

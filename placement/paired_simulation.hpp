@@ -44,10 +44,25 @@ struct PairedQuestion {
 };
 
 // A copy as a rule sees it. Of its fleet those of the question's rows are open that may be chosen; `masked` has why another may not.
-struct PairedCopy {
-  ClusterView view;
+class PairedCopy {
+ public:
+  // Made when it is asked for first: a view is large, and the planner reads none.
+  const ClusterView& view();
   Fleet fleet;
   std::vector<std::string_view> masked;  // one of each row; empty: it may
+
+ protected:
+  struct Load {
+    Resources requested;
+    std::uint64_t pods = 0;
+    double used_cores = 0, used_cores2 = 0, life_s = 0;  // sums over pods; of their variances, too
+    double empties_at_s = 0;
+  };
+  std::vector<Load> loads;
+  const PairedQuestion* unseen = nullptr;  // of which view_ is to be made yet
+
+ private:
+  ClusterView view_;
 };
 // The node it would choose; absent: none.
 using PairedRule = std::function<std::optional<std::size_t>(PairedCopy&)>;
@@ -73,14 +88,8 @@ class PairedSimulation {
   std::size_t pods() const { return pods_.size(); }
 
  private:
-  struct Load {
-    Resources requested;
-    std::uint64_t pods = 0;
-    double used_cores = 0, used_cores2 = 0, life_s = 0;  // sums over pods; of their variances, too
-    double empties_at_s = 0;
-  };
   struct Side : PairedCopy {
-    std::vector<Load> loads;
+    using PairedCopy::Load, PairedCopy::loads, PairedCopy::unseen;
     double power_w = 0, joules = 0;
     double latency_w = 0;  // of its power
   };

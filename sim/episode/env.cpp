@@ -32,11 +32,7 @@ void Env::begin(std::uint64_t seed, WorldObserver* observer) {
   go_on();
 }
 
-placement::ClusterView Env::view() const {
-  placement::ClusterView view = world_->view(arrival_->pod.spec);
-  view.pending_pods = pending_.size();
-  return view;
-}
+placement::ClusterView Env::view() const { return world_->view(arrival_->pod.spec, pending_.size()); }
 
 void Env::come(Arrivals::Arrival arrival) {
   arrival_ = std::move(arrival);

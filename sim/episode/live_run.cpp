@@ -138,8 +138,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   const auto ask = [&](PendingPods::Pod each) -> Status {
     WATTLE_CHECK(player.settled(world.take_settled()));
     each.pod.spec = player.engine().expected(each.pod.spec);
-    placement::ClusterView view = world.view(each.pod.spec);
-    view.pending_pods = pending.size();
+    const placement::ClusterView& view = world.view(each.pod.spec, pending.size());
     const auto next = next_pods(episode, pending, to_come, live.look_ahead);
     const double may_wait_s = live.defer_s - (world.now_s() - each.since_s);
     player.ahead({next, may_wait_s > kTick_s ? may_wait_s : 0});

@@ -47,14 +47,14 @@ void LiveEngine::refresh(const ViewFor& view_for) {
   engine_.refresh(view_for({}));
   const auto pod = std::exchange(to_compare_, std::nullopt);
   if (!pod) return;
-  const placement::ClusterView view = view_for(*pod);
+  const placement::ClusterView& view = view_for(*pod);
   engine_.try_plan(view, *pod, names_);
   if (options_.gate && network_ != nullptr && engine_.network_gate_applies(*pod))
     engine_.compare(view, *pod, names_, *network_);
 }
 
 void LiveEngine::told(const World& world) {
-  refresh([&world](const placement::PodSpec& pod) { return world.view(pod); });
+  refresh([&world](const placement::PodSpec& pod) -> const placement::ClusterView& { return world.view(pod); });
 }
 
 }  // namespace wattle::sim

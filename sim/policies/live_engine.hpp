@@ -43,8 +43,8 @@ class LiveEngine final : public WorldObserver {
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
     return engine_.values(view, pod, feasible, scheduler, decisions_++);
   }
-  // What the controller does about once a second.
-  using ViewFor = std::function<placement::ClusterView(const placement::PodSpec&)>;
+  // What the controller does about once a second. A view is read before the next one is asked for.
+  using ViewFor = std::function<const placement::ClusterView&(const placement::PodSpec&)>;
   void refresh(const ViewFor& view_for);
   const placement::DecisionEngine& engine() const { return engine_; }
 

@@ -38,6 +38,7 @@ World::World(WorldOptions options, WorldObserver* observer)
     nodes_.push_back(std::move(node));
     changed(nodes_.size() - 1);
   }
+  name_nodes();
   schedule_troubles();
   schedule(MonoTime(from_seconds(options_.demand_slot_s)), What::slot);
   schedule(MonoTime(from_seconds(options_.telemetry_period_s)), What::sample);
@@ -181,7 +182,10 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   id_of_.emplace(pod.spec.uid, id);
   Running& running = pods_[id];
   running.pod = pod;
-  node.pods.push_back({&running, 0, 0, pod.memory_used_bytes, !pod.serves_users && !pod.spec.latency_soft_ms});
+  const std::size_t app = apps_.emplace(pod.spec.app, apps_.size()).first->second;
+  if (app >= node.pods_of_app.size()) node.pods_of_app.resize(app + 1, 0);
+  ++node.pods_of_app[app];
+  node.pods.push_back({&running, 0, 0, pod.memory_used_bytes, app, !pod.serves_users && !pod.spec.latency_soft_ms});
   node.held.reset();
   if (pod.serves_users) {
     ++serving_;
@@ -215,6 +219,7 @@ void World::ended(cluster::PodId id, std::size_t i, std::size_t position) {
   Node& node = nodes_[i];
   const auto found = pods_.find(id);
   const SimPod gone = std::move(found->second.pod);
+  --node.pods_of_app[node.pods[position].app];
   node.pods.erase(node.pods.begin() + static_cast<std::ptrdiff_t>(position));
   node.held.reset();
   pods_.erase(found);

@@ -139,7 +139,8 @@ class World : private cluster::Observer {
   std::vector<SimPod> take_lost();
   std::vector<Settled> take_settled();
 
-  placement::ClusterView view(const placement::PodSpec& pod) const;
+  // Until the next one is asked for, or the world goes on.
+  const placement::ClusterView& view(const placement::PodSpec& pod, std::uint64_t pending_pods = 0) const;
   std::vector<KubeNode> kube_nodes() const;  // the scheduler's cache: requests only
   WorldFigures figures();                    // up to now
   // The truth, for judges: what the node is like at this moment, its real curve among it.
@@ -174,6 +175,7 @@ class World : private cluster::Observer {
     double cpu_core_s = 0;            // as its cgroup counts it
     double cpu_at_sample_core_s = 0;  // then
     double memory_bytes = 0;
+    std::size_t app = 0;
     bool plain = false;  // no users ask it, and none is near or far
   };
   // What the pods of a node take together, whatever they do.
@@ -184,6 +186,7 @@ class World : private cluster::Observer {
   struct Node {
     NodeSpec spec;
     std::vector<Hosted> pods;  // in the order of the kernel's
+    std::vector<std::uint64_t> pods_of_app;
     std::optional<Held> held;  // absent: pods came or went
     KubeNode kube;
     double latency_ms = 0, latency_ms_s = 0;  // now, and its integral
@@ -194,6 +197,7 @@ class World : private cluster::Observer {
     std::optional<AgentReport> frozen;  // what an agent that lies keeps saying
     std::optional<AgentReport> told;
     placement::PowerCurve curve;
+    mutable bool shown = false;  // what was told last, in view_
   };
   // A placement under observation.
   struct Window {
@@ -233,6 +237,8 @@ class World : private cluster::Observer {
   void sample();
   AgentReport measure(std::size_t node);
   const Held& held(Node& node) const;
+  void name_nodes();
+  void show_told(std::size_t node) const;
   double cpu_core_s(cluster::PodId pod) const;
   void lie(std::vector<AgentReport>& batch);
   bool silent(std::size_t node) const;
@@ -249,6 +255,7 @@ class World : private cluster::Observer {
   std::vector<Node> nodes_;
   std::map<cluster::PodId, Running> pods_;
   std::map<std::string, cluster::PodId> id_of_;
+  std::map<std::string, std::size_t> apps_;
   std::map<std::uint64_t, Window> windows_;  // by decision
   std::vector<Settled> settled_;
   std::vector<SimPod> lost_;
@@ -259,6 +266,7 @@ class World : private cluster::Observer {
   std::deque<std::vector<AgentReport>> on_the_way_;
   std::uint64_t events_made_ = 0, pods_made_ = 0, slot_ = 0;
   WorldFigures figures_;
+  mutable placement::ClusterView view_;  // as it was asked for last
 };
 
 }  // namespace wattle::sim

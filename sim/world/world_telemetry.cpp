@@ -1,5 +1,6 @@
 // What the agents tell of the world, and what can be concluded from it: view and outcomes.
 #include <algorithm>
+#include <utility>
 
 #include "placement/features.hpp"
 #include "sim/world/world.hpp"
@@ -98,6 +99,7 @@ void World::deliver() {
     if (batch[i].silent) continue;
     Node& node = nodes_[i];
     node.told = std::move(batch[i]);
+    node.shown = false;
     if (node.told->steady) node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
     if (observer_ != nullptr) observer_->used(node.told->pods, node.told->pressure_ratio, options_.telemetry_period_s);
   }
@@ -144,57 +146,77 @@ void World::settle(std::uint64_t decision_id) {
   settled_.push_back({decision_id, std::move(outcome)});
 }
 
-placement::ClusterView World::view(const placement::PodSpec& pod) const {
-  placement::ClusterView view;
-  view.now = now();
-  view.nodes.reserve(nodes_.size());
+// What nobody changes.
+void World::name_nodes() {
+  view_.nodes.resize(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const Node& node = nodes_[i];
-    placement::NodeView seen;
-    seen.name = node.spec.server.name;
-    seen.ready = node.ready;
-    seen.link_bytes_per_s = node.spec.net_bytes_per_s;
-    seen.disk_bytes_per_s = node.spec.disk_bytes_per_s;
-    seen.allocatable = {node.spec.server.cores, node.spec.server.memory_bytes};
+    const NodeSpec& spec = nodes_[i].spec;
+    placement::NodeView& seen = view_.nodes[i];
+    seen.name = spec.server.name;
+    seen.link_bytes_per_s = spec.net_bytes_per_s;
+    seen.disk_bytes_per_s = spec.disk_bytes_per_s;
+    seen.allocatable = {spec.server.cores, spec.server.memory_bytes};
     seen.pod_capacity = static_cast<std::uint64_t>(options_.pod_capacity);
+  }
+}
+
+void World::show_told(std::size_t i) const {
+  const Node& node = nodes_[i];
+  if (std::exchange(node.shown, true)) return;
+  placement::NodeView& seen = view_.nodes[i];
+  seen.curve = node.curve;
+  if (!node.told) return;
+  const AgentReport& told = *node.told;
+  seen.power_w = told.power_w;
+  seen.latency_ms["default"] = told.latency_ms;
+  seen.values.cpu_used_cores = told.used_cores;
+  seen.values.cpu_cores = node.spec.server.cores;
+  seen.values.memory_used_bytes = static_cast<std::uint64_t>(told.memory_used_bytes);
+  seen.values.memory_total_bytes = static_cast<std::uint64_t>(node.spec.server.memory_bytes);
+  seen.values.tcp_established = told.tcp_established;
+  seen.values.net_rx_bytes_per_s = told.io.net_rx;
+  seen.values.net_tx_bytes_per_s = told.io.net_tx;
+  seen.values.disk_read_bytes_per_s = told.io.disk_read;
+  seen.values.disk_write_bytes_per_s = told.io.disk_write;
+  seen.values.pressure.cpu_some_ratio = told.pressure_ratio;
+  seen.values.energy_source = EnergySource::estimated;
+  seen.values.energy_uj = static_cast<std::uint64_t>(told.power_w * options_.telemetry_period_s * 1e6);
+}
+
+const placement::ClusterView& World::view(const placement::PodSpec& pod, std::uint64_t pending_pods) const {
+  const auto known = apps_.find(pod.app);
+  const std::size_t app = known != apps_.end() ? known->second : apps_.size();
+  const MonoTime started = now() - from_seconds(options_.start_window_s);
+  view_.now = now();
+  view_.pending_pods = pending_pods;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    show_told(i);
+    const Node& node = nodes_[i];
+    const auto& pods = kernel_.node(i).pods;  // oldest first
+    placement::NodeView& seen = view_.nodes[i];
+    seen.ready = node.ready;
     // From the API server: bindings are known at once.
     seen.requested = {static_cast<double>(node.kube.requested_milli_cpu) / 1000,
                       static_cast<double>(node.kube.requested_memory_bytes)};
     seen.pods = node.pods.size();
-    for (std::size_t k = 0; k < node.pods.size(); ++k) {
-      const Running& running = *node.pods[k].running;
-      const MonoTime placed = kernel_.node(i).pods[k].placed;
-      if (running.pod.spec.app == pod.app) ++seen.same_app_pods;
-      if (now() - placed < from_seconds(options_.start_window_s)) ++seen.starts;
-      if (node.told && placed < node.told->at - from_seconds(options_.telemetry_period_s)) continue;
-      ++seen.unsettled;
-      seen.unsettled_cpu_cores += placement::demand_cores(running.pod.spec);
+    seen.same_app_pods = app < node.pods_of_app.size() ? node.pods_of_app[app] : 0;
+    seen.starts = 0;
+    while (seen.starts < pods.size() && pods[pods.size() - seen.starts - 1].placed > started) ++seen.starts;
+    std::size_t settled = node.told ? pods.size() : 0;
+    if (node.told) {
+      seen.telemetry_age = now() - node.told->at;
+      const MonoTime from = node.told->at - from_seconds(options_.telemetry_period_s);
+      while (settled > 0 && pods[settled - 1].placed >= from) --settled;
     }
+    seen.unsettled = pods.size() - settled;
+    seen.unsettled_cpu_cores = 0;
+    for (std::size_t k = settled; k < pods.size(); ++k)
+      seen.unsettled_cpu_cores += placement::demand_cores(node.pods[k].running->pod.spec);
     // Whoever puts nodes to sleep knows which sleep and what waking costs.
     seen.asleep = kernel_.node(i).power == Power::asleep;
-    if (seen.asleep) seen.wake_cost_j = node.spec.server.wake_energy_j;
-    seen.curve = node.curve;
-    if (node.told) {
-      const AgentReport& told = *node.told;
-      seen.telemetry_age = now() - told.at;
-      seen.power_w = told.power_w;
-      seen.latency_ms.emplace("default", told.latency_ms);
-      seen.values.cpu_used_cores = told.used_cores;
-      seen.values.cpu_cores = node.spec.server.cores;
-      seen.values.memory_used_bytes = static_cast<std::uint64_t>(told.memory_used_bytes);
-      seen.values.memory_total_bytes = static_cast<std::uint64_t>(node.spec.server.memory_bytes);
-      seen.values.tcp_established = told.tcp_established;
-      seen.values.net_rx_bytes_per_s = told.io.net_rx;
-      seen.values.net_tx_bytes_per_s = told.io.net_tx;
-      seen.values.disk_read_bytes_per_s = told.io.disk_read;
-      seen.values.disk_write_bytes_per_s = told.io.disk_write;
-      seen.values.pressure.cpu_some_ratio = told.pressure_ratio;
-      seen.values.energy_source = EnergySource::estimated;
-      seen.values.energy_uj = static_cast<std::uint64_t>(told.power_w * options_.telemetry_period_s * 1e6);
-    }
-    view.nodes.push_back(std::move(seen));
+    seen.wake_cost_j = seen.asleep ? node.spec.server.wake_energy_j : 0;
   }
-  return view;
+  return view_;
 }
 
 }  // namespace wattle::sim

@@ -89,7 +89,9 @@ struct BothTold : DeciderRig {
         if (each.row == i && state.node(names[i])->workloads.at(each.uid).cpu_cores)
           engine->used(std::array{sim::PodUse{each.id, *state.node(names[i])->workloads.at(each.uid).cpu_cores}}, 0, 1);
     }
-    engine->refresh([this](const placement::PodSpec& pod) { return state.view(pod, clock.mono()); });
+    engine->refresh([this](const placement::PodSpec& pod) -> const placement::ClusterView& {
+      return state.view(pod, clock.mono());
+    });
     decider->expire();
   }
 
