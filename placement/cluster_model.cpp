@@ -103,18 +103,21 @@ void ClusterModel::touch(const Known& known) {
 }
 
 // What was seen since the last time, within the first hour.
-void ClusterModel::report(Running& running) {
+void ClusterModel::report(std::uint32_t slot) {
+  Running& running = pods_[slot];
   const double since_s = running.seen_s - running.told_s;
   if (running.told_s >= kHour_s || !(since_s > 0)) return;
-  demand_.observe(running.app, running.request, std::max(0.0, running.seen_core_s - running.told_core_s) / since_s,
-                  since_s, running.burst_cores2());
+  Identity& whose = whose_[slot];
+  demand_.observe(whose.app, whose.request, std::max(0.0, running.seen_core_s - whose.told_core_s) / since_s, since_s,
+                  running.burst_cores2());
   running.told_s = running.seen_s;
-  running.told_core_s = running.seen_core_s;
+  whose.told_core_s = running.seen_core_s;
 }
 
 std::uint32_t ClusterModel::free_slot() {
   if (free_.empty()) {
     pods_.emplace_back();
+    whose_.emplace_back();
     return static_cast<std::uint32_t>(pods_.size() - 1);
   }
   const std::uint32_t slot = free_.back();
@@ -127,7 +130,7 @@ PodHandle ClusterModel::pod(const std::string& uid) const {
   return found != slot_of_.end() ? PodHandle{found->second, pods_[found->second].generation} : PodHandle{};
 }
 
-const std::string* ClusterModel::uid(PodHandle pod) const { return runs(pod) ? pods_[pod.slot].uid : nullptr; }
+const std::string* ClusterModel::uid(PodHandle pod) const { return runs(pod) ? whose_[pod.slot].uid : nullptr; }
 
 PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
   if (pod.daemonset || pod.uid.empty()) return {};
@@ -137,12 +140,10 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   const std::uint32_t slot = free_slot();
   Running& running = pods_[slot];
   running = Running{.generation = running.generation + 1};
-  running.uid = &slot_of_.emplace(pod.uid, slot).first->first;
-  running.app = app_key_of(pod.app);
-  running.request = pod.request;
   running.known = &known_[node];
-  running.since = now;
-  running.predicted = demand_.predict(running.app, pod.request);
+  const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
+  whose_[slot] = {uid, app_key_of(pod.app), pod.request, now, 0};
+  running.predicted = demand_.predict(whose_[slot].app, pod.request);
   running.prior_s = prior_of(running.predicted);
   add(running);
   forecast_.came(pod.request.cpu_cores);
@@ -167,22 +168,24 @@ void ClusterModel::used(PodHandle pod, double cores, double interval_s) {
   running.last_cores = cores;
   add(running);
   // Others like it may come at once: soon, and the surer the less often. A pod that ends tells the rest.
-  if (running.seen_s >= std::clamp(2 * running.told_s, kLeastSeen_s, kHour_s)) report(running);
+  if (running.seen_s >= std::clamp(2 * running.told_s, kLeastSeen_s, kHour_s)) report(pod.slot);
   if (running.seen_s - running.told_life_s < kHour_s) return;
-  demand_.observe_life(running.app, running.seen_s - running.told_life_s, false);
+  demand_.observe_life(whose_[pod.slot].app, running.seen_s - running.told_life_s, false);
   running.told_life_s = running.seen_s;
 }
 
 void ClusterModel::gone(const std::string& uid, MonoTime now) {
   const auto found = slot_of_.find(uid);
   if (found == slot_of_.end()) return;
-  Running& running = pods_[found->second];
+  const std::uint32_t slot = found->second;
+  Running& running = pods_[slot];
+  const Identity& whose = whose_[slot];
   take(running);
-  report(running);
-  demand_.observe_life(running.app, std::max(1.0, seconds(now - running.since) - running.told_life_s), true);
-  forecast_.went(running.request.cpu_cores);
-  running.uid = nullptr;
-  free_.push_back(found->second);
+  report(slot);
+  demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.told_life_s), true);
+  forecast_.went(whose.request.cpu_cores);
+  running.known = nullptr;
+  free_.push_back(slot);
   slot_of_.erase(found);
 }
 
@@ -259,7 +262,7 @@ void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
   fleet_.cpu_wait_price_w = cpu_wait_.price_w();
 }
 
-void ClusterModel::refresh(const ClusterView& view) {
+Fleet& ClusterModel::refresh(const ClusterView& view) {
   const bool fresh = !same_nodes(view);
   if (fresh) list_nodes(view);
   const double passed_s = refreshed_ ? std::max(0.0, seconds(view.now - *refreshed_)) : 0.0;
@@ -269,6 +272,7 @@ void ClusterModel::refresh(const ClusterView& view) {
   for (std::size_t i = 0; i < rows_.size(); ++i) fleet_.nodes[i].watts = view.nodes[i].curve.points();
   fill(view);
   revise(view, fresh);
+  return all_open();
 }
 
 void ClusterModel::revise(const ClusterView& view, bool must) {
@@ -350,7 +354,7 @@ std::optional<PodEstimate> ClusterModel::running(PodHandle pod) const {
   if (!runs(pod)) return std::nullopt;
   const Running& running = pods_[pod.slot];
   const Expected expected = running.reckon();
-  return PodEstimate{sane(running.request), sane(expected.cores, kMostCores), running.predicted.life_s,
+  return PodEstimate{sane(whose_[pod.slot].request), sane(expected.cores, kMostCores), running.predicted.life_s,
                      sane(spread() * expected.cores2, kMostCores * kMostCores),
                      sane(expected.unsure_cores, kMostCores)};
 }

@@ -68,8 +68,8 @@ class ClusterModel {
   void used(PodHandle pod, double cores, double interval_s);
   void used(const std::string& uid, double cores, double interval_s) { used(pod(uid), cores, interval_s); }
   void gone(const std::string& uid, MonoTime now);
-  // Curves, use, forecast and revision, as of the view. Call about once a second.
-  void refresh(const ClusterView& view);
+  // Curves, use, forecast and revision, as of the view; gives what fleet() of it does. Call about once a second.
+  Fleet& refresh(const ClusterView& view);
 
   DemandPrediction predict(const PodSpec& pod) const;
   PodEstimate ask(const PodSpec& pod) const;
@@ -109,22 +109,24 @@ class ClusterModel {
   struct Expected {
     double cores = 0, cores2 = 0, unsure_cores = 0;  // mean; variance, over time and of not knowing the mean
   };
-  // What each reading touches comes first.
+  // Small: each reading touches it, and there may be a hundred thousand.
   struct Running {
-    Known* known = nullptr;  // of its node, into known_, whose entries stay where they are
+    Known* known = nullptr;  // of its node, into known_, whose entries stay where they are; null: nobody has the slot
     std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
     double told_s = 0, told_life_s = 0;  // of what was seen, to the demand model
     Expected expected;                   // that its node is reckoned with
     double prior_s = 0;                  // for so long the prediction counts as much as what was seen
     DemandPrediction predicted;
-    double told_core_s = 0;
-    MonoTime since{};
-    const std::string* uid = nullptr;  // into slot_of_; null: nobody has the slot
-    Resources request;
-    AppKey app;
     Expected reckon() const;
     std::optional<double> burst_cores2() const;
+  };
+  struct Identity {
+    const std::string* uid = nullptr;  // into slot_of_
+    AppKey app;
+    Resources request;
+    MonoTime since{};
+    double told_core_s = 0;  // with told_s
   };
   // What is known of a node beside its curve.
   struct Known {
@@ -149,10 +151,10 @@ class ClusterModel {
     WaitingCurve waiting;
   };
   bool runs(PodHandle pod) const {
-    return pod.slot < pods_.size() && pods_[pod.slot].generation == pod.generation && pods_[pod.slot].uid != nullptr;
+    return pod.slot < pods_.size() && pods_[pod.slot].generation == pod.generation && pods_[pod.slot].known != nullptr;
   }
   std::uint32_t free_slot();
-  void report(Running& running);
+  void report(std::uint32_t slot);
   void add(Running& running);
   void take(const Running& running);
   void follow(const ClusterView& view, double passed_s);
@@ -161,6 +163,7 @@ class ClusterModel {
   bool same_nodes(const ClusterView& view) const;
   void list_nodes(const ClusterView& view);
   void update(const ClusterView& view);
+  Fleet& all_open();
   void fill(const ClusterView& view);
   void fill_row(const ClusterView& view, std::size_t row);
   void touch(const Known& known);
@@ -169,7 +172,8 @@ class ClusterModel {
   ClusterModelOptions options_;
   DemandModel demand_;
   RequestForecast forecast_;
-  std::vector<Running> pods_;  // by slot
+  std::vector<Running> pods_;    // by slot
+  std::vector<Identity> whose_;  // likewise
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::string, std::uint32_t> slot_of_;
   std::unordered_map<std::string, Known> known_;

@@ -71,7 +71,10 @@ void ClusterModel::update(const ClusterView& view) {
   bool all = touched_.size() >= rows_.size();  // it holds no more
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     if (view.edition_of[row] <= filled_) continue;
-    if (rows_[row].name != view.nodes[row].name) return refresh(view);
+    if (rows_[row].name != view.nodes[row].name) {
+      refresh(view);
+      return;
+    }
     all = all || (view.nodes[row].asleep && !fleet_.idle_nodes_sleep);
     fill_row(view, row);
   }
@@ -83,6 +86,10 @@ void ClusterModel::update(const ClusterView& view) {
 
 Fleet& ClusterModel::fleet(const ClusterView& view) {
   update(view);
+  return all_open();
+}
+
+Fleet& ClusterModel::all_open() {
   if (!fleet_.only.empty())
     for (FleetNode& node : fleet_.nodes) node.open = true;
   fleet_.only.clear();

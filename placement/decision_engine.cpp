@@ -149,8 +149,7 @@ void DecisionEngine::left(const std::string& uid, const PodSpec* pod, std::optio
 }
 
 const Fleet& DecisionEngine::refresh(const ClusterView& view) {
-  knowledge_.refresh(view);
-  const Fleet& fleet = knowledge_.fleet(view);
+  const Fleet& fleet = knowledge_.refresh(view);
   policy_->prepare(fleet);
   if (copying()) model_saving(view, fleet);
   return fleet;
