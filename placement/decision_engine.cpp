@@ -12,6 +12,9 @@ namespace wattle::placement {
 
 namespace {
 
+constexpr const char* kOnTrial =
+    "the plan's choice: the network is heard once thirty compared decisions have cost no more joules on copies of this "
+    "cluster";
 constexpr const char* kUnproven =
     "the plan's choice: the network has not shown yet that it costs fewer joules on copies of this cluster";
 
@@ -197,7 +200,8 @@ bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::s
   if (plan_gate_.test.network_gated()) {
     plan_gate_.why = "the plan's choice: the network is left out, its own cost " + in_percent(behind) + " more" + over;
   } else {
-    plan_gate_.why = "its choices cost " + in_percent(-behind) + " less" + over;
+    plan_gate_.why = (certificate_.empty() ? "" : certificate_ + "; ") + "its choices cost " +
+                     in_percent(std::abs(behind)) + (behind > 0 ? " more" : " less") + over;
   }
   if (gate_told_) gate_told_({false, plan_gate_.test.network_gated(), plan_gate_.why});
   return true;
@@ -235,17 +239,19 @@ bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const Po
   const auto figure =
       gate.copies.play(question, by_network(question, copies_planner_, reward, &heard, margin),
                        by_network(question, copies_planner_, reward, other ? &*other : nullptr, margin));
-  return figure && gate.test.add(*figure);
+  return figure && gate.test.add(*figure, gate.copies.block_s());
 }
 
 void DecisionEngine::begin_gate_anew(const std::string& why, const std::string& certificate) {
   const bool was = plan_gate_.test.network_gated();
-  plan_gate_.test = SequentialTest({.begins_gated = options_.require_evidence && certificate.empty()});
+  const bool tried = options_.require_evidence && !certificate.empty();
+  certificate_ = certificate;
+  plan_gate_.test = SequentialTest({.begins_gated = options_.require_evidence, .begins_on_trial = tried});
   plan_gate_.copies.begin_anew();
-  plan_gate_.why = plan_gate_.test.network_gated() ? kUnproven : certificate;
+  plan_gate_.why = tried ? kOnTrial : plan_gate_.test.network_gated() ? kUnproven : certificate;
   begin_learned_anew();
   if (!gate_told_ || was == plan_gate_.test.network_gated()) return;
-  gate_told_({false, !was, certificate.empty() ? why : why + ": " + certificate});
+  gate_told_({false, !was, certificate.empty() ? why : why + ": " + (tried ? plan_gate_.why : certificate)});
 }
 
 void DecisionEngine::begin_learned_anew() {

@@ -193,6 +193,7 @@ class DecisionEngine {
   std::unique_ptr<Policy> policy_;
   Planner copies_planner_{PlannerOptions{}};
   ChoiceGate plan_gate_, learned_gate_;
+  std::string certificate_;  // of the network that is judged; empty: it has none, or a restart went on with it
   PairedSimulation plan_trial_;
   PlanRecord plan_record_;
   bool shadow_ = false;

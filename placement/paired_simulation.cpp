@@ -76,7 +76,7 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   asked_ = 0;
   pods_.clear();
   lives_known_ = question.lives_known;
-  now_s_ = swept_s_ = question.fleet.now_s;
+  now_s_ = swept_s_ = block_began_s_ = question.fleet.now_s;
   challenger_.joules = challenger_.latency_w = 0;
   challenger_.loads.clear();
   for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
@@ -208,6 +208,7 @@ std::optional<double> PairedSimulation::play(const PairedQuestion& question, con
   const double difference = (challenger_.joules - incumbent_.joules) / larger_j;
   asked_ = 0;
   challenger_.joules = incumbent_.joules = 0;
+  block_s_ = now_s_ - std::exchange(block_began_s_, now_s_);
   return std::isfinite(difference) ? std::optional(std::clamp(difference, -1.0, 1.0)) : std::nullopt;
 }
 

@@ -78,6 +78,8 @@ class PairedSimulation {
   explicit PairedSimulation(PairedSimulationOptions options = {}) : options_(options) {}
   // Both place the pod; the figure when a block is over.
   std::optional<double> play(const PairedQuestion& question, const PairedRule& challenger, const PairedRule& incumbent);
+  // How long the block took whose figure was given last.
+  double block_s() const { return block_s_; }
   // It runs on that node; `now_s` on the fleet's clock.
   void placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s);
   // False: it is none of those that came since the beginning.
@@ -114,7 +116,7 @@ class PairedSimulation {
   PairedSimulationOptions options_;
   bool begun_ = false, lives_known_ = false;
   std::size_t asked_ = 0;  // of the present block
-  double now_s_ = 0, swept_s_ = 0;
+  double now_s_ = 0, swept_s_ = 0, block_began_s_ = 0, block_s_ = 0;
   Side challenger_, incumbent_;
   std::unordered_map<std::uint64_t, Pod> pods_;
 };

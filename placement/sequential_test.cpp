@@ -19,17 +19,30 @@ bool SequentialTest::restore(const SequentialTestState& state) {
   const stats::Cusum capital = capital_of(state.network_gated, state.evidence);
   const bool holds = capital.level() >= 0 && capital.level() < capital.limit() && std::abs(state.mean) <= 1 &&
                      state.mean_square >= 0 && state.mean_square <= 1;
-  if (!holds) return false;
+  const bool tried = std::isfinite(state.trial_s) && state.trial_s >= 0 && std::abs(state.behind_s) <= state.trial_s;
+  if (!holds || !tried) return false;
   network_gated_ = state.network_gated;
   capital_ = capital;
   mean_ = state.mean;
   square_ = state.mean_square;
   blocks_ = state.blocks;
   changes_ = state.changes;
+  on_trial_ = state.on_trial;
+  trial_s_ = state.trial_s;
+  behind_s_ = state.behind_s;
   return true;
 }
 
-bool SequentialTest::add(double difference) {
+// Left out: it has cost no more so far. Heard: it has cost too much.
+bool SequentialTest::trial_over(double difference, double block_s) {
+  if (!on_trial_ || !(block_s >= 0) || !std::isfinite(block_s)) return false;
+  trial_s_ += block_s;
+  behind_s_ += difference * block_s;
+  if (!network_gated_) return behind_s_ > options_.trial_loss_s;
+  return blocks_ >= options_.trial_blocks && behind_s_ <= options_.trial_tolerance * trial_s_;
+}
+
+bool SequentialTest::add(double difference, double block_s) {
   if (!std::isfinite(difference)) return false;
   difference = std::clamp(difference, -1.0, 1.0);
   const double sign = network_gated_ ? -1.0 : 1.0;
@@ -38,7 +51,11 @@ bool SequentialTest::add(double difference) {
   const double share = std::max(1 / options_.memory_blocks, 1 / static_cast<double>(blocks_ + 1));
   mean_ += share * (difference - mean_);
   square_ += share * (difference * difference - square_);
-  if (!enough) return false;
+  const bool tried = trial_over(difference, block_s);
+  if (!enough && !tried) return false;
+  // What lets it in has not shown that it is ahead: what it costs from now on counts.
+  on_trial_ = tried && !enough && network_gated_;
+  trial_s_ = behind_s_ = 0;
   network_gated_ = !network_gated_;
   capital_ = capital_of(network_gated_);
   ++changes_;

@@ -127,7 +127,7 @@ void NetworkPolicy::compare(const models::QNetwork& network, PolicyContext& cont
   const PairedQuestion question{view_, fleet, rows_, pod, context.ask(), {}, context.key, options_.lives_known};
   const auto figure = copies_.play(question, by_network(question, planner_, reward, &network, options_.margin),
                                    by_network(question, planner_, reward, nullptr, options_.margin));
-  if (figure) network_gate_.add(*figure);
+  if (figure) network_gate_.add(*figure, copies_.block_s());
 }
 
 std::optional<std::size_t> NetworkPolicy::choose(PolicyContext& context) {

@@ -21,10 +21,11 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
   const bool ranks = contestant.binding == Binding::advised || contestant.binding == Binding::alone;
   LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
-                         {chooser.options_, false, options.network},
+                         {chooser.options_, contestant.gate, options.network},
                          contestant.gate,
                          contestant.binding == Binding::advised};
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
+  if (contestant.gate) chooser.engine_->certified();
   return chooser;
 }
 

@@ -92,6 +92,71 @@ TEST_CASE("one that begins left out comes in when it has shown that it is ahead,
   CHECK(test.changes() == 0);
 }
 
+TEST_CASE(
+    "on trial a network comes in after its first blocks if they cost no more in total, and else when they do not") {
+  SequentialTest level({.begins_on_trial = true});
+  CHECK(level.network_gated());
+  CHECK_FALSE(level.add(0.5, 10));
+  CHECK_FALSE(level.add(-0.5, 10));
+  CHECK(level.add(0, 10));
+  CHECK_FALSE(level.network_gated());
+  CHECK(level.on_trial());
+  CHECK(level.changes() == 1);
+  SequentialTest behind({.begins_on_trial = true});
+  for (int i = 0; i < 2000; ++i) REQUIRE_FALSE(behind.add(0.05, 10));
+  CHECK(behind.network_gated());
+  SequentialTest late({.begins_on_trial = true});
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(late.add(0.02, 10));
+  CHECK(late.add(-0.1, 10));
+  CHECK_FALSE(late.network_gated());
+}
+
+TEST_CASE(
+    "what a network on trial may cost is bounded, however it comes about, and then it must show that it is ahead") {
+  CHECK(rc::check([](const std::vector<double>& draws) {
+    SequentialTest test({.begins_on_trial = true});
+    double lost_s = 0;
+    for (const double draw : draws) {
+      const double difference = std::isfinite(draw) ? std::sin(draw) : 0, block_s = 100;
+      const bool heard = !test.network_gated();
+      test.add(difference, block_s);
+      if (!heard || !test.on_trial()) continue;
+      lost_s += difference * block_s;
+      RC_ASSERT(lost_s <= test.options().trial_loss_s);
+    }
+  }));
+  SequentialTest test({.begins_on_trial = true});
+  for (int i = 0; i < 3; ++i) test.add(0, 100);
+  REQUIRE_FALSE(test.network_gated());
+  // Sooner than the bet would: 432 s of what is drawn are 44 blocks of a tenth of 100 s.
+  CHECK(blocks_until(test, 100, [&] { return 0; }) > 100);
+  int blocks = 1;
+  while (!test.add(0.1, 100)) ++blocks;
+  CHECK(blocks == 44);
+  CHECK(test.network_gated());
+  CHECK_FALSE(test.on_trial());
+  for (int i = 0; i < 200; ++i) REQUIRE_FALSE(test.add(0, 100));
+  int back = 1;
+  while (!test.add(-0.2, 100)) REQUIRE(++back < 1000);
+  CHECK_FALSE(test.network_gated());
+  CHECK_FALSE(test.on_trial());
+}
+
+TEST_CASE("a restart goes on with a trial, and refuses one that cannot be") {
+  SequentialTest test({.begins_on_trial = true});
+  for (int i = 0; i < 5; ++i) test.add(i < 3 ? 0.0 : 0.3, 100);
+  SequentialTest again;
+  REQUIRE(again.restore(test.state()));
+  CHECK(again.on_trial());
+  int left = 1, other = 1;
+  while (!test.add(0.2, 100)) ++left;
+  while (!again.add(0.2, 100)) ++other;
+  CHECK(left == other);
+  SequentialTestState wrong = test.state();
+  wrong.behind_s = wrong.trial_s + 1;
+  CHECK_FALSE(again.restore(wrong));
+}
+
 TEST_CASE("a restart may come after any block: what is kept is always a state that is taken back") {
   std::mt19937_64 random(6);
   std::normal_distribution<double> noise(-0.05, 0.2);
