@@ -36,6 +36,7 @@ Result<std::string> TaskQueue::call(Work work, std::chrono::milliseconds timeout
   if (answer.wait_for(timeout) == std::future_status::ready) return answer.get();
   const std::lock_guard lock(mutex_);
   if (std::erase(calls_, call) > 0) return fail(Errc::timeout, "controller", "is too busy to answer", "ask again");
+  if (answer.wait_for(timeout.zero()) == std::future_status::ready) return answer.get();
   return fail(Errc::timeout, "controller", "is still at it", "see what came of it, and ask again");
 }
 
