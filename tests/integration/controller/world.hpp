@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using transport::KeyPair;
 using transport::Role;
 
-inline constexpr std::chrono::seconds kPatience{60};
+inline constexpr std::chrono::seconds kPatience{240};
 
 class TempDir {
  public:

@@ -11,7 +11,7 @@
 
 namespace wattle::transport::testing {
 
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kPatience{60};
 
 // Calls `step` until it says true; false when patience is over. `step` waits on sockets, so this is no busy loop.
 inline bool eventually(const std::function<bool()>& step) {
