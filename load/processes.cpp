@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -158,6 +159,7 @@ Result<pid_t> Processes::start(const std::string& program, const std::vector<std
   }
   setpgid(group, group);  // here too: whoever signals it next must find the group
   groups_.push_back(group);
+  if (alone) alone_.push_back(group);
   // Open until we are no more, or it has become the program: it may look at any moment.
   alive_.push_back(std::move(held));
   if (write(watched_.get(), &group, sizeof group) != static_cast<ssize_t>(sizeof group))
@@ -169,11 +171,16 @@ std::optional<int> Processes::ended(pid_t group) {
   int status = 0;
   if (waitpid(group, &status, WNOHANG) != group) return std::nullopt;
   std::erase(groups_, group);
+  std::erase(alone_, group);
   kill(-group, SIGKILL);  // what it may have left
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void Processes::pause(pid_t group) { kill(-group, SIGSTOP); }
+void Processes::pause(pid_t group) {
+  kill(-group, SIGSTOP);
+  // Who is first in a namespace has nothing to do but to see that the program ends: stopped, it would not, for as long as the pause is.
+  if (std::find(alone_.begin(), alone_.end(), group) != alone_.end()) kill(group, SIGCONT);
+}
 void Processes::resume(pid_t group) { kill(-group, SIGCONT); }
 
 void Processes::end(std::chrono::milliseconds patience) {
@@ -189,6 +196,7 @@ void Processes::end(std::chrono::milliseconds patience) {
     while (reaped == 0 && waitpid(group, nullptr, 0) < 0 && errno == EINTR) continue;
   }
   groups_.clear();
+  alone_.clear();
   constexpr pid_t kNone = 0;
   if (write(watched_.get(), &kNone, sizeof kNone) < 0) return;  // there is no watcher any more, and nothing to watch
 }

@@ -38,6 +38,7 @@ class Processes {
                       Where where = Where::with_us);
   // Whether it has ended by itself; absent: it runs.
   std::optional<int> ended(pid_t group);
+  // One that is alone and ends meanwhile is still seen to have ended.
   void pause(pid_t group);
   void resume(pid_t group);
   // All of them: asked to, and killed after `patience`.
@@ -50,7 +51,7 @@ class Processes {
   std::string folder_;
   Fd watched_;  // its end ends the watcher
   pid_t watcher_;
-  std::vector<pid_t> groups_;
+  std::vector<pid_t> groups_, alone_;
   std::vector<Fd> alive_;  // an end of a pipe for each that was started: shut with us
 };
 

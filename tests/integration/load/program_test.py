@@ -69,6 +69,10 @@ def children(pid):
     return found
 
 
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def there(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -168,7 +172,8 @@ def resources(claims, program, run, folder):
     running.communicate(timeout=PATIENCE)
     nothing_left("SIGKILL to its whole group", all_of_them)
     running, all_of_them = begin()
-    victim = next(pid for pid in children(running.pid) if name_of(pid) == "stress-ng")
+    # One that was started, no worker of its own that has no name yet
+    victim = next(pid for pid in children(running.pid) if name_of(pid) == "stress-ng" and not name_of(parent_of(pid)).startswith("stress-ng"))
     os.kill(victim, signal.SIGKILL)
     _, wrong = running.communicate(timeout=PATIENCE)
     claims.check("a stress-ng that ends is told", running.returncode == 1 and "ended by itself with 137" in wrong, f"{running.returncode}: {wrong}")
