@@ -24,7 +24,8 @@ class Service {
 
  private:
   void tell(Record& record) {
-    if (agent_.status().acked_seq + 1 != record.seq) return;
+    if (agent_.status().acked_seq < told_in_) return;
+    told_in_ = record.seq;
     const auto& steps = agent_.status().margins;
     const auto step = steps.find(minute_.name);
     minute_.steered = step != steps.end() && step->second.minute == minute_.number;
@@ -40,6 +41,7 @@ class Service {
     record.limit_minutes = {minute_};
   }
   ScriptedAgent& agent_;
+  std::uint64_t told_in_ = 0;  // the record of the last minute
   LimitMinute minute_{.name = "web.service", .rule_margin_ratio = 0.3};
 };
 
