@@ -98,6 +98,8 @@ std::string describe(const BenchResult& result) {
             (options.fill_told ? ", told" : "");
   if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
   if (options.crowded) text += ", crowded";
+  if (options.crowded_ratio != 1)
+    text += ", pods wait from " + number(100 * options.crowded_ratio, 0) + "% of the cores wanted on";
   if (options.shift.odd_waiting != 1)
     text += ", pods wait " + number(options.shift.odd_waiting, 2) + " times as long as was learned";
   if (result.options.defer_s > 0) text += ", put off for " + number(result.options.defer_s, 0) + " s at most";
@@ -153,6 +155,7 @@ std::string to_json(const BenchResult& result) {
                     {"churn", options.churn},
                     {"sizes", options.sizes == Sizes::openb ? "openb" : "one-core"},
                     {"crowded", options.crowded},
+                    {"crowded_ratio", options.crowded_ratio},
                     {"odd_waiting", options.shift.odd_waiting},
                     {"knowledge", to_string(options.knowledge)},
                     {"side", options.side == Side::report ? "report" : "train"},

@@ -28,7 +28,7 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
     NodeSpec node;
     node.server = server;
     node.waiting_times = episode.options.shift.odd_waiting;
-    node.crowded_ratio = 1;  // pods wait for each other only when more is wanted than there is
+    node.crowded_ratio = episode.options.crowded_ratio;
     world.nodes.push_back(std::move(node));
   }
   return world;
