@@ -45,11 +45,13 @@ void Decider::record(const std::string& node, const Record& record, const Record
   // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
   const bool shown = news.turn != Turn::late;
   if (shown && known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
+    std::vector<placement::PodReading> readings;
     for (const std::string& uid : known->pods) {
       const auto workload = known->workloads.find(uid);
       if (workload != known->workloads.end() && workload->second.cpu_cores)
-        engine_.used(uid, *workload->second.cpu_cores, static_cast<double>(record.interval_ns) * 1e-9);
+        readings.push_back({engine_.knowledge().pod(uid), *workload->second.cpu_cores});
     }
+    engine_.used(readings, static_cast<double>(record.interval_ns) * 1e-9);
   }
   const MonoTime now = clock_.mono();
   settle(windows_.add(node, record, news.at, news.turn == Turn::ahead, now));
