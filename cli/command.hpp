@@ -69,7 +69,7 @@ struct Arguments {
   bool follow = false, dry_run = false;
   int every_s = 60;
   std::string from, token_file;
-  std::string mode, policy, reward, load, expression, cpu_wait, why,
+  std::string mode, policy, reward, load, expression, cpu_wait, late, why,
       to;            // of `policy`; rewards of `explain`, `why` of `model` too
   std::string name;  // of `model`
   std::vector<std::string> weights;

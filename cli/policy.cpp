@@ -33,12 +33,18 @@ std::string regression_text(const View& regression) {
          count(regression["judged"].number()) + " placements judged";
 }
 
-std::string waiting_text(const View& cpu_wait) {
-  const std::string limit = "at most " + percent(cpu_wait["limit"]) + " of pods' time" +
-                            (cpu_wait["set"].flag() == true ? "" : ", by what the default scheduler had");
-  return limit + "; measured " + percent(cpu_wait["measured"]) + ", default scheduler " +
-         percent(cpu_wait["under_default"]) + ", price " + number(cpu_wait["price_w"].number(), 1) + " W a core";
+std::string budget_text(const View& budget) {
+  const std::string limit = "at most " + percent(budget["limit"]) + " of pods' time" +
+                            (budget["set"].flag() == true ? "" : ", by what the default scheduler had");
+  return limit + "; measured " + percent(budget["measured"]) + ", default scheduler " +
+         percent(budget["under_default"]) + ", price ";
 }
+
+std::string waiting_text(const View& cpu_wait) {
+  return budget_text(cpu_wait) + number(cpu_wait["price_w"].number(), 1) + " W a core";
+}
+
+std::string late_text(const View& late) { return budget_text(late) + number(late["price"].number(), 1) + " times"; }
 
 std::string block_text(const View& block) {
   const auto left_s = block["left_s"].number();
@@ -99,6 +105,7 @@ Result<Pairs> pairs_of(const Arguments& given) {
   put("load", given.load);
   put("expression", given.expression);
   put("cpu_wait", given.cpu_wait);
+  put("late", given.late);
   WATTLE_CHECK(add_weights(given.weights, pairs));
   if (pairs.size() == pairs.count("why") + pairs.count("force"))
     return fail(Errc::malformed, "policy set", "nothing is named that would change",
@@ -118,6 +125,7 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
   if (policy["ranked_by"].present()) pairs.emplace_back("ranked by", policy["ranked_by"].text_or());
   if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
   if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_text(policy["cpu_wait"]));
+  if (policy["late"].present()) pairs.emplace_back("late", late_text(policy["late"]));
   pairs.emplace_back("saving",
                      policy["modelled"].present() ? modelled_text(policy["modelled"]) : saving_text(policy["saving"]));
   pairs.emplace_back("regression", regression_text(policy["regression"]));
@@ -146,6 +154,9 @@ void declare_policy(CLI::App& command, Arguments& arguments) {
                       "Formula of preset expression, as \"energy + 2 * latency\"");
       sub->add_option("--cpu-wait", arguments.cpu_wait,
                       "Share of their time that pods may wait for CPU, as 2%; default: what the default scheduler had");
+      sub->add_option("--late", arguments.late,
+                      "Share of their time that pods may be beyond their soft latency limit, as 2%; default: what the "
+                      "default scheduler had");
       sub->add_option("--weight", arguments.weights, "NAME=NUMBER of preset weighted; may be repeated");
     }
     if (action.name == "rollback") sub->add_option("--to", arguments.to, "Number of a change");

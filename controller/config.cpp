@@ -118,9 +118,11 @@ void read_learn(config::Section learn, LearnConfig& out) {
 }
 
 void read_limits(config::Section limits, placement::Limits& out) {
-  double cpu_wait = 0;
+  double cpu_wait = 0, late = 0;
   limits.read("cpu_wait", cpu_wait, {.min = 0, .max = 1});
+  limits.read("late", late, {.min = 0, .max = 1});
   if (cpu_wait > 0) out.cpu_wait = cpu_wait;
+  if (late > 0) out.late = late;
 }
 
 void read_store(config::Section store, StoreConfig& out) {

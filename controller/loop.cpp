@@ -194,7 +194,8 @@ void Loop::watch_energy() {
     now.power_w += *node.power_w;
   }
   now.compared = decider_.compared();
-  parts_.rollout.watch(now, waiting_now(decider_.knowledge().cpu_wait()));
+  const placement::ClusterModel& known = decider_.knowledge();
+  parts_.rollout.watch(now, {budget_now(known.cpu_wait()), budget_now(known.late())});
 }
 
 void Loop::save_knowledge() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/decide.hpp"
 #include "placement/sane_view.hpp"
 
 namespace wattle::placement {
@@ -37,6 +38,18 @@ bool apart_by(double a, double b, double ratio) { return std::abs(a - b) > ratio
 double prior_of(const DemandPrediction& predicted) {
   const double spread2 = predicted.sd_cores * predicted.sd_cores;
   return spread2 > 0 ? std::clamp(kBurst_s * predicted.burst_cores2 / spread2, kLeastSeen_s, kHour_s) : kHour_s;
+}
+
+// As decisions have it: a limit that is no time, or is above the hard one, is none.
+std::map<std::pair<std::string, double>, std::uint64_t>::value_type* limited_in(
+    std::map<std::pair<std::string, double>, std::uint64_t>& limited, const PodSpec& pod) {
+  if (!pod.latency_soft_ms) return nullptr;
+  std::vector<std::string> ignored;
+  const auto soft_ms = with_sane_limits(pod, ignored).latency_soft_ms;
+  if (!soft_ms) return nullptr;
+  auto& kind = *limited.try_emplace({pod.latency_target, *soft_ms}).first;
+  ++kind.second;
+  return &kind;
 }
 
 // By what a plan would notice: where nodes are filled to.
@@ -149,7 +162,7 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   running = Running{.generation = running.generation + 1};
   running.known = &known_[node];
   const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
-  whose_[slot] = {uid, app_key_of(pod.app), pod.request, now, 0};
+  whose_[slot] = {uid, app_key_of(pod.app), pod.request, now, 0, limited_in(running.known->limited, pod)};
   running.predicted = demand_.predict(whose_[slot].app, pod.request);
   running.prior_s = prior_of(running.predicted);
   running.expected = running.reckon();
@@ -204,6 +217,7 @@ void ClusterModel::gone(const std::string& uid, MonoTime now) {
   running.known->take(running);
   touch(*running.known);
   report(slot);
+  if (whose.limited != nullptr && --whose.limited->second == 0) running.known->limited.erase(whose.limited->first);
   demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.told_life_s), true);
   forecast_.went(whose.request.cpu_cores);
   running.known = nullptr;
@@ -280,8 +294,24 @@ void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
     fleet_waiting_.observe(*load, *wait);
     known.waiting.observe(*load, *wait, fleet_waiting_.curve());
   }
-  if (pods > 0) cpu_wait_.measure(waited, pods, passed_s, acting_, cores > 0 ? watts / cores : 0);
-  fleet_.cpu_wait_price_w = cpu_wait_.price_w();
+  cpu_wait_.measure(waited, pods, passed_s, acting_, cores > 0 ? watts / cores : 0);
+  fleet_.cpu_wait_price_w = cpu_wait_.price();
+}
+
+void ClusterModel::follow_late(const ClusterView& view, double passed_s) {
+  double late = 0, pods = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const NodeView& node = view.nodes[i];
+    if (rows_[i].known->limited.empty() || node.asleep || !usable(node, options_.stale_after_s)) continue;
+    for (const auto& [limit, count] : rows_[i].known->limited) {
+      const auto latency_ms = latency_for(node, limit.first);
+      if (!latency_ms) continue;
+      pods += static_cast<double>(count);
+      if (*latency_ms > limit.second) late += static_cast<double>(count);
+    }
+  }
+  late_.measure(late, pods, passed_s, acting_, 1);
+  fleet_.latency_price = latency_price();
 }
 
 Fleet& ClusterModel::refresh(const ClusterView& view) {
@@ -291,6 +321,7 @@ Fleet& ClusterModel::refresh(const ClusterView& view) {
   refreshed_ = view.now;
   follow(view, passed_s);
   follow_waiting(view, passed_s);
+  follow_late(view, passed_s);
   for (std::size_t i = 0; i < rows_.size(); ++i) fleet_.nodes[i].watts = view.nodes[i].curve.points();
   fill(view);
   revise(view, fresh);

@@ -8,6 +8,7 @@
 //          together, means that are off): variances are multiplied by how much more, over all nodes, of the last half hour
 // Waiting  for CPU: a curve of each node, round that of the fleet, from pressure told; the share of pod time that was waited is
 //          measured against its budget (placement/objective), whose price is the fleet's. Unknown waiting moves neither
+// Late     pods with a soft latency limit whose node tells their latency: the share of their time beyond it, against a budget of its own
 // Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand, the expected cores or the price
 //          moved by more than change_ratio (the price: price_ratio); at once when nodes come, go, fall silent or change their size
 // Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart
@@ -96,13 +97,19 @@ class ClusterModel {
 
   // What the operator allows, and whether what runs now was placed by a policy of ours: what is measured then moves the price,
   // else it tells what the default scheduler has.
-  void set_limits(const Limits& limits) { cpu_wait_.set_limit(limits.cpu_wait); }
+  void set_limits(const Limits& limits) {
+    cpu_wait_.set_limit(limits.cpu_wait);
+    late_.set_limit(limits.late);
+  }
   void set_acting(bool acting) { acting_ = acting; }
   // In the plan of pods that come and go, as it has turned out (placement/plan_record). 0..1.
   void set_plan_trust(double trust);
   // Of the fleet: 0 before the forecast knows anything, 1 where pods stay.
   double trust() const;
   const Budget& cpu_wait() const { return cpu_wait_; }
+  const Budget& late() const { return late_; }
+  // Times that the latency term counts: 1 within the budget.
+  double latency_price() const { return late_.price() > 1 ? late_.price() : 1; }
   const WaitingModel& fleet_waiting() const { return fleet_waiting_; }
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
@@ -135,12 +142,15 @@ class ClusterModel {
     void see(double cores, double interval_s);
     bool reports() const;
   };
+  // Pods of a node by the target that their latency is of and the soft limit, so that time that is late costs a look at each kind.
+  using Limited = std::map<std::pair<std::string, double>, std::uint64_t>;
   struct Identity {
     const std::string* uid = nullptr;  // into slot_of_
     AppKey app;
     Resources request;
     MonoTime since{};
-    double told_core_s = 0;  // with told_s
+    double told_core_s = 0;                  // with told_s
+    Limited::value_type* limited = nullptr;  // that it is counted in; null: it has no soft limit
   };
   // Of the pods of a node.
   struct Sums {
@@ -155,6 +165,7 @@ class ClusterModel {
   };
   // What is known of a node beside its curve.
   struct Known : Sums {
+    Limited limited;
     double other_cores = 0, other_cores2 = 0;
     WaitingModel waiting;
     double told_load = -1, told_wait = -1;  // last
@@ -177,6 +188,7 @@ class ClusterModel {
   void follow(const ClusterView& view, double passed_s);
   double spread() const;
   void follow_waiting(const ClusterView& view, double passed_s);
+  void follow_late(const ClusterView& view, double passed_s);
   bool same_nodes(const ClusterView& view) const;
   void list_nodes(const ClusterView& view);
   void update(const ClusterView& view);
@@ -205,6 +217,7 @@ class ClusterModel {
   std::optional<MonoTime> refreshed_, revised_;
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;
+  Budget late_{PriceRule{1, 100, false}};
   bool acting_ = false;
   double plan_trust_ = 0;
   double strayed_cores2_ = 0, foreseen_cores2_ = 0;  // of a node, means that fade

@@ -1,16 +1,18 @@
 // cluster_model_pack: knowledge as bytes and back.
-// Format   "wattle-knowledge 4\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
-//          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance of requests.
-//          Version 3 kept the budget's shares as means over time, version 2 ends before the variance, version 1 with the curves, and
-//          its demand knows no bursts
+// Format   "wattle-knowledge 5\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
+//          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance of requests,
+//          budget of lateness
+//          Version 4 ends before the last, version 3 kept the budget's shares as means over time, version 2 ends before the variance,
+//          version 1 with the curves, and its demand knows no bursts
 #include "common/digest.hpp"
 #include "placement/cluster_model.hpp"
 
 namespace wattle::placement {
 
 namespace {
-constexpr std::string_view kMagic = "wattle-knowledge 4\n", kMagic3 = "wattle-knowledge 3\n",
-                           kMagic2 = "wattle-knowledge 2\n", kMagic1 = "wattle-knowledge 1\n";
+constexpr std::string_view kMagic = "wattle-knowledge 5\n", kMagic4 = "wattle-knowledge 4\n",
+                           kMagic3 = "wattle-knowledge 3\n", kMagic2 = "wattle-knowledge 2\n",
+                           kMagic1 = "wattle-knowledge 1\n";
 constexpr std::size_t kDigestSize = 64;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 }  // namespace
@@ -42,6 +44,7 @@ std::string ClusterModel::save(const ClusterView& view) const {
     model->pack(out);
   }
   out.real(request_variance_cores2_);
+  late_.pack(out);
   const std::string body = out.take();
   return std::string(kMagic) + sha256_hex(body) + "\n" + body;
 }
@@ -52,7 +55,8 @@ Status ClusterModel::restore(std::string_view bytes) {
   };
   const std::size_t head = kMagic.size() + kDigestSize + 1;
   if (bytes.size() > kMaxBytes) return refused("is too large");
-  const int version = bytes.starts_with(kMagic)    ? 4
+  const int version = bytes.starts_with(kMagic)    ? 5
+                      : bytes.starts_with(kMagic4) ? 4
                       : bytes.starts_with(kMagic3) ? 3
                       : bytes.starts_with(kMagic2) ? 2
                       : bytes.starts_with(kMagic1) ? 1
@@ -63,6 +67,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   PackReader in(body);
   ClusterModel read(options_);
   read.cpu_wait_ = cpu_wait_;
+  read.late_ = late_;
   read.acting_ = acting_;
   read.demand_.unpack(in, version > 1);
   read.forecast_.unpack(in);
@@ -83,10 +88,12 @@ Status ClusterModel::restore(std::string_view bytes) {
     }
   }
   if (version > 2) read.request_variance_cores2_ = in.real();
+  if (version > 4) read.late_.unpack(in);
   if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
       read.request_variance_cores2_ < 0)
     return refused("does not say what it should");
-  read.fleet_.cpu_wait_price_w = read.cpu_wait_.price_w();
+  read.fleet_.cpu_wait_price_w = read.cpu_wait_.price();
+  read.fleet_.latency_price = read.latency_price();
   *this = std::move(read);
   return {};
 }

@@ -8,8 +8,12 @@
 namespace wattle::placement {
 
 std::optional<double> latency_for(const NodeView& node, const PodSpec& pod) {
+  return latency_for(node, pod.latency_target);
+}
+
+std::optional<double> latency_for(const NodeView& node, std::string_view target) {
   // A node has a target or two: looking at them costs less than a string to search with, a thousand times a decision.
-  const std::string_view target = pod.latency_target.empty() ? std::string_view("default") : pod.latency_target;
+  if (target.empty()) target = "default";
   for (const auto& [name, p50_ms] : node.latency_ms) {
     if (name != target) continue;
     if (!std::isfinite(p50_ms) || p50_ms < 0) return std::nullopt;

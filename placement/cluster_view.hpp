@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -75,6 +76,7 @@ struct ClusterView {
 };
 
 // The latency that counts for this pod on this node; absent: unknown.
+std::optional<double> latency_for(const NodeView& node, std::string_view target);
 std::optional<double> latency_for(const NodeView& node, const PodSpec& pod);
 
 // Used share of the node's cores, 0..1; absent without telemetry.

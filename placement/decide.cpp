@@ -289,8 +289,9 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =
       predict(reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
-  if (mind.knowledge != nullptr && mind.knowledge->cpu_wait().price_w() > 0)
+  if (mind.knowledge != nullptr && mind.knowledge->cpu_wait().price() > 0)
     price_waiting(reward, view, context.fleet(), rows.node, asked, context.ask(), predictions);
+  if (mind.knowledge != nullptr) price_latency(mind.knowledge->latency_price(), predictions);
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
   record.next_pods = std::min(mind.ahead.next.size(), kMaxAhead);

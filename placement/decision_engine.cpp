@@ -233,8 +233,9 @@ bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const Po
   const PodSpec asked = with_sane_limits(pod, ignored);
   const Fleet& fleet = knowledge_.fleet(view);
   const double life_s = fleet.pods_stay ? INFINITY : ask.life_s;
-  const PairedQuestion question{
-      view, fleet, rows, asked, ask, options_.decide.mask, pod_key(pod.uid), false, latency_price_w(reward, life_s)};
+  const double latency_w = fleet.latency_price * latency_price_w(reward, life_s);
+  const PairedQuestion question{view,  fleet,    rows, asked, ask, options_.decide.mask, pod_key(pod.uid),
+                                false, latency_w};
   const double margin = options_.network.margin;
   const auto figure =
       gate.copies.play(question, by_network(question, copies_planner_, reward, &heard, margin),

@@ -267,7 +267,8 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
     slots[row] = predictions[row].slots;
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
     const auto preference = planned ? std::optional(plan->nodes[row].preference) : std::nullopt;
-    const double prior = prior_of(reward, predictions[row].value(), predictions[row].terms.latency, preference);
+    const double prior =
+        prior_of(reward, predictions[row].priced_value(), predictions[row].priced_latency(), preference);
     observation.prior[row] = static_cast<float>(within(prior, 1e6));
     observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
   }

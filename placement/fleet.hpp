@@ -48,6 +48,7 @@ struct Fleet {
   std::vector<double> expected_demand;  // equally likely mean cores of a pod to come, ascending
   double expected_burst_cores2 = 0;     // variance over time of one of them
   double cpu_wait_price_w = 0;          // a core that waits is worth so many watts (placement/objective)
+  double latency_price = 1;             // times that the latency term counts (placement/objective)
   double trust = 1;                     // in the expectations: 0 none, so that each pod goes by its own cost; 1 all
   double hold_s = 86'400;               // how long a woken node is expected to stay awake
   double now_s = 0;                     // on the clock of empties_at_s

@@ -12,11 +12,10 @@ constexpr double kLately_s = 300;     // what moves the price
 constexpr double kMeasured_s = 3600;  // what is shown
 constexpr double kUnderDefault_s = 86'400;
 constexpr double kEnoughDefault_s = 600;  // before the default scheduler's waiting counts
-constexpr double kStep_s = 600;  // in which a point too much (or twice a budget below that) raises the price e-fold
-constexpr double kMostOver = 2;  // points, or times such a budget, beyond it that a step counts
-constexpr double kFall = 0.25;   // of the rate at which it rises
-constexpr double kLeastPrice = 0.01, kMostPrice = 100;  // times the watts per core
-constexpr double kLongest_s = 60;                       // of one measurement: who was away measured nothing
+constexpr double kStep_s = 600;    // in which a point too much (or twice a budget below that) raises the price e-fold
+constexpr double kMostOver = 2;    // points, or times such a budget, beyond it that a step counts
+constexpr double kFall = 0.25;     // of the rate at which it rises
+constexpr double kLongest_s = 60;  // of one measurement: who was away measured nothing
 constexpr double kLeastPaidLife_s = 1;
 
 }  // namespace
@@ -54,6 +53,11 @@ void price_waiting(const RewardConfig& config, const ClusterView& view, const Fl
   for (std::size_t row = 0; row < rows.size(); ++row)
     predictions[row].amortised_w += added_wait_w(fleet, rows[row], ask);
   judge(config, view, rows, pod, predictions);
+}
+
+void price_latency(double latency_price, std::span<Prediction> predictions) {
+  if (!(latency_price > 1)) return;
+  for (Prediction& prediction : predictions) prediction.latency_price = latency_price;
 }
 
 double latency_price_w(const RewardConfig& config, double life_s) {
@@ -113,14 +117,16 @@ std::optional<double> Budget::under_default() const {
   return default_.seconds() >= kEnoughDefault_s ? std::optional(default_.ratio()) : std::nullopt;
 }
 
-void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting, double core_w) {
+void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting, double unit) {
+  told_ = false;
   if (!std::isfinite(waiting_pods) || waiting_pods < 0 || !std::isfinite(pods) || !(pods > 0) || !std::isfinite(dt_s) ||
       dt_s < 0)
     return;
-  const bool priced = std::isfinite(core_w) && core_w > 0;
-  if (price_w_ == 0 && priced) price_w_ = core_w;
+  const bool priced = std::isfinite(unit) && unit > 0;
+  if (price_ == 0 && priced) price_ = unit;
   dt_s = std::min(dt_s, kLongest_s);
   if (!(dt_s > 0)) return;
+  told_ = true;
   waiting_pods = std::min(waiting_pods, pods);
   if (!acting) {
     default_.add(waiting_pods, pods, dt_s, kUnderDefault_s);
@@ -129,22 +135,26 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
   measured_.add(waiting_pods, pods, dt_s, kMeasured_s);
   lately_.add(waiting_pods, pods, dt_s, kLately_s);
   if (!priced) return;
+  if (!rule_.by_guess && !limit_known()) {
+    price_ = rule_.least * unit;
+    return;
+  }
   // In points: an eighth more than a budget of 8% is as many pods that wait as twice a budget of 1%, and is mended as soon.
   const double over = std::clamp((lately_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
-  price_w_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
-  price_w_ = std::clamp(price_w_, kLeastPrice * core_w, kMostPrice * core_w);
+  price_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
+  price_ = std::clamp(price_, rule_.least * unit, rule_.most * unit);
 }
 
 void Budget::pack(PackWriter& out) const {
-  out.real(price_w_);
+  out.real(price_);
   for (const PodTimeShare* share : {&measured_, &lately_, &default_}) share->pack(out);
 }
 
 void Budget::unpack(PackReader& in, bool by_time) {
-  Budget read;
+  Budget read(rule_);
   read.set_ = set_;
-  read.price_w_ = in.real();
-  if (read.price_w_ < 0) in.refuse();
+  read.price_ = in.real();
+  if (read.price_ < 0) in.refuse();
   for (PodTimeShare* share : {&read.measured_, &read.lately_, &read.default_}) {
     if (!by_time) {
       *share = PodTimeShare::unpack(in);

@@ -8,9 +8,12 @@
 // Latency  users that are served less well than the reward's latency term can be cost watts, too, for as long as the pod is there: a point
 //          of the term is worth the joules that a point of the energy term is (placement/reward), so that copies of a cluster weigh both
 //          as outcomes do. A hard limit is a mask and has no price
+// Late     the share of pods' time in which their users were beyond the soft limit, of pods that have one and whose latency is told. Its
+//          price multiplies the latency term in the prior and the watts that latency costs copies; within the budget, and until its limit
+//          is more than a guess, it is 1, and all is as if there were none
 // Price    rises while more is measured than the budget allows and falls, more slowly, while less is (dual ascent, as multiplicative
-//          steps of bounded size); moved by what was measured while the policy acted, and by nothing else. It begins at the
-//          fleet's watts per core, once waiting is known at all
+//          steps of bounded size); moved by what was measured while the policy acted, and by nothing else. It begins at what one unit
+//          is worth, once anything is measured: of waiting the fleet's watts per core, of lateness 1
 // Budget   as the operator set it; else what this cluster had while the default scheduler decided, and half a point, at least 1%
 // Units    watts, cores, watts per core that waits, shares 0..1, seconds
 // Errors   none; values that are not finite are not taken
@@ -29,7 +32,7 @@ namespace wattle::placement {
 
 // What the operator allows; absent: what the default scheduler had, and a little.
 struct Limits {
-  std::optional<double> cpu_wait;
+  std::optional<double> cpu_wait, late;
   bool operator==(const Limits&) const = default;
 };
 
@@ -44,6 +47,9 @@ double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate&
 void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
                    std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
                    std::span<Prediction> predictions);
+
+// The prior's latency term at its price.
+void price_latency(double latency_price, std::span<Prediction> predictions);
 
 // Watts of a pod that is expected to live so long, for each point of the latency term that it does not get; 0 where a reward weighs no
 // latency or no energy.
@@ -67,30 +73,42 @@ class PodTimeShare {
   double seconds_ = 0;
 };
 
+// How a price moves: between what, in times of what one unit is worth; and whether a limit that nobody set, and no history of the default
+// scheduler speaks for, moves it.
+struct PriceRule {
+  double least = 0.01, most = 100;
+  bool by_guess = true;
+};
+
 // One budget, what was measured of it, and its price.
 class Budget {
  public:
+  explicit Budget(PriceRule rule = {}) : rule_(rule) {}
   // Absent: by what the default scheduler had.
   void set_limit(std::optional<double> ratio);
-  // All that is known of `dt_s` seconds: how many of how many pods waited on average, whether a policy of ours decided, and the watts
-  // that a core costs here.
-  void measure(double waiting_pods, double pods, double dt_s, bool acting, double core_w);
+  // All that is known of `dt_s` seconds: how many of how many pods waited on average, whether a policy of ours decided, and what one
+  // unit is worth (of waiting the watts that a core costs here). No pods: nothing is known.
+  void measure(double waiting_pods, double pods, double dt_s, bool acting, double unit);
 
   double limit() const;
   bool limit_set() const { return set_.has_value(); }
-  double price_w() const { return price_w_; }             // 0: nothing was measured yet
-  std::optional<double> measured() const;                 // of late, while a policy acted
-  double lately() const { return lately_.ratio(); }       // of the last minutes in which one acted
-  std::optional<double> under_default() const;            // likewise, while none did
-  double acted_s() const { return measured_.seconds(); }  // behind the first, as it fades
+  bool limit_known() const { return limit_set() || under_default(); }  // no guess
+  double price() const { return price_; }                              // 0: nothing was measured yet
+  bool told() const { return told_; }                                  // the last call of measure() knew something
+  std::optional<double> measured() const;                              // of late, while a policy acted
+  double lately() const { return lately_.ratio(); }                    // of the last minutes in which one acted
+  std::optional<double> under_default() const;                         // likewise, while none did
+  double acted_s() const { return measured_.seconds(); }               // behind the first, as it fades
 
   void pack(PackWriter& out) const;
   // `by_time`: as it was kept when shares were means over time, however many pods there were.
   void unpack(PackReader& in, bool by_time = false);
 
  private:
+  PriceRule rule_;
   std::optional<double> set_;
-  double price_w_ = 0;
+  double price_ = 0;
+  bool told_ = false;
   PodTimeShare measured_, lately_, default_;
 };
 

@@ -16,6 +16,7 @@ PairedRule by_network(const PairedQuestion& question, Planner& planner, const Re
     const ClusterView& view = copy.view();
     auto predictions = predict(reward, view, question.rows, question.pod, plan.demand_cores);
     price_waiting(reward, view, copy.fleet, question.rows, question.pod, question.ask, predictions);
+    price_latency(copy.fleet.latency_price, predictions);
     const models::Observation seen =
         observe(view, question.rows, question.pod, copy.masked, predictions, reward, &plan);
     std::vector<float> residual(seen.nodes, 0.0F);

@@ -55,7 +55,11 @@ struct Prediction {
   PredictedTerms terms;
   double slots = 1;                  // pods of this request that the empty node takes
   std::optional<double> latency_ms;  // to the pod's target
+  double latency_price = 1;          // placement/objective: it moves what is chosen, and nothing of what is predicted
   double value() const { return terms.value(); }
+  // The prior's: the latency term at its price, and all terms with it.
+  double priced_latency() const { return latency_price > 1 ? latency_price * terms.latency : terms.latency; }
+  double priced_value() const { return terms.energy + priced_latency() + terms.other; }
 };
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
                                 const PodSpec& pod, double demand_cores);

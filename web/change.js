@@ -1,4 +1,4 @@
-// change: the dialogue by which an operator changes the mode or the limit of waiting. The token is typed for each change and kept nowhere.
+// change: the dialogue by which an operator changes the mode, the limit of waiting or that of lateness. The token is typed for each change and kept nowhere.
 import { get, makeChange, passState } from '/page/api.js';
 import { fill, h } from '/page/dom.js';
 
@@ -11,21 +11,23 @@ const MODES = {
 const CHOICES = ['off', 'shadow', 'canary:10%', 'canary:25%', 'canary:50%', 'live'];
 const rank = (mode) => Object.keys(MODES).indexOf(mode.split(':')[0]);
 const DEFAULT = 'default';
-const limitOf = ({ cpu_wait: wait }) => { if (!wait.set) return DEFAULT; return `${Number((100 * wait.limit).toFixed(4))}%`; };
+const limitOf = (budget) => { if (!budget.set) return DEFAULT; return `${Number((100 * budget.limit).toFixed(4))}%`; };
 
 // What is sent: only what is to be another.
-function asked(policy, mode, limit) {
+function asked(policy, mode, limits) {
   const what = {};
   if (mode !== policy.mode) what.mode = mode;
-  if (limit && limit !== limitOf(policy)) what.cpu_wait = limit;
+  for (const [name, limit] of Object.entries(limits)) if (limit && limit !== limitOf(policy[name])) what[name] = limit;
   return what;
 }
 
-export function inWords(policy, { mode, cpu_wait: limit }) {
+export function inWords(policy, { mode, cpu_wait: limit, late }) {
   const parts = [];
   if (mode) parts.push(`The mode goes from ${policy.mode} to ${mode}. ${MODES[mode.split(':')[0]]}`);
   if (limit === DEFAULT) parts.push('Pods may wait for a CPU as long as they did under the default scheduler.');
   else if (limit) parts.push(`Pods may wait for a CPU at most ${limit} of their time.`);
+  if (late === DEFAULT) parts.push('Pods may be beyond their soft latency limit as long as they were under the default scheduler.');
+  else if (late) parts.push(`Pods may be beyond their soft latency limit at most ${late} of their time.`);
   return parts.join(' ') || 'Nothing would change yet.';
 }
 
@@ -47,14 +49,15 @@ export function change(changed) {
   function ask(known) {
     const choices = CHOICES.includes(known.mode) ? CHOICES : [...CHOICES, known.mode];
     const mode = h('select', null, choices.map((each) => h('option', { value: each, selected: each === known.mode }, each)));
-    const limit = h('input', { value: limitOf(known), autocomplete: 'off', spellcheck: 'false' });
+    const share = (name) => h('input', { value: limitOf(known[name]), autocomplete: 'off', spellcheck: 'false' });
+    const limit = share('cpu_wait'), late = share('late');
     const why = h('input', { required: true, maxlength: '500', autocomplete: 'off' });
     const token = h('input', { type: 'password', required: true, autocomplete: 'off' });
     const force = h('input', { type: 'checkbox' });
     const words = h('p', { class: 'sentence', role: 'status' }), gate = h('p', { class: 'dim' }), wrong = h('p', { class: 'error', hidden: true, role: 'alert' });
     const past = h('label', { class: 'check' }, force, 'Go past the gate all the same. The reason is recorded.');
     const submit = h('button', { type: 'submit' }, 'Change it');
-    const what = () => asked(known, mode.value, limit.value.trim());
+    const what = () => asked(known, mode.value, { cpu_wait: limit.value.trim(), late: late.value.trim() });
     const look = () => {
       fill(words, inWords(known, what()));
       submit.disabled = !Object.keys(what()).length;
@@ -84,6 +87,7 @@ export function change(changed) {
       }
     };
     fill(dialog, h('form', { class: 'change', oninput: look, onsubmit: send }, title(), line('Mode', mode), line('Limit of waiting: a share of pods\' time, or default', limit),
+      line('Of being beyond soft latency limits, likewise', late),
       gate, past, line('Why', why), line('The operator\'s token', token), words, wrong, h('div', { class: 'head' }, submit, closer('Cancel'))));
     look();
   }

@@ -21,7 +21,7 @@ Contributions contributions(const placement::PlacementDecision& advice, const wi
   const placement::Prediction& predicted = advice.predictions[row];
   const wire::Candidate& entry = decision.candidates[at];
   // Where there is a plan, it judges energy in place of the models.
-  return {entry.prior - predicted.terms.latency, predicted.terms.latency, entry.residual, advice.values[row],
+  return {entry.prior - predicted.priced_latency(), predicted.priced_latency(), entry.residual, advice.values[row],
           std::nullopt};
 }
 

@@ -5,7 +5,8 @@ namespace wattle::controller {
 void Experiment::begin_anew(bool rewards_of_another_kind) {
   decisions_ = 0;
   regression_.begin_anew(rewards_of_another_kind);
-  waiting_monitor_.begin_anew();
+  waiting_.begin_anew();
+  late_.begin_anew();
   output_check_.set_failed(false);
   measurement_.begin_anew();
 }
@@ -27,19 +28,26 @@ std::optional<MonitorEvent> Experiment::judged(const ArmNow& arm, double reward)
                       "rewards while acting are worse than those of control placements"};
 }
 
-std::optional<MonitorEvent> Experiment::waited(const ArmNow& arm, const std::optional<WaitingNow>& waiting,
-                                               MonoTime now) {
-  waiting_ = waiting;
-  const double passed_s = waited_at_ ? seconds(now - *waited_at_) : 0;
-  waited_at_ = now;
-  if (!waiting || !acts(arm.arm) || !waiting_monitor_.acting(*waiting, passed_s)) return std::nullopt;
-  return MonitorEvent{Monitor::waiting, Verdict::over_budget, waiting_words(waiting->lately, waiting->limit)};
+std::optional<MonitorEvent> Experiment::measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now) {
+  budgets_ = budgets;
+  const double passed_s = measured_at_ ? seconds(now - *measured_at_) : 0;
+  measured_at_ = now;
+  if (!acts(arm.arm)) return std::nullopt;
+  const bool waited = budgets.waiting && waiting_.acting(*budgets.waiting, passed_s);
+  const bool late = budgets.late && late_.acting(*budgets.late, passed_s);
+  if (waited)
+    return MonitorEvent{Monitor::waiting, Verdict::over_budget,
+                        waiting_words(budgets.waiting->lately, budgets.waiting->limit)};
+  if (late)
+    return MonitorEvent{Monitor::late, Verdict::over_budget, late_words(budgets.late->lately, budgets.late->limit)};
+  return std::nullopt;
 }
 
 std::vector<MonitorState> Experiment::rows() const {
   return {{std::string(kGateRow), gate_text({decisions_, output_check_.failed()})},
           {std::string(kRegressionRow), regression_text(regression_.state())},
-          {std::string(kWaitingRow), waiting_text(waiting_monitor_.over_s())}};
+          {std::string(kWaitingRow), over_budget_text(waiting_.over_s())},
+          {std::string(kLateRow), over_budget_text(late_.over_s())}};
 }
 
 Result<bool> Experiment::restore(const MonitorState& row, const std::function<void(const char* what)>& anew) {
@@ -50,9 +58,9 @@ Result<bool> Experiment::restore(const MonitorState& row, const std::function<vo
   } else if (row.name == kRegressionRow) {
     WATTLE_TRY(const auto state, parse_regression(row.text));
     if (!regression_.restore(state)) anew("it keeps fewer rewards than before, or alarms earlier");
-  } else if (row.name == kWaitingRow) {
-    WATTLE_TRY(const double over_s, parse_waiting(row.text));
-    waiting_monitor_.restore(over_s);
+  } else if (row.name == kWaitingRow || row.name == kLateRow) {
+    WATTLE_TRY(const double over_s, parse_over_budget(row.name, row.text));
+    (row.name == kLateRow ? late_ : waiting_).restore(over_s);
   } else {
     return false;
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/clock.hpp"
+#include "controller/rollout/budget_monitor.hpp"
 #include "controller/rollout/canary_measurement.hpp"
 #include "controller/rollout/gates.hpp"
 #include "controller/rollout/monitor_event.hpp"
@@ -22,7 +23,6 @@
 #include "controller/rollout/output_check.hpp"
 #include "controller/rollout/regression_monitor.hpp"
 #include "controller/rollout/rollout_spec.hpp"
-#include "controller/rollout/waiting_monitor.hpp"
 
 namespace wattle::controller {
 
@@ -44,8 +44,8 @@ class Experiment {
   void nonsense_found() { output_check_.set_failed(true); }
   // Each outcome. An event: while acting, placements do worse.
   std::optional<MonitorEvent> judged(const ArmNow& arm, double reward);
-  // About once a second. An event: while acting, pods wait beyond their budget.
-  std::optional<MonitorEvent> waited(const ArmNow& arm, const std::optional<WaitingNow>& waiting, MonoTime now);
+  // About once a second. An event: while acting, pods wait or are late beyond their budget.
+  std::optional<MonitorEvent> measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now);
   // Likewise; the block of a canary that is over.
   std::optional<BlockResult> watch(const RolloutSpec& spec, const ClusterNow& now, MonoTime at, WallTime wall) {
     return measurement_.watch(spec, now, at, wall);
@@ -56,7 +56,7 @@ class Experiment {
   const std::vector<BlockResult>& blocks() const { return measurement_.blocks(); }
   EffectEstimate effect(const SwitchbackSchedule& schedule) const { return measurement_.effect(schedule); }
   GateEvidence evidence(const SwitchbackSchedule& schedule, const std::function<std::string()>& harm) const {
-    return {decisions_, output_check_.failed(), effect(schedule), waiting_, harm};
+    return {decisions_, output_check_.failed(), effect(schedule), budgets_, harm};
   }
 
   std::vector<MonitorState> rows() const;
@@ -67,9 +67,9 @@ class Experiment {
  private:
   std::uint64_t decisions_ = 0;
   RegressionMonitor regression_;
-  WaitingMonitor waiting_monitor_;
-  std::optional<WaitingNow> waiting_;
-  std::optional<MonoTime> waited_at_;
+  BudgetMonitor waiting_, late_;
+  BudgetsNow budgets_;
+  std::optional<MonoTime> measured_at_;
   OutputCheck output_check_;
   CanaryMeasurement measurement_;
 };

@@ -26,28 +26,38 @@ std::string effect_gate(const GateEvidence& evidence) {
 }
 
 // Who is over the budget has lost, whatever it saved.
-std::string waiting_gate(const GateEvidence& evidence) {
-  if (!evidence.waiting || evidence.waiting->measured <= evidence.waiting->limit) return {};
-  return waiting_words(evidence.waiting->measured, evidence.waiting->limit);
+std::string budget_gate(const std::optional<BudgetNow>& budget, std::string (*words)(double, double)) {
+  return !budget || budget->measured <= budget->limit ? std::string() : words(budget->measured, budget->limit);
+}
+
+std::string waiting_gate(const GateEvidence& evidence) { return budget_gate(evidence.budgets.waiting, waiting_words); }
+std::string late_gate(const GateEvidence& evidence) { return budget_gate(evidence.budgets.late, late_words); }
+
+std::string share_and_limit(double share, double limit) {
+  const auto percent = [](double ratio) {
+    char text[32];
+    std::snprintf(text, sizeof text, ratio < 0.995 ? "%.2g%%" : "%.0f%%", 100 * ratio);
+    return std::string(text);
+  };
+  return percent(share) + " of their time, and " + percent(limit) + " is the limit";
 }
 
 }  // namespace
 
 std::string waiting_words(double waited, double limit) {
-  const auto percent = [](double ratio) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.2g%%", 100 * ratio);
-    return std::string(text);
-  };
-  return "pods waited for CPU " + percent(waited) + " of their time, and " + percent(limit) + " is the limit";
+  return "pods waited for CPU " + share_and_limit(waited, limit);
+}
+std::string late_words(double late, double limit) {
+  return "pods were beyond their soft latency limit " + share_and_limit(late, limit);
 }
 
-const std::array<GateCheck, 6> kGateChecks{{
+const std::array<GateCheck, 7> kGateChecks{{
     {"output_check", Mode::canary, output_gate},
     {"decisions", Mode::canary, decisions_gate},
     {"off_policy", Mode::canary, off_policy_gate},
     {"effect", Mode::live, effect_gate},
     {"waiting", Mode::live, waiting_gate},
+    {"late", Mode::live, late_gate},
     {"off_policy", Mode::live, off_policy_gate},
 }};
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <string_view>
 
+#include "controller/rollout/budget_monitor.hpp"
 #include "controller/rollout/effect.hpp"
 #include "controller/rollout/rollout_spec.hpp"
-#include "controller/rollout/waiting_monitor.hpp"
 
 namespace wattle::controller {
 
@@ -24,7 +24,7 @@ struct GateEvidence {
   std::uint64_t decisions = 0;  // of the present experiment
   bool nonsense = false;        // the network has said it in this experiment
   EffectEstimate effect;
-  std::optional<WaitingNow> waiting;  // absent: there is no budget to keep yet
+  BudgetsNow budgets;                 // absent ones: there is no budget to keep yet
   std::function<std::string()> harm;  // by recent decisions; empty or absent: none
 };
 
@@ -35,7 +35,7 @@ struct GateCheck {
 };
 
 // In the order in which they are asked.
-extern const std::array<GateCheck, 6> kGateChecks;
+extern const std::array<GateCheck, 7> kGateChecks;
 
 struct Gate {
   std::optional<ModeSetting> next;  // absent: there is nothing beyond
@@ -43,6 +43,7 @@ struct Gate {
 };
 // For people.
 std::string waiting_words(double waited, double limit);
+std::string late_words(double late, double limit);
 Gate gate_from(Mode mode, const GateEvidence& evidence);
 
 }  // namespace wattle::controller

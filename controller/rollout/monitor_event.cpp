@@ -6,7 +6,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<std::string_view, 6> kMonitorNames{"output_check", "regression",   "waiting",
+constexpr std::array<std::string_view, 7> kMonitorNames{"output_check", "regression",   "waiting", "late",
                                                         "network_gate", "learned_gate", "drift"};
 constexpr std::array<std::string_view, 6> kVerdictNames{"nonsense", "worse", "over_budget",
                                                         "behind",   "ahead", "shifted"};

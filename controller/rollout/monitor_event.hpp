@@ -11,7 +11,7 @@
 
 namespace wattle::controller {
 
-enum class Monitor { output_check, regression, waiting, network_gate, learned_gate, drift };
+enum class Monitor { output_check, regression, waiting, late, network_gate, learned_gate, drift };
 enum class Verdict { nonsense, worse, over_budget, behind, ahead, shifted };
 enum class Action { proceed, use_planner, shadow, restore_model };
 
@@ -32,10 +32,11 @@ struct Guardrail {
   std::string_view who, what;     // as the audit has it; a change of mode says itself what it is
 };
 
-inline constexpr std::array<Guardrail, 8> kGuardrails{{
+inline constexpr std::array<Guardrail, 9> kGuardrails{{
     {Monitor::output_check, Verdict::nonsense, {Action::shadow, Action::restore_model}, "guard", ""},
     {Monitor::regression, Verdict::worse, {Action::shadow, Action::restore_model}, "guard", ""},
     {Monitor::waiting, Verdict::over_budget, {Action::shadow, Action::restore_model}, "guard", ""},
+    {Monitor::late, Verdict::over_budget, {Action::shadow, Action::restore_model}, "guard", ""},
     {Monitor::network_gate,
      Verdict::behind,
      {Action::use_planner, Action::proceed},

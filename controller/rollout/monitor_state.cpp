@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "controller/rollout/waiting_monitor.hpp"
+#include "controller/rollout/budget_monitor.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -272,14 +272,14 @@ Result<placement::PlanRecord::State> parse_plan(std::string_view text) {
   return state;
 }
 
-std::string waiting_text(double over_s) { return row_text({{"format", kFormat}, {"over_s", over_s}}); }
+std::string over_budget_text(double over_s) { return row_text({{"format", kFormat}, {"over_s", over_s}}); }
 
-Result<double> parse_waiting(std::string_view text) {
-  WATTLE_TRY(Fields fields, Fields::of(kWaitingRow, text));
+Result<double> parse_over_budget(std::string_view row, std::string_view text) {
+  WATTLE_TRY(Fields fields, Fields::of(row, text));
   double over_s = 0;
   fields.take("over_s", over_s);
   WATTLE_CHECK(fields.whole());
-  if (!WaitingMonitor().restore(over_s)) return wrong_state(kWaitingRow, "says what no time over a budget can be");
+  if (!BudgetMonitor().restore(over_s)) return wrong_state(row, "says what no time over a budget can be");
   return over_s;
 }
 

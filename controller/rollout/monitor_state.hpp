@@ -25,7 +25,7 @@ inline constexpr std::string_view kFormerNetworkGateFile = "contest";
 inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kDriftRow = "drift",
                                   kNetworkGateRow = "network_gate", kLearnedGateRow = "learned_gate",
                                   kOffPolicyRow = "off_policy", kSavingRow = "saving", kPlanRow = "plan",
-                                  kWaitingRow = "waiting";
+                                  kWaitingRow = "waiting", kLateRow = "late";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
 struct MonitorState {
@@ -44,9 +44,9 @@ Result<GateState> parse_gate(std::string_view text);
 std::string regression_text(const RegressionMonitor::State& state);
 Result<RegressionMonitor::State> parse_regression(std::string_view text);
 
-// Seconds over the budget.
-std::string waiting_text(double over_s);
-Result<double> parse_waiting(std::string_view text);
+// Seconds over a budget.
+std::string over_budget_text(double over_s);
+Result<double> parse_over_budget(std::string_view row, std::string_view text);
 
 std::string drift_text(const DriftMonitor::State& state);
 Result<DriftMonitor::State> parse_drift(std::string_view text);

@@ -210,8 +210,8 @@ void RolloutManager::judged(const ArmNow& arm, double reward) {
   if (const auto found = experiment_.judged(arm, reward)) take(*found, true);
 }
 
-void RolloutManager::watch(const ClusterNow& now, const std::optional<WaitingNow>& waiting) {
-  if (const auto found = experiment_.waited(arm(), waiting, clock_->mono())) take(*found, true);
+void RolloutManager::watch(const ClusterNow& now, const BudgetsNow& budgets) {
+  if (const auto found = experiment_.measured(arm(), budgets, clock_->mono())) take(*found, true);
   const auto over = experiment_.watch(spec_, now, clock_->mono(), clock_->wall());
   if (!over || changes_.file() == nullptr) return;
   if (const Status kept = changes_.file()->add(experiment_id_, *over); !kept)

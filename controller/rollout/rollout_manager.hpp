@@ -60,7 +60,7 @@ class RolloutManager {
   void take(const MonitorEvent& event, bool acting = false);
 
   // About once a second.
-  void watch(const ClusterNow& now, const std::optional<WaitingNow>& waiting = {});
+  void watch(const ClusterNow& now, const BudgetsNow& budgets = {});
   // Each decision: the largest residual it saw, infinite if one was not finite. False: it must not act.
   bool decided(const ArmNow& arm, double max_abs_residual);
   // Each outcome.

@@ -36,7 +36,7 @@ Status RolloutManager::set(const std::map<std::string, std::string>& arguments, 
   for (const auto& [name, value] : arguments) {
     const bool known = name == "why" || name == "mode" || name == "policy" || name == "reward" || name == "load" ||
                        name == "expression" || name == "force" || name == "reference_w" || name == "horizon_s" ||
-                       name == "cpu_wait" || name.starts_with("weight.");
+                       name == "cpu_wait" || name == "late" || name.starts_with("weight.");
     if (!known) return fail(Errc::malformed, "argument " + name, "is not known");
   }
   WATTLE_TRY(RolloutSpec to, with_changes(spec_, arguments));

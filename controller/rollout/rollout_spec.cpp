@@ -111,6 +111,7 @@ std::string spec_text(const RolloutSpec& spec) {
             {"reward", std::move(reward)},
             {"experiment", {{"seed", spec.schedule.seed}, {"began_ns", to_ns(spec.schedule.began)}}}};
   if (spec.limits.cpu_wait) text["limits"]["cpu_wait"] = *spec.limits.cpu_wait;
+  if (spec.limits.late) text["limits"]["late"] = *spec.limits.late;
   return text.dump();
 }
 
@@ -131,7 +132,8 @@ Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& 
     for (const char* name : {"reference_w", "horizon_s"}) arguments[name] = reward.at(name).dump();
     for (const auto& [name, value] : reward.at("weights").items()) arguments["weight." + name] = value.dump();
     if (const auto limits = object.find("limits"); limits != object.end())
-      arguments["cpu_wait"] = limits->at("cpu_wait").dump();
+      for (const char* name : {"cpu_wait", "late"})
+        if (const auto limit = limits->find(name); limit != limits->end()) arguments[name] = limit->dump();
     spec.schedule.seed = object.at("experiment").at("seed").get<std::uint64_t>();
     spec.schedule.began = wall_from_ns(object.at("experiment").at("began_ns").get<std::int64_t>());
   } catch (const json::exception& error) {
@@ -159,6 +161,8 @@ Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, s
       WATTLE_CHECK(read_number(name, value, 1, 86'400, spec.reward.horizon_s));
     } else if (name == "cpu_wait") {
       WATTLE_CHECK(read_share(name, value, spec.limits.cpu_wait));
+    } else if (name == "late") {
+      WATTLE_CHECK(read_share(name, value, spec.limits.late));
     } else if (name.starts_with("weight.")) {
       const std::string weight = name.substr(std::string_view("weight.").size());
       const auto found =

@@ -57,8 +57,8 @@ std::string spec_text(const RolloutSpec& spec);
 // Of spec_text(); block lengths are the configuration's.
 Result<RolloutSpec> parse_spec(std::string_view text, const SwitchbackSchedule& lengths);
 
-// Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, cpu_wait, weight.<name>. Others are not looked
-// at.
+// Arguments of a change: mode, policy, reward, load, expression, reference_w, horizon_s, cpu_wait, late, weight.<name>. Others are not
+// looked at.
 Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, std::string>& arguments);
 
 // "mode shadow -> live, reward changed"; "nothing changed".

@@ -199,12 +199,11 @@ Result<std::string> doctor(const Sources& from) {
   return dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(list)}});
 }
 
-json cpu_wait_json(const placement::Budget& budget) {
+json budget_json(const placement::Budget& budget) {
   return {{"limit", budget.limit()},
           {"set", budget.limit_set()},
           {"measured", or_null(budget.measured())},
-          {"under_default", or_null(budget.under_default())},
-          {"price_w", budget.price_w()}};
+          {"under_default", or_null(budget.under_default())}};
 }
 
 // Which network or prior ranks nodes for the reward preset in force.
@@ -224,7 +223,11 @@ std::string policy_text(const Sources& from) {
   json policy = from.rollout->document();
   policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
   policy["ranked_by"] = ranked_by(from);
-  policy["cpu_wait"] = cpu_wait_json(from.decider.knowledge().cpu_wait());
+  const placement::ClusterModel& known = from.decider.knowledge();
+  policy["cpu_wait"] = budget_json(known.cpu_wait());
+  policy["cpu_wait"]["price_w"] = known.cpu_wait().price();
+  policy["late"] = budget_json(known.late());
+  policy["late"]["price"] = known.latency_price();
   return dump_with_former("policy", std::move(policy));
 }
 

@@ -270,7 +270,13 @@ void add_modes(Families& families, const Sources& from) {
   families.gauge("wattle_controller_cpu_wait_ratio", "What they waited of late, while scores were given.",
                  cpu_wait.measured());
   families.gauge("wattle_controller_cpu_wait_price_watts", "What a core that is waited for is worth.",
-                 cpu_wait.price_w());
+                 cpu_wait.price());
+  const placement::ClusterModel& known = from.decider.knowledge();
+  families.gauge("wattle_controller_late_limit_ratio",
+                 "Share of their time that pods may be beyond a soft latency limit.", known.late().limit());
+  families.gauge("wattle_controller_late_ratio", "What they were beyond it of late, while scores were given.",
+                 known.late().measured());
+  families.gauge("wattle_controller_late_price", "Times that the latency term counts.", known.latency_price());
   if (from.rollout == nullptr) return;
   families.counter("wattle_controller_policy_changes_total", "Changes of mode, policy or reward.",
                    from.rollout->figures().changes);

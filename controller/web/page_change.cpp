@@ -28,9 +28,9 @@ bool is_json(const std::string& content_type) {
 // "" where the argument is as it has to be.
 std::string wrong_with(const std::string& name, const json& value) {
   if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
-  if (name == "mode" || name == "cpu_wait" || name == "why")
+  if (name == "mode" || name == "cpu_wait" || name == "late" || name == "why")
     return value.is_string() && !value.get_ref<const std::string&>().empty() ? "" : "argument " + name + ": is no text";
-  return "argument " + name + ": is not known (mode, cpu_wait, force or why)";
+  return "argument " + name + ": is not known (mode, cpu_wait, late, force or why)";
 }
 
 int status_of(Errc code) {
@@ -63,7 +63,9 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
                         "the body is larger than " + std::to_string(kMostChangeBytes) + " bytes");
   const json body = json::parse(request.body, nullptr, false);
   if (!body.is_object())
-    return page_told(400, {{"error", "the body is not {\"mode\": \"...\", \"cpu_wait\": \"...\", \"why\": \"...\"}"}});
+    return page_told(
+        400,
+        {{"error", "the body is not {\"mode\": \"...\", \"cpu_wait\": \"...\", \"late\": \"...\", \"why\": \"...\"}"}});
   std::map<std::string, std::string> arguments;
   for (const auto& [name, value] : body.items()) {
     const std::string wrong = wrong_with(name, value);
@@ -71,8 +73,8 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
     if (name != "force") arguments[name] = value.get<std::string>();
     if (name == "force" && value.get<bool>()) arguments[name] = "yes";
   }
-  if (!arguments.contains("mode") && !arguments.contains("cpu_wait"))
-    return page_told(400, {{"error", "nothing is named that would change (mode or cpu_wait)"}});
+  if (!arguments.contains("mode") && !arguments.contains("cpu_wait") && !arguments.contains("late"))
+    return page_told(400, {{"error", "nothing is named that would change (mode, cpu_wait or late)"}});
   const auto made = make(arguments, "page/" + request.from);
   if (!made) return page_told(status_of(made.error().code), {{"error", made.error().message()}});
   return {200, "application/json", *made, {{"Cache-Control", "no-store"}}, nullptr, {}};

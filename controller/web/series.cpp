@@ -57,7 +57,7 @@ NodeGlance glance(const Sources& from, const std::string& name, const Node& node
   const Pressure& pressure = node.values.pressure;
   for (const auto& some : {pressure.cpu_some_ratio, pressure.memory_some_ratio, pressure.io_some_ratio})
     if (some) out.pressure_ratio = std::max(out.pressure_ratio.value_or(0.0), static_cast<double>(*some));
-  out.latency_ms = placement::latency_for(view, {});
+  out.latency_ms = placement::latency_for(view, placement::PodSpec{});
   return out;
 }
 

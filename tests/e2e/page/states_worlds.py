@@ -126,6 +126,7 @@ class Fleet(PageWorld):
     def actions(self):
         return {"drive": self.drive, "ask": self.ask_for, "run": self.run_pod, "crowd": self.crowd, "ended": self.ended, "policy": self.policy, "silence": lambda: self.kill("agent"), "speak": self.speak,
                 "follow": self.follow, "delete": self.delete, "mode": lambda: self.query("policy", "get")["mode"], "limit": lambda: self.query("policy", "get")["cpu_wait"]["limit"],
+                "late": lambda: self.query("policy", "get")["late"]["limit"],
                 "changes": lambda: self.query("policy", "get")["changes"]}
 
     def drive(self):

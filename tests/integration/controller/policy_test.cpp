@@ -138,6 +138,68 @@ TEST_CASE("a canary gives scores in its treated blocks and none in the others, a
   }));
 }
 
+TEST_CASE("pods beyond their soft latency limit are measured, and a canary that saves does not go live with them") {
+  World world(2);
+  world.config.decide.mask.stale_after_s = 600;
+  world.start();
+  const std::string late = "pods were beyond their soft latency limit 100% of their time, and 2% is the limit";
+  {
+    Agents agents = connect_agents(world, 2);
+    for (auto& agent : agents)
+      agent->with([](Record& record) {
+        ProbeValues probe;
+        probe.target = "default";
+        probe.p50_ms = 30;
+        record.probes.push_back(probe);
+      });
+    auto shim = world.ask_client(world.shim), client = world.ask_client(world.operator_key);
+    CHECK(answer(client, "policy")["late"]["measured"].is_null());
+    wire::Ask asked = ask_for("slow", {"n0", "n1"});
+    asked.latency_soft_ms = 20;
+    REQUIRE(shim.ask(asked, 60s));
+    agents[0]->place("slow");
+    CHECK(run_until(world, agents, [&] { return !answer(client, "policy")["late"]["measured"].is_null(); }));
+    const json measured = answer(client, "policy")["late"];
+    CHECK(measured["measured"] == 1);
+    CHECK(measured["set"] == false);
+    CHECK(measured["price"] >= 1);
+    answer(client, "policy-set", {{"late", "2%"}, {"why", "users"}});
+    const json policy = answer(client, "policy-set", {{"mode", "canary:50%"}, {"why", "to measure"}});
+    CHECK(policy["promotion"]["closed_by"].get<std::string>().starts_with("measured blocks: 0 treated"));
+  }
+  world.controller.reset();  // writes knowledge
+  {
+    auto file = ControlFile::open_(world.config.data_dir + "/control.db");
+    REQUIRE(file);
+    const auto last = file->last();
+    REQUIRE((last && *last));
+    for (std::uint64_t number = 0; number < 2 * kLeastBlocks; ++number) {
+      BlockResult block;
+      block.number = number;
+      block.treated = number % 2 == 0;
+      block.seen_s = seconds(world.config.blocks.length - world.config.blocks.washout);
+      block.node_s = block.watched_node_s = 2 * block.seen_s;
+      block.core_h = 1;
+      block.energy_j = (block.treated ? 800 : 1000) + static_cast<double>(number);
+      REQUIRE(file->add((*last)->experiment, block));
+    }
+  }
+  world.start();
+  auto client = world.ask_client(world.operator_key);
+  // Looked at once a second: until then there is no gate of it.
+  Agents none;
+  const bool closed = run_until(world, none, [&] {
+    const json by = answer(client, "policy")["promotion"]["closed_by"];
+    return by.is_string() && by.get<std::string>() == late;
+  });
+  const json policy = answer(client, "policy");
+  CHECK_MESSAGE(closed, policy.dump(2));
+  CHECK(policy["late"]["limit"] == 0.02);
+  const auto refused = query(client, "policy-promote", {{"why", "now"}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message().find(late) != std::string::npos);
+}
+
 TEST_CASE("a control file that is emptied, gone, damaged or no file does not undo an emergency off") {
   World world(1);
   world.config.mode = Mode::live;

@@ -301,6 +301,8 @@ TEST_CASE("place tells the node alone on its first line, and what to type next; 
 TEST_CASE("what acting would save is a sentence that says modelled, or how long until there is one") {
   Json policy = example("policy"), status = example("status");
   CHECK_FALSE(has(render_status(status, {}).value(), "saving"));
+  CHECK(has(render_policy(policy, {}).value(),
+            "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times"));
   const Json modelled = {{"saving_ratio", 0.172},    {"saving_low", 0.141},     {"saving_high", 0.203},
                          {"power_w", 389.0},         {"acting_power_w", 322.0}, {"cpu_wait", 0.002},
                          {"acting_cpu_wait", 0.003}, {"first_in_s", 0.0}};

@@ -80,6 +80,21 @@ TEST_CASE("a limit of waiting is read; without one, or with 0, it is learned") {
     CHECK_FALSE(parse_config(keys + "limits: {" + wrong + "}\n", "test"));
 }
 
+TEST_CASE("a limit of lateness likewise, and one that no share can be is told with its key and its range") {
+  const std::string keys = "key: /k\nallow_list: /a\n";
+  CHECK_FALSE(parse_config(keys + "limits: {late: 0}\n", "test")->limits.late.has_value());
+  const auto config = parse_config(keys + "limits: {late: 0.02}\n", "test");
+  REQUIRE(config);
+  CHECK(configured_spec(*config).limits == placement::Limits{std::nullopt, 0.02});
+  for (const std::string wrong : {"late: 2", "late: -0.1"}) {
+    const auto refused = parse_config(keys + "limits: {" + wrong + "}\n", "test");
+    REQUIRE_FALSE(refused);
+    CAPTURE(refused.error().message());
+    CHECK(refused.error().message().find("limits.late") != std::string::npos);
+    CHECK(refused.error().message().find("0 to 1") != std::string::npos);
+  }
+}
+
 TEST_CASE("an expression is read and a wrong one told with its term; a table may be trained in place of the network") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto right = parse_config(keys + "reward: {preset: expression, expression: \"energy + 2 * latency\"}\n" +

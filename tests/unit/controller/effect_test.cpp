@@ -75,6 +75,14 @@ TEST_CASE("a spec is kept as text and read again, and what it may not be is refu
   CHECK(again->limits == spec.limits);
   CHECK(with_changes(spec, {{"cpu_wait", "3%"}})->limits.cpu_wait == std::optional(0.03));
   CHECK_FALSE(with_changes(spec, {{"cpu_wait", "default"}})->limits.cpu_wait.has_value());
+  CHECK(with_changes(spec, {{"late", "2%"}})->limits == placement::Limits{std::nullopt, 0.02});
+  for (const placement::Limits& limits :
+       {placement::Limits{0.03, 0.02}, placement::Limits{0.03, std::nullopt}, placement::Limits{std::nullopt, 0.02}}) {
+    RolloutSpec limited = spec;
+    limited.limits = limits;
+    CHECK(parse_spec(spec_text(limited), {})->limits == limits);
+    CHECK((described(spec, limited)) == "limits changed");
+  }
   CHECK_FALSE(parse_spec("{}", {}));
   CHECK_FALSE(parse_spec("not json", {}));
   for (const std::pair<std::string, std::string>& wrong :
@@ -91,6 +99,9 @@ TEST_CASE("a spec is kept as text and read again, and what it may not be is refu
                                                         {"cpu_wait", "%"},
                                                         {"cpu_wait", "-1"},
                                                         {"cpu_wait", "much"},
+                                                        {"late", "0"},
+                                                        {"late", "2"},
+                                                        {"late", "much"},
                                                         {"reference_w", "0"}})
     CHECK_MESSAGE(!with_changes(spec, {wrong}), wrong.first, "=", wrong.second);
 }

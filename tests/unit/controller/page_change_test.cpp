@@ -74,6 +74,9 @@ TEST_CASE("a change by an operator is made as the command line's, and says from 
   rig.request.headers["content-type"] = "application/json; charset=utf-8";
   CHECK(rig.ask().status == 200);
   CHECK(rig.asked[1] == std::map<std::string, std::string>{{"cpu_wait", "5%"}});
+  rig.request.body = R"({"late": "default"})";
+  CHECK(rig.ask().status == 200);
+  CHECK(rig.asked[2] == std::map<std::string, std::string>{{"late", "default"}});
 }
 
 TEST_CASE("without a token of operators nobody changes anything, and what to name is told") {

@@ -113,7 +113,8 @@ TEST_CASE("what is cut off, lacks a field or has one of another kind is refused,
   refuses_damage(kGateRow, gate_text({3, true}), parse_gate);
   refuses_damage(kRegressionRow, regression_text({1.5, 9, {0.25, -1}}), parse_regression);
   refuses_damage(kDriftRow, drift_text({{0.5, 2, 1, 0, 70, 1}, 30, 2}), parse_drift);
-  refuses_damage(kWaitingRow, waiting_text(90), parse_waiting);
+  for (const std::string_view row : {kWaitingRow, kLateRow})
+    refuses_damage(row, over_budget_text(90), [row](std::string_view text) { return parse_over_budget(row, text); });
   refuses_damage(kPlanRow, plan_text({true, -0.02, 7}), parse_plan);
   refuses_damage(kNetworkGateRow, network_gate_text({"dqn", "n", "w", {true, 1, 0.1, 0.2, 8, 1}}), parse_network_gate);
   refuses_damage(kOffPolicyRow, off_policy_text({"dqn", {{0, {"a", 1}, {{{"b", 2}, {"c", 3}}}, "a", 1, 1}}}),
@@ -271,10 +272,10 @@ TEST_CASE("the page of guardrails has each monitor with its actions, each gate a
     CHECK_MESSAGE(text.find(row) != std::string::npos, row);
   }
   const std::vector<std::pair<std::string_view, std::string>> rows{
-      {kGateRow, gate_text({})},           {kRegressionRow, regression_text({})},
-      {kDriftRow, drift_text({})},         {kNetworkGateRow, network_gate_text({})},
-      {kPlanRow, plan_text({})},           {kWaitingRow, waiting_text(0)},
-      {kOffPolicyRow, off_policy_text({})}};
+      {kGateRow, gate_text({})},       {kRegressionRow, regression_text({})},
+      {kDriftRow, drift_text({})},     {kNetworkGateRow, network_gate_text({})},
+      {kPlanRow, plan_text({})},       {kWaitingRow, over_budget_text(0)},
+      {kLateRow, over_budget_text(0)}, {kOffPolicyRow, off_policy_text({})}};
   for (const auto& kept : rows) {
     const std::string name(kept.first);
     const auto at = text.find("| `" + name + "` | `", text.find("What outlives a restart"));

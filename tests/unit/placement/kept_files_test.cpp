@@ -58,27 +58,43 @@ TEST_CASE("knowledge of version 1 is read: demand, lives and curves") {
   CHECK(knowledge.kept_curve("worker-1")->watts(0.5) == doctest::Approx(97.72).epsilon(1e-3));
 }
 
-TEST_CASE("knowledge of version 4 is read and written the same: the price, the limit and what waited besides") {
+TEST_CASE("knowledge of version 5 is read and written the same: lateness and its price besides") {
   ClusterModel knowledge;
-  const std::string bytes = kept("knowledge-4.hex");
+  const std::string bytes = kept("knowledge-5.hex");
   REQUIRE(knowledge.restore(bytes).has_value());
   CHECK(knowledge.save({}) == bytes);
+  CHECK(knowledge.cpu_wait().price() == 40);
+  CHECK(knowledge.late().price() == 2.5);
+  CHECK(knowledge.latency_price() == 2.5);
+  CHECK(knowledge.late().measured().value() == doctest::Approx(0.03));
+  CHECK(knowledge.late().limit() == doctest::Approx(0.025));
+}
+
+TEST_CASE("knowledge of version 4 is read: the price, the limit and what waited besides, and nothing of lateness") {
+  ClusterModel knowledge;
+  REQUIRE(knowledge.restore(kept("knowledge-4.hex")).has_value());
+  CHECK_FALSE(knowledge.late().measured().has_value());
+  CHECK(knowledge.latency_price() == 1);
   CHECK(knowledge.demand().apps() == 2);
-  CHECK(knowledge.cpu_wait().price_w() == 40);
+  CHECK(knowledge.cpu_wait().price() == 40);
   CHECK(knowledge.cpu_wait().measured().value() == doctest::Approx(0.02));
   CHECK(knowledge.cpu_wait().limit() == doctest::Approx(0.055));
 }
 
 constexpr std::size_t kReal = 8;
 
-// The body of knowledge of version 4 as version 3 had it: of the budget a price and three shares with their seconds. Behind it are the
-// fleet's waiting, no node's, and the variance of requests.
-std::string body_of_version_3(const std::string& body, std::initializer_list<double> budget) {
+// The body of knowledge of version 5 as version 4 had it: a budget less at the end.
+std::string body_of_version_4(const std::string& body) { return body.substr(0, body.size() - 10 * kReal); }
+
+// And as version 3 had it: of the budget a price and three shares with their seconds. Behind it are the fleet's waiting, no node's, and the
+// variance of requests.
+std::string body_of_version_3(const std::string& now, std::initializer_list<double> budget) {
+  const std::string body = body_of_version_4(now);
   PackWriter behind, old;
   WaitingModel().pack(behind);
-  const std::size_t after = behind.take().size() + 2 * kReal, now = 10 * kReal;
+  const std::size_t after = behind.take().size() + 2 * kReal, shares = 10 * kReal;
   for (const double value : budget) old.real(value);
-  return body.substr(0, body.size() - after - now) + old.take() + body.substr(body.size() - after);
+  return body.substr(0, body.size() - after - shares) + old.take() + body.substr(body.size() - after);
 }
 
 std::string body_of(const std::string& bytes) {
@@ -104,10 +120,13 @@ TEST_CASE(
   REQUIRE(knowledge.restore(knowledge_of("3", nothing)).has_value());
   CHECK(knowledge.save({}) == bytes);
   CHECK_FALSE(knowledge.restore(knowledge_of("4", nothing)).has_value());
+  REQUIRE(knowledge.restore(knowledge_of("4", body_of_version_4(body_of(bytes)))).has_value());
+  CHECK(knowledge.save({}) == bytes);
+  CHECK_FALSE(knowledge.restore(knowledge_of("5", body_of_version_4(body_of(bytes)))).has_value());
 
   const std::string known = body_of_version_3(body_of(bytes), {40, 0.02, 3600, 0.03, 300, 0.05, 7200});
   REQUIRE(knowledge.restore(knowledge_of("3", known)).has_value());
-  CHECK(knowledge.cpu_wait().price_w() == 40);
+  CHECK(knowledge.cpu_wait().price() == 40);
   CHECK(knowledge.cpu_wait().measured().value() == doctest::Approx(0.02));
   CHECK(knowledge.cpu_wait().limit() == doctest::Approx(0.055));
   CHECK(knowledge.demand().apps() == 2);

@@ -109,19 +109,19 @@ TEST_CASE("expectations without trust leave the planner with the amortised rank"
 
 TEST_CASE("the price rises over the budget, falls under it, stays bounded, and begins at the watts of a core") {
   Budget budget;
-  CHECK(budget.price_w() == 0);
+  CHECK(budget.price() == 0);
   budget.measure(0.01, 1, 0, true, kCore_w);
-  CHECK(budget.price_w() == kCore_w);
+  CHECK(budget.price() == kCore_w);
   for (int i = 0; i < 600; ++i) budget.measure(0.1, 1, 1, true, kCore_w);
-  const double risen_w = budget.price_w();
+  const double risen_w = budget.price();
   CHECK(risen_w > 2 * kCore_w);
   CHECK(budget.measured().value() == doctest::Approx(0.1).epsilon(0.01));
   for (int i = 0; i < 7200; ++i) budget.measure(0, 1, 1, true, kCore_w);
-  CHECK(budget.price_w() < risen_w);
+  CHECK(budget.price() < risen_w);
   for (int i = 0; i < 100'000; ++i) budget.measure(1, 1, 1, true, kCore_w);
-  CHECK(budget.price_w() <= 100 * kCore_w * (1 + 1e-9));
+  CHECK(budget.price() <= 100 * kCore_w * (1 + 1e-9));
   for (int i = 0; i < 1'000'000; ++i) budget.measure(0, 1, 1, true, kCore_w);
-  CHECK(budget.price_w() > 0);
+  CHECK(budget.price() > 0);
 }
 
 TEST_CASE(
@@ -130,7 +130,7 @@ TEST_CASE(
     Budget budget;
     budget.set_limit(limit);
     budget.measure(100 * measured, 100, 60, true, kCore_w);
-    return budget.price_w();
+    return budget.price();
   };
   const double by_a_point_w = risen_w(0.01, 0.02);
   CHECK(by_a_point_w > kCore_w);
@@ -143,7 +143,7 @@ TEST_CASE("what was not measured while a policy acted moves no price; it tells w
   Budget budget;
   CHECK(budget.limit() == doctest::Approx(0.01));
   for (int i = 0; i < 1200; ++i) budget.measure(0.03, 1, 1, false, kCore_w);
-  CHECK(budget.price_w() == kCore_w);
+  CHECK(budget.price() == kCore_w);
   CHECK_FALSE(budget.measured().has_value());
   CHECK(budget.under_default().value() == doctest::Approx(0.03));
   CHECK(budget.limit() == doctest::Approx(0.035));
@@ -154,7 +154,7 @@ TEST_CASE("what was not measured while a policy acted moves no price; it tells w
     budget.measure(odd, 1, 1, true, kCore_w);
     budget.measure(0.5, 1, odd, true, kCore_w);
   }
-  CHECK(budget.price_w() == kCore_w);
+  CHECK(budget.price() == kCore_w);
   budget.set_limit({});
   CHECK(budget.limit() == doctest::Approx(0.035));
 }
@@ -173,7 +173,7 @@ TEST_CASE("an hour of many pods weighs more than one of few, in what is measured
   few.measure(0, 100, 0, true, kCore_w);
   for (int i = 0; i < 600; ++i) few.measure(i % 2 == 0 ? 0.5 : 0.02 * 100, i % 2 == 0 ? 1 : 100, 1, true, kCore_w);
   CHECK(few.lately() == doctest::Approx(2.5 / 101).epsilon(0.02));
-  CHECK(few.price_w() < kCore_w);
+  CHECK(few.price() < kCore_w);
 }
 
 TEST_CASE("shares are those of pod-seconds, whatever came when") {
@@ -200,7 +200,7 @@ TEST_CASE("a share that was kept as a mean over time counts as if by the pods th
   PackReader in(bytes);
   read.unpack(in, true);
   REQUIRE(in.done());
-  CHECK(read.price_w() == 7);
+  CHECK(read.price() == 7);
   CHECK(read.measured().value() == doctest::Approx(0.02));
   CHECK(read.lately() == doctest::Approx(0.04));
   CHECK(read.limit() == doctest::Approx(0.065));
@@ -225,13 +225,13 @@ TEST_CASE("a budget's price outlives a restart, and damaged bytes do not become 
   PackReader in(bytes);
   read.unpack(in);
   CHECK(in.done());
-  CHECK(read.price_w() == budget.price_w());
+  CHECK(read.price() == budget.price());
   CHECK(read.measured() == budget.measured());
   Budget other;
   PackReader cut(std::string_view(bytes).substr(0, bytes.size() - 8));
   other.unpack(cut);
   CHECK_FALSE(cut.ok());
-  CHECK(other.price_w() == 0);
+  CHECK(other.price() == 0);
 }
 
 ClusterView view_of(double used_cores, std::optional<double> waiting) {
@@ -257,7 +257,7 @@ TEST_CASE("a cluster whose waiting nobody tells has no price; one that tells has
     silent.refresh(unknown);
     heard.refresh(known);
   }
-  CHECK(silent.cpu_wait().price_w() == 0);
+  CHECK(silent.cpu_wait().price() == 0);
   CHECK(silent.fleet(unknown).cpu_wait_price_w == 0);
   CHECK(heard.cpu_wait().measured().value() == doctest::Approx(0.3));
   CHECK(heard.fleet(known).cpu_wait_price_w > 0);
@@ -266,19 +266,19 @@ TEST_CASE("a cluster whose waiting nobody tells has no price; one that tells has
 
   ClusterModel again;
   REQUIRE(again.restore(heard.save(known)).has_value());
-  CHECK(again.cpu_wait().price_w() == heard.cpu_wait().price_w());
+  CHECK(again.cpu_wait().price() == heard.cpu_wait().price());
   again.refresh(known);
   // The last reading is told once more.
   CHECK(again.fleet(known).nodes[0].waiting.wait(8, 0, 16) ==
         doctest::Approx(node.waiting.wait(8, 0, 16)).epsilon(0.01));
   // A price that was there stays while nobody tells.
-  const double price_w = again.cpu_wait().price_w();
+  const double price_w = again.cpu_wait().price();
   again.set_acting(true);
   for (int i = 0; i < 50; ++i) {
     unknown.now += std::chrono::seconds(1);
     again.refresh(unknown);
   }
-  CHECK(again.cpu_wait().price_w() == price_w);
+  CHECK(again.cpu_wait().price() == price_w);
 }
 
 }  // namespace

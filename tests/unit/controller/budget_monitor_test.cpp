@@ -1,5 +1,5 @@
-// waiting_monitor: over the budget for half an hour of acting nothing acts any more; over it a canary does not go live.
-#include "controller/rollout/waiting_monitor.hpp"
+// budget_monitor: over a budget, of waiting or of lateness, for half an hour of acting nothing acts any more; over it a canary does not go live.
+#include "controller/rollout/budget_monitor.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,12 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct WaitingRig {
+struct BudgetRig {
   ManualClock clock{mono_from_ns(1), wall_from_ns(1'800'000'000LL * 1'000'000'000)};
   Log log = Log::silent();
   wattle::test::TempDir folder;
   std::optional<RolloutManager> rollout;
-  explicit WaitingRig(ModeSetting mode) { open(mode); }
+  explicit BudgetRig(ModeSetting mode) { open(mode); }
   void open(ModeSetting mode) {
     RolloutSpec configured;
     configured.mode = mode;
@@ -29,14 +29,14 @@ struct WaitingRig {
     rollout.emplace(std::move(*opened));
   }
   // Minutes until it is in mode shadow; at most so many.
-  int pass(int minutes, std::optional<WaitingNow> waiting) {
+  int pass(int minutes, std::optional<BudgetNow> waiting, std::optional<BudgetNow> late = {}) {
     ClusterNow now;
     now.nodes = now.watched = 2;
     now.requested_cores = 10;
     now.power_w = 100;
     for (int second = 0; second < 60 * minutes; second += 5) {
       clock.advance(5s);
-      rollout->watch(now, waiting);
+      rollout->watch(now, {waiting, late});
       if (rollout->spec().mode.mode == Mode::shadow) return second / 60 + 1;
     }
     return minutes;
@@ -46,10 +46,10 @@ struct WaitingRig {
 TEST_CASE(
     "pods that wait beyond the budget for half an hour end the mode that acts, and the audit says how long they "
     "waited") {
-  WaitingRig rig(Mode::live);
-  CHECK(rig.pass(120, WaitingNow{0.014, 0.014, 0.01}) == 120);  // over it, but not by half
+  BudgetRig rig(Mode::live);
+  CHECK(rig.pass(120, BudgetNow{0.014, 0.014, 0.01}) == 120);  // over it, but not by half
   CHECK(rig.pass(120, std::nullopt) == 120);
-  const int minutes = rig.pass(120, WaitingNow{0.031, 0.02, 0.015});
+  const int minutes = rig.pass(120, BudgetNow{0.031, 0.02, 0.015});
   CHECK(minutes >= 30);
   CHECK(minutes <= 31);
   const nlohmann::json newest = rig.rollout->document()["changes"][0];
@@ -58,21 +58,42 @@ TEST_CASE(
 }
 
 TEST_CASE("time within the budget is taken off, and neither a restart nor a gap of hours counts for more than it was") {
-  WaitingRig rig(Mode::live);
-  const WaitingNow over{0.05, 0.05, 0.01}, within{0.001, 0.001, 0.01};
+  BudgetRig rig(Mode::live);
+  const BudgetNow over{0.05, 0.05, 0.01}, within{0.001, 0.001, 0.01};
   rig.pass(20, over);
   rig.pass(15, within);
   CHECK(rig.pass(24, over) == 24);
   CHECK(rig.rollout->keep({}));
   rig.open(Mode::live);
   rig.clock.advance(5h);
-  rig.rollout->watch({}, over);  // an hour without a word is no hour of waiting
+  rig.rollout->watch({}, {over, over});  // an hour without a word is no hour of waiting
   CHECK(rig.rollout->spec().mode.mode == Mode::live);
   CHECK(rig.pass(60, over) <= 2);
 }
 
+TEST_CASE("pods that are late beyond the budget for half an hour end it likewise, each budget on its own") {
+  BudgetRig rig(Mode::live);
+  const BudgetNow within{0.001, 0.001, 0.01}, over{0.04, 0.03, 0.02};
+  rig.pass(20, BudgetNow{0.05, 0.05, 0.01}, within);  // twenty minutes of another budget count for that one
+  CHECK(rig.pass(29, within, over) == 29);
+  CHECK(rig.pass(60, within, within) == 60);
+  CHECK(rig.pass(20, std::nullopt, over) == 20);
+  CHECK(rig.rollout->keep({}));
+  rig.open(Mode::live);
+  rig.clock.advance(5h);
+  BudgetNow silent = over;
+  silent.told = false;
+  CHECK(rig.pass(120, std::nullopt, silent) == 120);  // what was told last is no news
+  const int minutes = rig.pass(60, within, over);
+  CHECK(minutes >= 9);
+  CHECK(minutes <= 12);
+  const nlohmann::json newest = rig.rollout->document()["changes"][0];
+  CHECK(newest["who"] == "guard");
+  CHECK(newest["why"] == "pods were beyond their soft latency limit 4% of their time, and 2% is the limit");
+}
+
 TEST_CASE("what is no number alarms nobody") {
-  WaitingMonitor monitor;
+  BudgetMonitor monitor;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (int i = 0; i < 10'000; ++i) {
     REQUIRE_FALSE(monitor.acting({nan, nan, 0.01}, 60));
@@ -85,28 +106,32 @@ TEST_CASE("what is no number alarms nobody") {
 
 TEST_CASE("a budget is judged once its limit is more than a guess") {
   placement::Budget budget;
-  CHECK_FALSE(waiting_now(budget));
+  CHECK_FALSE(budget_now(budget));
   budget.measure(0.03, 1, 30, true, 5);
-  CHECK_FALSE(waiting_now(budget));
+  CHECK_FALSE(budget_now(budget));
   budget.set_limit(0.02);
-  REQUIRE(waiting_now(budget));
-  CHECK(waiting_now(budget)->limit == 0.02);
-  CHECK(waiting_now(budget)->lately == doctest::Approx(0.03));
+  REQUIRE(budget_now(budget));
+  CHECK(budget_now(budget)->limit == 0.02);
+  CHECK(budget_now(budget)->lately == doctest::Approx(0.03));
   budget.set_limit(std::nullopt);
   for (int i = 0; i < 30; ++i) budget.measure(0.04, 1, 30, false, 5);
-  REQUIRE(waiting_now(budget));
-  CHECK(waiting_now(budget)->limit == doctest::Approx(0.045));
+  REQUIRE(budget_now(budget));
+  CHECK(budget_now(budget)->limit == doctest::Approx(0.045));
 }
 
-TEST_CASE("a canary whose pods waited beyond the limit does not go live, whatever it saved") {
+TEST_CASE("a canary whose pods waited or were late beyond the limit does not go live, whatever it saved") {
   GateEvidence evidence;
   evidence.effect.treated = evidence.effect.control = 4;
   evidence.effect.low = 0.05;
   CHECK(gate_from(Mode::canary, evidence).closed.empty());
-  evidence.waiting = WaitingNow{0, 0.012, 0.015};
+  evidence.budgets.waiting = BudgetNow{0, 0.012, 0.015};
   CHECK(gate_from(Mode::canary, evidence).closed.empty());
-  evidence.waiting->measured = 0.02;
+  evidence.budgets.waiting->measured = 0.02;
   CHECK(gate_from(Mode::canary, evidence).closed == "pods waited for CPU 2% of their time, and 1.5% is the limit");
+  evidence.budgets.waiting->measured = 0.015;
+  evidence.budgets.late = BudgetNow{0, 0.031, 0.02};
+  CHECK(gate_from(Mode::canary, evidence).closed ==
+        "pods were beyond their soft latency limit 3.1% of their time, and 2% is the limit");
   evidence.decisions = kLeastDecisions;
   CHECK(gate_from(Mode::shadow, evidence).closed.empty());  // what waited under the mode before is another matter
 }
