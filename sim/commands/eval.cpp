@@ -17,6 +17,7 @@ struct EvalArguments {
   std::size_t seeds = 10;
   bool warm = false;
   double waiting_times = 1;
+  std::optional<double> late;
   std::vector<std::string> policies{"planner", "kube-default", "model-greedy", "amortised", "most-allocated", "random"};
   std::string output = "table";
 };
@@ -24,6 +25,7 @@ struct EvalArguments {
 Status run(const EvalArguments& arguments) {
   WATTLE_TRY(EnvOptions options, env_options(arguments.world));
   options.waiting_times = arguments.waiting_times;
+  options.limits.late = arguments.late;
   // Both output layers start at 0, so that any seed's initial weights decide by the prior alone.
   WATTLE_TRY(const auto initial, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial weights"));
   std::vector<Contestant> contestants;
@@ -63,6 +65,9 @@ int eval(int argc, char** argv) {
          "pods wait for CPU so many times as long as in the scenario and while it was watched, and nobody is told")
       ->check(CLI::Range(0.1, 20.0))
       ->capture_default_str();
+  app.add_option("--late", arguments.late,
+                 "share of their time that pods may be beyond their soft latency limit; 1: as much as they are")
+      ->check(CLI::Range(0.0001, 1.0));
   app.add_option("--policies", arguments.policies, "those beside the network (docs/reference/policies.md)")
       ->delimiter(',')
       ->capture_default_str();

@@ -41,6 +41,7 @@ struct EnvOptions {
   // The same cluster and applications in every episode, as a live controller has them; only the pods differ. Absent:
   // another cluster each episode.
   std::optional<std::uint64_t> cluster_seed;
+  placement::Limits limits;  // as an operator sets them
   double waiting_times = 1;  // pods wait so many times as long as in the scenario
 };
 

@@ -91,8 +91,9 @@ void read_truth(EpisodeFigures& figures, Env& env, const std::optional<WorldFigu
 }
 
 Result<Chooser> chooser_of(const Env& env, const Contestant& contestant, std::uint64_t seed, const std::string& known) {
-  return Chooser::make(contestant, {env.options().reward, env.options().mask, {}, known, {}, env.options().scheduler},
-                       seed);
+  return Chooser::make(
+      contestant,
+      {env.options().reward, env.options().mask, {}, known, {}, env.options().scheduler, env.options().limits}, seed);
 }
 
 Result<std::string> learned_in_shadow(const EnvOptions& options, std::uint64_t seed) {

@@ -19,6 +19,7 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   Chooser chooser(contestant, options, seed);
   placement::ClusterModel knowledge(options.knowledge);
   if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
+  knowledge.set_limits(options.limits);
   const bool ranks = contestant.binding == Binding::advised || contestant.binding == Binding::alone;
   LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
                          {chooser.options_, contestant.gate, options.network},

@@ -51,6 +51,7 @@ struct ChooserOptions {
   std::string known;  // DecisionEngine's knowledge of an earlier run (Knowledge::save); empty: it begins with nothing
   placement::NetworkOptions network;
   SchedulerOptions scheduler;
+  placement::Limits limits;
 };
 
 // Where that scheduler binds, given scores of each node (empty: no extender) and the view of the pod.
