@@ -104,7 +104,8 @@ class ClusterModel {
   void set_acting(bool acting) { acting_ = acting; }
   // In the plan of pods that come and go, as it has turned out (placement/plan_record). 0..1.
   void set_plan_trust(double trust);
-  // Of the fleet: 0 before the forecast knows anything, 1 where pods stay.
+  // Of the fleet. Where pods stay: what the forecast has earned, the less the less requests are alike and the more curves were opened anew
+  // of late. 0 before the forecast knows anything.
   double trust() const;
   const Budget& cpu_wait() const { return cpu_wait_; }
   const Budget& late() const { return late_; }
@@ -170,7 +171,8 @@ class ClusterModel {
     WaitingModel waiting;
     double told_load = -1, told_wait = -1;  // last
     bool heard = false;
-    std::size_t row = kNoRow;  // of the view that was refreshed last
+    std::optional<std::uint64_t> curve_shifts;  // last
+    std::size_t row = kNoRow;                   // of the view that was refreshed last
   };
   struct Row {
     std::string name;
@@ -187,6 +189,7 @@ class ClusterModel {
   void report(std::uint32_t slot);
   void follow(const ClusterView& view, double passed_s);
   double spread() const;
+  void follow_curves(const ClusterView& view, double passed_s);
   void follow_waiting(const ClusterView& view, double passed_s);
   void follow_late(const ClusterView& view, double passed_s);
   bool same_nodes(const ClusterView& view) const;
@@ -220,6 +223,7 @@ class ClusterModel {
   Budget late_{PriceRule{1, 100, false}};
   bool acting_ = false;
   double plan_trust_ = 0;
+  double curve_doubt_ = 0;                           // share of the nodes whose curves were opened anew, fades
   double strayed_cores2_ = 0, foreseen_cores2_ = 0;  // of a node, means that fade
   double planned_price_w_ = 0;                       // of the present revision
 };

@@ -8,10 +8,18 @@ namespace wattle::placement {
 namespace {
 constexpr std::size_t kForecastExpectations = 9;
 constexpr std::size_t kMaxBuckets = 100'000;
-// A plan for more than comes opens servers for nothing: chosen by playing fills on training fleets (docs/research/consolidation.md).
-constexpr double kGoesOn = 0.5;
+constexpr double kAhead_s = 3600;
+constexpr double kMostGrowth = 2;      // of the last hour's, that a plan reckons with
+constexpr std::size_t kLeastPace = 3;  // buckets that growth is told from
+constexpr double kMostPace = 4;        // times what came, where less is known than is looked ahead
 bool usable(double value) { return std::isfinite(value) && value >= 0; }
 }  // namespace
+
+RequestForecast::RequestForecast(ForecastOptions options)
+    : options_(options),
+      hour_(HorizonOptions{.ahead_s = kAhead_s}),
+      window_(HorizonOptions{.ahead_s = options.bucket_s * static_cast<double>(options.buckets),
+                             .most_due = options.buckets + 1}) {}
 
 void RequestForecast::sample(double requested_cores, double now_s) {
   if (!usable(requested_cores) || !usable(now_s)) return;
@@ -30,6 +38,28 @@ void RequestForecast::sample(double requested_cores, double now_s) {
   open_ = {};
   weight_s_ = 0;
   began_s_ = now_s;
+  close();
+}
+
+void RequestForecast::close() {
+  const std::size_t ahead = in_an_hour();
+  HorizonForecast::Seen seen{now_cores_, growth_cores(ahead), {}};
+  if (past_.size() >= options_.buckets && past_.size() > ahead)
+    seen.of_day_cores = now_cores_ + past_[ahead].mean_cores - past_.front().mean_cores;
+  if (past_.size() >= std::min(ahead, kLeastPace)) hour_.step(seen, last_s_);
+  if (known()) window_.step({now_cores_, growth_cores(options_.buckets), {}}, last_s_);
+}
+
+std::size_t RequestForecast::in_an_hour() const {
+  return static_cast<std::size_t>(std::max(1.0, std::round(kAhead_s / options_.bucket_s)));
+}
+
+// In so many buckets, at the pace of as many before them, or of those that there are.
+double RequestForecast::growth_cores(std::size_t buckets) const {
+  const std::size_t seen = std::min(buckets, past_.size());
+  double cores = 0;
+  for (std::size_t i = past_.size() - seen; i < past_.size(); ++i) cores += past_[i].came_cores - past_[i].went_cores;
+  return seen > 0 ? cores * std::min(kMostPace, static_cast<double>(buckets) / static_cast<double>(seen)) : 0;
 }
 
 void RequestForecast::came(double cores) {
@@ -60,10 +90,12 @@ std::vector<double> RequestForecast::expected_cores(double capacity_cores) const
   std::vector<double> expected;
   const auto add = [&](double cores) { expected.push_back(std::clamp(cores, 0.0, std::max(0.0, capacity_cores))); };
   if (pods_stay()) {
-    const Bucket all = sum();
-    const double growth_cores = all.came_cores - all.went_cores;
+    const auto& next = hour_.next();
+    const double hour_cores = std::max(0.0, growth_cores(in_an_hour()));
+    const double most_cores =
+        next ? std::clamp(next->high_cores, now_cores_, now_cores_ + kMostGrowth * hour_cores) : now_cores_;
     for (std::size_t i = 0; i < kForecastExpectations; ++i)
-      add(now_cores_ + kGoesOn * growth_cores * static_cast<double>(i) / (kForecastExpectations - 1));
+      add(now_cores_ + (most_cores - now_cores_) * static_cast<double>(i) / (kForecastExpectations - 1));
     return expected;
   }
   std::vector<double> means;
@@ -95,6 +127,16 @@ void RequestForecast::unpack(PackReader& in) {
   if (!in.ok()) return;
   past_ = std::move(past);
   while (past_.size() > std::max<std::size_t>(1, options_.buckets)) past_.pop_front();
+}
+
+void RequestForecast::pack_scores(PackWriter& out) const {
+  hour_.pack(out);
+  window_.pack(out);
+}
+
+void RequestForecast::unpack_scores(PackReader& in) {
+  hour_.unpack(in);
+  window_.unpack(in);
 }
 
 }  // namespace wattle::placement

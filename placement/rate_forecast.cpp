@@ -52,18 +52,11 @@ void RateForecast::Trend::add(double rate_rps, double level_share, double trend_
 double RateForecast::Trend::next_rps() const { return std::max(0.0, level_rps + trend_rps * kTrendFades); }
 
 void RateForecast::judge(double rate_rps) {
-  const double keep = 1 - 1 / options_.memory_minutes;
-  for (std::size_t i = 0; i < kGuesses; ++i) {
-    if (!guesses_[i]) continue;
-    const double error = *guesses_[i] - rate_rps;
-    square_[i] = square_[i] * keep + error * error;
-    weight_[i] = weight_[i] * keep + 1;
-  }
+  scored_.judge(guesses_, rate_rps, 1 - 1 / options_.memory_minutes);
   if (!next_) return;
   const double error = std::abs(next_->rate_rps - rate_rps);
   const bool within = rate_rps >= next_->low_rps && rate_rps <= next_->high_rps;
-  range_ratio_ *= std::exp(kRangeStep * (within ? options_.range_share - 1 : options_.range_share));
-  range_ratio_ = std::clamp(range_ratio_, 0.001, 10.0);
+  range_ratio_ = followed_range(range_ratio_, within, options_.range_share, kRangeStep, 0.001, 10.0);
   judged_ += 1;
   error_sum_ += error;
   last_error_sum_ += std::abs(last_rps_ - rate_rps);
@@ -107,17 +100,8 @@ void RateForecast::forecast() {
   guesses_[kSlow] = slow_.next_rps();
   guesses_[kQuick] = quick_.next_rps();
   if (const auto then = of_day(last_s_ + kMinuteS / 2)) guesses_[kByDay] = *then * over_day_;
-  double sum = 0, weights = 0;
-  for (std::size_t i = 0; i < kGuesses; ++i) {
-    if (!guesses_[i]) continue;
-    // A guess that has not been judged weighs nothing, but for the first minute of all.
-    if (weight_[i] == 0 && i != kAgain) continue;
-    const double mean_square = weight_[i] > 0 ? square_[i] / weight_[i] : 0;
-    const double precision = 1 / (mean_square + 1e-6 * (1 + last_rps_ * last_rps_)), weight = precision * precision;
-    sum += weight * *guesses_[i];
-    weights += weight;
-  }
-  const double rate = sum / weights;
+  // A guess that has not been judged weighs nothing, but for the first minute of all.
+  const double rate = scored_.together(guesses_, 1e-6 * (1 + last_rps_ * last_rps_), kAgain).value;
   next_ = ExpectedRate{rate, std::max(0.0, rate * (1 - range_ratio_)), rate * (1 + range_ratio_)};
 }
 
@@ -132,10 +116,7 @@ void RateForecast::pack(PackWriter& out) const {
        {last_s_, last_rps_, slow_.level_rps, slow_.trend_rps, quick_.level_rps, quick_.trend_rps, minutes_,
         range_ratio_, over_day_, judged_, error_sum_, last_error_sum_, rate_sum_, within_})
     out.real(value);
-  for (std::size_t i = 0; i < kGuesses; ++i) {
-    out.real(square_[i]);
-    out.real(weight_[i]);
-  }
+  scored_.pack(out);
   out.word(buckets_.size());
   for (const Bucket& bucket : buckets_)
     for (const double value : {bucket.mean_rps, bucket.days, bucket.sum_rps, bucket.minutes, bucket.day})
@@ -149,11 +130,7 @@ void RateForecast::unpack(PackReader& in) {
         &read.quick_.trend_rps, &read.minutes_, &read.range_ratio_, &read.over_day_, &read.judged_, &read.error_sum_,
         &read.last_error_sum_, &read.rate_sum_, &read.within_})
     *value = in.real();
-  for (std::size_t i = 0; i < kGuesses; ++i) {
-    read.square_[i] = in.real();
-    read.weight_[i] = in.real();
-    if (read.square_[i] < 0 || read.weight_[i] < 0) in.refuse();
-  }
+  read.scored_.unpack(in);
   if (in.count(40) != buckets_.size()) in.refuse();
   for (Bucket& bucket : read.buckets_) {
     for (double* value : {&bucket.mean_rps, &bucket.days, &bucket.sum_rps, &bucket.minutes, &bucket.day})

@@ -1,21 +1,20 @@
 // rate_forecast: how many requests a second one service will get in the next minute, and how far off that may be.
 // Model    four guesses: the last minute again; a slow and a quick level, each with a fading trend; what this time of day had on earlier days, times what
-//          the last minutes had over their own. Each is scored by its own error; they are weighted by one over the error of
-//          it to the fourth (after Bates and Granger 1969: nearly the best of late alone), the last from the second day on
-// Error    told with each forecast: a range that 9 of 10 rates are in, by a quantile that follows the errors (Gibbs and Candes 2021).
+//          the last minutes had over their own, from the second day on. They are weighted by their errors (placement/scored_guesses)
+// Error    told with each forecast: a range that 9 of 10 rates are in, since it follows the errors.
 //          Scored: against the last minute again, and how many rates were in the range
 // Units    requests/s; seconds of the wall clock, since time of day counts and what is kept goes on after a restart
 // Errors   rates that are negative or no numbers and minutes that are not later than the last are not taken; unpack: the reader's
 // Threads  values; single owner
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "placement/packed.hpp"
+#include "placement/scored_guesses.hpp"
 
 namespace wattle::placement {
 
@@ -80,9 +79,8 @@ class RateForecast {
 
   RateForecastOptions options_;
   std::vector<Bucket> buckets_;
-  std::array<std::optional<double>, kGuesses> guesses_;
-  std::array<double, kGuesses> square_{};  // of errors, faded
-  std::array<double, kGuesses> weight_{};  // of minutes in square_
+  ScoredGuesses<kGuesses>::Guesses guesses_;
+  ScoredGuesses<kGuesses> scored_;
   std::optional<ExpectedRate> next_;
   double over_day_ = 1;  // of late: the rate over that of its time of day
   double last_s_ = -1, last_rps_ = 0;

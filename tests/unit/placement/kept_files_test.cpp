@@ -58,6 +58,30 @@ TEST_CASE("knowledge of version 1 is read: demand, lives and curves") {
   CHECK(knowledge.kept_curve("worker-1")->watts(0.5) == doctest::Approx(97.72).epsilon(1e-3));
 }
 
+constexpr std::size_t kReal = 8;
+
+// What version 5 has behind what version 4 had, of one who knows nothing of it.
+std::size_t size_of_later() {
+  PackWriter later;
+  Budget().pack(later);
+  RequestForecast().pack_scores(later);
+  return later.take().size();
+}
+
+std::string body_of(const std::string& bytes) {
+  constexpr std::size_t kHead = 19 + 64 + 1;  // magic, digest, end of line
+  return bytes.substr(kHead);
+}
+
+std::string knowledge_of(const std::string& version, const std::string& body) {
+  return "wattle-knowledge " + version + "\n" + sha256_hex(body) + "\n" + body;
+}
+
+std::string version_4_of(const std::string& bytes) {
+  const std::string body = body_of(bytes);
+  return knowledge_of("4", body.substr(0, body.size() - size_of_later()));
+}
+
 TEST_CASE("knowledge of version 5 is read and written the same: lateness and its price besides") {
   ClusterModel knowledge;
   const std::string bytes = kept("knowledge-5.hex");
@@ -70,48 +94,37 @@ TEST_CASE("knowledge of version 5 is read and written the same: lateness and its
   CHECK(knowledge.late().limit() == doctest::Approx(0.025));
 }
 
-TEST_CASE("knowledge of version 4 is read: the price, the limit and what waited besides, and nothing of lateness") {
+TEST_CASE("knowledge of version 4 is read: the price, the limit, what waited besides, and nothing of what came later") {
   ClusterModel knowledge;
-  REQUIRE(knowledge.restore(kept("knowledge-4.hex")).has_value());
+  const std::string bytes = kept("knowledge-4.hex");
+  REQUIRE(knowledge.restore(bytes).has_value());
+  CHECK(version_4_of(knowledge.save({})) == bytes);
   CHECK_FALSE(knowledge.late().measured().has_value());
   CHECK(knowledge.latency_price() == 1);
+  CHECK(knowledge.forecast().hour().score().judged == 0);
+  CHECK(knowledge.trust() == 0);
   CHECK(knowledge.demand().apps() == 2);
   CHECK(knowledge.cpu_wait().price() == 40);
   CHECK(knowledge.cpu_wait().measured().value() == doctest::Approx(0.02));
   CHECK(knowledge.cpu_wait().limit() == doctest::Approx(0.055));
 }
 
-constexpr std::size_t kReal = 8;
-
-// The body of knowledge of version 5 as version 4 had it: a budget less at the end.
-std::string body_of_version_4(const std::string& body) { return body.substr(0, body.size() - 10 * kReal); }
-
-// And as version 3 had it: of the budget a price and three shares with their seconds. Behind it are the fleet's waiting, no node's, and the
-// variance of requests.
-std::string body_of_version_3(const std::string& now, std::initializer_list<double> budget) {
-  const std::string body = body_of_version_4(now);
+// The body of knowledge of version 4 as version 3 had it: of the budget a price and three shares with their seconds. Behind it are the
+// fleet's waiting, no node's, and the variance of requests.
+std::string body_of_version_3(const std::string& body, std::initializer_list<double> budget) {
   PackWriter behind, old;
   WaitingModel().pack(behind);
-  const std::size_t after = behind.take().size() + 2 * kReal, shares = 10 * kReal;
+  const std::size_t after = behind.take().size() + 2 * kReal, now = 10 * kReal;
   for (const double value : budget) old.real(value);
-  return body.substr(0, body.size() - after - shares) + old.take() + body.substr(body.size() - after);
-}
-
-std::string body_of(const std::string& bytes) {
-  constexpr std::size_t kHead = 19 + 64 + 1;  // magic, digest, end of line
-  return bytes.substr(kHead);
-}
-
-std::string knowledge_of(const std::string& version, const std::string& body) {
-  return "wattle-knowledge " + version + "\n" + sha256_hex(body) + "\n" + body;
+  return body.substr(0, body.size() - after - now) + old.take() + body.substr(body.size() - after);
 }
 
 TEST_CASE(
     "knowledge of version 3, whose shares of waiting are means over time, and of 2, without the variance, is read") {
   ClusterModel now;
   REQUIRE(now.restore(kept("knowledge-1.hex")).has_value());
-  const std::string bytes = now.save({});
-  const std::string nothing = body_of_version_3(body_of(bytes), {0, 0, 0, 0, 0, 0, 0});
+  const std::string bytes = now.save({}), version4 = version_4_of(bytes);
+  const std::string nothing = body_of_version_3(body_of(version4), {0, 0, 0, 0, 0, 0, 0});
   const std::string cut = nothing.substr(0, nothing.size() - kReal);
   ClusterModel knowledge;
   REQUIRE(knowledge.restore(knowledge_of("2", cut)).has_value());
@@ -120,11 +133,11 @@ TEST_CASE(
   REQUIRE(knowledge.restore(knowledge_of("3", nothing)).has_value());
   CHECK(knowledge.save({}) == bytes);
   CHECK_FALSE(knowledge.restore(knowledge_of("4", nothing)).has_value());
-  REQUIRE(knowledge.restore(knowledge_of("4", body_of_version_4(body_of(bytes)))).has_value());
+  REQUIRE(knowledge.restore(version4).has_value());
   CHECK(knowledge.save({}) == bytes);
-  CHECK_FALSE(knowledge.restore(knowledge_of("5", body_of_version_4(body_of(bytes)))).has_value());
+  CHECK_FALSE(knowledge.restore(knowledge_of("5", body_of(version4))).has_value());
 
-  const std::string known = body_of_version_3(body_of(bytes), {40, 0.02, 3600, 0.03, 300, 0.05, 7200});
+  const std::string known = body_of_version_3(body_of(version4), {40, 0.02, 3600, 0.03, 300, 0.05, 7200});
   REQUIRE(knowledge.restore(knowledge_of("3", known)).has_value());
   CHECK(knowledge.cpu_wait().price() == 40);
   CHECK(knowledge.cpu_wait().measured().value() == doctest::Approx(0.02));
