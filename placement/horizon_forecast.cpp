@@ -5,7 +5,7 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kWidthStep = 0.1;  // of the logarithm of the range, per forecast
-constexpr double kLeastWidth = 0.1, kMostWidth = 20.0;
+constexpr double kLeastWidth = 1.0, kMostWidth = 20.0;
 constexpr double kLeastSpread = 0.005;                  // of the cores requested
 constexpr double kPoorWithin = 0.5, kGoodWithin = 0.8;  // trust is none at the first, whole at the second
 constexpr double kFirstGrowth = 0.5;

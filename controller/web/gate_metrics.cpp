@@ -45,6 +45,31 @@ void add_compared(Families& families, const Decider& decider) {
        worth_told([](const Estimate::Worth& worth) { return worth.high(); }));
 }
 
+// By how far ahead; nothing until one was judged.
+void add_forecast(Families& families, const Decider& decider) {
+  using prometheus::MetricType;
+  const placement::RequestForecast& forecast = decider.knowledge().forecast();
+  const auto each = [&](const char* name, const char* help, auto&& value, MetricType type = MetricType::Gauge) {
+    prometheus::MetricFamily& family = families.family(name, help, type);
+    for (const auto* horizon : {&forecast.hour(), &forecast.window()}) {
+      const std::string ahead = horizon == &forecast.hour() ? "hour" : "day";
+      if (horizon->score().judged > 0) Families::add(family, {{"ahead", ahead}}, value(*horizon));
+    }
+  };
+  using Horizon = placement::HorizonForecast;
+  each(
+      "wattle_controller_forecasts_judged_total", "Forecasts of the requested cores compared with what came.",
+      [](const Horizon& one) { return static_cast<double>(one.score().judged); }, MetricType::Counter);
+  each("wattle_controller_forecast_error_cores", "Mean of how far off they were.",
+       [](const Horizon& one) { return one.score().error_cores; });
+  each("wattle_controller_forecast_still_error_cores", "The same, had all been expected to stay as it was.",
+       [](const Horizon& one) { return one.score().still_error_cores; });
+  each("wattle_controller_forecast_within_ratio", "Share of what came that was in the range; 0.9 is wanted.",
+       [](const Horizon& one) { return one.score().within_ratio; });
+  each("wattle_controller_forecast_trust_ratio", "What the forecasts have earned of late: 0 none, 1 all.",
+       [](const Horizon& one) { return one.trust(); });
+}
+
 }  // namespace
 
 void add_gates(Families& families, const Decider& decider) {
@@ -69,15 +94,15 @@ void add_gates(Families& families, const Decider& decider) {
                  "Predicted joules of what was learned beyond those of what learning began with, of late.",
                  learned.mean());
   const placement::PlanRecord& plan = decider.plan_record();
-  families.gauge(
-      "wattle_controller_plan_trust_ratio",
-      "1: the plan of pods to come decides; 0: each pod's own cost, as the plan has not shown that it costs less.",
-      decider.knowledge().trust());
+  families.gauge("wattle_controller_plan_trust_ratio",
+                 "1: the plan of pods to come decides; 0: each pod's own cost, as plan or forecast have not earned it.",
+                 decider.knowledge().trust());
   families.gauge("wattle_controller_plan_difference_ratio",
                  "Predicted joules of the plan's choices beyond those by each pod's own cost, of late.",
                  plan.blocks() > 0 ? std::optional(plan.mean()) : std::nullopt);
   families.counter("wattle_controller_drifts_total", "Shifts of curves or of errors that were noticed.",
                    decider.drifts());
+  add_forecast(families, decider);
   add_compared(families, decider);
   families.gauge("wattle_controller_drift_active", "1: more is explored after a shift.",
                  decider.drifting() ? 1.0 : 0.0);
