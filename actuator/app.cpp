@@ -56,6 +56,9 @@ int status(const ActuatorConfig& config) {
     return cores(freed_cores) + " (" + cores(*freed_cores * *report->core_power_w) + " W)";
   };
   std::cout << "headroom " << cores(report->headroom_cores) << " cores, " << report->foreign << " foreign writes\n";
+  if (report->student_out > 0)
+    std::cout << "student: out for " << report->student_out
+              << " workloads, which were throttled too often under it: throttling moves their margins\n";
   for (const auto& grant : report->grants)
     std::cout << printable(grant.path) << ": " << actuation::kLevelNames[static_cast<std::size_t>(grant.level)] << ", "
               << actuation::kStateNames[static_cast<std::size_t>(grant.state)] << ", used " << cores(grant.used_cores)

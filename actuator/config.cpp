@@ -50,6 +50,7 @@ Result<ActuatorConfig> read(config::Document document) {
   rules.read("margin", out.rules.margin_ratio, {.min = kMoved.least_margin, .max = kMoved.most_margin});
   rules.read("throttled", out.rules.throttled_aim_ratio, {.min = 0, .max = 1});
   rules.read("student", out.student_file);
+  rules.read("student_throttled", out.rules.student_throttled_ratio, {.min = 0.001, .max = 1});
   rules.read("least_cores", out.rules.student.least_cores, {.min = 0.01, .max = 1000});
   auto window_s = static_cast<double>(out.rules.student.window_s);
   rules.read("window", window_s, {.min = 1, .max = static_cast<double>(kMostWindow), .unit = config::Unit::seconds});

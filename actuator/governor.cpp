@@ -74,6 +74,7 @@ void Governor::merge(MonoTime now) {
     if (!workload) {
       workload = std::make_unique<Workload>();
       workload->path = path;
+      workload->trial = StudentTrial(rules_.student_throttled_ratio);
       workload->sought_at = now - kSeekEvery;
     }
     // Who keeps its limits is asked anew.
@@ -338,6 +339,7 @@ actuation::Report Governor::report() const {
   actuation::Report out;
   out.headroom_cores = load_.headroom_cores();
   out.foreign = ledger_.foreign();
+  out.student_out = student_out();
   if (told_) out.core_power_w = told_->core_power_w;
   for (const auto& [path, workload] : workloads_) out.grants.push_back(workload->grant);
   return out;

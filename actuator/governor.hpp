@@ -6,6 +6,7 @@
 //          the margin follows the requests that were answered too late, where the agent knows of them, else a student, where there is
 //          one, else throttling; after that minute the controller may have moved it by a rung (actuation::MarginStep), which counts
 //          until the next one; from who said so once and is silent for 10 s the rule takes over
+//          a student under which a workload is throttled more than it may be (StudentTrial) is not asked about that workload again
 //          of two workloads of which one is inside the other the outer one counts
 // Slow     while who keeps a workload's limits does not answer, all that is known of it stays: what is wanted is asked again each
 //          second, for kSlowPatience; then its limits are given up, as after any other trouble, to be put back once it answers
@@ -26,6 +27,7 @@
 #include "actuator/node_load.hpp"
 #include "actuator/student/integral_rule.hpp"
 #include "actuator/student/student.hpp"
+#include "actuator/student/student_trial.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
 #include "models/provision/minute.hpp"
@@ -39,7 +41,8 @@ inline constexpr Duration kSlowPatience = std::chrono::seconds(60);
 struct Rules {
   StudentRules student;
   double margin_ratio = 0.15;  // of the base, at the beginning: minutes later it is where integral_rule.hpp moves it
-  double throttled_aim_ratio = 0.02;  // of the periods, where no latency is known
+  double throttled_aim_ratio = 0.02;     // of the periods, where no latency is known
+  double student_throttled_ratio = 0.1;  // that may be in the long run where a student moves the margin
   bool memory = true;
 };
 
@@ -49,12 +52,14 @@ class Governor {
   Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules);
   // By the configuration: stands as long as the process.
   void own(std::vector<actuation::Order> orders);
-  // None: without a student.
+  // None: without a student. Each one begins its trial anew.
   void steer_by(models::provision::Network student);
   // By the agent, each second.
   void order(actuation::Orders orders, MonoTime now);
   void tick(MonoTime now);
   actuation::Report report() const;
+  // Workloads about which the student is not asked any more.
+  std::size_t student_out() const;
   // Of a workload that is watched.
   std::optional<double> margin_ratio(const std::string& path) const;
   // What a log should say since the last call.
@@ -77,6 +82,8 @@ class Governor {
     std::uint64_t minutes = 0;                                     // that have ended
     double minute_margin = 0, rule_margin = 0;  // of the last that ended: in force at its end, and the rule's next
     bool steered = false, held = false;         // in the one under way: a step counts; one is waited for
+    bool by_student = false;                    // likewise: the student's margin counts
+    StudentTrial trial;
     MonoTime at, sought_at, minute_at, memory_at, looked_at, wrote_at, retry_at;
     std::optional<MonoTime> slow_since;  // what it was asked has no answer yet
     Wish wish;
@@ -96,6 +103,7 @@ class Governor {
   void move_margin(Workload& workload, MonoTime now);
   void end_minute(Workload& workload, MonoTime now);
   void take_step(Workload& workload, MonoTime now);
+  void try_student(Workload& workload, double throttled_ratio);
   std::optional<double> by_student(const Workload& workload, const models::provision::ServiceMinute& state,
                                    const MinuteOfRequests& ticks);
   void act(Workload& workload, const Wish& allowed, MonoTime now);

@@ -1,5 +1,6 @@
 // How the margin of a workload moves, once a minute: by requests that were late, by a student, by throttling.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "actuator/governor.hpp"
@@ -21,6 +22,26 @@ std::optional<MinuteOfRequests> between(const std::optional<actuation::Requests>
 void Governor::steer_by(models::provision::Network student) {
   student_ = std::move(student);
   told_not_finite_ = false;
+  for (auto& [path, workload] : workloads_) {
+    workload->trial = StudentTrial(rules_.student_throttled_ratio);
+    workload->by_student = false;
+  }
+}
+
+std::size_t Governor::student_out() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(workloads_, [](const auto& entry) { return entry.second->trial.out(); }));
+}
+
+// Of a minute that was its own.
+void Governor::try_student(Workload& workload, double throttled_ratio) {
+  if (!workload.trial.add(throttled_ratio)) return;
+  const auto percent = [](double ratio) { return std::to_string(std::lround(100 * ratio)) + "%"; };
+  troubles_.push_back({Errc::out_of_range, "rules.student",
+                       "let " + workload.path + " be throttled in " + percent(workload.trial.mean_ratio()) +
+                           " of its periods in the last hour, of " + percent(rules_.student_throttled_ratio) +
+                           " at most in the long run: throttling moves its margin from now on",
+                       "teach another (wattle-sim teach), or raise rules.student_throttled"});
 }
 
 std::optional<double> Governor::margin_ratio(const std::string& path) const {
@@ -31,7 +52,7 @@ std::optional<double> Governor::margin_ratio(const std::string& path) const {
 // The same decision as sim/provision/steered makes for the same readings.
 std::optional<double> Governor::by_student(const Workload& workload, const models::provision::ServiceMinute& state,
                                            const MinuteOfRequests& ticks) {
-  if (!student_) return std::nullopt;
+  if (!student_ || workload.trial.out()) return std::nullopt;
   IntegralRules rules;
   rules.aim_ratio = rules_.throttled_aim_ratio;
   models::provision::Bounds bounds;
@@ -55,6 +76,7 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
   models::provision::Setting setting;
   setting.margin_ratio = workload.margin_ratio;
   const auto state = workload.watch.end_minute(setting, load_.cores());
+  if (workload.by_student && !workload.steered) try_student(workload, state.throttled_ratio);
   const auto student = by_student(workload, state, ticks);
   auto minute = between(workload.minute_requests, workload.requests);
   if (minute) told.requests = actuation::Requests{minute->count, minute->over};
@@ -65,6 +87,7 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
     rules.aim_ratio = rules_.throttled_aim_ratio;
     if (student) minute.reset();
   }
+  const bool students = !minute;
   workload.rule_margin = minute ? next_margin(rules, workload.margin_ratio, *minute) : *student;
   workload.minute_margin = workload.margin_ratio;
   told.number = ++workload.minutes;
@@ -79,6 +102,7 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
   workload.held = workload.steered && workload.rule_margin <= workload.minute_margin;
   workload.steered = false;
   if (!workload.held) workload.margin_ratio = workload.rule_margin;
+  workload.by_student = students && !workload.held;
   workload.minute_at = now;
 }
 
@@ -100,7 +124,7 @@ void Governor::move_margin(Workload& workload, MonoTime now) {
   if (workload.grant.state != actuation::State::set) {
     workload.minute.reset();
     workload.grant.minute.reset();
-    workload.steered = workload.held = false;
+    workload.steered = workload.held = workload.by_student = false;
     return;
   }
   if (workload.minute && now - workload.minute_at < kMinute) {

@@ -41,6 +41,7 @@ struct LinkValues {
 struct ProvisioningValues {
   bool configured = false, connected = false;
   std::uint64_t set = 0, foreign = 0, refills = 0;
+  std::uint64_t student_out = 0;  // workloads about which a student is not asked any more
   std::uint64_t latency_sources = 0,
                 latency_known = 0;  // services whose latency is asked for, and how many answer
   double used_cores = 0, granted_cores = 0, suggested_cores = 0, freed_cores = 0;

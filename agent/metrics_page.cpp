@@ -353,6 +353,9 @@ void Metrics::write_provisioning(MetricsText& text) const {
              std::optional(provisioning_.refills));
   text.gauge("wattle_agent_actuator_foreign_writes", "Limits that somebody else wrote, since the actuator started",
              std::optional(provisioning_.foreign));
+  text.gauge("wattle_agent_actuator_student_out",
+             "Workloads that a student let be throttled too often: throttling moves their margins again",
+             std::optional(provisioning_.student_out));
 }
 
 void Metrics::write_link(MetricsText& text) const {

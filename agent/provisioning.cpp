@@ -104,6 +104,7 @@ Status Provisioning::hear() {
   ProvisioningValues heard;
   heard.configured = heard.connected = true;
   heard.foreign = report.foreign;
+  heard.student_out = report.student_out;
   heard.latency_sources = values_.latency_sources;
   heard.latency_known = values_.latency_known;
   heard.answers = std::move(values_.answers);

@@ -216,8 +216,11 @@ std::string to_text(const Orders& orders) {
 }
 
 std::string to_text(const Report& report) {
-  std::string text = "report 1 " + milli_text(report.headroom_cores) + " " + std::to_string(report.foreign) +
-                     last_word(report.core_power_w) + "\n";
+  std::string text =
+      "report 1 " + milli_text(report.headroom_cores) + " " + std::to_string(report.foreign) +
+      (report.student_out > 0 ? " " + milli_text(report.core_power_w) + " " + std::to_string(report.student_out)
+                              : last_word(report.core_power_w)) +
+      "\n";
   append_lines(text, report.grants, [](const Grant& grant) {
     return std::string(kLevelNames[static_cast<std::size_t>(grant.level)]) + " " +
            std::string(kStateNames[static_cast<std::size_t>(grant.state)]) + " " +
@@ -242,9 +245,11 @@ Result<Report> parse_report(std::string_view text) {
   const bool headroom = take_milli(head, out.headroom_cores);
   const auto foreign = parse::u64(take_word(head));
   const bool power = head.empty() || take_milli(head, out.core_power_w);
-  if (!headroom || !foreign || !power || !head.empty())
+  const auto student_out = head.empty() ? std::optional<std::uint64_t>(0) : parse::u64(take_word(head));
+  if (!headroom || !foreign || !power || !student_out || !head.empty())
     return refuse(Errc::malformed, "report", "its first line is none");
   out.foreign = *foreign;
+  out.student_out = *student_out;
   return out;
 }
 

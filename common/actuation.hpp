@@ -1,10 +1,11 @@
 // actuation: what wattle-agent and wattle-actuator say to each other over their socket: orders one way, a report the other.
 // Source   datagrams of AF_UNIX SOCK_SEQPACKET, text, one line a workload:
-//              orders 1 HEADROOM [WATTS]                              report 1 HEADROOM FOREIGN [WATTS]
+//              orders 1 HEADROOM [WATTS]                              report 1 HEADROOM FOREIGN [WATTS [OUT]]
 //              LEVEL[:COUNT/OVER][@MINUTE/BASE] PATH                  LEVEL STATE USED GRANTED FREED HIGH REFILLS[:MINUTE] PATH
 //          "status 1" asks for a report and orders nothing
 //          COUNT/OVER: requests that the workload answered since the agent's start, and how many of them too late
 //          WATTS: what a core more in use draws on this node, where the agent knows; in thousandths, as are cores
+//          OUT: workloads about which a student is not asked any more; told where there are some
 //          MINUTE/BASE: what the controller would have in force after the minute of that number: 1 + margin, in billionths
 //          :MINUTE: the minute that has just ended, ten numbers and what is known of its requests (actuation.cpp), in billionths
 //          memory in bytes, "-" where a value is not known; a path is the rest of its line
@@ -99,6 +100,7 @@ struct Report {
   std::uint64_t foreign = 0;  // writes by others that were found
   std::vector<Grant> grants;
   std::optional<double> core_power_w = {};  // as the agent said last
+  std::uint64_t student_out = 0;            // workloads about which a student is not asked any more
 
   bool operator==(const Report&) const = default;
 };

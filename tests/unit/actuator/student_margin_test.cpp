@@ -35,6 +35,16 @@ class SaysNoNumber final : public models::QNetwork {
   std::uint64_t step() const override { return 1; }
 };
 
+// Takes what it can away, whatever comes.
+class AlwaysDown final : public models::QNetwork {
+ public:
+  void residual(const models::Observation&, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+    out[models::provision::action_of(models::provision::Lever::cpu, -1)] = 100;
+  }
+  std::uint64_t step() const override { return 1; }
+};
+
 // What a node read in one tick while its limit was in force.
 struct Tick {
   std::uint64_t used_us = 0;
@@ -68,7 +78,7 @@ struct Service {
     const std::uint64_t minute = periods / 600;
     Tick read;
     read.used_us = (20'000 + 9'000 * (minute % 4)) * (80 + random() % 40) / 100;
-    read.throttled = random() % 100 < minute * minute % 7;
+    read.throttled = random() % 100 < throttled_percent.value_or(minute * minute % 7);
     used_us += read.used_us;
     ++periods;
     throttled += read.throttled;
@@ -89,6 +99,7 @@ struct Service {
   std::optional<Ledger> ledger;
   std::optional<Governor> governor;
   std::mt19937_64 random{11};
+  std::optional<std::uint64_t> throttled_percent;
   MonoTime now{std::chrono::hours(1)};
   std::uint64_t used_us = 0, periods = 0, throttled = 0, counted_refills = 0;
   std::vector<Tick> lived;
@@ -156,6 +167,35 @@ TEST_CASE("where what a student says is no number the rule serves, and it is tol
   REQUIRE(troubles.size() == 1);
   CHECK(troubles[0].subject == "rules.student");
   CHECK(broken.grant().state == actuation::State::set);
+}
+
+TEST_CASE(
+    "a student that lets a service be throttled too often is out for that service, until another takes its place") {
+  Service bad(std::make_shared<AlwaysDown>()), good(std::make_shared<AlwaysDown>());
+  bad.throttled_percent = 50;
+  good.throttled_percent = 5;
+  std::size_t minutes = 0;
+  for (Service* service : {&bad, &good}) CHECK(service->governor->student_out() == 0);
+  while (bad.governor->student_out() == 0 && minutes < 60) minutes += margins_on_the_node(bad, 1).size();
+  CHECK(minutes > 5);
+  CHECK(minutes < 40);
+  const double low = bad.margin();
+  CHECK(low < 0.3);  // the rule had the last minute
+  const auto troubles = bad.governor->take_troubles();
+  REQUIRE(troubles.size() == 1);
+  CHECK(troubles[0].subject == "rules.student");
+  CHECK(troubles[0].what.find("/a be throttled in ") != std::string::npos);
+  margins_on_the_node(bad, 3);
+  CHECK(bad.margin() > low + 0.5);  // as the rule has it
+  CHECK(bad.governor->take_troubles().empty());
+  margins_on_the_node(good, 40);
+  CHECK(good.governor->student_out() == 0);
+  CHECK(good.margin() < 0);
+  bad.governor->steer_by(std::make_shared<AlwaysDown>());
+  CHECK(bad.governor->student_out() == 0);
+  const double high = bad.margin();
+  margins_on_the_node(bad, 3);
+  CHECK(bad.margin() < high);
 }
 
 TEST_CASE("a student is not asked where requests are known") {

@@ -24,6 +24,14 @@ TEST_CASE("orders and reports come back as they were sent") {
   report.core_power_w = 4.25;
   CHECK(to_text(report).starts_with("report 1 500 3 4250\n"));
   CHECK(*parse_report(to_text(report)) == report);
+  report.student_out = 2;
+  CHECK(to_text(report).starts_with("report 1 500 3 4250 2\n"));
+  CHECK(*parse_report(to_text(report)) == report);
+  report.core_power_w.reset();
+  CHECK(to_text(report).starts_with("report 1 500 3 - 2\n"));
+  CHECK(*parse_report(to_text(report)) == report);
+  for (const char* odd : {"report 1 500 3 - x\n", "report 1 500 3 - -1\n", "report 1 500 3 - 2 3\n"})
+    CHECK_FALSE(parse_report(odd));
 }
 
 TEST_CASE("a minute and the step that is to follow it cross the socket as they are") {
