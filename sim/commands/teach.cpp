@@ -23,7 +23,7 @@ struct TeachArguments {
   std::size_t seeds = 3;
   std::uint64_t first_seed = 2'000'000;
   double over_percent = 5, memory_gib = 0.25, memory_mib_per_rps = 2;
-  std::string out_file, student_file, teacher_file, json_file, labels = "teacher";
+  std::string out_file, student_file, teacher_file, json_file, labels = "teacher", reward = "waste";
 };
 
 Result<Network> taught_network(const TeachArguments& arguments) {
@@ -86,6 +86,7 @@ Status run(TeachArguments& arguments) {
   options.first_seed = arguments.first_seed;
   options.minutes_over_ratio = arguments.over_percent / 100;
   arguments.teach.world = options.world;
+  if (arguments.reward == "drpc") arguments.teach.reward = provision::TeacherReward::drpc;
   arguments.trainer.seed = arguments.teach.seed;
   WATTLE_TRY(const Network teacher, taught_network(arguments));
   Network student;
@@ -118,6 +119,9 @@ int teach(int argc, char** argv) {
   add_provision_options(app, arguments.world);
   app.add_option("--hours", arguments.teach.hours, "that the teacher learns from")
       ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--reward", arguments.reward, "what the teacher learns by; all are judged by what they cost")
+      ->check(CLI::IsMember({"waste", "drpc"}))
       ->capture_default_str();
   app.add_option("--seed", arguments.teach.seed, "of what is learned from and of the network")->capture_default_str();
   app.add_option("--teacher", arguments.teacher_file, "safetensors file of a teacher; none is taught then");

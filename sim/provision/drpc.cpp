@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/stats/moments.hpp"
+#include "models/provision/drpc_reward.hpp"
 #include "sim/provision/contestants.hpp"
 
 namespace wattle::sim::provision {
@@ -54,11 +55,6 @@ class Values {
   std::array<double, kStates * kActions> of_{};
 };
 
-double reward(double late, double cpu_use, double memory_use) {
-  const double qos = late <= 1 ? 1 : std::exp(-(late - 1) * (late - 1));
-  return qos / (1 + (std::abs(cpu_use - 0.75) + std::abs(memory_use - 0.75)) / 2);
-}
-
 std::size_t state(double late, double cpu_use) {
   constexpr std::array kEdges{0.5, 0.8, 1.0, 1.5, 3.0};
   const auto bin = static_cast<std::size_t>(std::upper_bound(kEdges.begin(), kEdges.end(), late) - kEdges.begin());
@@ -89,7 +85,8 @@ class Drpc final : public Provisioner {
       shape.used_s = 0;
       const std::size_t now = state(late, use);
       if (shape.moves++ > 0 && explore_ > 0)
-        values_->learn(shape.state, shape.action, now, reward(late, use, kMemoryUsed / shape.memory));
+        values_->learn(shape.state, shape.action, now,
+                       models::provision::drpc_reward(late, use, kMemoryUsed / shape.memory));
       shape.state = now;
       shape.action = uniform(random_) < explore_ ? pick(random_, kActions) : values_->best(now);
       act(shape, reading.cores);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/frozen/frozen_network.hpp"
+#include "models/provision/drpc_reward.hpp"
 #include "models/provision/minute_replay.hpp"
 #include "sim/provision/contestants.hpp"
 
@@ -38,8 +39,9 @@ class Explorer final : public Steering {
     Asked asked = ask_teacher(seen);
     const std::size_t action = uniform(random_) < epsilon_ ? any_action(asked.observation, random_)
                                                            : choice::best_action(asked.observation, network_.get());
-    replay_.add(std::to_string(service), seen.need - seen.cost, std::move(asked.observation),
-                static_cast<std::uint32_t>(action));
+    const double reward = options_.reward == TeacherReward::drpc ? choice::drpc_reward(seen.state, seen.bounds.memory)
+                                                                 : seen.need - seen.cost;
+    replay_.add(std::to_string(service), reward, std::move(asked.observation), static_cast<std::uint32_t>(action));
     costs_ += seen.cost;
     ++minutes_;
     if (failed_.has_value() || replay_.size() < options_.warmup)

@@ -1,7 +1,8 @@
 // teach: the teacher of provisioning, learned online in simulated hours by Double DQN behind models::QTrainer, and its student, who
 // drives while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
 // Hours    synthetic traces of one seed each, at rates of a random scale; none of them is judged on
-// Reward   -(cost of the minute that followed beyond the work that came in it), less its mean; each service of a chain acts and learns by itself
+// Reward   -(cost of the minute that followed beyond the work that came in it), or DRPC's (models/provision/drpc_reward), less its mean; each
+//          service of a chain acts and learns by itself
 // Units    hours of simulated time; costs as models/provision/choice.hpp
 // Errors   forwards the trainer's; what a world's write refuses
 // Threads  single owner; the same options and trainer give the same weights
@@ -11,13 +12,17 @@
 #include <memory>
 
 #include "models/frozen/trainer.hpp"
+#include "models/provision/drpc_reward.hpp"
 #include "sim/provision/steering.hpp"
 
 namespace wattle::sim::provision {
 
+using models::provision::TeacherReward;
+
 struct TeachOptions {
   WorldOptions world;  // trace and seed are set here
   SteerOptions steer;
+  TeacherReward reward = TeacherReward::waste;
   std::size_t hours = 300;
   std::size_t minutes = 60;  // of each
   std::uint64_t seed = 1;

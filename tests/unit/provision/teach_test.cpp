@@ -105,6 +105,14 @@ TEST_CASE(
   CHECK(std::abs(trainer.rewards) / static_cast<double>(trainer.seen) < 1);
   CHECK(taught->last_cost > 1);
 
+  TeachOptions by_drpc = options;
+  by_drpc.reward = TeacherReward::drpc;
+  LookingTrainer other;  // drives the same minutes
+  REQUIRE(teach(by_drpc, other, [](double, const std::string&) {}));
+  CHECK(other.whole);
+  CHECK(other.seen == trainer.seen);
+  CHECK(other.rewards != trainer.rewards);
+
   LookingTrainer tired;
   tired.fails_at = 3;
   const auto failed = teach(options, tired, [](double, const std::string&) {});
