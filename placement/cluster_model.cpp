@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "placement/sane_view.hpp"
 
@@ -142,10 +143,13 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   running = Running{.generation = running.generation + 1};
   running.known = &known_[node];
   const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
-  whose_[slot] = {uid, app_key_of(pod.app), pod.request, now, 0};
+  const AppKey app = app_key_of(pod.app);
+  whose_[slot] = {uid, app, app_id_of(app), 0, pod.request, now, 0};
   running.predicted = demand_.predict(whose_[slot].app, pod.request);
   running.prior_s = prior_of(running.predicted);
   add(running);
+  whose_[slot].there_cores = sane(running.predicted.cores, kMostCores);
+  running.known->apps.add(whose_[slot].id, sane(pod.request).cpu_cores, whose_[slot].there_cores, 1);
   forecast_.came(pod.request.cpu_cores);
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
   Resources& mean = fleet_.mean_request;
@@ -158,7 +162,7 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   return {slot, running.generation};
 }
 
-void ClusterModel::used(PodHandle pod, double cores, double interval_s) {
+void ClusterModel::used(PodHandle pod, double cores, double interval_s, std::optional<double> waited) {
   if (!runs(pod) || !std::isfinite(cores) || cores < 0 || !std::isfinite(interval_s) || interval_s <= 0) return;
   Running& running = pods_[pod.slot];
   take(running);
@@ -167,6 +171,11 @@ void ClusterModel::used(PodHandle pod, double cores, double interval_s) {
   running.seen_s += interval_s;
   running.last_cores = cores;
   add(running);
+  if (waited && *waited >= 0 && *waited <= 1) {
+    running.waited_s += *waited * interval_s;
+    running.waited_of_s += interval_s;
+    waits_told_ = true;
+  }
   // Others like it may come at once: soon, and the surer the less often. A pod that ends tells the rest.
   if (running.seen_s >= std::clamp(2 * running.told_s, kLeastSeen_s, kHour_s)) report(pod.slot);
   if (running.seen_s - running.told_life_s < kHour_s) return;
@@ -181,6 +190,7 @@ void ClusterModel::gone(const std::string& uid, MonoTime now) {
   Running& running = pods_[slot];
   const Identity& whose = whose_[slot];
   take(running);
+  running.known->apps.add(whose.id, sane(whose.request).cpu_cores, whose.there_cores, -1);
   report(slot);
   demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.told_life_s), true);
   forecast_.went(whose.request.cpu_cores);
@@ -269,6 +279,7 @@ Fleet& ClusterModel::refresh(const ClusterView& view) {
   refreshed_ = view.now;
   follow(view, passed_s);
   follow_waiting(view, passed_s);
+  follow_pairs(view);
   for (std::size_t i = 0; i < rows_.size(); ++i) fleet_.nodes[i].watts = view.nodes[i].curve.points();
   fill(view);
   revise(view, fresh);
@@ -345,18 +356,24 @@ DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
 
 PodEstimate ClusterModel::ask(const PodSpec& pod) const {
   const DemandPrediction predicted = predict(pod);
-  return {sane(pod.request), sane(predicted.cores, kMostCores), fleet_.pods_stay ? kDay_s : predicted.life_s,
+  return {sane(pod.request),
+          sane(predicted.cores, kMostCores),
+          fleet_.pods_stay ? kDay_s : predicted.life_s,
           sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores),
-          sane(kUpperEnd * predicted.unsure_cores, kMostCores)};
+          sane(kUpperEnd * predicted.unsure_cores, kMostCores),
+          app_id_of(app_key_of(pod.app))};
 }
 
 std::optional<PodEstimate> ClusterModel::running(PodHandle pod) const {
   if (!runs(pod)) return std::nullopt;
   const Running& running = pods_[pod.slot];
   const Expected expected = running.reckon();
-  return PodEstimate{sane(whose_[pod.slot].request), sane(expected.cores, kMostCores), running.predicted.life_s,
+  return PodEstimate{sane(whose_[pod.slot].request),
+                     sane(expected.cores, kMostCores),
+                     running.predicted.life_s,
                      sane(spread() * expected.cores2, kMostCores * kMostCores),
-                     sane(expected.unsure_cores, kMostCores)};
+                     sane(expected.unsure_cores, kMostCores),
+                     whose_[pod.slot].id};
 }
 
 const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {

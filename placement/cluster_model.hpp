@@ -8,6 +8,8 @@
 //          together, means that are off): variances are multiplied by how much more, over all nodes, of the last half hour
 // Waiting  for CPU: a curve of each node, round that of the fleet, from pressure told; the share of pod time that was waited is
 //          measured against its budget (placement/objective), whose price is the fleet's. Unknown waiting moves neither
+// Pairs    of applications that make each other wait where they share a node (placement/pair_excess), from what each pod waited beyond
+//          what others there do and the node's curve says. No rows of a fleet but those of who asks for it are moved by them
 // Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand, the expected cores or the price
 //          moved by more than change_ratio (the price: price_ratio); at once when nodes come, go, fall silent or change their size
 // Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart
@@ -32,6 +34,7 @@
 #include "placement/fleet.hpp"
 #include "placement/forecast.hpp"
 #include "placement/objective.hpp"
+#include "placement/pair_excess.hpp"
 #include "placement/waiting.hpp"
 
 namespace wattle::placement {
@@ -64,9 +67,11 @@ class ClusterModel {
   PodHandle pod(const std::string& uid) const;
   // Null: nobody.
   const std::string* uid(PodHandle pod) const;
-  // It used that many cores on average over the last `interval_s`.
-  void used(PodHandle pod, double cores, double interval_s);
-  void used(const std::string& uid, double cores, double interval_s) { used(pod(uid), cores, interval_s); }
+  // It used that many cores on average over the last `interval_s`, and waited for CPU for that share of it; absent: nobody told.
+  void used(PodHandle pod, double cores, double interval_s, std::optional<double> waited = std::nullopt);
+  void used(const std::string& uid, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
+    used(pod(uid), cores, interval_s, waited);
+  }
   void gone(const std::string& uid, MonoTime now);
   // Curves, use, forecast and revision, as of the view; gives what fleet() of it does. Call about once a second.
   Fleet& refresh(const ClusterView& view);
@@ -95,6 +100,7 @@ class ClusterModel {
   const WaitingModel& fleet_waiting() const { return fleet_waiting_; }
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
+  const PairExcess& pair_excess() const { return pairs_; }
   std::size_t pods() const { return slot_of_.size(); }
   // The curve that a restart brought for a node; null: none.
   const PowerCurve* kept_curve(const std::string& node) const;
@@ -114,9 +120,10 @@ class ClusterModel {
     Known* known = nullptr;  // of its node, into known_, whose entries stay where they are; null: nobody has the slot
     std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
-    double told_s = 0, told_life_s = 0;  // of what was seen, to the demand model
-    Expected expected;                   // that its node is reckoned with
-    double prior_s = 0;                  // for so long the prediction counts as much as what was seen
+    double told_s = 0, told_life_s = 0;    // of what was seen, to the demand model
+    Expected expected;                     // that its node is reckoned with
+    double prior_s = 0;                    // for so long the prediction counts as much as what was seen
+    double waited_s = 0, waited_of_s = 0;  // since who slows whom was learned from it last
     DemandPrediction predicted;
     Expected reckon() const;
     std::optional<double> burst_cores2() const;
@@ -124,6 +131,8 @@ class ClusterModel {
   struct Identity {
     const std::string* uid = nullptr;  // into slot_of_
     AppKey app;
+    AppId id = 0;
+    double there_cores = 0;  // of its demand, that its node's AppsThere has
     Resources request;
     MonoTime since{};
     double told_core_s = 0;  // with told_s
@@ -137,6 +146,8 @@ class ClusterModel {
     double life_s = 0;      // sum of what they were expected to live
     std::uint64_t pods = 0;
     double other_cores = 0, other_cores2 = 0;
+    AppsThere apps;
+    double least_wait = 1, second_wait = 1;  // of its pods that were busy, in the readings that are looked at
     WaitingModel waiting;
     double told_load = -1, told_wait = -1;  // last
     bool heard = false;
@@ -160,6 +171,7 @@ class ClusterModel {
   void follow(const ClusterView& view, double passed_s);
   double spread() const;
   void follow_waiting(const ClusterView& view, double passed_s);
+  void follow_pairs(const ClusterView& view);
   bool same_nodes(const ClusterView& view) const;
   void list_nodes(const ClusterView& view);
   void update(const ClusterView& view);
@@ -188,6 +200,8 @@ class ClusterModel {
   std::optional<MonoTime> refreshed_, revised_;
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;
+  PairExcess pairs_;
+  bool waits_told_ = false;  // of a pod, since they were looked at last
   bool acting_ = false;
   double plan_trust_ = 0;
   double strayed_cores2_ = 0, foreseen_cores2_ = 0;  // of a node, means that fade
