@@ -358,6 +358,8 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores = scores_of(open.rows, rows.node.size(), values, range, choice.row);
     record.reason = reason_of(by, choice.explored);
     if (keeps_room) record.reason += kept_room(rows.feasible.size() - open.rows.size(), record.next_pods);
+    if (plan && plan->avoided && *plan->avoided != rows.node[choice.row])
+      record.reason += "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other";
     record.decided_by = decided_by(by, choice.explored);
   }
   record_candidates(advice, rows, predictions, residual, scores, open.losses);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace wattle::placement {
@@ -61,6 +62,7 @@ void mind_pairs(const Fleet& fleet, const PodEstimate& ask, std::span<const std:
   }
   if (!any) return;
   const double mean_w = std::max(sum_w / count, kLeastW0);
+  const std::optional<std::size_t> picked = view.pick;
   double best = -std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     if (!fits(fleet.nodes[nodes[k]], ask)) continue;
@@ -71,6 +73,7 @@ void mind_pairs(const Fleet& fleet, const PodEstimate& ask, std::span<const std:
     view.pick = nodes[k];
   }
   for (PlanView::Node& node : view.nodes) node.preference -= best;
+  if (picked != view.pick) view.avoided = picked;
 }
 
 }  // namespace wattle::placement

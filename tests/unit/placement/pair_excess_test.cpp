@@ -269,6 +269,7 @@ TEST_CASE("a cluster model learns who slows whom, and the network's plan goes el
   CHECK(added_pair_w(fleet, 0, noisy) == 0);  // it does already
   const PlanView plan = known.plan();
   CHECK(plan.pick == 1);
+  CHECK(plan.avoided == 0);
   CHECK(plan.nodes[1].preference == 0);
   CHECK(plan.nodes[0].preference < -0.1);
   CHECK(plan.nodes[2].preference == doctest::Approx(-0.05));
@@ -279,6 +280,7 @@ TEST_CASE("where nobody tells what pods waited nothing is learned, and plans sta
   CHECK(known.knowledge.fleet(known.view).pairs == nullptr);
   const PlanView plan = known.plan();
   CHECK(plan.pick == 0);
+  CHECK_FALSE(plan.avoided.has_value());
   CHECK(plan.nodes[1].preference == -0.05);
 }
 
