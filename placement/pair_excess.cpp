@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include "placement/demand.hpp"
 
@@ -12,6 +13,8 @@ namespace {
 
 constexpr double kNoticed = 0.05;    // more than so much beyond what is explained has a cause that is not known
 constexpr double kFallsFaster = 4;   // than it rises
+constexpr double kFree_s = 60;       // who was there for so long without excess is not to blame
+constexpr double kMostFree_s = 300;  // that count
 constexpr double kItselfSlower = 4;  // an application that always waits is known later than neighbours are suspected
 
 bool among(std::span<const AppId> all, AppId one) { return std::find(all.begin(), all.end(), one) != all.end(); }
@@ -39,38 +42,42 @@ bool PairExcess::observe(AppId app, std::span<const AppId> beside, double excess
   ++clock_;
   const auto known = entries_.find(app);
   if (known == entries_.end() && excess <= kNoticed) return true;  // most pods: nothing to learn
+  if (pairs_ + beside.size() + 1 > options_.max_pairs) make_room();
+  std::vector<Entry>& entries = entries_[app];
+  const auto mention = [&](AppId one) {
+    const bool has = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.beside == one; });
+    if (has || pairs_ >= options_.max_pairs) return;
+    entries.push_back({one, 0, 0, 0, clock_});
+    ++pairs_;
+  };
+  mention(kItself);
+  for (const AppId one : beside) mention(one);
+  std::vector<Entry*> there;
   double explained = 0;
-  if (known != entries_.end())
-    for (const Entry& entry : known->second)
-      if (entry.beside == kItself || among(beside, entry.beside)) explained = std::max(explained, entry.share);
-  const bool unexplained = excess > explained + kNoticed;
-  if (unexplained) {
-    if (pairs_ + beside.size() + 1 > options_.max_pairs) make_room();
-    std::vector<Entry>& entries = entries_[app];
-    const auto suspect = [&](AppId one) {
-      const bool has = std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.beside == one; });
-      if (has || pairs_ >= options_.max_pairs) return;
-      entries.push_back({one, 0, 0, clock_});
-      ++pairs_;
-    };
-    suspect(kItself);
-    for (const AppId one : beside)
-      if (one != kItself) suspect(one);
+  bool suspects = false;
+  for (Entry& entry : entries) {
+    if (entry.beside != kItself && !among(beside, entry.beside)) continue;
+    there.push_back(&entry);
+    explained = std::max(explained, entry.share);
+    suspects = suspects || entry.free_s < kFree_s;
   }
-  const auto found = entries_.find(app);
-  if (found == entries_.end()) return true;
-  for (Entry& entry : found->second) {
-    const bool itself = entry.beside == kItself;
-    if (!itself && !among(beside, entry.beside)) continue;
+  const bool unexplained = excess > explained + kNoticed;
+  for (Entry* each : there) {
+    Entry& entry = *each;
     entry.last = clock_;
     entry.seen_s = std::min(entry.seen_s + seen_s, options_.memory_s);
+    if (excess <= kNoticed) entry.free_s = std::min(entry.free_s + seen_s, kMostFree_s);
     double part = seen_s / (options_.prior_s + entry.seen_s);
-    if (entry.share > excess)
+    if (entry.share > excess) {
       part *= kFallsFaster;
-    else if (!unexplained && entry.share < explained - kNoticed)
+    } else if (unexplained && entry.free_s >= kFree_s) {
+      if (!suspects) entry.free_s -= seen_s;
+      continue;
+    } else if (!unexplained && entry.share < explained - kNoticed) {
       continue;  // another one explains it
-    else if (itself)
+    } else if (entry.beside == kItself) {
       part /= kItselfSlower;
+    }
     entry.share += std::min(part, 1.0) * (excess - entry.share);
   }
   return true;
@@ -91,16 +98,17 @@ double PairExcess::expected(AppId app, std::span<const AppId> beside) const {
 
 // A quarter at once, so that one that is made costs little on average.
 void PairExcess::make_room() {
-  std::vector<std::uint64_t> seen;
-  seen.reserve(pairs_);
+  const auto worth = [](const Entry& entry) { return std::pair(entry.share > kNoticed, entry.last); };
+  std::vector<std::pair<bool, std::uint64_t>> all;
+  all.reserve(pairs_);
   for (const auto& [app, entries] : entries_)
-    for (const Entry& entry : entries) seen.push_back(entry.last);
-  if (seen.empty()) return;
-  const auto at = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 4);
-  std::nth_element(seen.begin(), at, seen.end());
+    for (const Entry& entry : entries) all.push_back(worth(entry));
+  if (all.empty()) return;
+  const auto at = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 4);
+  std::nth_element(all.begin(), at, all.end());
   for (auto each = entries_.begin(); each != entries_.end();) {
     auto& entries = each->second;
-    const auto old = std::remove_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.last <= *at; });
+    const auto old = std::remove_if(entries.begin(), entries.end(), [&](const Entry& e) { return worth(e) <= *at; });
     pairs_ -= static_cast<std::size_t>(entries.end() - old);
     entries.erase(old, entries.end());
     each = entries.empty() ? entries_.erase(each) : std::next(each);
@@ -126,16 +134,18 @@ void PairExcess::pack(PackWriter& out) const {
     out.word(each.entry.beside);
     out.real(each.entry.share);
     out.real(each.entry.seen_s);
+    out.real(each.entry.free_s);
   }
 }
 
 void PairExcess::unpack(PackReader& in) {
   PairExcess read(options_);
-  constexpr std::size_t kBytesEach = 32;
+  constexpr std::size_t kBytesEach = 40;
   for (std::size_t left = in.count(kBytesEach); left > 0 && in.ok(); --left) {
     const AppId app = in.word();
-    const Entry entry{in.word(), in.real(), in.real(), ++read.clock_};
-    if (app == kItself || entry.share < 0 || entry.share > kMostExcess || entry.seen_s < 0) in.refuse();
+    const Entry entry{in.word(), in.real(), in.real(), in.real(), ++read.clock_};
+    if (app == kItself || entry.share < 0 || entry.share > kMostExcess || entry.seen_s < 0 || entry.free_s < 0)
+      in.refuse();
     if (!in.ok() || read.pairs_ >= options_.max_pairs) continue;
     std::vector<Entry>& entries = read.entries_[app];
     if (std::any_of(entries.begin(), entries.end(), [&](const Entry& e) { return e.beside == entry.beside; })) {

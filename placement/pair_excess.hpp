@@ -2,11 +2,12 @@
 // Model    beside others a pod waits as long as the worst of them makes it: the share of its time is the largest of the shares that are kept of
 //          its application beside each of theirs. Its own, whoever is there, is kept likewise; a neighbour counts by what is beyond it
 // Learned  from the excess of a pod's waiting over what its node makes anybody wait. Who is there while there is no excess is not to blame: a
-//          share above what was seen falls, four times as fast as it would rise. More than is explained raises all who are there, as nobody
-//          knows yet who it was, and is what entries are made of: pairs that never disturbed each other have none
+//          share above what was seen falls, four times as fast as it would rise. More than is explained is blamed on those there of whom
+//          that has not been seen; where it has of all of them, it counts less and less, until one of them is left of whom it is not seen
+//          elsewhere. An application that never waits has no entries
 // Shrunk   to 0, by as much as prior_s of being seen together without excess
 // Fades    what was seen counts as memory_s at most
-// Bounds   max_pairs; beyond them the quarter that was not seen for longest is forgotten. A share is at most kMostExcess
+// Bounds   max_pairs; beyond them a quarter is forgotten, first who is not to blame, then who was not seen for longest. A share is at most kMostExcess
 // Units    shares of a pod's time, 0..1; seconds
 // Errors   none; readings that are not finite or negative are not taken
 // Threads  value, single owner
@@ -59,6 +60,7 @@ class PairExcess {
   struct Entry {
     AppId beside = kItself;
     double share = 0, seen_s = 0;
+    double free_s = 0;       // there without excess, less what went against it since
     std::uint64_t last = 0;  // when it was seen, on a clock that observations move
   };
   void make_room();

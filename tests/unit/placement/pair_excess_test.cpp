@@ -190,6 +190,7 @@ TEST_CASE("what is packed is unpacked the same; what is cut, doubled or out of r
       out.word(2);
       out.real(each[0]);
       out.real(each[1]);
+      out.real(0);
     }
     const std::string made = out.take();
     PackReader reader(made);
