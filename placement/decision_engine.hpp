@@ -116,11 +116,14 @@ class DecisionEngine {
 
   // It runs there, the row of the view; DaemonSets' pods teach nothing.
   PodHandle came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
-  void used(PodHandle pod, double cores, double interval_s) {
+  // Of the interval; `waited`: the share of it for which the pod waited for CPU (waiting.hpp), absent: not told.
+  void used(PodHandle pod, double cores, double interval_s, std::optional<double> /*waited*/ = std::nullopt) {
     knowledge_.used(pod, cores, interval_s);
     if (copying()) learned_of(pod);
   }
-  void used(const std::string& uid, double cores, double interval_s) { used(knowledge_.pod(uid), cores, interval_s); }
+  void used(const std::string& uid, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
+    used(knowledge_.pod(uid), cores, interval_s, waited);
+  }
   // It ended; where it ran, if that is known.
   void left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
   // The model of the cluster and the plans, as of the view.
