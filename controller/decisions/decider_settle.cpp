@@ -47,8 +47,9 @@ void Decider::record(const std::string& node, const Record& record, const Record
   if (shown && known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
     for (const std::string& uid : known->pods) {
       const auto workload = known->workloads.find(uid);
-      if (workload != known->workloads.end() && workload->second.cpu_cores)
-        engine_.used(uid, *workload->second.cpu_cores, static_cast<double>(record.interval_ns) * 1e-9);
+      if (workload == known->workloads.end() || !workload->second.cpu_cores) continue;
+      const double cores = *workload->second.cpu_cores, interval_s = static_cast<double>(record.interval_ns) * 1e-9;
+      engine_.used(uid, cores, interval_s, placement::stalled_ratio(workload->second.values, cores, interval_s));
     }
   }
   const MonoTime now = clock_.mono();

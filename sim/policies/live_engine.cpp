@@ -35,8 +35,8 @@ void LiveEngine::placed(cluster::PodId id, const placement::PodSpec& pod, const 
   known_as_[id] = engine_.came(pod, node, row, now);
 }
 
-void LiveEngine::used(std::span<const PodUse> pods, double /*waited*/, double interval_s) {
-  for (const PodUse& each : pods) engine_.used(known_as_[each.pod], each.cores, interval_s);
+void LiveEngine::used(std::span<const PodUse> pods, double interval_s) {
+  for (const PodUse& each : pods) engine_.used(known_as_[each.pod], each.cores, interval_s, each.waited);
 }
 
 void LiveEngine::ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) {
