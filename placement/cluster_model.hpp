@@ -9,7 +9,7 @@
 // Waiting  for CPU: a curve of each node, round that of the fleet, from pressure told; the share of pod time that was waited is
 //          measured against its budget (placement/objective), whose price is the fleet's. Unknown waiting moves neither
 // Pairs    of applications that make each other wait where they share a node (placement/pair_excess), from what each pod waited beyond
-//          what others there do and the node's curve says. No rows of a fleet but those of who asks for it are moved by them
+//          what others there do and the node's curve says. Nothing else that a fleet says is moved by them (placement/pair_cost)
 // Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand, the expected cores or the price
 //          moved by more than change_ratio (the price: price_ratio); at once when nodes come, go, fall silent or change their size
 // Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart

@@ -96,6 +96,21 @@ double PairExcess::expected(AppId app, std::span<const AppId> beside) const {
   return std::max(0.0, worst - own);
 }
 
+PairExcess::Around PairExcess::around(AppId app) const {
+  Around found;
+  for (const auto& [who, entries] : entries_) {
+    double own = 0;
+    for (const Entry& entry : entries)
+      if (entry.beside == kItself) own = entry.share;
+    for (const Entry& entry : entries) {
+      if (entry.beside == kItself || !(entry.share > own)) continue;
+      if (who == app) found.slowed_by.push_back({entry.beside, entry.share - own});
+      if (entry.beside == app) found.slows.push_back(who);
+    }
+  }
+  return found;
+}
+
 // A quarter at once, so that one that is made costs little on average.
 void PairExcess::make_room() {
   const auto worth = [](const Entry& entry) { return std::pair(entry.share > kNoticed, entry.last); };

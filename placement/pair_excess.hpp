@@ -49,6 +49,16 @@ class PairExcess {
   double expected(AppId app, std::span<const AppId> beside) const;
   // Of one neighbour.
   double expected(AppId app, AppId beside) const { return expected(app, std::span(&beside, 1)); }
+  // All that is known of one application, so that who asks about many nodes looks at few of those that are there.
+  struct Around {
+    struct Neighbour {
+      AppId app = 0;
+      double waited = 0;  // expected(of the one asked about, app)
+    };
+    std::vector<Neighbour> slowed_by;
+    std::vector<AppId> slows;
+  };
+  Around around(AppId app) const;
   std::size_t pairs() const { return pairs_; }
 
   void pack(PackWriter& out) const;
