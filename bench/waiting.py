@@ -6,7 +6,9 @@ Does     runs tasks that are on and off (stress-ng --cpu-load, by slices of seve
          reads /proc/stat and /proc/pressure/cpu around each; the load that is wanted is known: tasks x load, and its variance, since each
          task wants one core or none
 Gives    a row a cell: wanted, used, waited (pressure some), and by waiting_bench the share that the typical curve predicts, a curve fitted to
-         every second cell predicts for the others, and the simulator's rule; then the mean absolute errors
+         every second cell predicts for the others, and the simulator's rule; the share by a queue: so many tasks that think and work in turn,
+         so many servers that they share (M/M/c//n). Then the mean absolute errors, and what that queue says of larger nodes beside the
+         simulator's rule, from several shares of the cores on
 Needs    stress-ng, PSI, a quiet machine: what else runs is load of no known size
 Exit     0 measured, 1 not
 """
@@ -57,6 +59,31 @@ def predicted(bench, rows):
         row["typical"], row["fitted"], row["simulated"] = map(float, line.split())
 
 
+def queued(tasks, load, cores):
+    """Share of time that more tasks want a core than there are: the machine-repair queue, exact."""
+    if tasks <= cores:
+        return 0.0
+    weights, ratio = [1.0], load / (1 - load)
+    for k in range(tasks):
+        weights.append(weights[-1] * (tasks - k) * ratio / min(k + 1, cores))
+    return sum(weights[cores + 1:]) / sum(weights)
+
+
+def ruled(wanted, crowded_from):
+    """The simulator's rule (sim/cluster/kernel)."""
+    return min(1.0, max(0.0, (wanted - crowded_from) / (1.25 - crowded_from)))
+
+
+def larger_nodes():
+    shares = [x / 10 for x in range(3, 13)]
+    print("\nwanted over cores    " + "".join(f"{x:6.1f}" for x in shares))
+    for cores in (4, 8, 16, 32, 64):
+        for load in (0.1, 0.25, 0.5):
+            print(f"{cores:3} cores, tasks of {load:4.2f}" + "".join(f"{queued(round(x * cores / load), load, cores):6.2f}" for x in shares))
+    for crowded_from in (0.4, 0.575, 0.75, 0.85, 1.0):
+        print(f"the rule, from {crowded_from:5.3f} " + "".join(f"{ruled(x, crowded_from):6.2f}" for x in shares))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("bench_dir", type=pathlib.Path)
@@ -70,12 +97,17 @@ def main():
     rows = [cell(tasks, load, kind, said.seconds) for kind in SLICES for tasks in sorted({1, cores, 2 * cores, 4 * cores}) for load in LOADS
             if tasks * load / 100 <= 1.3 * cores]
     predicted(said.bench_dir / "waiting_bench", rows)
-    print(f"{'bursts':8}{'tasks':>6}{'load':>7}{'wanted':>8}{'used':>7}{'waited':>8}{'typical':>9}{'fitted':>8}{'simulated':>11}")
     for row in rows:
-        print(f"{row['bursts']:8}{row['tasks']:6}{row['load']:7.2f}{row['mean']:8.2f}{row['used']:7.2f}{row['waited']:8.3f}{row['typical']:9.3f}{row['fitted']:8.3f}{row['simulated']:11.3f}")
+        row["queued"] = queued(row["tasks"], row["load"], cores)
+    print(f"{'bursts':8}{'tasks':>6}{'load':>7}{'wanted':>8}{'used':>7}{'waited':>8}{'typical':>9}{'fitted':>8}{'simulated':>11}{'queued':>8}")
+    for row in rows:
+        print(f"{row['bursts']:8}{row['tasks']:6}{row['load']:7.2f}{row['mean']:8.2f}{row['used']:7.2f}{row['waited']:8.3f}{row['typical']:9.3f}{row['fitted']:8.3f}{row['simulated']:11.3f}{row['queued']:8.3f}")
     held = rows[1::2]
-    for name, among in (("typical", rows), ("fitted", held), ("simulated", rows)):
-        print(f"{name}: mean absolute error {sum(abs(row[name] - row['waited']) for row in among) / len(among):.3f} over {len(among)} cells")
+    crowded = [row for row in rows if row["tasks"] > cores]
+    for name, among in (("typical", rows), ("fitted", held), ("simulated", rows), ("queued", rows), ("simulated", crowded), ("queued", crowded)):
+        of = "cells" if among is not crowded else "cells with more tasks than cores"
+        print(f"{name}: mean absolute error {sum(abs(row[name] - row['waited']) for row in among) / len(among):.3f} over {len(among)} {of}")
+    larger_nodes()
     if said.json:
         said.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return 0

@@ -8,6 +8,15 @@
 #include "common/printable.hpp"
 
 namespace wattle::cli {
+namespace {
+
+// What nine of ten minutes have.
+std::string expected_of(const View& expected) {
+  if (!expected.present()) return "-";
+  return number(expected["low_rps"].number(), 0) + ".." + number(expected["high_rps"].number(), 0);
+}
+
+}  // namespace
 
 Result<std::string> render_margins(const Json& document, const Style& style) {
   const View view(document);
@@ -19,6 +28,17 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
     if (const auto problem = learned["problem"].text()) text += "; " + *problem;
     text += ".\n";
   }
+  if (const View prometheus = view["prometheus"]; prometheus.present()) {
+    WATTLE_TRY(const std::vector<View> queries, prometheus.list("queries"));
+    for (const View& query : queries) {
+      text += "Prometheus " + prometheus["url"].text_or() + ", " + query["key"].text_or() + ": ";
+      text += query["age_s"].number()
+                  ? count(query["series"].number()) + " workloads, " + number(query["age_s"].number(), 0) + " s ago"
+                  : std::string("nothing yet");
+      if (const auto problem = query["problem"].text()) text += "; " + *problem;
+      text += ".\n";
+    }
+  }
   if (rows.empty())
     return printable_lines(text) +
            "no agent tells of a service at level limits (provisioning.limits in its configuration)\n";
@@ -26,6 +46,8 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
   Table table{{{"NODE"},
                {"SERVICE"},
                {"REQ/S", right},
+               {"NEXT", right},
+               {"BY"},
                {"LATE", right},
                {"USED", right},
                {"GRANTED", right},
@@ -33,11 +55,12 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
                {"RULE", right},
                {"TEACHER", right},
                {"GAIN", right},
-               {"NEXT"},
+               {"SERVES"},
                {"WHY"}},
               {}};
   for (const View& row : rows)
     table.rows.push_back({row["node"].text_or(), row["service"].text_or(), number(row["requests_per_s"].number(), 1),
+                          expected_of(row["expected"]), row["requests_by"].text_or(),
                           percent(row["over_ratio"].number()), number(row["used_cores"].number(), 3),
                           number(row["granted_cores"].number(), 3), number(row["margin_ratio"].number(), 3),
                           number(row["rule"]["margin_ratio"].number(), 3),

@@ -186,6 +186,35 @@ void read_kube(config::Section section, KubeConfig& out, std::vector<std::string
   if (!url) section.mistake("server", "'" + out.server + "' " + url.error().what, url.error().mend);
 }
 
+void read_prometheus(config::Section section, PrometheusConfig& out) {
+  constexpr std::size_t kMostQueryBytes = 16 << 10;
+  section.read("url", out.url);
+  section.read("ca", out.ca_file);
+  section.read("token", out.token_file);
+  section.read("rate_query", out.rate_query);
+  section.read("late_query", out.late_query);
+  section.read("latency_query", out.latency_query);
+  double target_s = 0;
+  section.read("target", target_s, {.min = 0, .max = 3600, .unit = config::Unit::seconds});
+  out.target = from_seconds(target_s);
+  read_time(section, "interval", out.interval, 5, 300);
+  read_time(section, "timeout", out.timeout, 0.1, 60);
+  for (const auto& [key, text] : {std::pair("rate_query", &out.rate_query), std::pair("late_query", &out.late_query),
+                                  std::pair("latency_query", &out.latency_query)}) {
+    if (text->size() > kMostQueryBytes) section.mistake(key, "is longer than 16 KiB", "make it a recording rule");
+    if (out.url.empty() && !text->empty()) section.mistake("url", "is missing", "name the Prometheus to be asked");
+  }
+  if (!out.latency_query.empty() && target_s <= 0)
+    section.mistake("target", "is missing", "what 99 of 100 requests should take at most, as in 100ms");
+  if (out.url.empty()) return;
+  if (out.rate_query.empty())
+    section.mistake("rate_query", "is missing", "as in sum by (node, workload) (rate(http_requests_total[1m]))");
+  const auto url = prometheus_url(out);
+  if (!url) return section.mistake("url", "'" + out.url + "' " + url.error().what, url.error().mend);
+  if (!out.token_file.empty() && !url->origin.tls && !http::is_loopback(url->origin.host))
+    section.mistake("token", "would cross the network in the clear", "name an https:// URL");
+}
+
 // Who looks has one word, who changes things another, which never crosses a network in the clear.
 void read_operator_token(config::Section& section, ControllerConfig& out) {
   section.read("operator_token_file", out.operator_token_file);
@@ -237,6 +266,7 @@ Result<ControllerConfig> read(config::Document document) {
   auto teacher = static_cast<std::size_t>(out.teacher);
   provisioning.read_choice("teacher", teacher, {"off", "shadow", "canary", "live"});
   out.teacher = static_cast<TeacherMode>(teacher);
+  read_prometheus(provisioning.section("prometheus"), out.prometheus);
   config::Section log = root.section("log");
   auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});

@@ -18,6 +18,7 @@
 #include "controller/enrol/token_review.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/provision/margin_trial.hpp"
+#include "controller/provision/prometheus.hpp"
 #include "controller/rollout/rollout_spec.hpp"
 #include "placement/decide.hpp"
 #include "placement/modelled_saving.hpp"
@@ -115,6 +116,7 @@ struct ControllerConfig {
   KubeConfig kube;
   ProvisionLevel provision = ProvisionLevel::suggest;
   TeacherMode teacher = TeacherMode::shadow;  // of margins, where learn.enabled
+  PrometheusConfig prometheus;                // who tells rates and latencies that nodes do not know
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;

@@ -77,8 +77,8 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   placement::ClusterModel knowledge = start_knowledge(log);
   WATTLE_CHECK(start_watch(log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *tasks_, networks_, trainer_.get(), store_.get(),
-                                margin_learner_.get(), saver_.get(), watch_.get(), *rollout_, allow_, *live_,
-                                std::move(knowledge), former_network_gate(log), mode_reason, clock, log},
+                                margin_learner_.get(), traffic_.get(), saver_.get(), watch_.get(), *rollout_, allow_,
+                                *live_, std::move(knowledge), former_network_gate(log), mode_reason, clock, log},
                                key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
@@ -120,6 +120,7 @@ Status Controller::start_learning(const Clock& clock, const Log& log, std::strin
 
 // A disk that takes nothing makes what is learned of margins end with the process, as all that is kept there does.
 Status Controller::start_margins(const Clock& clock, const Log& log) {
+  WATTLE_TRY(traffic_, PrometheusRates::start(config_.prometheus, clock, log));
   if (!config_.learn.enabled || config_.teacher == TeacherMode::off) return {};
   LearnConfig learn;
   learn.seed = config_.learn.seed;

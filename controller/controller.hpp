@@ -64,6 +64,7 @@ class Controller {
   std::unique_ptr<TaskQueue> tasks_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<MarginLearner> margin_learner_;
+  std::unique_ptr<PrometheusRates> traffic_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<BackgroundWriter> saver_;
   std::optional<RolloutManager> rollout_;

@@ -150,6 +150,7 @@ Sources Loop::sources() const {
           &parts_.live,
           requests_ ? &*requests_ : nullptr,
           &margins_,
+          parts_.traffic,
           turns_.waiting_bytes()};
 }
 
@@ -315,7 +316,8 @@ void Loop::show(const std::string& node, const Record& record, const RecordNews&
   turns_.breathe();
   if (news.turn == Turn::late) return;
   for (const LimitMinute& minute : record.limit_minutes)
-    margins_.minute(node, told != nullptr ? told->hello.cpu_cores : 0, minute);
+    margins_.minute(node, told != nullptr ? told->hello.cpu_cores : 0, minute,
+                    parts_.traffic != nullptr ? parts_.traffic->traffic(node, minute.name) : Traffic());
   each(news.gone, [&](const std::string& uid) { decider_.gone(uid, node); });
   feed_.state(node, state_, parts_.clock.mono());
 }

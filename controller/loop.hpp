@@ -30,6 +30,7 @@
 #include "controller/kube/watch.hpp"
 #include "controller/provision/margin_teacher.hpp"
 #include "controller/provision/pod_levels.hpp"
+#include "controller/provision/prometheus.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/role_figures.hpp"
@@ -62,11 +63,12 @@ struct LoopParts {
   transport::Context& context;
   TaskQueue& tasks;
   const ServingModel& networks;
-  Trainer* trainer = nullptr;               // null: learning is off
-  Store* store = nullptr;                   // null: nothing outlives the process
-  MarginLearner* margin_learner = nullptr;  // null: learning is off, or provisioning.teacher
-  BackgroundWriter* saver = nullptr;        // null: knowledge ends with the process
-  Watch* watch = nullptr;                   // null: no API server is followed
+  Trainer* trainer = nullptr;                // null: learning is off
+  Store* store = nullptr;                    // null: nothing outlives the process
+  MarginLearner* margin_learner = nullptr;   // null: learning is off, or provisioning.teacher
+  const PrometheusRates* traffic = nullptr;  // null: nobody but nodes tells rates and latencies
+  BackgroundWriter* saver = nullptr;         // null: knowledge ends with the process
+  Watch* watch = nullptr;                    // null: no API server is followed
   RolloutManager& rollout;
   transport::AllowFile& allow;  // whose list is in force
   http::Broadcast& live;        // who looks at the page

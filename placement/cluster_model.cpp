@@ -57,13 +57,13 @@ ClusterModel::ClusterModel(ClusterModelOptions options)
 }
 
 // Few readings say little of how a pod strays.
-std::optional<double> ClusterModel::Running::burst_cores2() const {
+inline std::optional<double> ClusterModel::Running::burst_cores2() const {
   if (seen_s < kLeastSeen_s) return std::nullopt;
   const double mean = seen_core_s / seen_s;
   return std::max(0.0, seen_core2_s / seen_s - mean * mean);
 }
 
-ClusterModel::Expected ClusterModel::Running::reckon() const {
+inline ClusterModel::Expected ClusterModel::Running::reckon() const {
   const double unknown = prior_s / (prior_s + seen_s);  // share of the prediction
   const double own = burst_cores2().value_or(predicted.burst_cores2);
   Expected made;
@@ -74,29 +74,36 @@ ClusterModel::Expected ClusterModel::Running::reckon() const {
   return made;
 }
 
-void ClusterModel::add(Running& running) {
-  running.expected = running.reckon();
-  Known& known = *running.known;
-  ++known.pods;
-  known.pods_cores += running.expected.cores;
-  known.pods_cores2 += running.expected.cores2;
-  known.unsure_cores += running.expected.unsure_cores;
-  known.last_cores += running.last_cores;
-  known.life_s += running.predicted.life_s;
-  touch(known);
+inline void ClusterModel::Running::see(double cores, double interval_s) {
+  seen_core_s += cores * interval_s;
+  seen_core2_s += cores * cores * interval_s;
+  seen_s += interval_s;
+  last_cores = cores;
+  expected = reckon();
 }
 
-void ClusterModel::take(const Running& running) {
-  Known& known = *running.known;
-  --known.pods;
-  known.pods_cores -= running.expected.cores;
-  known.pods_cores2 -= running.expected.cores2;
-  known.unsure_cores -= running.expected.unsure_cores;
-  known.last_cores -= running.last_cores;
-  known.life_s -= running.predicted.life_s;
-  if (known.pods == 0)  // no rounding is left behind
-    known.pods_cores = known.pods_cores2 = known.unsure_cores = known.last_cores = known.life_s = 0;
-  touch(known);
+// Others like it may come at once: soon, and the surer the less often. A pod that ends tells the rest.
+inline bool ClusterModel::Running::reports() const {
+  return told_s < kHour_s && seen_s >= std::clamp(2 * told_s, kLeastSeen_s, kHour_s);
+}
+
+inline void ClusterModel::Sums::add(const Running& running) {
+  ++pods;
+  pods_cores += running.expected.cores;
+  pods_cores2 += running.expected.cores2;
+  unsure_cores += running.expected.unsure_cores;
+  last_cores += running.last_cores;
+  life_s += running.predicted.life_s;
+}
+
+inline void ClusterModel::Sums::take(const Running& running) {
+  --pods;
+  pods_cores -= running.expected.cores;
+  pods_cores2 -= running.expected.cores2;
+  unsure_cores -= running.expected.unsure_cores;
+  last_cores -= running.last_cores;
+  life_s -= running.predicted.life_s;
+  if (pods == 0) *this = {};  // no rounding is left behind
 }
 
 void ClusterModel::touch(const Known& known) {
@@ -147,7 +154,9 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   whose_[slot] = {uid, app, app_id_of(app), 0, pod.request, now, 0};
   running.predicted = demand_.predict(whose_[slot].app, pod.request);
   running.prior_s = prior_of(running.predicted);
-  add(running);
+  running.expected = running.reckon();
+  running.known->add(running);
+  touch(*running.known);
   whose_[slot].there_cores = sane(running.predicted.cores, kMostCores);
   running.known->apps.add(whose_[slot].id, sane(pod.request).cpu_cores, whose_[slot].there_cores, 1);
   forecast_.came(pod.request.cpu_cores);
@@ -162,25 +171,37 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   return {slot, running.generation};
 }
 
-void ClusterModel::used(PodHandle pod, double cores, double interval_s, std::optional<double> waited) {
-  if (!runs(pod) || !std::isfinite(cores) || cores < 0 || !std::isfinite(interval_s) || interval_s <= 0) return;
-  Running& running = pods_[pod.slot];
-  take(running);
-  running.seen_core_s += cores * interval_s;
-  running.seen_core2_s += cores * cores * interval_s;
-  running.seen_s += interval_s;
-  running.last_cores = cores;
-  add(running);
-  if (waited && *waited >= 0 && *waited <= 1) {
-    running.waited_s += *waited * interval_s;
-    running.waited_of_s += interval_s;
-    waits_told_ = true;
+void ClusterModel::used(std::span<const PodReading> readings, double interval_s) {
+  if (!std::isfinite(interval_s) || interval_s <= 0) return;
+  Known* known = nullptr;  // of the node whose sums are in hand
+  Sums sums;
+  const auto put_back = [&] {
+    if (known == nullptr) return;
+    static_cast<Sums&>(*known) = sums;
+    touch(*known);
+  };
+  for (const auto& [pod, cores, waited] : readings) {
+    if (!runs(pod) || !std::isfinite(cores) || cores < 0) continue;
+    Running& running = pods_[pod.slot];
+    if (running.known != known) {
+      put_back();
+      known = running.known;
+      sums = *known;
+    }
+    sums.take(running);
+    running.see(cores, interval_s);
+    sums.add(running);
+    if (waited && *waited >= 0 && *waited <= 1) {
+      running.waited_s += *waited * interval_s;
+      running.waited_of_s += interval_s;
+      waits_told_ = true;
+    }
+    if (running.reports()) report(pod.slot);
+    if (running.seen_s - running.told_life_s < kHour_s) continue;
+    demand_.observe_life(whose_[pod.slot].app, running.seen_s - running.told_life_s, false);
+    running.told_life_s = running.seen_s;
   }
-  // Others like it may come at once: soon, and the surer the less often. A pod that ends tells the rest.
-  if (running.seen_s >= std::clamp(2 * running.told_s, kLeastSeen_s, kHour_s)) report(pod.slot);
-  if (running.seen_s - running.told_life_s < kHour_s) return;
-  demand_.observe_life(whose_[pod.slot].app, running.seen_s - running.told_life_s, false);
-  running.told_life_s = running.seen_s;
+  put_back();
 }
 
 void ClusterModel::gone(const std::string& uid, MonoTime now) {
@@ -189,7 +210,8 @@ void ClusterModel::gone(const std::string& uid, MonoTime now) {
   const std::uint32_t slot = found->second;
   Running& running = pods_[slot];
   const Identity& whose = whose_[slot];
-  take(running);
+  running.known->take(running);
+  touch(*running.known);
   running.known->apps.add(whose.id, sane(whose.request).cpu_cores, whose.there_cores, -1);
   report(slot);
   demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.told_life_s), true);

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -58,6 +59,13 @@ struct PodHandle {
   std::uint32_t generation = 0;  // 0: nobody
 };
 
+// What one of them used on average, and the share of the time that it waited for CPU; absent: nobody told.
+struct PodReading {
+  PodHandle pod;
+  double cores = 0;
+  std::optional<double> waited;
+};
+
 class ClusterModel {
  public:
   explicit ClusterModel(ClusterModelOptions options = {});
@@ -67,11 +75,13 @@ class ClusterModel {
   PodHandle pod(const std::string& uid) const;
   // Null: nobody.
   const std::string* uid(PodHandle pod) const;
-  // It used that many cores on average over the last `interval_s`, and waited for CPU for that share of it; absent: nobody told.
-  void used(PodHandle pod, double cores, double interval_s, std::optional<double> waited = std::nullopt);
-  void used(const std::string& uid, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
-    used(pod(uid), cores, interval_s, waited);
+  // They used that many cores on average over the last `interval_s`. Pods of a node side by side cost least.
+  void used(std::span<const PodReading> readings, double interval_s);
+  void used(PodHandle pod, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
+    const PodReading reading{pod, cores, waited};
+    used({&reading, 1}, interval_s);
   }
+  void used(const std::string& uid, double cores, double interval_s) { used(pod(uid), cores, interval_s); }
   void gone(const std::string& uid, MonoTime now);
   // Curves, use, forecast and revision, as of the view; gives what fleet() of it does. Call about once a second.
   Fleet& refresh(const ClusterView& view);
@@ -112,6 +122,7 @@ class ClusterModel {
  private:
   static constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
   struct Known;
+  struct Sums;
   struct Expected {
     double cores = 0, cores2 = 0, unsure_cores = 0;  // mean; variance, over time and of not knowing the mean
   };
@@ -127,6 +138,8 @@ class ClusterModel {
     DemandPrediction predicted;
     Expected reckon() const;
     std::optional<double> burst_cores2() const;
+    void see(double cores, double interval_s);
+    bool reports() const;
   };
   struct Identity {
     const std::string* uid = nullptr;  // into slot_of_
@@ -137,14 +150,19 @@ class ClusterModel {
     MonoTime since{};
     double told_core_s = 0;  // with told_s
   };
-  // What is known of a node beside its curve.
-  struct Known {
-    double pods_cores = 0;   // expected of the pods that are there
+  // Of the pods of a node.
+  struct Sums {
+    double pods_cores = 0;   // expected of them
     double pods_cores2 = 0;  // its variance
     double unsure_cores = 0;
     double last_cores = 0;  // what they used last
-    double life_s = 0;      // sum of what they were expected to live
+    double life_s = 0;      // that they were expected to live
     std::uint64_t pods = 0;
+    void add(const Running& running);
+    void take(const Running& running);
+  };
+  // What is known of a node beside its curve.
+  struct Known : Sums {
     double other_cores = 0, other_cores2 = 0;
     AppsThere apps;
     double least_wait = 1, second_wait = 1;  // of its pods that were busy, in the readings that are looked at
@@ -166,8 +184,6 @@ class ClusterModel {
   }
   std::uint32_t free_slot();
   void report(std::uint32_t slot);
-  void add(Running& running);
-  void take(const Running& running);
   void follow(const ClusterView& view, double passed_s);
   double spread() const;
   void follow_waiting(const ClusterView& view, double passed_s);

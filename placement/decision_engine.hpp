@@ -116,13 +116,10 @@ class DecisionEngine {
 
   // It runs there, the row of the view; DaemonSets' pods teach nothing.
   PodHandle came(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
-  // `waited`: share of the interval in which the pod waited for CPU; absent: nobody told.
-  void used(PodHandle pod, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
-    knowledge_.used(pod, cores, interval_s, waited);
-    if (copying()) learned_of(pod);
-  }
-  void used(const std::string& uid, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
-    used(knowledge_.pod(uid), cores, interval_s, waited);
+  void used(std::span<const PodReading> readings, double interval_s) {
+    knowledge_.used(readings, interval_s);
+    if (!copying()) return;
+    for (const PodReading& each : readings) learned_of(each.pod);
   }
   // It ended; where it ran, if that is known.
   void left(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -10,36 +10,66 @@ namespace wattle::placement {
 
 namespace {
 
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 std::size_t room(const std::vector<double>& row) { return row.size() - 1; }
 
+// Least watts of p pods on the servers so far, in `reached` for those before this one. What no way leads to is infinite, as is what lies
+// before and behind. Eight counts of pods at once: neither a branch nor a store for each way to come to one.
+typedef double Watts __attribute__((vector_size(16)));
+constexpr std::size_t kLanes = 2, kTogether = 4 * kLanes;
+
+Watts watts_at(const double* place) {
+  Watts watts;
+  std::memcpy(&watts, place, sizeof(watts));
+  return watts;
+}
+
+Watts lesser(Watts a, Watts b) { return b < a ? b : a; }
+
+void add_server(std::span<const double> row, const double* reached, std::size_t most_reached, std::size_t from,
+                std::size_t to, double* out) {
+  for (std::size_t p = from; p <= to; p += kTogether) {
+    const std::size_t last = std::min(row.size() - 1, p + kTogether - 1);
+    Watts a{kNever, kNever}, b = a, c = a, d = a;
+    for (std::size_t count = p > most_reached ? p - most_reached : 0; count <= last; ++count) {
+      const Watts more{row[count], row[count]};
+      const double* before = reached + p - count;
+      a = lesser(a, watts_at(before) + more);
+      b = lesser(b, watts_at(before + kLanes) + more);
+      c = lesser(c, watts_at(before + 2 * kLanes) + more);
+      d = lesser(d, watts_at(before + 3 * kLanes) + more);
+    }
+    const Watts least[] = {a, b, c, d};
+    std::memcpy(out + p, least, sizeof(least));
+  }
+}
+
 std::vector<std::size_t> exact(const CostTable& cost, std::span<const std::size_t> nodes, std::size_t n) {
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<double> least_w(n + 1, kNever), next_w(n + 1);
-  least_w[0] = 0;
-  std::vector<std::uint32_t> taken(nodes.size() * (n + 1), 0);
+  std::size_t behind = 0;  // room of the servers that are still to come
+  for (const std::size_t node : nodes) behind += room(cost[node]);
+  // A line for the servers so far, by pods; kTogether on either side of it.
+  const std::size_t width = kTogether + n + 1 + kTogether;
+  std::vector<double> least_w((nodes.size() + 1) * width, kNever);
+  const auto line = [&](std::size_t k) { return least_w.data() + k * width + kTogether; };
+  line(0)[0] = 0;
   std::size_t reach = 0;  // pods that the servers so far can hold
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     const std::vector<double>& row = cost[nodes[k]];
     const std::size_t reached = reach;
     reach = std::min(n, reach + room(row));
-    std::fill(next_w.begin(), next_w.end(), kNever);
-    for (std::size_t c = 0; c <= std::min(room(row), n); ++c) {
-      const std::size_t last = std::min(reached, n - c);
-      for (std::size_t before = 0; before <= last; ++before) {
-        const double here_w = least_w[before] + row[c];
-        if (here_w < next_w[before + c]) {
-          next_w[before + c] = here_w;
-          taken[k * (n + 1) + before + c] = static_cast<std::uint32_t>(c);
-        }
-      }
-    }
-    std::swap(least_w, next_w);
+    behind -= room(row);
+    add_server(row, line(k), reached, n > behind ? n - behind : 0, reach, line(k + 1));
+    std::fill(line(k + 1) + reach + 1, line(k + 1) + n + 1 + kTogether, kNever);
   }
   std::vector<std::size_t> counts(nodes.size());
   std::size_t left = n;
   for (std::size_t k = nodes.size(); k-- > 0;) {
-    counts[k] = taken[k * (n + 1) + left];
-    left -= counts[k];
+    // Of ways that cost the same the one with fewest pods here.
+    const std::vector<double>& row = cost[nodes[k]];
+    std::size_t& count = counts[k];
+    while (count < std::min(room(row), left) && line(k)[left - count] + row[count] != line(k + 1)[left]) ++count;
+    left -= count;
   }
   return counts;
 }

@@ -33,9 +33,10 @@ double stretch_beside(const Neighbours& slowed_by, std::span<const AppThere> app
   return stretch_of(worst) * (stay ? 1 : n / (n + 1));
 }
 
-// Of a pod that takes twice its time.
+// Of a pod that takes twice its time. Who comes later is disturbed by it, too: a mix goes on where it has begun (docs/research/pairs.md).
+constexpr double kGoesOn = 4;
 double stretched_w(const Fleet& fleet, const FleetNode& node, const PodEstimate& pod) {
-  return amortised_w(node, pod) + std::max(0.0, fleet.cpu_wait_price_w) * pod.demand_cores;
+  return kGoesOn * amortised_w(node, pod) + std::max(0.0, fleet.cpu_wait_price_w) * pod.demand_cores;
 }
 
 // What is known around the pod's application, and around those that it slows.

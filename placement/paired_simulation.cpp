@@ -77,6 +77,7 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   begun_ = true;
   asked_ = 0;
   pods_.clear();
+  unseen_ = 0;
   lives_known_ = question.lives_known;
   now_s_ = swept_s_ = block_began_s_ = question.fleet.now_s;
   challenger_.joules = challenger_.extra_w = 0;
@@ -130,7 +131,7 @@ void PairedSimulation::change(Side& side, const Placed& placed, const PodEstimat
 void PairedSimulation::placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s) {
   if (!begun_ || node >= challenger_.loads.size()) return;
   if (const auto known = pods_.find(key); known != pods_.end()) {
-    known->second.seen = true;
+    if (!std::exchange(known->second.seen, true)) --unseen_;
     return;
   }
   advance(now_s);
@@ -145,6 +146,7 @@ bool PairedSimulation::ended(std::uint64_t key, double now_s) {
   advance(now_s);
   change(challenger_, known->second.by_challenger, known->second.ask, false);
   change(incumbent_, known->second.by_incumbent, known->second.ask, false);
+  if (!known->second.seen) --unseen_;
   pods_.erase(known);
   return true;
 }
@@ -159,6 +161,7 @@ void PairedSimulation::ended_there(std::size_t node, const PodEstimate& ask, dou
 void PairedSimulation::forget_unseen(double now_s) {
   if (now_s < swept_s_ + options_.unseen_s / 4) return;
   swept_s_ = now_s;
+  if (unseen_ == 0) return;
   std::vector<std::uint64_t> unseen;
   for (const auto& [key, pod] : pods_)
     if (!pod.seen && now_s > pod.since_s + options_.unseen_s) unseen.push_back(key);
@@ -207,6 +210,7 @@ std::optional<double> PairedSimulation::play(const PairedQuestion& question, con
   change(challenger_, now.by_challenger, now.ask, true);
   change(incumbent_, now.by_incumbent, now.ask, true);
   pods_[question.key] = now;
+  if (!now.seen) ++unseen_;
   const double larger_j = std::max(challenger_.joules, incumbent_.joules);
   if (!own || ++asked_ < options_.block || !(larger_j > 0)) return std::nullopt;
   const double difference = (challenger_.joules - incumbent_.joules) / larger_j;

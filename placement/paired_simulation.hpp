@@ -118,7 +118,8 @@ class PairedSimulation {
 
   PairedSimulationOptions options_;
   bool begun_ = false, lives_known_ = false;
-  std::size_t asked_ = 0;  // of the present block
+  std::size_t unseen_ = 0;  // of pods_
+  std::size_t asked_ = 0;   // of the present block
   double now_s_ = 0, swept_s_ = 0, block_began_s_ = 0, block_s_ = 0;
   Side challenger_, incumbent_;
   std::unordered_map<std::uint64_t, Pod> pods_;

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSameRatio = 0.01;
 constexpr double kMilli = 1000, kBytesPerMiB = 1 << 20;
+constexpr double kToldRatio = 0.03, kToldCores = 0.002;  // a kubelet reads CPU back from shares, which are coarser
 constexpr const char* kProvision = "wattle.dev/provision";
 constexpr const char* kShrink = "wattle.dev/shrink";
 constexpr const char* kMainContainer = "kubectl.kubernetes.io/default-container";
@@ -110,6 +111,14 @@ std::optional<Sizes> allocated(const View& pod, const std::string& container, co
   return has;
 }
 
+bool is_told(const std::map<std::string, std::string>& told, const std::map<std::string, std::string>& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& one) {
+    const auto has = amount_of(told, one.first), wants = amount_of(wanted, one.first);
+    const double least = one.first == "cpu" ? kToldCores : 0;
+    return !has || !wants || std::abs(*has - *wants) <= std::max(least, kToldRatio * *wants);
+  });
+}
+
 // What its kubelet says of an earlier change.
 std::optional<Verdict> under_way(const View& pod, const PodRecord* before, Verdict about) {
   const View pending = condition(pod, "PodResizePending"), progress = condition(pod, "PodResizeInProgress");
@@ -201,6 +210,17 @@ Wish wish_of(const View& pod, const View& container, const Advice& advice, const
 
 }  // namespace
 
+bool is_in_force(const Json& pod, const std::string& container) {
+  const Sizes wanted = Sizes::of(named_item(View(pod)["spec"]["containers"], container)["resources"]);
+  const View status = named_item(View(pod)["status"]["containerStatuses"], container);
+  for (const auto& [resource, amount] : wanted.requests)
+    if (status["allocatedResources"][resource].present() &&
+        !is_told({{resource, status["allocatedResources"][resource].any()}}, {{resource, amount}}))
+      return false;
+  const Sizes told = Sizes::of(status["resources"]);
+  return is_told(told.requests, wanted.requests) && is_told(told.limits, wanted.limits);
+}
+
 Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* before, const PlanOptions& options) {
   const View pod(object);
   if (auto stop = obstacle(pod, options)) return *stop;
@@ -238,6 +258,10 @@ Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* befo
   }
   if (wish.set.same_as(now)) {
     verdict.state = before != nullptr && !now.same_as(before->original) ? "in_force" : "keep";
+    if (verdict.state == "in_force" && !is_in_force(object, verdict.container)) {
+      verdict.state = "in_progress";
+      verdict.why = "Its kubelet has not done it yet.";
+    }
     return verdict;
   }
   verdict.state = "write";

@@ -42,6 +42,9 @@ struct Verdict {
 Verdict plan_pod(const nlohmann::ordered_json& pod, const Advice& advice, const PodRecord* before,
                  const PlanOptions& options);
 
+// Whether its kubelet tells that the container has what the pod asks for; one that does not tell is believed to have done it.
+bool is_in_force(const nlohmann::ordered_json& pod, const std::string& container);
+
 // What is to be written so that the pod has again what it had; absent: nothing, for `why`.
 struct Restoration {
   std::optional<Sizes> set;

@@ -203,7 +203,12 @@ class SetPass {
       PodDone& done = done_[write.done];
       const auto written = resize(cluster_, name_space_, pods_[write.uid], record.container, record.set);
       if (written) {
-        done.state = record.state = record.state == "take_back" ? "infeasible" : "in_force";
+        const bool back = record.state == "take_back", there = is_in_force(*written, record.container);
+        done.state = record.state = back ? "infeasible" : there ? "in_force" : "in_progress";
+        if (!back && !there && record.why.empty()) done.why = record.why = "Its kubelet has not done it yet.";
+        const auto said = kept_.record.said.find(record.workload);
+        if (said != kept_.record.said.end() && (said->second.state == "write" || said->second.state == "take_back"))
+          said->second.state = record.state;
         continue;
       }
       const Error& error = written.error();
@@ -215,6 +220,7 @@ class SetPass {
                               : late ? "It changed while it was looked at; the next look tries again."
                                      : "The API server refuses: " + error.what;
       if (error.code == Errc::malformed) record.refused = record.set.changed_from(record.was);
+      if (!late) record.set = record.was;
       kept_.record.said[record.workload] = {record.state, record.why};
     }
     return {};
@@ -303,8 +309,9 @@ Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::str
     words.push_back("Setting requests: " + said->second.state + ". " + said->second.why);
   for (const auto& [uid, pod] : record.pods) {
     if (pod.workload != workload) continue;
-    words.push_back("Pod " + pod.name + " (" + pod.state + "): had " + pod.original.text() + ", was set to " +
-                    pod.set.text() + "." + (pod.why.empty() ? "" : " " + pod.why));
+    words.push_back("Pod " + pod.name + " (" + pod.state + "): had " + pod.original.text() +
+                    (pod.set.same_as(pod.original) ? "" : ", was set to " + pod.set.text()) + "." +
+                    (pod.why.empty() ? "" : " " + pod.why));
   }
   return words;
 }

@@ -23,6 +23,23 @@ std::size_t action_of_rule(double margin, double rule_margin) {
   return rule_margin < margin - kSame ? kDown : choice::kKeep;
 }
 
+// What its node does not know of its requests, as somebody else says.
+void complete(SteeredService& service, const Traffic& traffic) {
+  LimitMinute& minute = service.minute;
+  const bool knows = minute.requests.has_value(), late = traffic.rate_rps && traffic.late_ratio;
+  service.rate_by = knows ? ToldBy::node : traffic.rate_rps ? ToldBy::prometheus : ToldBy::nobody;
+  service.latency_by = knows ? ToldBy::node : late ? ToldBy::prometheus : ToldBy::nobody;
+  if (knows)
+    service.rate_rps = static_cast<double>(*minute.requests) / kMinute;
+  else
+    service.rate_rps = traffic.rate_rps;
+  if (!minute.p99_over_target) minute.p99_over_target = traffic.p99_over_target;
+  if (knows || !late) return;
+  const double requests = std::round(*traffic.rate_rps * kMinute);
+  minute.requests = static_cast<std::uint64_t>(requests);
+  minute.requests_over = static_cast<std::uint64_t>(std::round(requests * *traffic.late_ratio));
+}
+
 choice::Bounds bounds_of_margins() {
   choice::Bounds bounds;
   bounds.memory = false;
@@ -30,6 +47,11 @@ choice::Bounds bounds_of_margins() {
 }
 
 }  // namespace
+
+std::string_view to_string(ToldBy whom) {
+  constexpr std::string_view kNames[] = {"nobody", "node", "prometheus"};
+  return kNames[static_cast<std::size_t>(whom)];
+}
 
 std::string_view action_word(std::size_t action) { return action == kUp ? "up" : action == kDown ? "down" : "keep"; }
 
@@ -61,7 +83,8 @@ void MarginTeacher::forget_old(MonoTime now) {
   }
 }
 
-void MarginTeacher::minute(const std::string& node, double node_cores, const LimitMinute& ended) {
+void MarginTeacher::minute(const std::string& node, double node_cores, const LimitMinute& ended,
+                           const Traffic& traffic) {
   if (trial_.mode() == TeacherMode::off) return;
   const MonoTime now = clock_.mono();
   const std::pair name(node, ended.name);
@@ -76,6 +99,7 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
   if (service.minutes > 0 && service.minute.number == ended.number) return;  // told again
   const bool follows = service.minutes > 0 && service.known && service.minute.number + 1 == ended.number;
   service.minute = ended;
+  complete(service, traffic);
   service.heard = now;
   ++service.minutes;
   Chain& chain = chains_[name];
@@ -109,17 +133,19 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   service.action = service.rule_action;
   service.wanted_margin = ended.rule_margin_ratio;
   service.gain = service.cost = service.waste = 0;
+  if (service.rate_rps) chain.forecast.add(*service.rate_rps, wall_s);
+  service.expected = service.rate_rps ? chain.forecast.next() : std::nullopt;
+  service.forecast = chain.forecast.score();
   if (!service.known) return;
 
-  const double rate = static_cast<double>(*ended.requests) / kMinute;
-  chain.forecast.add(rate, wall_s);
+  const double rate = *service.rate_rps;
   const auto costed = chain.costs.add({ended.used_cores * kMinute, ended.used_cores, ended.granted_cores, std::nullopt,
                                        *ended.requests, *ended.requests_over, rate, ended.p99_over_target.value_or(1)},
                                       {}, state);
   service.cost = costed.cost;
   service.waste = costed.cost - costed.need;
-  if (const auto next = chain.forecast.next())
-    state.rate = choice::rate_of(rate, chain.last_rps, next->rate_rps, next->high_rps);
+  if (service.expected)
+    state.rate = choice::rate_of(rate, chain.last_rps, service.expected->rate_rps, service.expected->high_rps);
   chain.last_rps = rate;
 
   const choice::Bounds bounds = bounds_of_margins();

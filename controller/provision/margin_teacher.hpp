@@ -1,6 +1,6 @@
 // margin_teacher: the teacher of provisioning above the nodes' own rule: what it would do about each service's margin, and where it may, does.
-// Source   minutes of services and VMs at level `limits`, as their nodes tell them (LimitMinute). Who has no latency that is known is
-//          left to the rule
+// Source   minutes of services and VMs at level `limits`, as their nodes tell them (LimitMinute); of requests that a node does not know,
+//          what somebody else says (Traffic). Who has no latency that is known is left to the rule
 // Gives    per service the action of the highest Q (models/provision), beside where the rule goes; what the rule costs more by that Q; in
 //          mode canary and live, in the blocks that are the teacher's, a step for the node. Memory and replicas are left alone
 // Learns   what really was done and what it cost: margin_learner
@@ -21,12 +21,16 @@
 #include "common/wire/messages.hpp"
 #include "controller/provision/margin_learner.hpp"
 #include "controller/provision/margin_trial.hpp"
+#include "controller/provision/traffic.hpp"
 #include "models/provision/service_cost.hpp"
 #include "placement/rate_forecast.hpp"
 
 namespace wattle::controller {
 
 inline constexpr std::size_t kMostSteeredServices = 4096;
+
+enum class ToldBy : std::uint8_t { nobody, node, prometheus };
+std::string_view to_string(ToldBy whom);
 
 // Of the minute that ended last.
 struct SteeredService {
@@ -36,7 +40,11 @@ struct SteeredService {
   std::size_t action = 0, rule_action = 0;  // models/provision/choice.hpp
   double gain = 0;                          // Q of the teacher's less that of the rule's, 0 or more
   bool known = false;                       // its latency is; without, the rule serves and nothing is learned
-  bool teacher_next = false;                // the minute under way is the teacher's
+  ToldBy rate_by = ToldBy::nobody, latency_by = ToldBy::nobody;
+  std::optional<double> rate_rps;
+  std::optional<placement::ExpectedRate> expected;  // of the minute under way
+  placement::ForecastScore forecast;
+  bool teacher_next = false;  // the minute under way is the teacher's
   bool explored = false;
   std::uint64_t minutes = 0, agreed = 0;  // told; of those, in which both would do the same
   MonoTime heard{};
@@ -48,7 +56,7 @@ class MarginTeacher {
 
   // `learner`: none: nothing is learned, and no mode but off and shadow acts.
   MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock);
-  void minute(const std::string& node, double node_cores, const LimitMinute& ended);
+  void minute(const std::string& node, double node_cores, const LimitMinute& ended, const Traffic& traffic = {});
   // For the node, as wire::Ack has it.
   std::map<std::string, wire::MarginStep> margins(const std::string& node) const;
 

@@ -41,12 +41,30 @@ json side_json(const TrialSide& side) {
 }
 
 std::string why_of(const Sources& from, const SteeredService& of) {
-  if (!of.known) return "its node does not know how long its requests take: the rule serves";
+  if (!of.known)
+    return from.traffic != nullptr ? "neither its node nor Prometheus tells how long its requests take: the rule serves"
+                                   : "its node does not know how long its requests take: the rule serves";
   if (from.margins->trial().mode() < TeacherMode::canary)
     return "the rule serves; the teacher only says what it would do";
   if (of.explored) return "the teacher's minute, in which it tries something";
   return of.teacher_next ? "the teacher's minute" : "the rule's minute";
 }
+
+json expected_json(const std::optional<placement::ExpectedRate>& of) {
+  if (!of) return nullptr;
+  return {{"rate_rps", of->rate_rps}, {"low_rps", of->low_rps}, {"high_rps", of->high_rps}};
+}
+
+json forecast_json(const placement::ForecastScore& of) {
+  if (of.minutes == 0) return nullptr;
+  return {{"minutes", of.minutes},
+          {"rate_rps", of.rate_rps},
+          {"error_rps", of.error_rps},
+          {"last_error_rps", of.last_error_rps},
+          {"within_ratio", of.within_ratio}};
+}
+
+json told_by(ToldBy whom) { return whom == ToldBy::nobody ? json(nullptr) : json(to_string(whom)); }
 
 json service_json(const Sources& from, const std::string& node, const std::string& name, const SteeredService& of) {
   const LimitMinute& minute = of.minute;
@@ -56,7 +74,11 @@ json service_json(const Sources& from, const std::string& node, const std::strin
           {"used_cores", minute.used_cores},
           {"granted_cores", minute.granted_cores},
           {"throttled_ratio", minute.throttled_ratio},
-          {"requests_per_s", minute.requests ? json(static_cast<double>(*minute.requests) / 60) : json(nullptr)},
+          {"requests_per_s", or_null(of.rate_rps)},
+          {"requests_by", told_by(of.rate_by)},
+          {"latency_by", told_by(of.latency_by)},
+          {"expected", expected_json(of.expected)},
+          {"forecast", forecast_json(of.forecast)},
           {"over_ratio", minute.requests && *minute.requests > 0
                              ? json(static_cast<double>(*minute.requests_over) / static_cast<double>(*minute.requests))
                              : json(nullptr)},
@@ -73,11 +95,42 @@ json service_json(const Sources& from, const std::string& node, const std::strin
           {"why", why_of(from, of)}};
 }
 
+json prometheus_json(const PrometheusRates* traffic) {
+  if (traffic == nullptr) return nullptr;
+  json queries = json::array();
+  for (std::size_t i = 0; i < kTrafficQueries; ++i) {
+    const auto query = traffic->figures().queries[i];
+    if (!query.asked) continue;
+    queries.push_back({{"key", key_of(static_cast<TrafficQuery>(i))},
+                       {"answers", query.answers},
+                       {"failures", query.failures},
+                       {"series", query.series},
+                       {"left_out", query.left_out},
+                       {"age_s", query.age ? json(seconds(*query.age)) : json(nullptr)},
+                       {"problem", text_or_null(query.problem)}});
+  }
+  return {{"url", traffic->config().url}, {"queries", std::move(queries)}};
+}
+
 json learned_json(const MarginLearnerFigures& of) {
   return {{"steps", of.steps},       {"resumed_steps", of.resumed_steps},
           {"minutes", of.minutes},   {"replay", of.replay},
           {"networks", of.networks}, {"loss", or_null(of.loss)},
           {"failures", of.failures}, {"problem", text_or_null(of.problem)}};
+}
+
+void add_traffic(Families& families, const PrometheusFigures& figures) {
+  std::uint64_t answers = 0, failures = 0;
+  std::size_t series = 0;
+  for (const auto& query : figures.queries) {
+    answers += query.answers;
+    failures += query.failures;
+    series += query.series;
+  }
+  families.counter("wattle_controller_prometheus_answers_total", "Queries that Prometheus answered.", answers);
+  families.counter("wattle_controller_prometheus_failures_total", "Queries that it did not answer.", failures);
+  families.gauge("wattle_controller_prometheus_series", "Rates and latencies in the last answers.",
+                 static_cast<double>(series));
 }
 
 }  // namespace
@@ -101,7 +154,8 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
                    {"rule", side_json(state.rule)},
                    {"teacher", side_json(state.teacher)},
                    {"learned", learned ? learned_json(*learned) : json(nullptr)},
-                   {"beyond", from.margins->beyond()}};
+                   {"beyond", from.margins->beyond()},
+                   {"prometheus", prometheus_json(from.traffic)}};
   const auto& services = from.margins->services();
   std::vector<MarginTeacher::Services::const_iterator> rows;
   for (auto at = services.begin(); at != services.end(); ++at) rows.push_back(at);
@@ -130,6 +184,7 @@ void add_margins(Families& families, const Sources& from) {
                  trial.rolled_back() ? 1.0 : 0.0);
   families.counter("wattle_controller_margin_pairs_total", "Pairs of blocks, of the rule and of the teacher.",
                    trial.test().blocks());
+  if (from.traffic != nullptr) add_traffic(families, from.traffic->figures());
   if (const auto learned = from.margins->learned())
     families.counter("wattle_controller_margin_steps_total", "Gradient steps of the teacher.", learned->steps);
 }

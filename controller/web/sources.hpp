@@ -18,6 +18,7 @@
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/provision/margin_teacher.hpp"
+#include "controller/provision/prometheus.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
@@ -58,6 +59,7 @@ struct Sources {
   const http::Broadcast* live = nullptr;  // null: nobody can listen
   const RequestBook* requests = nullptr;  // null: provisioning.level is off
   const MarginTeacher* margins = nullptr;
+  const PrometheusRates* traffic = nullptr;  // null: nobody but nodes tells rates and latencies
   WaitingBytes waiting_bytes{};
 
   // Called now and then by who makes something long: the loop answers asks meanwhile.

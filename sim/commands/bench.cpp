@@ -31,6 +31,8 @@ Status run(BenchArguments arguments) {
     return fail(Errc::unsupported, "--odd-waiting", "is of worlds alone", "say --knowledge production as well");
   if (bench.episode.shift.pairs > 0 && bench.episode.knowledge != consolidation::ClusterModel::production)
     return fail(Errc::unsupported, "--pairs", "is of worlds alone", "say --knowledge production as well");
+  if (bench.episode.crowded_ratio != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::unsupported, "--crowded-from", "is of worlds alone", "say --knowledge production as well");
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(bench.network, read_network(arguments.model_file));
   }
@@ -67,6 +69,11 @@ int bench(int argc, char** argv) {
   app.add_option("--look-ahead", arguments.bench.look_ahead,
                  "production: next pods that a decision is told: those that wait, then those to come")
       ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
+      ->capture_default_str();
+  app.add_option("--crowded-from", arguments.scenario.options.crowded_ratio,
+                 "production: wanted share of a node's cores from which its pods wait for each other; 1: when more is "
+                 "wanted than there is")
+      ->check(CLI::Range(0.1, 1.0))
       ->capture_default_str();
   app.add_option("--odd-waiting", arguments.scenario.options.shift.odd_waiting,
                  "production: pods wait for CPU so many times as long as they did when it was learned, or as one who "

@@ -98,6 +98,8 @@ std::string describe(const BenchResult& result) {
             (options.fill_told ? ", told" : "");
   if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
   if (options.crowded) text += ", crowded";
+  if (options.crowded_ratio != 1)
+    text += ", pods wait from " + number(100 * options.crowded_ratio, 0) + "% of the cores wanted on";
   if (options.shift.odd_waiting != 1)
     text += ", pods wait " + number(options.shift.odd_waiting, 2) + " times as long as was learned";
   if (options.shift.pairs > 0)
@@ -158,6 +160,7 @@ std::string to_json(const BenchResult& result) {
                     {"churn", options.churn},
                     {"sizes", options.sizes == Sizes::openb ? "openb" : "one-core"},
                     {"crowded", options.crowded},
+                    {"crowded_ratio", options.crowded_ratio},
                     {"odd_waiting", options.shift.odd_waiting},
                     {"pairs", options.shift.pairs},
                     {"pairs_from_s", options.shift.pairs_from_s},

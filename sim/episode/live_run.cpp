@@ -37,7 +37,7 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
     NodeSpec node;
     node.server = server;
     node.waiting_times = shift.odd_waiting;
-    node.crowded_ratio = 1;  // pods wait for each other only when more is wanted than there is
+    node.crowded_ratio = episode.options.crowded_ratio;
     world.nodes.push_back(std::move(node));
   }
   return world;

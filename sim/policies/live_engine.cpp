@@ -36,7 +36,9 @@ void LiveEngine::placed(cluster::PodId id, const placement::PodSpec& pod, const 
 }
 
 void LiveEngine::used(std::span<const PodUse> pods, double interval_s) {
-  for (const PodUse& each : pods) engine_.used(known_as_[each.pod], each.cores, interval_s, each.waited);
+  readings_.clear();
+  for (const PodUse& each : pods) readings_.push_back({known_as_[each.pod], each.cores, each.waited});
+  engine_.used(readings_, interval_s);
 }
 
 void LiveEngine::ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) {

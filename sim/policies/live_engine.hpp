@@ -64,6 +64,7 @@ class LiveEngine final : public WorldObserver {
   placement::DecisionEngine engine_;
   std::vector<std::string> names_;
   std::vector<placement::PodHandle> known_as_;  // by the world's number
+  std::vector<placement::PodReading> readings_;
   std::uint64_t decisions_ = 0;
   const models::QNetwork* network_ = nullptr;
   std::optional<placement::PodSpec> to_compare_;

@@ -72,6 +72,7 @@ enum class Sizes { one_core, openb };
 struct Options {
   Sizes sizes = Sizes::one_core;  // openb: played by worlds alone, as is what is crowded
   bool crowded = false;
+  double crowded_ratio = 1;  // wanted share of a node's cores from which its pods wait for each other; in worlds
   std::size_t nodes = 10;
   bool sleep = false;
   bool churn = false;

@@ -208,6 +208,7 @@ class World : private cluster::Observer {
     bool ready = true;                  // as the API server has it
     std::optional<AgentReport> frozen;  // what an agent that lies keeps saying
     std::optional<AgentReport> told;
+    std::vector<PodUse> spare;  // to be filled anew
     placement::PowerCurve curve;
     mutable bool shown = false;  // what was told last, in view_
   };

@@ -33,6 +33,8 @@ World::AgentReport World::measure(std::size_t i) {
   told.latency_ms = std::max(0.01, latency_ms * (1 + options_.latency_noise_ratio * normal(random_)));
   // A sleeping node measures nothing: the last value stands.
   if (machine.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
+  told.pods = std::exchange(node.spare, {});
+  told.pods.clear();
   if (observer_ != nullptr) told.pods.reserve(node.pods.size());
   const MonoTime ran_since = now() - from_seconds(dt_s);
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
@@ -103,6 +105,7 @@ void World::deliver() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (batch[i].silent) continue;
     Node& node = nodes_[i];
+    if (node.told) node.spare = std::move(node.told->pods);
     node.told = std::move(batch[i]);
     node.shown = false;
     if (node.told->steady) node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);

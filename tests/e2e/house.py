@@ -67,12 +67,12 @@ def fetch(url, data=None, timeout=30):
 
 
 class House:
-    def __init__(self, binaries, mode="live", agent_extra="", controller_extra=""):
+    def __init__(self, binaries, mode="live", agent_extra="", controller_extra="", node="this-machine"):
         self.binaries = pathlib.Path(binaries).resolve()
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-"))
         self.processes = {}
         self.telemetry, self.feed, self.ask, self.http, self.shim_port, self.agent_http = free_ports(6)
-        self.node = "this-machine"
+        self.node = node
         for name in ("controller", "agent", "shim", "reader", "operator", "stranger"):
             self.wattle("keys", "new", str(self.dir / f"{name}.key"))
         for name, role, who in (

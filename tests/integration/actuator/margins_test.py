@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """margins_test: minutes of a service under a CPU limit, from the kernel through actuator and agent to the controller's teacher and the command line.
 
-All is real but the service's page of metrics, which counts requests that nobody sends. Takes two minutes: a minute is one.
+All is real but the page of metrics, which counts requests that nobody sends. Of a second service the node knows no latency: a Prometheus,
+a real one, tells it, where its package is installed. Takes two minutes: a minute is one.
 Usage    margins_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
 """
 import http.server
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -16,10 +18,11 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "e2e")]
 sys.dont_write_bytecode = True
-from house import House, binaries_from, fetch, wait_until  # noqa: E402
+from house import House, binaries_from, fetch, free_ports, wait_until  # noqa: E402
 from kernel_test import BURN, FAILED, Cgroup, claim  # noqa: E402
 
 NAME = f"wattle-margins-{os.getpid()}.service"
+OTHER = f"wattle-margins-other-{os.getpid()}.service"
 PER_S = 50
 
 
@@ -30,7 +33,9 @@ class Page(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         count = int((time.monotonic() - self.began) * PER_S)
         text = "".join(f'answer_seconds_bucket{{le="{bound}"}} {value}\n' for bound, value in (("0.1", count - count // 100), ("+Inf", count)))
+        text += f'web_requests_total{{workload="{OTHER}"}} {2 * count}\nweb_late_total{{workload="{OTHER}"}} {count // 20}\n'
         self.send_response(200)
+        self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text.encode())
@@ -39,24 +44,54 @@ class Page(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def walk(house, page):
+def start_prometheus(house, page, port):
+    """Scrapes the page each second. False: its package is not installed."""
+    if shutil.which("prometheus") is None:
+        print("[skipped in part] no prometheus: apt-get install prometheus")
+        return False
+    house.write("prometheus.yaml", f"{{scrape_configs: [{{job_name: web, scrape_interval: 1s, static_configs: [{{targets: ['127.0.0.1:{page}']}}]}}]}}")
+    house.start("prometheus", shutil.which("prometheus"), f"--config.file={house.dir}/prometheus.yaml", f"--storage.tsdb.path={house.dir}/prometheus",
+                f"--web.listen-address=127.0.0.1:{port}")
+    return True
+
+
+def walk_prometheus(house):
+    def other():
+        return next((row for row in house.query("provision", "margins")["services"] if row["service"] == OTHER and row["requests_by"] == "prometheus"), None)
+
+    row = wait_until("Prometheus tells of the other service", other, 300)
+    claim("its rate, and how many are late", PER_S < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.1 and row["latency_by"] == "prometheus", row)
+    told = house.query("provision", "margins")["prometheus"]["queries"]
+    claim("two queries are answered", [query["series"] for query in told[:2]] == [1, 1], told)
+    claim("the third names what is wrong with it", "latency_query" in told[2]["problem"] and "parse error" in told[2]["problem"], told)
+    text = house.cli("provision", "margins").stdout
+    claim("so does the command line", "rate_query: 1 workloads" in text and "parse error" in text and "prometheus" in text, text)
+    _, metrics = fetch(f"{house.api()}/metrics")
+    claim("and metrics", "wattle_controller_prometheus_series 2" in metrics, metrics)
+
+
+def walk(house, page, port):
     socket = house.dir / "actuator.sock"
     house.write("actuator.yaml", f"{{state_dir: {house.dir}/actuator, socket: {socket}, workloads: []}}")
     with open(house.dir / "agent.yaml", "a", encoding="utf-8") as config:
-        config.write(f"provisioning: {{socket: {socket}, limits: [{NAME}], margins: true, latency: [{{workload: {NAME}, "
+        config.write(f"provisioning: {{socket: {socket}, limits: [{NAME}, {OTHER}], margins: true, latency: [{{workload: {NAME}, "
                      f"url: 'http://127.0.0.1:{page}/metrics', histogram: answer_seconds, target: 100ms}}]}}\n")
     house.start("actuator", house.binary("wattle-actuator"), "run", "--config", str(house.dir / "actuator.yaml"))
     wait_until("the actuator listens", socket.exists)
+    asked = start_prometheus(house, page, port)
     house.start_controller()
     house.start_agent()
     wait_until("this machine is a node", house.connected)
     told = house.cli("provision", "margins").stdout
     claim("before a minute has ended it says so, and what to configure", "no agent tells of a service" in told and "provisioning.limits" in told, told)
     services = wait_until("a minute has ended", lambda: house.query("provision", "margins")["services"], 300)
-    wait_until("and one whose requests are known", lambda: house.query("provision", "margins")["services"][0]["requests_per_s"] is not None, 300)
-    document = house.query("provision", "margins")
-    row = document["services"][0]
-    claim("it is that service's, of this node", len(services) == 1 and row["service"] == NAME and row["node"] == house.node, document)
+
+    def known():
+        found = house.query("provision", "margins")
+        return next(((found, row) for row in found["services"] if row["service"] == NAME and row["requests_per_s"] is not None), None)
+
+    document, row = wait_until("and one whose requests are known", known, 300)
+    claim("it is that service's, of this node", len(services) <= 2 and row["node"] == house.node and row["requests_by"] == "node", document)
     claim("with what it used and was granted", 0 < row["used_cores"] <= row["granted_cores"] * 1.2, row)
     claim("and its requests, of which some were late", 0 < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.05, row)
     claim("rule and teacher each have a margin", all(-0.3 <= row[who]["margin_ratio"] <= 4 for who in ("rule", "teacher")), row)
@@ -64,7 +99,9 @@ def walk(house, page):
     text = house.cli("provision", "margins").stdout
     claim("the table has it, and the verdict", NAME in text and "Mode shadow: " in text and "the rule serves" in text, text)
     _, metrics = fetch(f"{house.api()}/metrics")
-    claim("so have metrics", "wattle_controller_margin_services 1" in metrics)
+    claim("so have metrics", "wattle_controller_margin_services " in metrics)
+    if asked:
+        walk_prometheus(house)
 
 
 def main():
@@ -73,23 +110,29 @@ def main():
         print("[skipped] only root may make cgroups")
         return 77
     try:
-        cgroup = Cgroup(NAME)
+        cgroups = [Cgroup(NAME), Cgroup(OTHER)]
     except (OSError, StopIteration) as error:
         print(f"[skipped] no cgroup with a CPU quota of our own here: {error}")
         return 77
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
     threading.Thread(target=page.serve_forever, daemon=True).start()
-    load = subprocess.Popen([sys.executable, "-c", BURN])
-    cgroup.take(load.pid)
+    loads = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in cgroups]
+    for cgroup, load in zip(cgroups, loads):
+        cgroup.take(load.pid)
+    port = free_ports(1)[0]
+    asked = (f"provisioning: {{prometheus: {{url: 'http://127.0.0.1:{port}', interval: 5s, rate_query: 'sum by (workload) (rate(web_requests_total[1m]))', "
+             "late_query: 'sum by (workload) (rate(web_late_total[1m])) / sum by (workload) (rate(web_requests_total[1m]))', "
+             "latency_query: 'sum by (', target: 100ms}}")
     try:
-        with House(binaries, mode="off") as house:
-            walk(house, page.server_address[1])
+        with House(binaries, mode="off", controller_extra=asked) as house:
+            walk(house, page.server_address[1], port)
             for name in list(house.processes):
                 house.kill(name)
     finally:
-        load.kill()
-        load.wait()
-        cgroup.remove()
+        for cgroup, load in zip(cgroups, loads):
+            load.kill()
+            load.wait()
+            cgroup.remove()
     return 1 if FAILED else 0
 
 

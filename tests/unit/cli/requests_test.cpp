@@ -72,6 +72,26 @@ TEST_CASE("what was raised comes down again, to the original at most, and no fur
   CHECK(plan(pod, 0.5, 100, &record).set.text() == "cpu 500m, memory 100Mi");
 }
 
+TEST_CASE("in force is what its kubelet tells that the container has, not what was written") {
+  Json pod = pod_of();
+  const PodRecord record = carry_out(pod, plan(pod, 1.2, 512));
+  const auto tell_sizes = [&](const char* allocated, const char* actual) {
+    pod["status"]["containerStatuses"] =
+        Json::parse(R"([{"name":"web","allocatedResources":{"cpu":")" + std::string(allocated) +
+                    R"(","memory":"512Mi"},"resources":{"requests":{"cpu":")" + actual + R"(","memory":"512Mi"}}}])");
+    return plan(pod, 1.2, 512, &record);
+  };
+  CHECK(tell_sizes("1", "1").state == "in_progress");      // not looked at
+  CHECK(tell_sizes("1200m", "1").state == "in_progress");  // allocated, not done
+  CHECK(tell_sizes("1200m", "1").why == "Its kubelet has not done it yet.");
+  CHECK(tell_sizes("1200m", "1200m").state == "in_force");
+  CHECK(tell_sizes("1200m", "1199m").state == "in_force");  // read back from shares
+  CHECK(plan(pod, 3, 512, &record).state == "write");       // it holds nothing up
+  container(pod)["resources"]["limits"] = {{"memory", "600Mi"}};
+  pod["status"]["containerStatuses"][0]["resources"]["limits"] = {{"memory", "700Mi"}};
+  CHECK_FALSE(is_in_force(pod, "web"));
+}
+
 TEST_CASE("a pod that has just started is not lowered, and is raised") {
   Json pod = pod_of();
   allow_less(pod);

@@ -205,6 +205,33 @@ TEST_CASE("blocks of the modelled saving are as long as the configuration says, 
   CHECK(wrong.error().message().find("shadow.block") != std::string::npos);
 }
 
+TEST_CASE(
+    "a Prometheus is asked where one is named, with what it is asked, and its token crosses no network in the clear") {
+  const auto parsed = [](const std::string& keys) {
+    return parse_config("{key: k, allow_list: a, provisioning: {prometheus: {" + keys + "}}}", "test");
+  };
+  CHECK_FALSE(parsed("")->prometheus.enabled());
+  const auto config =
+      parsed("url: 'https://p:9090', rate_query: r, late_query: l, latency_query: q, target: 50ms, interval: 1m");
+  REQUIRE_MESSAGE(config, config.error().message());
+  CHECK(config->prometheus.enabled());
+  CHECK(config->prometheus.target == std::chrono::milliseconds(50));
+  CHECK(config->prometheus.interval == std::chrono::minutes(1));
+  CHECK(parsed("url: 'http://127.0.0.1:9090', rate_query: r, token: /t"));
+  const std::pair<std::string, std::string> wrong[] = {{"url: 'http://p'", "rate_query"},
+                                                       {"url: 'p:9090', rate_query: r", "is no URL"},
+                                                       {"rate_query: r", "prometheus.url"},
+                                                       {"url: 'http://p', rate_query: r, latency_query: q", "target"},
+                                                       {"url: 'http://p', rate_query: r, token: /t", "in the clear"},
+                                                       {"url: 'http://p', rate_query: r, interval: 1s", "interval"},
+                                                       {"url: 'http://p', rate_query: r, query: r", "query"}};
+  for (const auto& [keys, named] : wrong) {
+    const auto refused = parsed(keys);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message().find(named) != std::string::npos);
+  }
+}
+
 TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
   const auto config = load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/controller-0.1.yaml");
   REQUIRE_MESSAGE(config, config.error().message());

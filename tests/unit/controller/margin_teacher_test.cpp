@@ -254,3 +254,59 @@ TEST_CASE("a service that is not told of is forgotten") {
   rig.minute("n1", "b.service");
   CHECK(rig.teacher->services().size() == 1);
 }
+
+namespace {
+
+// A minute of a service whose node knows nothing of its requests.
+void untold_minute(Rig& rig, const Traffic& traffic) {
+  rig.clock.advance(std::chrono::seconds(60));
+  LimitMinute& minute = rig.last["n1a.service"];
+  minute.name = "a.service";
+  ++minute.number;
+  minute.used_cores = minute.granted_cores = 1;
+  minute.rule_margin_ratio = 0.1;
+  rig.teacher->minute("n1", 4, minute, traffic);
+  rig.learner->turn();
+}
+
+}  // namespace
+
+TEST_CASE("what a node does not know of its requests somebody else may tell: that is learned from, and said") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::shadow, dir.path());
+  for (int i = 0; i < 100; ++i) untold_minute(rig, {100.0, 0.02, 1.5});
+  const SteeredService& service = rig.service();
+  CHECK(service.known);
+  CHECK(service.rate_by == ToldBy::prometheus);
+  CHECK(service.latency_by == ToldBy::prometheus);
+  CHECK(service.minute.requests == 6000);
+  CHECK(service.minute.requests_over == 120);
+  CHECK(service.minute.p99_over_target == 1.5);
+  CHECK(service.cost > 1);
+  REQUIRE(service.expected);
+  CHECK(service.expected->rate_rps == doctest::Approx(100));
+  CHECK(service.forecast.minutes > 90);
+  CHECK(service.forecast.error_rps < 1);
+  CHECK(rig.learner->figures().steps > 0);
+}
+
+TEST_CASE("a rate without a latency is forecast, and the rule serves; what the node knows goes first") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::canary, dir.path());
+  for (int i = 0; i < 100; ++i) untold_minute(rig, {50.0, {}, {}});
+  CHECK_FALSE(rig.service().known);
+  CHECK(rig.service().rate_by == ToldBy::prometheus);
+  CHECK(rig.service().latency_by == ToldBy::nobody);
+  CHECK(rig.service().expected->rate_rps == doctest::Approx(50));
+  CHECK(rig.made_trainers == 0);
+  untold_minute(rig, {});
+  CHECK(rig.service().rate_by == ToldBy::nobody);
+  CHECK_FALSE(rig.service().expected);
+  LimitMinute& minute = rig.last["n1a.service"];
+  minute.requests = 600;
+  minute.requests_over = 6;
+  untold_minute(rig, {100.0, 0.5, 9.0});
+  CHECK(rig.service().rate_by == ToldBy::node);
+  CHECK(rig.service().minute.requests_over == 6);
+  CHECK(rig.service().rate_rps == 10);
+}

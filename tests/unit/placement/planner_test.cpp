@@ -11,6 +11,8 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "placement/objective.hpp"
 #include "placement/policies/registry.hpp"
@@ -97,6 +99,34 @@ TEST_CASE("an allotment costs as little as trying all of them, also when only th
       RC_ASSERT(std::abs(total(cost, exact) - least_by_hand(cost, 0, placed)) < 1e-9);
       RC_ASSERT(total(cost, near) >= total(cost, exact) - 1e-9);
     }
+  }));
+}
+
+TEST_CASE("an allotment of many servers is the plain programme's, that of equals with fewest pods on the last") {
+  REQUIRE(rc::check([](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    CostTable cost(1 + random() % 8);
+    std::size_t room = 0;
+    for (auto& row : cost) {
+      row.push_back(static_cast<double>(random() % 3));
+      for (std::size_t c = random() % 40; c > 0; --c) row.push_back(row.back() + static_cast<double>(random() % 4) - 1);
+      room += row.size() - 1;
+    }
+    const std::size_t n = random() % (room + 1);
+    // Least watts of so many pods on the first servers, and how many the last of them has.
+    std::vector<std::vector<std::pair<double, std::size_t>>> least(1);
+    least[0].assign(n + 1, {std::numeric_limits<double>::infinity(), 0});
+    least[0][0].first = 0;
+    for (const auto& row : cost) {
+      std::vector<std::pair<double, std::size_t>> next(n + 1, {std::numeric_limits<double>::infinity(), 0});
+      for (std::size_t p = 0; p <= n; ++p)
+        for (std::size_t c = 0; c < std::min(row.size(), p + 1); ++c)
+          next[p] = std::min(next[p], {least.back()[p - c].first + row[c], c});
+      least.push_back(next);
+    }
+    std::vector<std::size_t> counts(cost.size());
+    for (std::size_t k = cost.size(), left = n; k-- > 0; left -= counts[k]) counts[k] = least[k + 1][left].second;
+    RC_ASSERT(optimal_allocation(cost, n, 10'000'000) == counts);
   }));
 }
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@
 namespace wattle::placement {
 namespace {
 
-// The same life of two models: one is told by handle, the other by name.
+// The same life of two models: one is told by handle, readings of pods of any nodes at once, the other one by one, by name.
 struct ToldTwice {
   std::mt19937_64 random;
   ClusterModel by_handle, by_name;
@@ -59,10 +60,17 @@ struct ToldTwice {
     running.push_back({pod.uid, handle, node});
   }
   void read() {
-    const Pod& pod = running[random() % running.size()];
-    const double cores = random() % 4 == 0 ? 0 : real(0, 5), interval_s = real(1, 3000);
-    by_handle.used(pod.handle, cores, interval_s);
-    by_name.used(pod.uid, cores, interval_s);
+    const double interval_s = real(1, 3000);
+    std::vector<PodReading> readings;
+    for (std::size_t n = 1 + random() % 6; n > 0; --n) {
+      const Pod& pod = running[random() % running.size()];
+      const double cores = random() % 4 == 0 ? 0 : real(0, 5);
+      readings.push_back({pod.handle, cores});
+      by_name.used(pod.uid, cores, interval_s);
+      if (random() % 4 == 0) readings.push_back({{}, cores});                            // nobody
+      if (random() % 4 == 0) readings.push_back({pod.handle, random() % 2 ? -1 : NAN});  // no reading
+    }
+    by_handle.used(readings, interval_s);
   }
   void leave() {
     const std::size_t which = random() % running.size();

@@ -2,7 +2,8 @@
 containerd, a bridge for the pods, names of services by dnsmasq, kube-proxy and a kubelet, each a unit of systemd; those go on when it ends, and
 real_node.py asks after them through the guest agent.
 
-Source   /run/payload: settings.json, and for `prepare` blobs/, for `run` bin/, kubelet.yaml, kube-proxy.yaml, and a kubeconfig for each
+Source   /run/payload: settings.json, and for `prepare` blobs/, for `run` bin/, kubelet.yaml, kube-proxy.yaml, and a kubeconfig for each;
+         without bin/kube-proxy there is none
 Errors   on the console; `prepare` ends without its last line
 """
 import json
@@ -96,7 +97,8 @@ def become_node(settings):
     run("systemctl", "restart", "containerd")
     unit("names", "/usr/sbin/dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", f"--listen-address={NAMES}", "--bind-interfaces",
          "--no-resolv", "--no-hosts", "--hostsdir=/run/names", "--local=/cluster.local/", "--user=root")
-    unit("kube-proxy", str(PAYLOAD / "bin/kube-proxy"), "--config", str(PAYLOAD / "kube-proxy.yaml"))
+    if (PAYLOAD / "bin/kube-proxy").exists():
+        unit("kube-proxy", str(PAYLOAD / "bin/kube-proxy"), "--config", str(PAYLOAD / "kube-proxy.yaml"))
     unit("kubelet", str(PAYLOAD / "bin/kubelet"), "--config", str(PAYLOAD / "kubelet.yaml"), "--kubeconfig", str(PAYLOAD / "kubelet.kubeconfig"),
          f"--hostname-override={settings['node']}", "--node-ip=10.0.2.15")
     print("guest: kubelet started", flush=True)

@@ -134,15 +134,19 @@ TEST_CASE("crowded pods wait for each other, those of one core and no bursts do 
   options.measure_s = 4 * 3600;
   options.churn_fill = 0.9;
   const Contestant contestant = contestant_named("most-allocated", nullptr).value();
-  double plain = 0, crowded = 0;
+  double plain = 0, crowded = 0, sooner = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     options.crowded = false;
+    options.crowded_ratio = 1;
     plain += run_live(make_episode(data(), options, seed), nullptr, contestant, {}).value().waiting;
     options.crowded = true;
     crowded += run_live(make_episode(data(), options, seed), nullptr, contestant, {}).value().waiting;
+    options.crowded_ratio = 0.6;
+    sooner += run_live(make_episode(data(), options, seed), nullptr, contestant, {}).value().waiting;
   }
   CHECK(plain == 0);
   CHECK(crowded > 0);
+  CHECK(sooner > crowded);
 }
 
 TEST_CASE(

@@ -1,0 +1,226 @@
+#include "controller/provision/prometheus.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/dir.hpp"
+#include "common/http/target.hpp"
+#include "common/parse.hpp"
+
+namespace wattle::controller {
+namespace {
+
+constexpr std::size_t kMostAnswerBytes = std::size_t{8} << 20;
+constexpr std::size_t kMostTokenBytes = std::size_t{64} << 10;
+constexpr Duration kToldEvery = std::chrono::minutes(10);
+constexpr int kIntervalsKept = 3;
+constexpr std::array kEveryQuery{TrafficQuery::rate, TrafficQuery::late, TrafficQuery::latency};
+constexpr double kMostRps = 1e9, kMostSeconds = 1e6;
+
+double most_of(TrafficQuery query) {
+  switch (query) {
+    case TrafficQuery::rate:
+      return kMostRps;
+    case TrafficQuery::late:
+      return 1;
+    case TrafficQuery::latency:
+      return kMostSeconds;
+  }
+  return 0;
+}
+
+std::string left_out_text(const TrafficValues& values) {
+  const std::pair<std::size_t, const char*> kinds[] = {{values.unnamed, "without label workload"},
+                                                       {values.twice, "of a workload that has several"},
+                                                       {values.out_of_range, "out of range"}};
+  std::string text;
+  for (const auto& [count, what] : kinds)
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  return text;
+}
+
+}  // namespace
+
+std::string_view key_of(TrafficQuery query) {
+  constexpr std::string_view kKeys[] = {"provisioning.prometheus.rate_query", "provisioning.prometheus.late_query",
+                                        "provisioning.prometheus.latency_query"};
+  return kKeys[static_cast<std::size_t>(query)];
+}
+
+Result<http::Url> prometheus_url(const PrometheusConfig& config) {
+  const std::string example = "as in https://prometheus.monitoring.svc:9090";
+  WATTLE_TRY(http::Url url, http::parse_url(config.url, example));
+  if (url.target.find('?') != std::string::npos)
+    return fail(Errc::malformed, config.url, "has a query, which is added to it", example);
+  while (url.target.ends_with('/')) url.target.pop_back();
+  if (url.origin.tls) url.origin.tls->ca_file = config.ca_file;
+  return url;
+}
+
+PrometheusRates::PrometheusRates(const PrometheusConfig& config, http::Url url, const Clock& clock, const Log& log)
+    : config_(config),
+      target_(url.target + "/api/v1/query"),
+      clock_(clock),
+      log_(log),
+      client_(std::move(url.origin), kMostAnswerBytes),
+      throttle_(kToldEvery) {
+  client_.accept("application/json");
+  client_.content_type("application/x-www-form-urlencoded");
+  for (const TrafficQuery query : kEveryQuery)
+    figures_.queries[static_cast<std::size_t>(query)].asked = !text_of(query).empty();
+}
+
+Result<std::unique_ptr<PrometheusRates>> PrometheusRates::make(const PrometheusConfig& config, const Clock& clock,
+                                                               const Log& log) {
+  WATTLE_TRY(http::Url url, prometheus_url(config));
+  return std::unique_ptr<PrometheusRates>(new PrometheusRates(config, std::move(url), clock, log));
+}
+
+Result<std::unique_ptr<PrometheusRates>> PrometheusRates::start(const PrometheusConfig& config, const Clock& clock,
+                                                                const Log& log) {
+  if (!config.enabled()) return std::unique_ptr<PrometheusRates>();
+  WATTLE_TRY(auto rates, make(config, clock, log));
+  rates->thread_ = std::thread([raw = rates.get()] { raw->run(); });
+  return rates;
+}
+
+PrometheusRates::~PrometheusRates() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  client_.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void PrometheusRates::run() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    lock.unlock();
+    turn();
+    lock.lock();
+    wake_.wait_for(lock, config_.interval, [this] { return stop_; });
+  }
+}
+
+const std::string& PrometheusRates::text_of(TrafficQuery query) const {
+  switch (query) {
+    case TrafficQuery::rate:
+      return config_.rate_query;
+    case TrafficQuery::late:
+      return config_.late_query;
+    case TrafficQuery::latency:
+      break;
+  }
+  return config_.latency_query;
+}
+
+void PrometheusRates::turn() {
+  for (const TrafficQuery query : kEveryQuery)
+    if (!text_of(query).empty()) ask(query);
+}
+
+// One word, as service accounts' tokens are; whose file it is is for its owner to say.
+Result<std::string> PrometheusRates::token() const {
+  if (config_.token_file.empty()) return std::string();
+  WATTLE_TRY(const std::string text, read_file(config_.token_file, kMostTokenBytes));
+  std::string word(parse::trim(text));
+  if (word.empty() || word.find_first_of(" \r\n\t") != std::string::npos)
+    return fail(Errc::malformed, config_.token_file, "holds no token", "one word");
+  return word;
+}
+
+Result<TrafficValues> PrometheusRates::answer_of(TrafficQuery query) {
+  const std::string subject = config_.url + ", " + std::string(key_of(query));
+  auto word = token();
+  if (!word) return forward_error(word);
+  client_.bearer(std::move(*word));
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(config_.timeout);
+  const std::string body =
+      "query=" + http::percent_encode(text_of(query)) + "&timeout=" + std::to_string(timeout.count()) + "ms";
+  auto answer = client_.request("POST", target_, body, timeout);
+  if (!answer) return fail(answer.error().code, subject, answer.error().what, answer.error().mend);
+  if (answer->status == 401 || answer->status == 403)
+    return fail(Errc::denied, subject, "answers HTTP " + std::to_string(answer->status),
+                "provisioning.prometheus.token_file must hold a token that may query");
+  // Its own errors have a status of their own, and say in the body what is wrong.
+  auto values = parse_prometheus(answer->body, most_of(query), subject);
+  if (answer->status / 100 != 2 && (values || values.error().code == Errc::malformed))
+    return fail(Errc::unavailable, subject, "answers HTTP " + std::to_string(answer->status),
+                "is that Prometheus, with the prefix that it is served under?");
+  return values;
+}
+
+void PrometheusRates::ask(TrafficQuery query) {
+  auto values = answer_of(query);
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_) return;  // what ends is no trouble
+  }
+  if (values)
+    answered(query, std::move(*values));
+  else
+    failed(query, values.error());
+}
+
+void PrometheusRates::failed(TrafficQuery query, const Error& error) {
+  {
+    const std::lock_guard lock(mutex_);
+    auto& figures = figures_.queries[static_cast<std::size_t>(query)];
+    ++figures.failures;
+    figures.problem = error.message();
+  }
+  if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
+    log_.warn("Prometheus tells nothing",
+              {{"url", config_.url}, {"key", key_of(query)}, {"error", error}, {"times", *untold}});
+}
+
+void PrometheusRates::answered(TrafficQuery query, TrafficValues values) {
+  const std::string left_out = left_out_text(values);
+  std::size_t series = 0;
+  bool back = false;
+  {
+    const std::lock_guard lock(mutex_);
+    auto& figures = figures_.queries[static_cast<std::size_t>(query)];
+    ++figures.answers;
+    back = !figures.problem.empty() && left_out.empty();
+    figures.problem = left_out.empty() ? "" : "left out: " + left_out + ", as " + values.example;
+    figures.series = series = values.values.size();
+    figures.left_out = values.no_number + values.unnamed + values.twice + values.out_of_range;
+    told_[static_cast<std::size_t>(query)] = LastAnswer{std::move(values.values), clock_.mono()};
+  }
+  if (back) log_.info("Prometheus tells again", {{"key", key_of(query)}, {"series", series}});
+  if (left_out.empty()) return;
+  if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
+    log_.warn(
+        "of what Prometheus tells some is left out",
+        {{"url", config_.url}, {"key", key_of(query)}, {"what", left_out}, {"as", values.example}, {"times", *untold}});
+}
+
+std::optional<double> PrometheusRates::told(TrafficQuery query, const std::string& node,
+                                            const std::string& name) const {
+  const auto& told = told_[static_cast<std::size_t>(query)];
+  if (!told || clock_.mono() - told->at > kIntervalsKept * config_.interval) return std::nullopt;
+  auto found = told->values.find({node, name});
+  if (found == told->values.end()) found = told->values.find({"", name});
+  return found == told->values.end() ? std::nullopt : std::optional(found->second);
+}
+
+Traffic PrometheusRates::traffic(const std::string& node, const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  Traffic out{told(TrafficQuery::rate, node, name), told(TrafficQuery::late, node, name), std::nullopt};
+  if (const auto p99_s = told(TrafficQuery::latency, node, name); p99_s && seconds(config_.target) > 0)
+    out.p99_over_target = *p99_s / seconds(config_.target);
+  return out;
+}
+
+PrometheusFigures PrometheusRates::figures() const {
+  const std::lock_guard lock(mutex_);
+  PrometheusFigures out = figures_;
+  for (std::size_t i = 0; i < kTrafficQueries; ++i)
+    if (told_[i]) out.queries[i].age = clock_.mono() - told_[i]->at;
+  return out;
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,128 @@
+#include "controller/provision/prometheus_answer.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "common/parse.hpp"
+
+namespace wattle::controller {
+namespace {
+
+using Answered = nlohmann::json;
+
+constexpr std::size_t kMostWords = 200;  // of an error, or of labels
+constexpr std::size_t kMostNameBytes = 256;
+
+std::string cut(std::string text) {
+  if (text.size() <= kMostWords) return text;
+  std::size_t end = kMostWords;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  text.resize(end);
+  return text + "...";
+}
+
+const Answered* member_of(const Answered& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string word_of(const Answered& object, const char* key) {
+  const Answered* value = member_of(object, key);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+tl::unexpected<Error> not_so(const std::string& subject, const std::string& what) {
+  return fail(Errc::malformed, subject, what, "an instant query of Prometheus' API, such as sum by (workload) (...)");
+}
+
+bool are_labels(const Answered* metric) {
+  if (metric == nullptr || !metric->is_object()) return false;
+  for (const auto& label : *metric)
+    if (!label.is_string()) return false;
+  return true;
+}
+
+TrafficKey key_of(const Answered& metric) {
+  std::string name = word_of(metric, "workload");
+  if (const std::string space = word_of(metric, "namespace"); !space.empty() && !name.empty())
+    name = space + "/" + name;
+  return {word_of(metric, "node"), std::move(name)};
+}
+
+bool is_no_number(std::string_view text) { return text == "NaN" || text == "+Inf" || text == "-Inf" || text == "Inf"; }
+
+// Some more than `most` is what sums of quotients come to.
+std::optional<double> within(double value, double most) {
+  constexpr double kRounding = 1e-6;
+  if (value < 0 || value > most * (1 + kRounding)) return std::nullopt;
+  return std::min(value, most);
+}
+
+Status is_vector(const Answered& answer, const std::string& subject) {
+  if (!answer.is_object()) return not_so(subject, "answers no JSON object");
+  const std::string status = word_of(answer, "status");
+  if (status == "error")
+    return fail(Errc::unavailable, subject,
+                cut("answers " + word_of(answer, "errorType") + ": " + word_of(answer, "error")),
+                "try the query on Prometheus' own page");
+  if (status != "success") return not_so(subject, "answers without a status");
+  const Answered* data = member_of(answer, "data");
+  const std::string type = data == nullptr ? std::string() : word_of(*data, "resultType");
+  if (type != "vector")
+    return not_so(subject, cut("answers " + (type.empty() ? "no result" : "a " + type) + ", no vector"));
+  const Answered* result = member_of(*data, "result");
+  if (result == nullptr || !result->is_array()) return not_so(subject, "answers a vector that is no list");
+  if (result->size() > kMostSeries)
+    return not_so(subject, "answers more than " + std::to_string(kMostSeries) + " series: sum by fewer labels");
+  return {};
+}
+
+}  // namespace
+
+Result<TrafficValues> parse_prometheus(std::string_view body, double most, const std::string& subject) {
+  const Answered answer = Answered::parse(body, nullptr, false);
+  if (answer.is_discarded()) return not_so(subject, "answers no JSON");
+  WATTLE_CHECK(is_vector(answer, subject));
+  TrafficValues out;
+  std::set<TrafficKey> again;
+  const auto leave = [&out](std::size_t& count, const Answered& metric) {
+    ++count;
+    if (out.example.empty()) out.example = cut(metric.dump(-1, ' ', true, Answered::error_handler_t::replace));
+  };
+  for (const Answered& series : answer["data"]["result"]) {
+    const Answered* metric = member_of(series, "metric");
+    if (!are_labels(metric)) return not_so(subject, "answers a series without labels");
+    if (member_of(series, "histogram") != nullptr) {  // a native one; of these a query takes a quantile
+      leave(out.out_of_range, *metric);
+      continue;
+    }
+    const Answered* value = member_of(series, "value");
+    if (value == nullptr || !value->is_array() || value->size() != 2 || !(*value)[0].is_number() ||
+        !(*value)[1].is_string())
+      return not_so(subject, "answers a series without a time and a value");
+    const auto& text = (*value)[1].get_ref<const std::string&>();
+    if (is_no_number(text)) {
+      ++out.no_number;
+      continue;
+    }
+    const auto number = parse::real(text);
+    if (!number) return not_so(subject, cut("answers the value '" + text + "'"));
+    TrafficKey key = key_of(*metric);
+    const auto told = within(*number, most);
+    if (key.second.empty() || key.second.size() > kMostNameBytes || key.first.size() > kMostNameBytes)
+      leave(out.unnamed, *metric);
+    else if (!told)
+      leave(out.out_of_range, *metric);
+    else if (again.contains(key) || out.values.contains(key)) {
+      leave(out.twice, *metric);
+      again.insert(std::move(key));
+    } else
+      out.values.emplace(std::move(key), *told);
+  }
+  for (const TrafficKey& key : again) out.twice += out.values.erase(key);
+  return out;
+}
+
+}  // namespace wattle::controller

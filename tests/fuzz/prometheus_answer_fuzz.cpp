@@ -1,0 +1,16 @@
+// Any bytes are an answer or refused; what it tells are numbers in their range, of workloads with a name.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "controller/provision/prometheus_answer.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto told =
+      wattle::controller::parse_prometheus(std::string_view(reinterpret_cast<const char*>(data), size), 1, "fuzz");
+  if (!told) return 0;
+  for (const auto& [key, value] : told->values)
+    if (!(value >= 0 && value <= 1) || key.second.empty()) std::abort();
+  return 0;
+}
