@@ -63,7 +63,7 @@ struct PodHandle {
 struct PodReading {
   PodHandle pod;
   double cores = 0;
-  std::optional<double> waited;
+  std::optional<double> waited = std::nullopt;
 };
 
 class ClusterModel {
