@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "placement/decide.hpp"
 #include "placement/sane_view.hpp"
@@ -13,18 +14,14 @@ namespace {
 // Where pods stay nobody sees how growth ends before it has: trust in a forecast that was right throughout. Chosen on training fleets,
 // of 0.3 and 1, which did not differ (docs/research/consolidation.md): between them.
 constexpr double kStayTrust = 0.6;
-constexpr double kDoubtMemory_s = 1800;  // of curves that were opened anew
 // Deviation of requests over their mean: plans count pods of the mean request.
 constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;
 constexpr double kLeastRequest_cores = 1e-3;
 constexpr double kLeastSeen_s = 60;     // before a pod's spread is its own
 constexpr double kBurst_s = 300;        // that a pod strays from its mean, before it does so anew
 constexpr double kUpperEnd = 1.28;      // deviations that nine of ten normal values stay below
-constexpr double kUseMemory_s = 300;    // of what a node uses beside its pods
 constexpr double kRequestMemory = 200;  // pods
-constexpr double kSpreadMemory_s = 1800;
-constexpr double kMostSpread = 25;
-constexpr double kAtOnce_s = 5;  // between revisions that cannot wait
+constexpr double kAtOnce_s = 5;         // between revisions that cannot wait
 constexpr std::size_t kLifeExpectations = 50;
 constexpr std::size_t kMaxKnownNodes = 100'000;
 
@@ -164,12 +161,15 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   running = Running{.generation = running.generation + 1};
   running.known = &known_[node];
   const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
-  whose_[slot] = {uid, app_key_of(pod.app), pod.request, now, 0, limited_in(running.known->limited, pod)};
+  const AppKey app = app_key_of(pod.app);
+  whose_[slot] = {uid, app, app_id_of(app), 0, pod.request, now, 0, limited_in(running.known->limited, pod)};
   running.predicted = demand_.predict(whose_[slot].app, pod.request);
   running.prior_s = prior_of(running.predicted);
   running.expected = running.reckon();
   running.known->add(running);
   touch(*running.known);
+  whose_[slot].there_cores = sane(running.predicted.cores, kMostCores);
+  running.known->apps.add(whose_[slot].id, sane(pod.request).cpu_cores, whose_[slot].there_cores, 1);
   forecast_.came(pod.request.cpu_cores);
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
   Resources& mean = fleet_.mean_request;
@@ -191,7 +191,7 @@ void ClusterModel::used(std::span<const PodReading> readings, double interval_s)
     static_cast<Sums&>(*known) = sums;
     touch(*known);
   };
-  for (const auto& [pod, cores] : readings) {
+  for (const auto& [pod, cores, waited] : readings) {
     if (!runs(pod) || !std::isfinite(cores) || cores < 0) continue;
     Running& running = pods_[pod.slot];
     if (running.known != known) {
@@ -202,6 +202,11 @@ void ClusterModel::used(std::span<const PodReading> readings, double interval_s)
     sums.take(running);
     running.see(cores, interval_s);
     sums.add(running);
+    if (waited && *waited >= 0 && *waited <= 1) {
+      running.waited_s += *waited * interval_s;
+      running.waited_of_s += interval_s;
+      waits_told_ = true;
+    }
     if (running.reports()) report(pod.slot);
     if (running.seen_s - running.told_life_s < kHour_s) continue;
     demand_.observe_life(whose_[pod.slot].app, running.seen_s - running.told_life_s, false);
@@ -218,6 +223,7 @@ void ClusterModel::gone(const std::string& uid, MonoTime now) {
   const Identity& whose = whose_[slot];
   running.known->take(running);
   touch(*running.known);
+  running.known->apps.add(whose.id, sane(whose.request).cpu_cores, whose.there_cores, -1);
   report(slot);
   if (whose.limited != nullptr && --whose.limited->second == 0) running.known->limited.erase(whose.limited->first);
   demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.told_life_s), true);
@@ -246,91 +252,6 @@ void ClusterModel::list_nodes(const ClusterView& view) {
   }
 }
 
-// What nodes use beside their pods. A node whose pods nobody told of uses all of it that way.
-void ClusterModel::follow(const ClusterView& view, double passed_s) {
-  const double share = 1 - std::exp(-passed_s / kUseMemory_s);
-  double requested_cores = 0, strayed = 0, foreseen = 0;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const NodeView& node = view.nodes[i];
-    Known& known = *rows_[i].known;
-    requested_cores += node.requested.cpu_cores;
-    const auto used_cores = node.values.cpu_used_cores;
-    if (!used_cores || !std::isfinite(*used_cores)) continue;
-    const double other_cores = std::max(0.0, *used_cores - known.last_cores);
-    const double apart = other_cores - known.other_cores;
-    known.other_cores2 = known.heard ? (1 - share) * (known.other_cores2 + share * apart * apart) : 0.0;
-    known.other_cores += (known.heard ? share : 1.0) * (other_cores - known.other_cores);
-    known.heard = true;
-    const double from_expected = *used_cores - known.pods_cores - known.other_cores;
-    strayed += from_expected * from_expected;
-    foreseen += std::max(0.0, known.pods_cores2) + known.other_cores2;
-  }
-  const double faded = 1 - std::exp(-passed_s / kSpreadMemory_s);
-  strayed_cores2_ += faded * (strayed - strayed_cores2_);
-  foreseen_cores2_ += faded * (foreseen - foreseen_cores2_);
-  forecast_.sample(requested_cores, seconds(view.now.time_since_epoch()));
-}
-
-double ClusterModel::spread() const {
-  if (!(foreseen_cores2_ > 0) || !std::isfinite(strayed_cores2_)) return 1;
-  return std::clamp(strayed_cores2_ / foreseen_cores2_, 1.0, kMostSpread);
-}
-
-// A reading that is told again is no other.
-void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
-  double waited = 0, pods = 0, watts = 0, cores = 0;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const NodeView& node = view.nodes[i];
-    if (!usable(node, options_.stale_after_s)) continue;
-    watts += node.curve.max_w();
-    cores += size_of(node).cpu_cores;
-    const auto wait = waiting_ratio(node);
-    const auto load = cpu_utilisation(node);
-    if (!wait || !load || node.asleep) continue;
-    waited += *wait * static_cast<double>(node.pods);
-    pods += static_cast<double>(node.pods);
-    Known& known = *rows_[i].known;
-    if (*wait == known.told_wait && *load == known.told_load) continue;
-    known.told_wait = *wait;
-    known.told_load = *load;
-    fleet_waiting_.observe(*load, *wait);
-    known.waiting.observe(*load, *wait, fleet_waiting_.curve());
-  }
-  cpu_wait_.measure(waited, pods, passed_s, acting_, cores > 0 ? watts / cores : 0);
-  fleet_.cpu_wait_price_w = cpu_wait_.price();
-}
-
-void ClusterModel::follow_late(const ClusterView& view, double passed_s) {
-  double late = 0, pods = 0;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const NodeView& node = view.nodes[i];
-    if (rows_[i].known->limited.empty() || node.asleep || !usable(node, options_.stale_after_s)) continue;
-    for (const auto& [limit, count] : rows_[i].known->limited) {
-      const auto latency_ms = latency_for(node, limit.first);
-      if (!latency_ms) continue;
-      pods += static_cast<double>(count);
-      if (*latency_ms > limit.second) late += static_cast<double>(count);
-    }
-  }
-  late_.measure(late, pods, passed_s, acting_, 1);
-  fleet_.latency_price = latency_price();
-}
-
-// A plan rests on curves, too. Those that readings have just contradicted, as a share of the nodes, are not to be planned by.
-void ClusterModel::follow_curves(const ClusterView& view, double passed_s) {
-  std::size_t opened = 0;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const PowerCurve& curve = view.nodes[i].curve;
-    fleet_.nodes[i].watts = curve.points();
-    Known& known = *rows_[i].known;
-    if (known.curve_shifts && curve.shifts() > *known.curve_shifts) ++opened;
-    known.curve_shifts = curve.shifts();
-  }
-  curve_doubt_ *= std::exp(-passed_s / kDoubtMemory_s);
-  if (opened > 0)
-    curve_doubt_ = std::min(1.0, curve_doubt_ + static_cast<double>(opened) / static_cast<double>(rows_.size()));
-}
-
 Fleet& ClusterModel::refresh(const ClusterView& view) {
   const bool fresh = !same_nodes(view);
   if (fresh) list_nodes(view);
@@ -339,6 +260,7 @@ Fleet& ClusterModel::refresh(const ClusterView& view) {
   follow(view, passed_s);
   follow_waiting(view, passed_s);
   follow_late(view, passed_s);
+  follow_pairs(view);
   follow_curves(view, passed_s);
   fill(view);
   revise(view, fresh);
@@ -417,18 +339,24 @@ DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
 
 PodEstimate ClusterModel::ask(const PodSpec& pod) const {
   const DemandPrediction predicted = predict(pod);
-  return {sane(pod.request), sane(predicted.cores, kMostCores), fleet_.pods_stay ? kDay_s : predicted.life_s,
+  return {sane(pod.request),
+          sane(predicted.cores, kMostCores),
+          fleet_.pods_stay ? kDay_s : predicted.life_s,
           sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores),
-          sane(kUpperEnd * predicted.unsure_cores, kMostCores)};
+          sane(kUpperEnd * predicted.unsure_cores, kMostCores),
+          app_id_of(app_key_of(pod.app))};
 }
 
 std::optional<PodEstimate> ClusterModel::running(PodHandle pod) const {
   if (!runs(pod)) return std::nullopt;
   const Running& running = pods_[pod.slot];
   const Expected expected = running.reckon();
-  return PodEstimate{sane(whose_[pod.slot].request), sane(expected.cores, kMostCores), running.predicted.life_s,
+  return PodEstimate{sane(whose_[pod.slot].request),
+                     sane(expected.cores, kMostCores),
+                     running.predicted.life_s,
                      sane(spread() * expected.cores2, kMostCores * kMostCores),
-                     sane(expected.unsure_cores, kMostCores)};
+                     sane(expected.unsure_cores, kMostCores),
+                     whose_[pod.slot].id};
 }
 
 const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {

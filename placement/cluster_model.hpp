@@ -9,6 +9,8 @@
 // Waiting  for CPU: a curve of each node, round that of the fleet, from pressure told; the share of pod time that was waited is
 //          measured against its budget (placement/objective), whose price is the fleet's. Unknown waiting moves neither
 // Late     pods with a soft latency limit whose node tells their latency: the share of their time beyond it, against a budget of its own
+// Pairs    of applications that make each other wait where they share a node (placement/pair_excess), from what each pod waited beyond
+//          what others there do and the node's curve says. Nothing else that a fleet says is moved by them (placement/pair_cost)
 // Revision the fleet's number rises, at most every revise_every_s, when a curve, the demand, the expected cores or the price
 //          moved by more than change_ratio (the price: price_ratio); at once when nodes come, go, fall silent or change their size
 // Bounds   max_apps applications, max_pods pods that run, max_curves curves that are kept over a restart
@@ -34,6 +36,7 @@
 #include "placement/fleet.hpp"
 #include "placement/forecast.hpp"
 #include "placement/objective.hpp"
+#include "placement/pair_excess.hpp"
 #include "placement/waiting.hpp"
 
 namespace wattle::placement {
@@ -57,10 +60,11 @@ struct PodHandle {
   std::uint32_t generation = 0;  // 0: nobody
 };
 
-// What one of them used on average.
+// What one of them used on average, and the share of the time that it waited for CPU; absent: nobody told.
 struct PodReading {
   PodHandle pod;
   double cores = 0;
+  std::optional<double> waited = std::nullopt;
 };
 
 class ClusterModel {
@@ -74,8 +78,8 @@ class ClusterModel {
   const std::string* uid(PodHandle pod) const;
   // They used that many cores on average over the last `interval_s`. Pods of a node side by side cost least.
   void used(std::span<const PodReading> readings, double interval_s);
-  void used(PodHandle pod, double cores, double interval_s) {
-    const PodReading reading{pod, cores};
+  void used(PodHandle pod, double cores, double interval_s, std::optional<double> waited = std::nullopt) {
+    const PodReading reading{pod, cores, waited};
     used({&reading, 1}, interval_s);
   }
   void used(const std::string& uid, double cores, double interval_s) { used(pod(uid), cores, interval_s); }
@@ -114,6 +118,7 @@ class ClusterModel {
   const WaitingModel& fleet_waiting() const { return fleet_waiting_; }
   const DemandModel& demand() const { return demand_; }
   const RequestForecast& forecast() const { return forecast_; }
+  const PairExcess& pair_excess() const { return pairs_; }
   std::size_t pods() const { return slot_of_.size(); }
   // The curve that a restart brought for a node; null: none.
   const PowerCurve* kept_curve(const std::string& node) const;
@@ -134,9 +139,10 @@ class ClusterModel {
     Known* known = nullptr;  // of its node, into known_, whose entries stay where they are; null: nobody has the slot
     std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
-    double told_s = 0, told_life_s = 0;  // of what was seen, to the demand model
-    Expected expected;                   // that its node is reckoned with
-    double prior_s = 0;                  // for so long the prediction counts as much as what was seen
+    double told_s = 0, told_life_s = 0;    // of what was seen, to the demand model
+    Expected expected;                     // that its node is reckoned with
+    double prior_s = 0;                    // for so long the prediction counts as much as what was seen
+    double waited_s = 0, waited_of_s = 0;  // since who slows whom was learned from it last
     DemandPrediction predicted;
     Expected reckon() const;
     std::optional<double> burst_cores2() const;
@@ -148,6 +154,8 @@ class ClusterModel {
   struct Identity {
     const std::string* uid = nullptr;  // into slot_of_
     AppKey app;
+    AppId id = 0;
+    double there_cores = 0;  // of its demand, that its node's AppsThere has
     Resources request;
     MonoTime since{};
     double told_core_s = 0;                  // with told_s
@@ -168,6 +176,8 @@ class ClusterModel {
   struct Known : Sums {
     Limited limited;
     double other_cores = 0, other_cores2 = 0;
+    AppsThere apps;
+    double least_wait = 1, second_wait = 1;  // of its pods that were busy, in the readings that are looked at
     WaitingModel waiting;
     double told_load = -1, told_wait = -1;  // last
     bool heard = false;
@@ -192,6 +202,7 @@ class ClusterModel {
   void follow_curves(const ClusterView& view, double passed_s);
   void follow_waiting(const ClusterView& view, double passed_s);
   void follow_late(const ClusterView& view, double passed_s);
+  void follow_pairs(const ClusterView& view);
   bool same_nodes(const ClusterView& view) const;
   void list_nodes(const ClusterView& view);
   void update(const ClusterView& view);
@@ -221,6 +232,8 @@ class ClusterModel {
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;
   Budget late_{PriceRule{1, 100, false}};
+  PairExcess pairs_;
+  bool waits_told_ = false;  // of a pod, since they were looked at last
   bool acting_ = false;
   double plan_trust_ = 0;
   double curve_doubt_ = 0;                           // share of the nodes whose curves were opened anew, fades

@@ -38,6 +38,7 @@ void ClusterModel::fill_row(const ClusterView& view, std::size_t row) {
                          kMostCores * kMostCores);
   out.unsure_cores = sane(std::max(0.0, known.unsure_cores), kMostCores);
   out.waiting = known.waiting.curve();
+  out.apps = &known.apps;
   const double mean_life_s = known.pods > 0 ? std::max(0.0, known.life_s) / static_cast<double>(known.pods) : 0.0;
   out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, known.pods);
   if (fleet_.idle_nodes_sleep) {
@@ -90,6 +91,7 @@ Fleet& ClusterModel::fleet(const ClusterView& view) {
 }
 
 Fleet& ClusterModel::all_open() {
+  fleet_.pairs = pairs_.pairs() > 0 ? &pairs_ : nullptr;
   if (!fleet_.only.empty())
     for (FleetNode& node : fleet_.nodes) node.open = true;
   fleet_.only.clear();
@@ -98,6 +100,7 @@ Fleet& ClusterModel::all_open() {
 
 Fleet& ClusterModel::fleet(const ClusterView& view, std::vector<std::size_t> only) {
   update(view);
+  fleet_.pairs = pairs_.pairs() > 0 ? &pairs_ : nullptr;
   if (fleet_.only.empty()) {
     for (FleetNode& node : fleet_.nodes) node.open = false;
   } else {

@@ -1,7 +1,7 @@
 // cluster_model_pack: knowledge as bytes and back.
 // Format   "wattle-knowledge 5\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
 //          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance of requests,
-//          budget of lateness, scores of the forecast
+//          budget of lateness, scores of the forecast, pairs of applications
 //          Version 4 ends before those, version 3 kept the budget's shares as means over time, version 2 ends before the variance,
 //          version 1 with the curves, and its demand knows no bursts
 #include "common/digest.hpp"
@@ -46,6 +46,7 @@ std::string ClusterModel::save(const ClusterView& view) const {
   out.real(request_variance_cores2_);
   late_.pack(out);
   forecast_.pack_scores(out);
+  pairs_.pack(out);
   const std::string body = out.take();
   return std::string(kMagic) + sha256_hex(body) + "\n" + body;
 }
@@ -91,6 +92,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   if (version > 2) read.request_variance_cores2_ = in.real();
   if (version > 4) read.late_.unpack(in);
   if (version > 4) read.forecast_.unpack_scores(in);
+  if (version > 4) read.pairs_.unpack(in);
   if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
       read.request_variance_cores2_ < 0)
     return refused("does not say what it should");

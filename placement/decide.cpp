@@ -285,6 +285,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   // A plan speaks of energy: presets that do not weigh it have networks that were taught without one.
   PolicyContext context(view, asked, rows.node, rows.feasible, mind.knowledge, turn);
   context.copy = mind.copy;
+  context.minds_pairs = with_network;
   std::optional<PlanView> plan;
   if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =
@@ -358,6 +359,8 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores = scores_of(open.rows, rows.node.size(), values, range, choice.row);
     record.reason = reason_of(by, choice.explored);
     if (keeps_room) record.reason += kept_room(rows.feasible.size() - open.rows.size(), record.next_pods);
+    if (plan && plan->avoided && *plan->avoided != rows.node[choice.row])
+      record.reason += "; not " + view.nodes[*plan->avoided].name + ", where this pod and others would slow each other";
     record.decided_by = decided_by(by, choice.explored);
   }
   record_candidates(advice, rows, predictions, residual, scores, open.losses);

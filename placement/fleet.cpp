@@ -5,6 +5,22 @@
 
 namespace wattle::placement {
 
+void AppsThere::add(AppId app, double request_cores, double demand_cores, int sign) {
+  if (app == 0) return;
+  const auto known = std::find_if(apps_.begin(), apps_.end(), [&](const AppThere& each) { return each.app == app; });
+  if (known == apps_.end()) {
+    if (sign > 0) apps_.push_back({app, 1, request_cores, demand_cores});
+    return;
+  }
+  if (sign < 0 && known->pods <= 1) {
+    apps_.erase(known);
+    return;
+  }
+  known->pods += static_cast<std::uint64_t>(sign);
+  known->request_cores = std::max(0.0, known->request_cores + sign * request_cores);
+  known->demand_cores = std::max(0.0, known->demand_cores + sign * demand_cores);
+}
+
 double FleetNode::watts_at(double used) const {
   const double u = allocatable.cpu_cores > 0 ? std::max(0.0, used) / allocatable.cpu_cores : 0.0;
   const double at = std::min(u, 1.0) * static_cast<double>(kCurvePoints - 1);

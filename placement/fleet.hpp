@@ -9,14 +9,33 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "placement/cluster_view.hpp"
+#include "placement/pair_excess.hpp"
 #include "placement/policies/kube_scoring.hpp"
 #include "placement/power_curve.hpp"
 #include "placement/waiting.hpp"
 
 namespace wattle::placement {
+
+// Pods of one application on one node, as sums.
+struct AppThere {
+  AppId app = 0;
+  std::uint64_t pods = 0;
+  double request_cores = 0, demand_cores = 0;
+};
+// Of one node, each application once.
+class AppsThere {
+ public:
+  // So many pods more or fewer (sign 1, -1), of these requests and demand each. One that nobody told of, or is not there, changes nothing.
+  void add(AppId app, double request_cores, double demand_cores, int sign);
+  std::span<const AppThere> all() const { return apps_; }
+
+ private:
+  std::vector<AppThere> apps_;
+};
 
 struct FleetNode {
   Resources allocatable;
@@ -31,8 +50,9 @@ struct FleetNode {
   double wake_j = 0;
   bool open = true;  // false: may not take the pod that waits, whatever the reason
   std::array<double, kCurvePoints> watts{};
-  WaitingCurve waiting;     // of its tenants, for CPU
-  double empties_at_s = 0;  // when its last pod is expected to end; only where pods come and go
+  WaitingCurve waiting;             // of its tenants, for CPU
+  double empties_at_s = 0;          // when its last pod is expected to end; only where pods come and go
+  const AppsThere* apps = nullptr;  // who runs there; whoever made the fleet keeps it. Null: nobody knows
 
   double watts_at(double used) const;  // by cores used; beyond all cores the last tenth's slope goes on
   double idle_w() const { return watts.front(); }
@@ -50,6 +70,7 @@ struct Fleet {
   double cpu_wait_price_w = 0;          // a core that waits is worth so many watts (placement/objective)
   double latency_price = 1;             // times that the latency term counts (placement/objective)
   double trust = 1;                     // in the expectations: 0 none, so that each pod goes by its own cost; 1 all
+  const PairExcess* pairs = nullptr;    // who slows whom; whoever made the fleet keeps it. Null: nothing is known
   double hold_s = 86'400;               // how long a woken node is expected to stay awake
   double now_s = 0;                     // on the clock of empties_at_s
   std::uint64_t revision = 0;           // rises when curves or expectations changed enough to plan anew
@@ -66,6 +87,7 @@ struct PodEstimate {
   double life_s = 0;         // predicted mean; infinity if it stays
   double demand_cores2 = 0;  // variance of what it uses: over time, and of not knowing its mean
   double unsure_cores = 0;   // as a node's
+  AppId app = 0;             // whose it is; 0: nobody knows
 };
 
 // How long until the last of so many pods ends, each of that mean life and of no known age: life x (1 + 1/2 + ... + 1/pods).

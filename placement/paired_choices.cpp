@@ -4,6 +4,7 @@
 
 #include "placement/features.hpp"
 #include "placement/objective.hpp"
+#include "placement/pair_cost.hpp"
 #include "placement/policies/network.hpp"
 
 namespace wattle::placement {
@@ -11,7 +12,8 @@ namespace wattle::placement {
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin) {
   return [&question, &planner, &reward, network, margin](PairedCopy& copy) -> std::optional<std::size_t> {
-    const PlanView plan = planner.view(copy.fleet, question.ask, question.rows);
+    PlanView plan = planner.view(copy.fleet, question.ask, question.rows);
+    if (network != nullptr) mind_pairs(copy.fleet, question.ask, question.rows, plan);
     if (plan.nodes.empty() || !plan.pick) return std::nullopt;
     const ClusterView& view = copy.view();
     auto predictions = predict(reward, view, question.rows, question.pod, plan.demand_cores);

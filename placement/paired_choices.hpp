@@ -11,8 +11,8 @@
 
 namespace wattle::placement {
 
-// The network on the planner's view, as it serves: another node than the plan's must be better by `margin`, in Q. Null: the prior alone,
-// which is the planner where nobody's latency counts.
+// The network on the planner's view, as it serves: another node than the plan's must be better by `margin`, in Q. It alone
+// minds who slows whom (placement/pair_cost). Null: the prior alone, which is the planner where nobody's latency counts.
 PairedRule by_network(const PairedQuestion& question, Planner& planner, const RewardConfig& reward,
                       const models::QNetwork* network, double margin);
 // The planner, with that trust in its expectations (Fleet::trust): at 0 it is the amortised rank.

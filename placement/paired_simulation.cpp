@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "placement/objective.hpp"
+#include "placement/pair_cost.hpp"
 
 namespace wattle::placement {
 
@@ -37,7 +38,7 @@ void PairedSimulation::show(Side& side, const PairedQuestion& question) {
   side.fleet = question.fleet;
   side.fleet.only.clear();
   side.fleet.edition_of.clear();  // of the cluster, not of the copy
-  side.power_w = side.latency_w;
+  side.power_w = side.extra_w;
   for (std::size_t i = 0; i < side.loads.size(); ++i) {
     const Side::Load& load = side.loads[i];
     FleetNode& node = side.fleet.nodes[i];
@@ -47,6 +48,7 @@ void PairedSimulation::show(Side& side, const PairedQuestion& question) {
     node.requested = load.requested;
     node.sleeps = side.fleet.idle_nodes_sleep && load.pods == 0;
     node.empties_at_s = load.empties_at_s;
+    node.apps = &load.apps;
     side.power_w += node_w(side, i);
   }
 }
@@ -78,12 +80,13 @@ void PairedSimulation::begin(const PairedQuestion& question) {
   unseen_ = 0;
   lives_known_ = question.lives_known;
   now_s_ = swept_s_ = block_began_s_ = question.fleet.now_s;
-  challenger_.joules = challenger_.latency_w = 0;
+  challenger_.joules = challenger_.extra_w = 0;
   challenger_.loads.clear();
   for (std::size_t i = 0; i < question.fleet.nodes.size(); ++i) {
     const FleetNode& node = question.fleet.nodes[i];
     const NodeView& seen = question.view.nodes[i];  // without pods in flight, which will be told when they run
-    Side::Load load{seen.requested, seen.pods, node.used_cores, node.used_cores2, 0, node.empties_at_s};
+    Side::Load load{seen.requested, seen.pods, node.used_cores, node.used_cores2, 0, node.empties_at_s, {}};
+    if (node.apps != nullptr) load.apps = *node.apps;
     // The mean life that would make it empty then, so that it can go on from there.
     const double one_s = last_ends_in_s(1, load.pods);
     const double left_s = node.empties_at_s - now_s_;
@@ -91,7 +94,7 @@ void PairedSimulation::begin(const PairedQuestion& question) {
     challenger_.loads.push_back(load);
   }
   incumbent_.loads = challenger_.loads;
-  incumbent_.joules = incumbent_.latency_w = 0;
+  incumbent_.joules = incumbent_.extra_w = 0;
 }
 
 void PairedSimulation::advance(double now_s) {
@@ -112,6 +115,7 @@ void PairedSimulation::change(Side& side, const Placed& placed, const PodEstimat
   load.requested.memory_bytes = std::max(0.0, load.requested.memory_bytes + sign * ask.request.memory_bytes);
   load.used_cores = std::max(0.0, load.used_cores + sign * ask.demand_cores);
   load.used_cores2 = std::max(0.0, load.used_cores2 + sign * ask.demand_cores2);
+  load.apps.add(ask.app, ask.request.cpu_cores, ask.demand_cores, comes ? 1 : -1);
   load.life_s = moved(load.life_s, life_s);
   if (load.pods == 0)
     load.empties_at_s = now_s_;
@@ -119,9 +123,9 @@ void PairedSimulation::change(Side& side, const Placed& placed, const PodEstimat
     load.empties_at_s = now_s_ + last_ends_in_s(load.life_s / static_cast<double>(load.pods), load.pods);
   else if (comes)
     load.empties_at_s = std::max(load.empties_at_s, now_s_ + ask.life_s);
-  const double was_w = side.latency_w;
-  side.latency_w = std::max(0.0, was_w + sign * placed.latency_w);
-  side.power_w += node_w(side, i) - before_w + side.latency_w - was_w;
+  const double was_w = side.extra_w;
+  side.extra_w = std::max(0.0, was_w + sign * placed.extra_w);
+  side.power_w += node_w(side, i) - before_w + side.extra_w - was_w;
 }
 
 void PairedSimulation::placed(std::uint64_t key, std::size_t node, const PodEstimate& ask, double now_s) {
@@ -177,12 +181,12 @@ std::optional<PairedSimulation::Placed> PairedSimulation::choose(Side& side, con
   const std::optional<std::size_t> node = rule(side);
   side.unseen = nullptr;
   if (!node) return std::nullopt;
-  Placed placed{*node, 0};
+  Placed placed{*node, added_pair_w(side.fleet, *node, question.ask)};
   if (question.latency_price_w > 0) {
     // Against the best there is on either: a latency that nobody knows, or that is the same everywhere, costs nothing.
     double best = latency_points(question, *node);
     for (const std::size_t i : question.rows) best = std::max(best, latency_points(question, i));
-    placed.latency_w = question.latency_price_w * (best - latency_points(question, *node));
+    placed.extra_w += question.latency_price_w * (best - latency_points(question, *node));
   }
   return placed;
 }

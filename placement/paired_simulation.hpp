@@ -8,6 +8,8 @@
 //          Nothing is measured, so that nothing of it is noise of measuring
 // Latency  the nodes' present ones on both; what a compared pod's users get less than on the best of the nodes asked about is watts at the
 //          question's price, for as long as the pod is there. A node beyond a hard limit may not be chosen on either
+// Pairs    that are known to slow each other (placement/pair_cost) cost what they are expected to when the pod comes, on either copy beside
+//          those who are on it, for as long as the pod is there
 // Gives    of a block of decisions (challenger's joules - incumbent's) / the larger of the two, within -1..1, so that who is exchanged for
 //          whom changes the sign and nothing else; a block in which no time passes goes on
 // Not seen what no model predicts: that a node's users wait longer for what is placed there
@@ -57,6 +59,7 @@ class PairedCopy {
     std::uint64_t pods = 0;
     double used_cores = 0, used_cores2 = 0, life_s = 0;  // sums over pods; of their variances, too
     double empties_at_s = 0;
+    AppsThere apps;
   };
   std::vector<Load> loads;
   const PairedQuestion* unseen = nullptr;  // of which view_ is to be made yet
@@ -93,11 +96,11 @@ class PairedSimulation {
   struct Side : PairedCopy {
     using PairedCopy::Load, PairedCopy::loads, PairedCopy::unseen;
     double power_w = 0, joules = 0;
-    double latency_w = 0;  // of its power
+    double extra_w = 0;  // of its power: latency and pairs
   };
   struct Placed {
     std::size_t node = 0;
-    double latency_w = 0;
+    double extra_w = 0;  // for as long as it is there
   };
   struct Pod {
     Placed by_challenger, by_incumbent;

@@ -19,10 +19,11 @@ struct PlanView {
     double preference = 0;
     double empties_s = 0;  // expected time until its last pod ends; 0: it is empty, infinity: pods stay
   };
-  std::vector<Node> nodes;          // one for each that was asked about, in that order; none: there is no plan
-  std::optional<std::size_t> pick;  // index into the fleet's nodes
-  double demand_cores = 0;          // predicted mean of this pod
-  double demand_quantile = 0;       // of the pods to come, 0 lightest
+  std::vector<Node> nodes;             // one for each that was asked about, in that order; none: there is no plan
+  std::optional<std::size_t> pick;     // index into the fleet's nodes
+  std::optional<std::size_t> avoided;  // what would be picked if pods there and this one did not slow each other
+  double demand_cores = 0;             // predicted mean of this pod
+  double demand_quantile = 0;          // of the pods to come, 0 lightest
   double life_s = std::numeric_limits<double>::infinity();
   double expected_pods = 0;  // still to come; under churn, in the steady state
 };

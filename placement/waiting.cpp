@@ -140,6 +140,13 @@ std::optional<double> stalled_ratio(const NodeView& node) {
   return waiting_share(*some, node.throttled_cores, node.values.cpu_used_cores.value_or(0));
 }
 
+std::optional<double> stalled_ratio(const WorkloadValues& pod, double cores, double interval_s) {
+  const auto& some = pod.pressure.cpu_some_ratio;
+  if (!some || !std::isfinite(*some) || !(interval_s > 0)) return std::nullopt;
+  const double throttled_s = static_cast<double>(pod.cpu_throttled_us.value_or(0)) * 1e-6;
+  return waiting_share(*some, throttled_s / interval_s, cores);
+}
+
 std::optional<double> waiting_ratio(const NodeView& node) {
   const NodeValues& values = node.values;
   if (values.pressure.cpu_some_ratio) return stalled_ratio(node);

@@ -67,5 +67,7 @@ class WaitingModel {
 std::optional<double> waiting_ratio(const NodeView& node);
 // Of pressure alone.
 std::optional<double> stalled_ratio(const NodeView& node);
+// What a pod that used so many cores told of an interval, likewise of its own pressure alone.
+std::optional<double> stalled_ratio(const WorkloadValues& pod, double cores, double interval_s);
 
 }  // namespace wattle::placement

@@ -45,13 +45,16 @@ void Decider::record(const std::string& node, const Record& record, const Record
   // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
   const bool shown = news.turn != Turn::late;
   if (shown && known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
+    const double interval_s = static_cast<double>(record.interval_ns) * 1e-9;
     std::vector<placement::PodReading> readings;
     for (const std::string& uid : known->pods) {
       const auto workload = known->workloads.find(uid);
-      if (workload != known->workloads.end() && workload->second.cpu_cores)
-        readings.push_back({engine_.knowledge().pod(uid), *workload->second.cpu_cores});
+      if (workload == known->workloads.end() || !workload->second.cpu_cores) continue;
+      const double cores = *workload->second.cpu_cores;
+      readings.push_back(
+          {engine_.knowledge().pod(uid), cores, placement::stalled_ratio(workload->second.values, cores, interval_s)});
     }
-    engine_.used(readings, static_cast<double>(record.interval_ns) * 1e-9);
+    engine_.used(readings, interval_s);
   }
   const MonoTime now = clock_.mono();
   settle(windows_.add(node, record, news.at, news.turn == Turn::ahead, now));

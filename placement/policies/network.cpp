@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "placement/features.hpp"
+#include "placement/pair_cost.hpp"
 #include "placement/paired_choices.hpp"
 #include "placement/policies/makers.hpp"
 #include "placement/policies/registry.hpp"
@@ -93,7 +94,9 @@ NetworkPolicy::NetworkPolicy(std::shared_ptr<const models::QNetwork> network, co
 // Where nobody knows the cluster there is no plan to be seen.
 std::optional<PlanView> NetworkPolicy::plan_view(PolicyContext& context) {
   if (!options_.plan || !context.has_knowledge()) return std::nullopt;
-  return planner_.view(context.fleet(), context.ask(), context.row_nodes());
+  PlanView view = planner_.view(context.fleet(), context.ask(), context.row_nodes());
+  if (context.minds_pairs) mind_pairs(context.fleet(), context.ask(), context.row_nodes(), view);
+  return view;
 }
 
 void NetworkPolicy::score(PolicyContext& context, std::span<double> values) {

@@ -88,6 +88,7 @@ class PolicyContext {
   std::mt19937_64* random = nullptr;    // draws among ties; null: the first of them
   std::span<const KubeNode> scheduler;  // its cache, by node; empty: what view or fleet say
   Fleet* copy = nullptr;                // of the view's nodes, in place of what the knowledge says of them
+  bool minds_pairs = false;  // a network is heard: what its policy knows of who slows whom counts (placement/pair_cost)
 
  private:
   std::vector<std::size_t> feasible_nodes() const;

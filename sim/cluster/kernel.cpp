@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace wattle::sim::cluster {
 
@@ -19,7 +20,9 @@ double pressure_ratio(double wanted_cores, double cores, double crowded_ratio) {
 }
 
 template <class Time>
-Kernel<Time>::Kernel(const std::vector<Machine>& machines, const SleepOptions& sleep) : sleep_(sleep) {
+Kernel<Time>::Kernel(const std::vector<Machine>& machines, const SleepOptions& sleep,
+                     std::shared_ptr<const Pairs> pairs)
+    : sleep_(sleep), pairs_(std::move(pairs)) {
   nodes_.resize(machines.size());
   for (std::size_t i = 0; i < machines.size(); ++i) {
     nodes_[i].machine = machines[i];
@@ -44,13 +47,15 @@ void Kernel<Time>::refresh(std::size_t i) {
   for (const Pod& pod : node.pods) wanted += pod.wanted_cores;
   wanted *= 1 + machine.interference * wanted / machine.cores;
   node.wanted_cores = wanted;
-  node.used_cores = node.pressure_ratio = 0;
+  node.used_cores = node.pressure_ratio = node.work_cores = node.crowd_ratio = 0;
   switch (node.power) {
     case Power::awake: {
       node.used_cores = std::min(wanted, machine.cores);
       node.pressure_ratio =
           std::min(1.0, machine.waiting_times * pressure_ratio(wanted, machine.cores, machine.crowded_ratio));
       node.power_w = running_w(i);
+      node.work_cores = node.used_cores;
+      if (!node.paces.empty()) slow(node);
       return;
     }
     case Power::asleep:
@@ -62,6 +67,49 @@ void Kernel<Time>::refresh(std::size_t i) {
     case Power::gone:
       node.power_w = 0;
       return;
+  }
+}
+
+template <class Time>
+void Kernel<Time>::slow(Node& node) const {
+  double wanted = node.machine.blocked_cores, work = wanted;
+  for (std::size_t k = 0; k < node.pods.size(); ++k) {
+    wanted += node.pods[k].wanted_cores;
+    work += node.pods[k].wanted_cores * node.paces[k].speed;
+  }
+  if (wanted > 0) node.work_cores = node.used_cores * (work / wanted);
+  node.crowd_ratio = node.pressure_ratio;
+  if (node.speed < 1) node.pressure_ratio = 1 - (1 - node.crowd_ratio) * node.speed;
+}
+
+template <class Time>
+void Kernel<Time>::pace(std::size_t i) {
+  if (!pairs_) return;
+  Node& node = nodes_[i];
+  const bool runs = disturbed_ && node.power == Power::awake;
+  double speeds = 0;
+  for (std::size_t k = 0; k < node.paces.size(); ++k) {
+    Pace& own = node.paces[k];
+    double strongest = 0;
+    for (std::size_t other = 0; runs && other < node.paces.size(); ++other)
+      if (other != k) strongest = std::max(strongest, pairs_->strength(own.app, node.paces[other].app));
+    const double before = std::exchange(own.speed, 1 / (1 + strongest));
+    speeds += own.speed;
+    if (own.speed == before || own.endless) continue;
+    const PodId pod = node.pods[k].id;
+    own.ends = later(now_, elapsed_s(now_, own.ends) * (before / own.speed));
+    events_.push({own.ends, pod, What::end, ++end_of_[pod]});
+  }
+  node.speed = node.paces.empty() ? 1 : speeds / static_cast<double>(node.paces.size());
+}
+
+template <class Time>
+void Kernel<Time>::disturb(Observer& observer) {
+  disturbed_ = true;
+  for (std::size_t i = 0; pairs_ && i < nodes_.size(); ++i) {
+    settle(i, observer);
+    pace(i);
+    change(i, observer);
   }
 }
 
@@ -78,6 +126,7 @@ void Kernel<Time>::settle(std::size_t i, Observer& observer) {
   const double pods_s = dt_s * static_cast<double>(node.pods.size());
   pod_s_ += pods_s;
   pressure_pod_s_ += node.pressure_ratio * pods_s;
+  work_pod_s_ += node.speed * pods_s;
   observer.ran(i, dt_s);
 }
 
@@ -119,7 +168,8 @@ void Kernel<Time>::advance_to(Time when, Observer& observer) {
 template <class Time>
 void Kernel<Time>::happen(const Event& event, Observer& observer) {
   if (event.what == What::end) {
-    if (node_of(event.who) != kNowhere) remove(event.who, observer);
+    const bool outdated = pairs_ && end_of_[event.who] != event.generation;
+    if (!outdated && node_of(event.who) != kNowhere) remove(event.who, observer);
     return;
   }
   Node& node = nodes_[event.who];
@@ -132,11 +182,13 @@ void Kernel<Time>::happen(const Event& event, Observer& observer) {
     observer.woke(event.who);
     fall_asleep_later(event.who);
   }
+  pace(event.who);
   change(event.who, observer);
 }
 
 template <class Time>
-void Kernel<Time>::place(PodId pod, std::size_t i, double wanted_cores, double life_s, Observer& observer) {
+void Kernel<Time>::place(PodId pod, std::size_t i, double wanted_cores, double life_s, Observer& observer,
+                         std::size_t app) {
   assert(i < nodes_.size() && node_of(pod) == kNowhere);
   settle(i, observer);
   Node& node = nodes_[i];
@@ -151,7 +203,15 @@ void Kernel<Time>::place(PodId pod, std::size_t i, double wanted_cores, double l
   node.pods.push_back({pod, wanted_cores, now_});
   if (pod >= node_of_.size()) node_of_.resize(pod + 1, kNowhere);
   node_of_[pod] = i;
-  if (std::isfinite(life_s)) events_.push({later(now_, life_s), pod, What::end, 0});
+  std::uint32_t generation = 0;
+  if (pairs_) {
+    const bool endless = !std::isfinite(life_s);
+    node.paces.push_back({app, 1, endless, endless ? now_ : later(now_, life_s)});
+    if (pod >= end_of_.size()) end_of_.resize(pod + 1);
+    generation = end_of_[pod];
+  }
+  if (std::isfinite(life_s)) events_.push({later(now_, life_s), pod, What::end, generation});
+  pace(i);
   change(i, observer);
 }
 
@@ -165,7 +225,12 @@ void Kernel<Time>::remove(PodId pod, Observer& observer) {
   assert(found != pods.end());
   const auto position = static_cast<std::size_t>(found - pods.begin());
   pods.erase(found);
+  if (pairs_) {
+    nodes_[i].paces.erase(nodes_[i].paces.begin() + static_cast<std::ptrdiff_t>(position));
+    ++end_of_[pod];
+  }
   node_of_[pod] = kNowhere;
+  pace(i);
   fall_asleep_later(i);
   observer.ended(pod, i, position);
   change(i, observer);
@@ -176,6 +241,7 @@ void Kernel<Time>::fail(std::size_t i, Observer& observer) {
   settle(i, observer);
   nodes_[i].power = Power::gone;
   ++nodes_[i].generation;
+  pace(i);
   change(i, observer);
 }
 
@@ -185,6 +251,7 @@ void Kernel<Time>::repair(std::size_t i, Observer& observer) {
   nodes_[i].power = Power::awake;
   ++nodes_[i].generation;
   fall_asleep_later(i);
+  pace(i);
   change(i, observer);
 }
 
@@ -198,7 +265,7 @@ void Kernel<Time>::set_watts(std::size_t i, const Watts& watts, Observer& observ
 template <class Time>
 void Kernel<Time>::forget() {
   for (Node& node : nodes_) node.total = {};
-  pod_s_ = pressure_pod_s_ = 0;
+  pod_s_ = pressure_pod_s_ = work_pod_s_ = 0;
   wakes_ = 0;
 }
 

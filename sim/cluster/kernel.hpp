@@ -3,7 +3,8 @@
 //          telemetry, no users: whoever needs those keeps them beside it and follows as an Observer
 // Truth    all is constant between events, so that energy is the exact integral of the curves. A machine that wakes draws its
 //          wake energy over its wake time, its pods run afterwards; one that is empty sleeps after sleep_after_s
-// Pods     dense numbers that the owner counts up; none is placed twice
+// Pods     dense numbers that the owner counts up; none is placed twice. Where pairs of applications disturb each other (pairs.hpp) a pod
+//          that runs slower ends later: life_s is of its work, at full speed. While its machine does not run, its life goes by all the same
 // Time     the owner's: double, in seconds, or MonoTime; events of the same moment happen in the order pod ends, wakes, sleeps
 // Units    in names
 // Errors   none; a pod that is placed twice, or taken where it is not, is our bug
@@ -13,11 +14,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <queue>
 #include <vector>
 
 #include "common/clock.hpp"
 #include "sim/cluster/machine.hpp"
+#include "sim/cluster/pairs.hpp"
 
 namespace wattle::sim::cluster {
 
@@ -61,18 +64,30 @@ class Kernel {
     double wanted_cores = 0;
     Time placed{};
   };
+  // Of a pod where there are pairs.
+  struct Pace {
+    std::size_t app = kNoApp;
+    double speed = 1;
+    bool endless = false;
+    Time ends{};
+  };
   struct Node {
     Machine machine;
     Power power = Power::awake;
-    std::vector<Pod> pods;  // oldest first
+    std::vector<Pod> pods;    // oldest first
+    std::vector<Pace> paces;  // of these; none where there are no pairs
     double wanted_cores = 0, used_cores = 0, pressure_ratio = 0, power_w = 0;
-    Time wakes_at{};  // of the last wake
-    Time since{};     // sums run to here
+    double speed = 1;        // mean of its pods
+    double work_cores = 0;   // what used cores do, in cores that nobody disturbs
+    double crowd_ratio = 0;  // pressure without pairs
+    Time wakes_at{};         // of the last wake
+    Time since{};            // sums run to here
     Totals total;
     std::uint32_t generation = 0;  // outdates wakes and sleeps that were to come
   };
 
-  Kernel(const std::vector<Machine>& machines, const SleepOptions& sleep);
+  // `pairs`: null, nobody disturbs anybody; they begin with disturb().
+  Kernel(const std::vector<Machine>& machines, const SleepOptions& sleep, std::shared_ptr<const Pairs> pairs = nullptr);
 
   Time now() const { return now_; }
   std::size_t size() const { return nodes_.size(); }
@@ -81,6 +96,16 @@ class Kernel {
   const std::vector<std::size_t>& nodes_of() const { return node_of_; }  // by pod
   // Watts that the machine would draw if it were awake.
   double running_w(std::size_t i) const;
+  bool has_pairs() const { return pairs_ != nullptr; }
+  bool disturbed() const { return pairs_ && disturbed_; }
+  double speed(std::size_t i, std::size_t position) const {
+    return nodes_[i].paces.empty() ? 1 : nodes_[i].paces[position].speed;
+  }
+  // Share of its time that a pod waits.
+  double waits(std::size_t i, std::size_t position) const {
+    return nodes_[i].paces.empty() ? nodes_[i].pressure_ratio
+                                   : 1 - (1 - nodes_[i].crowd_ratio) * nodes_[i].paces[position].speed;
+  }
 
   bool due(Time when) const { return !events_.empty() && events_.top().at <= when; }
   Time next() const { return events_.top().at; }  // of what is due
@@ -88,7 +113,8 @@ class Kernel {
   void advance_to(Time when, Observer& observer);
 
   // Wakes the machine if it sleeps. `life_s` may be infinite.
-  void place(PodId pod, std::size_t node, double wanted_cores, double life_s, Observer& observer);
+  void place(PodId pod, std::size_t node, double wanted_cores, double life_s, Observer& observer,
+             std::size_t app = kNoApp);
   void remove(PodId pod, Observer& observer);
   // What each pod of the machine wants from now on.
   template <class CoresOf>
@@ -99,6 +125,7 @@ class Kernel {
   }
   void fail(std::size_t i, Observer& observer);    // draws nothing, pods stand still
   void repair(std::size_t i, Observer& observer);  // awake, with what pods it still has
+  void disturb(Observer& observer);                // pairs do from now on
   void set_watts(std::size_t i, const Watts& watts, Observer& observer);
   void update(std::size_t i, Observer& observer);  // what observers know of it has changed
 
@@ -115,6 +142,7 @@ class Kernel {
   double awake_node_s() const;
   double pod_s() const { return pod_s_; }
   double pressure_pod_s() const { return pressure_pod_s_; }
+  double work_pod_s() const { return work_pod_s_; }  // for which pods would have lived, had nobody disturbed them
   std::uint64_t wakes() const { return wakes_; }
 
  private:
@@ -131,6 +159,8 @@ class Kernel {
   };
   void happen(const Event& event, Observer& observer);
   void change(std::size_t i, Observer& observer);
+  void pace(std::size_t i);     // its pods run as fast as they do beside each other
+  void slow(Node& node) const;  // what that makes of cores and pressure
   void fall_asleep_later(std::size_t i);
 
   SleepOptions sleep_;
@@ -138,8 +168,11 @@ class Kernel {
   std::vector<std::size_t> node_of_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Time now_{};
-  double pod_s_ = 0, pressure_pod_s_ = 0;
+  double pod_s_ = 0, pressure_pod_s_ = 0, work_pod_s_ = 0;
   std::uint64_t wakes_ = 0;
+  std::shared_ptr<const Pairs> pairs_;
+  bool disturbed_ = false;
+  std::vector<std::uint32_t> end_of_;  // by pod, where there are pairs: outdates ends that were to come
 };
 
 extern template class Kernel<double>;

@@ -34,6 +34,10 @@ void add_shift_options(CLI::App& app, consolidation::Shift& shift) {
   app.add_option("--interference", shift.interference, "a pod uses 1 + this x used share of its node times its demand")
       ->check(CLI::Range(0.0, 20.0))
       ->capture_default_str();
+  app.add_option("--pairs", shift.pairs,
+                 "production: as of bench, pairs of applications disturb each other; energy is that of the same work")
+      ->check(CLI::Range(0.0, 10.0))
+      ->capture_default_str();
 }
 
 std::string percent(const std::optional<Interval>& interval) {

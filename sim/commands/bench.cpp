@@ -29,6 +29,8 @@ Status run(BenchArguments arguments) {
       bench.episode.side == consolidation::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
   if (bench.episode.shift.odd_waiting != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
     return fail(Errc::unsupported, "--odd-waiting", "is of worlds alone", "say --knowledge production as well");
+  if (bench.episode.shift.pairs > 0 && bench.episode.knowledge != consolidation::ClusterModel::production)
+    return fail(Errc::unsupported, "--pairs", "is of worlds alone", "say --knowledge production as well");
   if (bench.episode.crowded_ratio != 1 && bench.episode.knowledge != consolidation::ClusterModel::production)
     return fail(Errc::unsupported, "--crowded-from", "is of worlds alone", "say --knowledge production as well");
   if (!arguments.model_file.empty()) {
@@ -78,6 +80,17 @@ int bench(int argc, char** argv) {
                  "knows nothing thinks")
       ->check(CLI::Range(0.1, 20.0))
       ->capture_default_str();
+  CLI::Option* pairs =
+      app.add_option("--pairs", arguments.scenario.options.shift.pairs,
+                     "production: one pair of applications in ten disturb each other, so that what one does takes 1 + "
+                     "this times as long beside the other; nobody is told")
+          ->check(CLI::Range(0.0, 10.0))
+          ->capture_default_str();
+  app.add_option("--pairs-from", arguments.scenario.options.shift.pairs_from_s,
+                 "seconds of the episode from which on they do; 0: always, on the day before as well")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str()
+      ->needs(pairs);
   app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules are told the number of pods that will come");
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))

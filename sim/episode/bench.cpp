@@ -104,7 +104,7 @@ Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& 
     return std::make_unique<placement::NetworkPolicy>(std::make_shared<Scaled>(options.network, options.residual_times),
                                                       learned);
   }
-  if (contestant.binding == Binding::truth || contestant.network != nullptr ||
+  if (contestant.binding == Binding::truth || contestant.binding == Binding::pairs || contestant.network != nullptr ||
       placement::parse_policy(contestant.policy)->telemetry)
     return fail(Errc::not_found, "policy " + name, "goes by telemetry, of which an oracle's cluster has none",
                 "--knowledge production");
@@ -169,6 +169,7 @@ Episode episode_before(const Dataset& data, const Options& drawn, std::uint64_t 
   Options before = drawn;
   before.cluster_seed = drawn.cluster_seed.value_or(seed);
   before.shift.odd_waiting = 1;  // what it taught holds no more
+  if (before.shift.pairs_from_s > 0) before.shift.pairs = 0;
   return make_episode(data, before, seed + kBefore + 1);
 }
 

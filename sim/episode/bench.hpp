@@ -25,9 +25,10 @@
 
 namespace wattle::sim::consolidation {
 
-// Pods' time and what they waited of it for CPU.
+// Pods' time and what they waited of it for CPU; what was drawn and done meanwhile.
 struct WaitedTime {
   double pod_s = 0, waited_pod_s = 0;
+  double energy_j = 0, work_core_s = 0;
 };
 
 struct RunFigures {
@@ -37,7 +38,8 @@ struct RunFigures {
   double deferred_s = 0;   // of which it was put off though it need not have been, or until room was expected; likewise
   double deferrals = 0;    // how often one was
   double work_core_s = 0;  // that was done; in a World
-  double waiting = 0;      // share of pod time spent waiting, for CPU or for a node that wakes
+  double life_stretch = 1;        // pods' time over what it would have been, had no pair disturbed another; in a World
+  double waiting = 0;             // share of pod time spent waiting, for CPU or for a node that wakes
   std::vector<WaitedTime> hours;  // of the whole episode, one each, from its start; in a World
   double wait_limit = 0;          // of it in the end: the share that pods may wait; likewise
   double requests_set = 0, given_up_cores = 0,

@@ -102,6 +102,9 @@ std::string describe(const BenchResult& result) {
     text += ", pods wait from " + number(100 * options.crowded_ratio, 0) + "% of the cores wanted on";
   if (options.shift.odd_waiting != 1)
     text += ", pods wait " + number(options.shift.odd_waiting, 2) + " times as long as was learned";
+  if (options.shift.pairs > 0)
+    text += ", pairs disturb each other by " + number(options.shift.pairs, 2) +
+            (options.shift.pairs_from_s > 0 ? " from " + number(options.shift.pairs_from_s, 0) + " s on" : "");
   if (result.options.defer_s > 0) text += ", put off for " + number(result.options.defer_s, 0) + " s at most";
   if (result.options.look_ahead > 0) text += ", " + std::to_string(result.options.look_ahead) + " next pods told";
   return text + ", data: " + result.origin + " (" + (options.side == Side::report ? "reporting" : "training") +
@@ -134,6 +137,8 @@ std::string to_table(const BenchResult& result) {
              padded(number(mean_of(rule, &RunFigures::refused), 1), 8) +
              padded(number(mean_of(rule, &RunFigures::pending_s), 1), 15) +
              padded(number(mean_of(rule, &RunFigures::deferred_s), 1), 11) + padded(joules_of_work(rule), 10);
+      if (result.options.episode.shift.pairs > 0)
+        out += "  lived " + number(100 * (mean_of(rule, &RunFigures::life_stretch) - 1), 2) + "% longer";
       if (rule.name == "dqn-gated")
         out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
       if (rule.name.ends_with("requests"))
@@ -157,6 +162,8 @@ std::string to_json(const BenchResult& result) {
                     {"crowded", options.crowded},
                     {"crowded_ratio", options.crowded_ratio},
                     {"odd_waiting", options.shift.odd_waiting},
+                    {"pairs", options.shift.pairs},
+                    {"pairs_from_s", options.shift.pairs_from_s},
                     {"knowledge", to_string(options.knowledge)},
                     {"side", options.side == Side::report ? "report" : "train"},
                     {"fill_low", options.fill_low},
@@ -174,7 +181,11 @@ std::string to_json(const BenchResult& result) {
       nlohmann::json runs = nlohmann::json::array();
       for (const RunFigures& each : rule.runs) {
         nlohmann::json hours = nlohmann::json::array();
-        for (const WaitedTime& hour : each.hours) hours.push_back(share(hour));
+        nlohmann::json joules = nlohmann::json::array();
+        for (const WaitedTime& hour : each.hours) {
+          hours.push_back(share(hour));
+          joules.push_back(hour.work_core_s > 0 ? nlohmann::json(hour.energy_j / hour.work_core_s) : nlohmann::json());
+        }
         runs.push_back({{"energy_j", each.energy_j},
                         {"awake_nodes", each.awake_nodes},
                         {"wakes", each.wakes},
@@ -182,6 +193,8 @@ std::string to_json(const BenchResult& result) {
                         {"waiting", each.waiting},
                         {"wait_limit", each.wait_limit},
                         {"cpu_waiting_by_hour", std::move(hours)},
+                        {"joules_per_core_s_by_hour", std::move(joules)},
+                        {"life_stretch", each.life_stretch},
                         {"refused", each.refused},
                         {"pending_s", each.pending_s},
                         {"deferred_s", each.deferred_s},

@@ -78,7 +78,7 @@ void read_truth(EpisodeFigures& figures, Env& env, const std::optional<WorldFigu
   if (first_hour)
     figures.later_pressure_ratio =
         ratio(truth.pressure_pod_s - first_hour->pressure_pod_s, truth.pod_s - first_hour->pod_s);
-  figures.energy_per_work_j = ratio(truth.energy_j, truth.used_core_s);
+  figures.energy_per_work_j = ratio(truth.energy_j, truth.work_core_s);
   figures.imbalance_pct = ratio(truth.imbalance_pct_s, time_s);
   figures.utilisation_pct = 100 * ratio(truth.utilisation_s, time_s);
   figures.crowded_ratio = ratio(truth.crowded_node_s, time_s * static_cast<double>(env.world().size()));

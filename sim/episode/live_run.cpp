@@ -1,6 +1,7 @@
 #include "sim/episode/live_run.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,9 @@ constexpr double kBurst = 0.6;  // relative standard deviation of half a minute'
 constexpr double kReportedHour_s = 3600;
 constexpr double kTick_s = 1e-6;  // times are whole nanoseconds
 
+// The first telemetry is in before the first pod comes.
+double before_first_s(const LiveRunOptions& live) { return 2 * live.telemetry_period_s; }
+
 WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   WorldOptions world;
   world.seed = episode.seed;
@@ -24,10 +28,15 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   world.telemetry_period_s = live.telemetry_period_s;
   world.power_noise_ratio = episode.options.power_noise_ratio;
   world.demand_slot_s = episode.options.crowded ? kDemandSlot_s : kSample_s;
+  const Shift& shift = episode.options.shift;
+  if (shift.pairs > 0) {
+    world.pairs = std::make_shared<const cluster::Pairs>(pairs_of(episode.options.apps, shift.pairs));
+    if (shift.pairs_from_s > 0) world.pairs_from_s = before_first_s(live) + shift.pairs_from_s;
+  }
   for (const ServerModel& server : episode.servers) {
     NodeSpec node;
     node.server = server;
-    node.waiting_times = episode.options.shift.odd_waiting;
+    node.waiting_times = shift.odd_waiting;
     node.crowded_ratio = episode.options.crowded_ratio;
     world.nodes.push_back(std::move(node));
   }
@@ -45,6 +54,7 @@ SimPod sim_pod(const Episode& episode, std::size_t p) {
   made.mean_demand_cores = pod.times * episode.day->mean_cores[pod.machine];
   made.memory_used_bytes = 0.7 * pod.request.memory_bytes;
   made.life_s = pod.life_s;
+  made.app = pod.app;
   made.cores_by_slot = episode.day->cores[pod.machine];
   made.cores_times = pod.times;
   if (episode.options.crowded) {
@@ -113,14 +123,15 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   SetRequests set_before;
   bool measuring = false;
   WorldFigures hour;
-  const double before_s = 2 * live.telemetry_period_s;  // the first telemetry is in before the first pod comes
+  const double before_s = before_first_s(live);
   const auto go_to = [&](double until_s) {
     for (;;) {
       const double hour_s = before_s + kReportedHour_s * static_cast<double>(figures.hours.size() + 1);
       if (until_s < hour_s) return world.advance_to(until_s);
       world.advance_to(hour_s);
       const WorldFigures now = world.figures();
-      figures.hours.push_back({now.pod_s - hour.pod_s, now.pressure_pod_s - hour.pressure_pod_s});
+      figures.hours.push_back({now.pod_s - hour.pod_s, now.pressure_pod_s - hour.pressure_pod_s,
+                               now.energy_j - hour.energy_j, now.work_core_s - hour.work_core_s});
       hour = now;
     }
   };
@@ -194,7 +205,9 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   figures.wake_wait_s = end.waking_pod_s - begun.waking_pod_s;
   figures.waiting =
       (end.pressure_pod_s - begun.pressure_pod_s + figures.wake_wait_s) / std::max(1.0, end.pod_s - begun.pod_s);
-  figures.work_core_s = end.used_core_s - begun.used_core_s;
+  figures.work_core_s = end.work_core_s - begun.work_core_s;
+  const double undisturbed_s = end.work_pod_s - begun.work_pod_s;
+  if (undisturbed_s > 0) figures.life_stretch = (end.pod_s - begun.pod_s) / undisturbed_s;
   figures.wait_limit = player.engine().knowledge().cpu_wait().limit();
   if (requests != nullptr) {
     const SetRequests& set = requests->figures();

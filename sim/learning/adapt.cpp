@@ -23,7 +23,7 @@ class Adapt {
   Adapt(const Dataset& data, const AdaptOptions& options, const MakeTrainer& make)
       : data_(data), options_(options), make_(make) {}
 
-  // Joules of a contestant over the cluster's judged days.
+  // Joules of a contestant over the cluster's judged days; of a core-second of work where pairs slow it.
   Result<double> judge(AdaptRow& row, std::uint64_t cluster) {
     std::shared_ptr<const models::QNetwork> network;
     if (row.name == "recorded") {
@@ -39,7 +39,7 @@ class Adapt {
         make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * (options_.online.episodes - 1));
     Contestant contestant{row.name, Binding::advised, network ? "dqn" : "planner", network.get()};
     contestant.gate = guarded;
-    double energy_j = 0;
+    double energy_j = 0, work_core_s = 0;
     for (std::size_t day = 0; day < options_.judged_days; ++day) {
       Options drawn = episode_of(cluster);
       drawn.shift.told = row.name == "informed";
@@ -49,14 +49,16 @@ class Adapt {
         options.network.margin = options_.margin;
         WATTLE_TRY(const RunFigures judged, run_live(episode, options_.cold ? nullptr : &taught, contestant, options));
         energy_j += judged.energy_j;
+        work_core_s += judged.work_core_s;
         continue;
       }
       WATTLE_TRY(const auto policy, policy_of(network, guarded));
       energy_j += run(episode, *policy).energy_j;
     }
-    return energy_j;
+    return live && by_work() ? energy_j / work_core_s : energy_j;
   }
   std::uint64_t decisions() const { return decisions_; }
+  bool by_work() const { return options_.online.episode.shift.pairs > 0; }
 
  private:
   Result<std::unique_ptr<placement::Policy>> policy_of(const std::shared_ptr<const models::QNetwork>& network,
@@ -169,6 +171,8 @@ Status playable(const AdaptOptions& options) {
   if (live && (shift.odd_watts != 1 || shift.interference != 0))
     return fail(Errc::out_of_range, "a shift", "is of what is told, and a controller is told nothing",
                 "--knowledge oracle or imitated");
+  if (!live && shift.pairs > 0)
+    return fail(Errc::unsupported, "--pairs", "is of worlds alone", "say --knowledge production as well");
   for (const std::string& name : options.contestants) {
     if (!live && std::find(kLive.begin(), kLive.end(), name) != kLive.end())
       return fail(Errc::out_of_range, "contestant " + name, "learns as a controller does", "--knowledge production");

@@ -45,7 +45,7 @@ using MakeTrainer =
 
 struct AdaptRow {
   std::string name;
-  std::vector<double> energy_j;                      // of each cluster, judged days together
+  std::vector<double> energy_j;  // of each cluster, judged days together; with pairs, of a core-second of work
   std::optional<Interval> over_planner, over_start;  // energy less 1
   std::array<std::size_t, 3> serves{};  // of "gated" and "recorded": clusters in which planner, start, learned served
   // Of "gated", of each cluster: what its gate saw of learned over start, learned over planner, start over planner.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "placement/policies/registry.hpp"
+#include "sim/policies/pairs_oracle.hpp"
 #include "sim/policies/true_greedy.hpp"
 
 namespace wattle::sim {
@@ -20,11 +21,11 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   placement::ClusterModel knowledge(options.knowledge);
   if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
   knowledge.set_limits(options.limits);
-  const bool ranks = contestant.binding == Binding::advised || contestant.binding == Binding::alone;
+  const bool ranks = contestant.binding != Binding::unadvised && contestant.binding != Binding::truth;
   LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
                          {chooser.options_, contestant.gate, options.network},
                          contestant.gate,
-                         contestant.binding == Binding::advised};
+                         contestant.binding == Binding::advised || contestant.binding == Binding::pairs};
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
   if (contestant.gate) chooser.engine_->certified();
   return chooser;
@@ -59,6 +60,11 @@ std::optional<std::size_t> Chooser::choose(const World& world, const placement::
     }
     case Binding::alone:
       return alone(view, pod);
+    case Binding::pairs: {
+      const std::vector<std::size_t> fit = feasible(kube);
+      if (fit.empty()) return std::nullopt;
+      return least_disturbing(world, pod, fit, engine_->values(view, pod.spec, fit, nodes_));
+    }
     case Binding::truth:
       return least_true_watts(world, pod, feasible(kube), contestant_->wait_price_w);
   }
@@ -101,11 +107,12 @@ Result<Contestant> contestant_named(std::string_view name, const models::QNetwor
     made.within_budget = true;
     return made;
   }
+  if (present == "pairs-oracle") return Contestant{present, Binding::pairs, "planner"};
   if (present == "kube-default") return Contestant{present, Binding::unadvised, present};
   const bool gated = present == "dqn-gated";
   auto policy = placement::parse_policy(gated ? "dqn" : present);
   if (!policy) {
-    policy.error().mend += "; or dqn-gated, true-greedy, true-budget";
+    policy.error().mend += "; or dqn-gated, true-greedy, true-budget, pairs-oracle";
     return forward_error(policy);
   }
   if (policy->learns && network == nullptr)

@@ -24,6 +24,7 @@ enum class Binding {
   unadvised,  // no scores of ours: the default scheduler
   alone,      // a policy's own values, as if it were the scheduler
   truth,      // least true added watts: a reference that sees what nobody is told
+  pairs,      // the planner's, corrected by who really disturbs whom: likewise
 };
 
 struct Contestant {
@@ -39,7 +40,7 @@ struct Contestant {
 
 // By its name in tables and on command lines: a policy, which plays as it would serve (other people's schedulers alone);
 // "kube-default" without advice; "dqn-gated", which is dqn with the gate; "true-greedy", and "true-budget", which
-// keeps pods' waiting within its limit. `network` is that of dqn.
+// keeps pods' waiting within its limit; "pairs-oracle". `network` is that of dqn.
 // Errors: not_found, with the names; dqn without a network.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 

@@ -35,9 +35,9 @@ void LiveEngine::placed(cluster::PodId id, const placement::PodSpec& pod, const 
   known_as_[id] = engine_.came(pod, node, row, now);
 }
 
-void LiveEngine::used(std::span<const PodUse> pods, double /*waited*/, double interval_s) {
+void LiveEngine::used(std::span<const PodUse> pods, double interval_s) {
   readings_.clear();
-  for (const PodUse& each : pods) readings_.push_back({known_as_[each.pod], each.cores});
+  for (const PodUse& each : pods) readings_.push_back({known_as_[each.pod], each.cores, each.waited});
   engine_.used(readings_, interval_s);
 }
 

@@ -173,6 +173,15 @@ placement::AppKey app_key(std::size_t app) {
   return {"deployment/app-" + std::to_string(app), "image-" + std::to_string(app / 3), ""};
 }
 
+cluster::Pairs pairs_of(std::size_t apps, double strength) {
+  constexpr std::uint64_t kPairs = 0x7061697273ULL;
+  cluster::Pairs pairs(apps);
+  for (std::size_t a = 0; a < apps; ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (unit_of(mix(mix(kPairs, a), b)) < kPairShare) pairs.disturb(a, b, strength);
+  return pairs;
+}
+
 Result<Dataset> load_dataset(const std::string& trace_dir, double demand_scale) {
   WATTLE_TRY(const auto servers, load_servers(trace_dir));
   WATTLE_TRY(const auto days, load_days(trace_dir));

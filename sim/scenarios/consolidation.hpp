@@ -5,6 +5,7 @@
 //          pods from a band of the machines ordered by mean
 // Sizes    openb: each application requests, and lives on average, as a pod of a production cluster did, in shares of the mean server;
 //          at least half of the servers have room for it, no mean life is beyond a day. Demand is that share of what is requested
+// Pairs    of applications that disturb each other, drawn once from a seed of their own: the same in every episode, and nobody is told
 // Crowded  applications ask for less or more than they use (log-normal, twice the use on average), and each half minute's use is
 //          log-normal around its five minutes' mean
 // Units    in names; seconds from the start of the run
@@ -21,6 +22,7 @@
 
 #include "placement/cluster_view.hpp"
 #include "placement/demand.hpp"
+#include "sim/cluster/pairs.hpp"
 #include "sim/scenarios/demand_trace.hpp"
 #include "sim/scenarios/pod_sizes.hpp"
 #include "sim/world/power.hpp"
@@ -60,6 +62,9 @@ struct Shift {
   double odd_waiting = 1;   // pods wait for CPU that many times as long as they did when it was learned; in worlds
   double interference = 0;  // a pod uses 1 + interference x (used share of its node) times its demand
   bool told = false;        // the watts are told after all
+  // Pairs of applications that disturb each other (sim/cluster/pairs) so much; 0: none do. From so many seconds on, of the episode: 0 from
+  // its start and on the day before; in worlds.
+  double pairs = 0, pairs_from_s = 0;
 };
 
 enum class Sizes { one_core, openb };
@@ -91,7 +96,12 @@ struct Options {
 };
 
 // Energy of the work that was done, and not of the time: contestants do not get as much done.
-inline bool compares_by_work(const Options& options) { return options.crowded || options.sizes != Sizes::one_core; }
+inline bool compares_by_work(const Options& options) {
+  return options.crowded || options.sizes != Sizes::one_core || options.shift.pairs > 0;
+}
+// One pair in ten, the same ones whatever is drawn. With one in four nearly every pod would have company that disturbs it wherever it ran.
+inline constexpr double kPairShare = 0.1;
+cluster::Pairs pairs_of(std::size_t apps, double strength);
 
 inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};
 

@@ -46,13 +46,13 @@ void RequestSetter::ended(const placement::PodSpec& pod, std::size_t row, MonoTi
   pods_.erase(found);
 }
 
-void RequestSetter::used(std::span<const PodUse> pods, double waited, double interval_s) {
-  if (next_ != nullptr) next_->used(pods, waited, interval_s);
+void RequestSetter::used(std::span<const PodUse> pods, double interval_s) {
+  if (next_ != nullptr) next_->used(pods, interval_s);
   for (const PodUse& use : pods) {
     const auto found = pod_of_id_.find(use.pod);
     if (found == pod_of_id_.end()) continue;
     Pod& pod = *found->second;
-    pod.needed_core_s += placement::needed_cores({use.cores, waited, std::nullopt}) * interval_s;
+    pod.needed_core_s += placement::needed_cores({use.cores, use.waited, std::nullopt}) * interval_s;
     pod.seconds += interval_s;
     pod.needed_bytes = std::max(pod.needed_bytes, placement::needed_bytes({use.memory_bytes, 0, false, false}));
   }

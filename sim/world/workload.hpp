@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "placement/cluster_view.hpp"
+#include "sim/cluster/pairs.hpp"
 #include "sim/world/random.hpp"
 
 namespace wattle::sim {
@@ -55,6 +56,7 @@ struct SimPod {
   double variability = 0;
   std::uint64_t seed = 0;
   Io io;
+  std::size_t app = cluster::kNoApp;          // by which pairs are told apart
   bool serves_users = false;                  // its demand is what users ask
   double request_share = 0, work_core_s = 0;  // as its application's
   std::span<const float> cores_by_slot;  // what it wants, again and again; empty: its mean. Both with that variability

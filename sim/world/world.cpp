@@ -20,13 +20,15 @@ std::vector<cluster::Machine> machines_of(const std::vector<NodeSpec>& nodes) {
   return machines;
 }
 
+double latency_of(const NodeSpec& spec, double waits) { return spec.latency_ms * (1 + spec.latency_slope * waits); }
+
 }  // namespace
 
 World::World(WorldOptions options, WorldObserver* observer)
     : options_(std::move(options)),
       observer_(observer),
       random_(mix(options_.seed, 0x6e6f697365ULL)),
-      kernel_(machines_of(options_.nodes), {options_.idle_nodes_sleep, options_.sleep_after_s, false}) {
+      kernel_(machines_of(options_.nodes), {options_.idle_nodes_sleep, options_.sleep_after_s, false}, options_.pairs) {
   for (const NodeSpec& spec : options_.nodes) {
     Node node;
     node.spec = spec;
@@ -40,6 +42,10 @@ World::World(WorldOptions options, WorldObserver* observer)
   }
   name_nodes();
   schedule_troubles();
+  if (options_.pairs && options_.pairs_from_s > 0)
+    schedule(MonoTime(from_seconds(options_.pairs_from_s)), What::pairs);
+  else if (options_.pairs)
+    kernel_.disturb(*this);
   schedule(MonoTime(from_seconds(options_.demand_slot_s)), What::slot);
   schedule(MonoTime(from_seconds(options_.telemetry_period_s)), What::sample);
 }
@@ -81,6 +87,8 @@ void World::handle(const Event& event) {
       return deliver();
     case What::settle:
       return settle(event.who);
+    case What::pairs:
+      return kernel_.disturb(*this);
   }
 }
 
@@ -91,12 +99,15 @@ void World::ran(std::size_t i, double dt_s) {
   node.latency_ms_s += node.latency_ms * dt_s;
   if (machine.wanted_cores > node.spec.crowded_ratio * cores) figures_.crowded_node_s += dt_s;
   figures_.used_core_s += dt_s * machine.used_cores;
+  figures_.work_core_s += dt_s * machine.work_cores;
   figures_.utilisation_s += dt_s * machine.used_cores / cores / static_cast<double>(nodes_.size());
   if (node.pods.empty()) return;
   figures_.active_node_s += dt_s;
+  const bool paired = kernel_.has_pairs();
   const double share = machine.wanted_cores > 0 ? machine.used_cores / machine.wanted_cores : 0;
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
     node.pods[k].cpu_core_s += machine.pods[k].wanted_cores * share * dt_s;
+    if (paired) node.pods[k].waited_s += kernel_.waits(i, k) * dt_s;
     if (machine.power == Power::waking) figures_.waking_pod_s += dt_s;
     if (machine.power == Power::gone) figures_.stranded_pod_s += dt_s;
     if (node.pods[k].plain) continue;
@@ -109,8 +120,9 @@ void World::ran(std::size_t i, double dt_s) {
     }
     if (!running.pod.spec.latency_soft_ms) continue;
     figures_.constrained_pod_s += dt_s;
-    figures_.latency_ms.add(node.latency_ms, dt_s);
-    if (node.latency_ms > *running.pod.spec.latency_soft_ms) figures_.late_pod_s += dt_s;
+    const double latency_ms = paired ? latency_of(node.spec, kernel_.waits(i, k)) : node.latency_ms;
+    figures_.latency_ms.add(latency_ms, dt_s);
+    if (latency_ms > *running.pod.spec.latency_soft_ms) figures_.late_pod_s += dt_s;
   }
 }
 
@@ -118,7 +130,7 @@ void World::changed(std::size_t i) {
   Node& node = nodes_[i];
   if (serve(i)) kernel_.refresh(i);
   const auto& machine = kernel_.node(i);
-  node.latency_ms = node.spec.latency_ms * (1 + node.spec.latency_slope * machine.pressure_ratio);
+  node.latency_ms = latency_of(node.spec, machine.pressure_ratio);
   if (machine.power != Power::awake) node.steady = false;
   if (!std::exchange(serving_changed_, false)) return;
   for (std::size_t each = 0; each < nodes_.size(); ++each) kernel_.update(each, *this);
@@ -185,7 +197,8 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   const std::size_t app = apps_.emplace(pod.spec.app, apps_.size()).first->second;
   if (app >= node.pods_of_app.size()) node.pods_of_app.resize(app + 1, 0);
   ++node.pods_of_app[app];
-  node.pods.push_back({&running, 0, 0, pod.memory_used_bytes, app, !pod.serves_users && !pod.spec.latency_soft_ms});
+  const bool plain = !pod.serves_users && !pod.spec.latency_soft_ms;
+  node.pods.push_back({&running, 0, 0, pod.memory_used_bytes, 0, 0, app, plain});
   node.held.reset();
   if (pod.serves_users) {
     ++serving_;
@@ -193,7 +206,7 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
     serving_changed_ = true;
   }
   if (observer_ != nullptr) observer_->placed(id, pod.spec, node.spec.server.name, at, now());
-  kernel_.place(id, at, pod.serves_users ? 0 : demand_cores(pod, slot_), pod.life_s, *this);
+  kernel_.place(id, at, pod.serves_users ? 0 : demand_cores(pod, slot_), pod.life_s, *this, pod.app);
   return {};
 }
 
@@ -253,6 +266,7 @@ WorldFigures World::figures() {
   figures_.awake_node_s = kernel_.awake_node_s();
   figures_.pod_s = kernel_.pod_s();
   figures_.pressure_pod_s = kernel_.pressure_pod_s();
+  figures_.work_pod_s = kernel_.work_pod_s();
   figures_.wakes = kernel_.wakes();
   return figures_;
 }

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <span>
@@ -62,6 +63,9 @@ struct WorldOptions {
   double notice_s = 40;  // until the API server calls a machine that is gone not ready
   std::int64_t pod_capacity = 110;
   double start_window_s = seconds(StartCap{}.window);  // how long a binding counts as a start there
+  // Which applications (SimPod::app) disturb each other, and from when on; null: none.
+  std::shared_ptr<const cluster::Pairs> pairs;
+  double pairs_from_s = 0;
 };
 
 // A placement whose outcome has been read from telemetry.
@@ -84,10 +88,12 @@ struct WorldFigures {
   double crowded_node_s = 0;     // wanted more than its crowded_ratio
   double imbalance_pct_s = 0;    // sum over CPU, memory, rx, tx, read, write of the standard deviation between nodes
   double utilisation_s = 0;      // mean used share of cores of all nodes
-  double used_core_s = 0;        // the work that was done
-  double requests = 0;           // of users, answered
-  double failed_requests = 0;    // found no room
-  double response_s = 0;         // summed over those that were answered
+  double used_core_s = 0;
+  double work_core_s = 0;      // the work that was done: less than that where pods disturb each other
+  double work_pod_s = 0;       // for which pods would have lived, had nobody
+  double requests = 0;         // of users, answered
+  double failed_requests = 0;  // found no room
+  double response_s = 0;       // summed over those that were answered
   std::uint64_t wakes = 0, lost_pods = 0;
   stats::Histogram latency_ms;   // of pods with a soft latency, by pod-seconds
   stats::Histogram response_ms;  // by requests
@@ -99,6 +105,7 @@ class World;
 struct PodUse {
   cluster::PodId pod = 0;
   double cores = 0, memory_bytes = 0;
+  std::optional<double> waited;  // for a CPU, share of the interval; absent: not told
 };
 
 // Who follows the world as it goes, within advance_to, place and remove; it outlives the world.
@@ -109,8 +116,8 @@ class WorldObserver {
   virtual void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
                       MonoTime now) = 0;
   virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
-  // Of a node, when it is delivered; pods may have ended since. They waited for a CPU alike, that share of the interval.
-  virtual void used(std::span<const PodUse> pods, double waited, double interval_s) = 0;
+  // Of a node, when it is delivered; pods may have ended since.
+  virtual void used(std::span<const PodUse> pods, double interval_s) = 0;
   // All telemetry of an interval is in the view.
   virtual void told(const World& world) = 0;
 };
@@ -146,6 +153,10 @@ class World : private cluster::Observer {
   // The truth, for judges: what the node is like at this moment, its real curve among it.
   const NodeSpec& truth(std::size_t node) const { return nodes_[node].spec; }
   double wanted_cores(std::size_t node) const { return kernel_.node(node).wanted_cores; }
+  const std::vector<cluster::Kernel<MonoTime>::Pod>& pods(std::size_t node) const { return kernel_.node(node).pods; }
+  const SimPod& pod(cluster::PodId id) const { return pods_.at(id).pod; }
+  // Null: nobody disturbs anybody at this moment.
+  const cluster::Pairs* pairs() const { return kernel_.disturbed() ? options_.pairs.get() : nullptr; }
   bool powered(std::size_t node) const {
     const cluster::Power power = kernel_.node(node).power;
     return power == cluster::Power::awake || power == cluster::Power::waking;
@@ -175,6 +186,7 @@ class World : private cluster::Observer {
     double cpu_core_s = 0;            // as its cgroup counts it
     double cpu_at_sample_core_s = 0;  // then
     double memory_bytes = 0;
+    double waited_s = 0, waited_at_sample_s = 0;  // where there are pairs
     std::size_t app = 0;
     bool plain = false;  // no users ask it, and none is near or far
   };
@@ -211,7 +223,7 @@ class World : private cluster::Observer {
     std::uint64_t samples = 0;
     double power_w = 0, used_cores = 0, pod_cores = 0, pressure_ratio = 0, latency_ms = 0;  // sums
   };
-  enum class What { shift, curve, gone, noticed, back, slot, sample, deliver, settle };
+  enum class What { shift, curve, gone, noticed, back, slot, sample, deliver, settle, pairs };
   struct Event {
     MonoTime at{};
     std::uint64_t order = 0;

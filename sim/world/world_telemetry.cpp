@@ -39,9 +39,14 @@ World::AgentReport World::measure(std::size_t i) {
   const MonoTime ran_since = now() - from_seconds(dt_s);
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
     Hosted& pod = node.pods[k];
-    if (observer_ != nullptr && machine.pods[k].placed <= ran_since)
-      told.pods.push_back({machine.pods[k].id, (pod.cpu_core_s - pod.cpu_at_sample_core_s) / dt_s, pod.memory_bytes});
+    if (observer_ != nullptr && machine.pods[k].placed <= ran_since) {
+      const double cores = (pod.cpu_core_s - pod.cpu_at_sample_core_s) / dt_s;
+      // Without pairs all pods of a node wait alike.
+      const double waited = kernel_.has_pairs() ? (pod.waited_s - pod.waited_at_sample_s) / dt_s : told.pressure_ratio;
+      told.pods.push_back({machine.pods[k].id, cores, pod.memory_bytes, waited});
+    }
     pod.cpu_at_sample_core_s = pod.cpu_core_s;
+    pod.waited_at_sample_s = pod.waited_s;
   }
   told.memory_used_bytes = std::min(held(node).memory_bytes, node.spec.server.memory_bytes);
   if (machine.power == Power::awake) told.io = held(node).io;
@@ -104,7 +109,7 @@ void World::deliver() {
     node.told = std::move(batch[i]);
     node.shown = false;
     if (node.told->steady) node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
-    if (observer_ != nullptr) observer_->used(node.told->pods, node.told->pressure_ratio, options_.telemetry_period_s);
+    if (observer_ != nullptr) observer_->used(node.told->pods, options_.telemetry_period_s);
   }
   if (observer_ != nullptr) observer_->told(*this);
 }

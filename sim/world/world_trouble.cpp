@@ -75,9 +75,13 @@ void World::handle_trouble(const Event& event) {
 
 void World::lose_pods(std::size_t at) {
   const auto dead = kernel_.node(at).pods;
-  for (const auto& each : dead) {
+  const auto paces = kernel_.node(at).paces;
+  for (std::size_t k = 0; k < dead.size(); ++k) {
+    const auto& each = dead[k];
     SimPod again = pods_.at(each.id).pod;
-    again.life_s = std::max(1.0, again.life_s - seconds(now() - each.placed));
+    const double left_s = paces.empty() || paces[k].endless ? again.life_s - seconds(now() - each.placed)
+                                                            : seconds(paces[k].ends - now());
+    again.life_s = std::max(1.0, left_s);
     lost_.push_back(std::move(again));
     ++figures_.lost_pods;
     kernel_.remove(each.id, *this);

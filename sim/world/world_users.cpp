@@ -51,7 +51,11 @@ void World::serve_closed(std::size_t i) {
     if (!running.pod.serves_users) continue;
     running.requests_per_s = rate;
     running.response_s = response_s;
-    kernel_.set_wanted(i, k, rate * options_.users.work_core_s);
+    if (const double speed = kernel_.speed(i, k); speed < 1 && runs) {
+      running.response_s += options_.users.work_core_s * stretch * (1 / speed - 1);
+      running.requests_per_s = per_pod / (options_.users.think_s + running.response_s);
+    }
+    kernel_.set_wanted(i, k, running.requests_per_s * options_.users.work_core_s);
   }
 }
 
@@ -72,11 +76,12 @@ void World::serve_open(std::size_t i) {
     wanted += machine.pods[k].wanted_cores;
   }
   const double stretch = stretch_of(node.spec, wanted);
-  for (const Hosted& each : node.pods) {
-    Running& running = *each.running;
+  for (std::size_t k = 0; k < node.pods.size(); ++k) {
+    Running& running = *node.pods[k].running;
     if (!running.pod.serves_users) continue;
     Queue queue{1, 0};
-    if (runs) queue = queue_of(running.asked_per_s, running.pod.work_core_s * stretch, options_.requests.room);
+    const double work_core_s = running.pod.work_core_s * stretch / kernel_.speed(i, k);
+    if (runs) queue = queue_of(running.asked_per_s, work_core_s, options_.requests.room);
     running.failed_per_s = running.asked_per_s * queue.failed_ratio;
     running.requests_per_s = running.asked_per_s - running.failed_per_s;
     running.response_s = 0.001 * node.spec.latency_ms + queue.response_s;

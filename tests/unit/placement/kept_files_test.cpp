@@ -65,6 +65,7 @@ std::size_t size_of_later() {
   PackWriter later;
   Budget().pack(later);
   RequestForecast().pack_scores(later);
+  PairExcess().pack(later);
   return later.take().size();
 }
 

@@ -159,6 +159,18 @@ TEST_CASE("waiting is told by pressure, else by the run queue, else it is unknow
   CHECK(stalled_ratio(node) == std::optional(0.1));
 }
 
+TEST_CASE("of a pod waiting is told by its own pressure, less what its limit keeps it from; else it is unknown") {
+  WorkloadValues pod;
+  CHECK_FALSE(stalled_ratio(pod, 0.3, 1).has_value());
+  pod.pressure.cpu_some_ratio = 0.9;
+  CHECK(stalled_ratio(pod, 0.3, 1) == std::optional(0.9));
+  pod.cpu_throttled_us = 1'400'000;
+  CHECK(stalled_ratio(pod, 0.3, 2).value() == doctest::Approx(0.2));
+  CHECK_FALSE(stalled_ratio(pod, 0.3, 0).has_value());
+  pod.pressure.cpu_some_ratio = std::numeric_limits<double>::quiet_NaN();
+  CHECK_FALSE(stalled_ratio(pod, 0.3, 1).has_value());
+}
+
 TEST_CASE("a pod that is kept by its own limit waits for nobody, whichever way waiting is told") {
   NodeView node;
   NodeValues& values = node.values;

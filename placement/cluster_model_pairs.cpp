@@ -1,0 +1,52 @@
+// cluster_model_pairs: who makes whom wait, from what pods waited.
+#include <algorithm>
+#include <utility>
+
+#include "placement/cluster_model.hpp"
+#include "placement/sane_view.hpp"
+
+namespace wattle::placement {
+
+namespace {
+
+constexpr double kWaitReading_s = 4.5;  // of a pod, before who slows whom is learned from it
+constexpr double kBusyCores = 0.05;     // who does less waits for nobody
+
+}  // namespace
+
+// What its node makes anybody wait is what the least of the others there waits, and no more than the node's curve says: where pods slow
+// each other, that has learned it as if it were load.
+void ClusterModel::follow_pairs(const ClusterView& view) {
+  if (!std::exchange(waits_told_, false)) return;
+  for (Row& row : rows_) row.known->least_wait = row.known->second_wait = 1;
+  const auto told = [](const Running& running) {
+    return running.known != nullptr && running.known->row != kNoRow && running.waited_of_s >= kWaitReading_s;
+  };
+  for (const Running& running : pods_) {
+    if (!told(running) || running.last_cores < kBusyCores) continue;
+    Known& known = *running.known;
+    const double wait = running.waited_s / running.waited_of_s;
+    known.second_wait = std::min(known.second_wait, std::max(wait, known.least_wait));
+    known.least_wait = std::min(known.least_wait, wait);
+  }
+  std::vector<AppId> beside;
+  for (std::size_t slot = 0; slot < pods_.size(); ++slot) {
+    Running& running = pods_[slot];
+    if (!told(running)) continue;
+    const double wait = running.waited_s / running.waited_of_s, seen_s = std::exchange(running.waited_of_s, 0);
+    running.waited_s = 0;
+    const Known& known = *running.known;
+    const NodeView& node = view.nodes[known.row];
+    if (running.last_cores < kBusyCores || node.asleep) continue;
+    const double anybody =
+        known.waiting.curve().wait(node.values.cpu_used_cores.value_or(0), 0, size_of(node).cpu_cores);
+    const double others = wait > known.least_wait ? known.least_wait : known.second_wait;
+    const AppId app = whose_[slot].id;
+    beside.clear();
+    for (const AppThere& there : known.apps.all())
+      if (there.app != app || there.pods > 1) beside.push_back(there.app);
+    pairs_.observe(app, beside, std::max(0.0, wait - std::min(anybody, others)), seen_s);
+  }
+}
+
+}  // namespace wattle::placement
