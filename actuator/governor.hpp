@@ -41,8 +41,8 @@ inline constexpr Duration kSlowPatience = std::chrono::seconds(60);
 struct Rules {
   StudentRules student;
   double margin_ratio = 0.15;  // of the base, at the beginning: minutes later it is where integral_rule.hpp moves it
-  double throttled_aim_ratio = 0.02;     // of the periods, where no latency is known
-  double student_throttled_ratio = 0.1;  // that may be in the long run where a student moves the margin
+  double throttled_aim_ratio = 0.02;                          // of the periods, where no latency is known
+  double student_throttled_ratio = StudentTrial::kMostRatio;  // in the long run, where a student moves the margin
   bool memory = true;
 };
 

@@ -172,7 +172,7 @@ TEST_CASE("where what a student says is no number the rule serves, and it is tol
 TEST_CASE(
     "a student that lets a service be throttled too often is out for that service, until another takes its place") {
   Service bad(std::make_shared<AlwaysDown>()), good(std::make_shared<AlwaysDown>());
-  bad.throttled_percent = 50;
+  bad.throttled_percent = 80;
   good.throttled_percent = 5;
   std::size_t minutes = 0;
   for (Service* service : {&bad, &good}) CHECK(service->governor->student_out() == 0);

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "actuator/student/student_trial.hpp"
 #include "models/frozen/layout.hpp"
+#include "sim/provision/contestants.hpp"
 #include "sim/provision/teacher_judge.hpp"
 
 using namespace wattle;
@@ -118,6 +120,42 @@ TEST_CASE(
   const auto failed = teach(options, tired, [](double, const std::string&) {});
   REQUIRE_FALSE(failed);
   CHECK(failed.error().subject == "trainer");
+}
+
+namespace {
+
+// Tries whoever steers as a node would try a student.
+class OnTrial final : public Steering {
+ public:
+  choice::Setting minute(std::size_t service, const MinuteOfService& seen) override {
+    trial.add(seen.state.throttled_ratio);
+    return rule_.minute(service, seen);
+  }
+  actuator::StudentTrial trial{actuator::StudentTrial::kMostRatio};
+
+ private:
+  RuleSteering rule_;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "a node would not put out who keeps to a latency target, though he lets far more be throttled than its rule") {
+  for (const RateTrace& trace : synthetic_rates(1, 3600)) {
+    if (trace.name != "diurnal" && trace.name != "bursty") continue;
+    WorldOptions world;
+    world.trace = std::make_shared<const RateTrace>(trace);
+    world.seed = 900;
+    OnTrial steering;
+    SteerOptions options;
+    options.rule.least_margin = options.bounds.least_margin;
+    Steered services(world, options, steering);
+    const auto figures = play(World(world), services);
+    REQUIRE(figures);
+    CHECK(figures->minutes_over <= figures->minutes / 20 + 1);
+    CHECK(steering.trial.mean_ratio() > 0.05);  // the node's own rule: 0.02
+    CHECK_FALSE(steering.trial.out());
+  }
 }
 
 TEST_CASE("hours that are learned from differ by number and seed, and are the same again") {
