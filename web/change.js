@@ -87,7 +87,7 @@ export function change(changed) {
       }
     };
     fill(dialog, h('form', { class: 'change', oninput: look, onsubmit: send }, title(), line('Mode', mode), line('Limit of waiting: a share of pods\' time, or default', limit),
-      line('Of being beyond soft latency limits, likewise', late),
+      line('Late: a share of their time beyond the soft latency, likewise', late),
       gate, past, line('Why', why), line('The operator\'s token', token), words, wrong, h('div', { class: 'head' }, submit, closer('Cancel'))));
     look();
   }

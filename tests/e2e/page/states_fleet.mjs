@@ -216,14 +216,14 @@ await reads('in words: no limit of its own', page, 'Pods may wait for a CPU as l
 await page.click('dialog button[type=submit]');
 await reads('and is as it was', page, /Who changed what .*as it was/);
 await page.click('#change');
-await inDialog('Of being beyond').fill('3%');
+await inDialog('Late:').fill('3%');
 await changeTo('', '', 'users may wait', operators);
 await reads('in words: a limit of lateness', page, 'Pods may be beyond their soft latency limit at most 3% of their time.', 'dialog');
 await page.click('dialog button[type=submit]');
 await reads('and who changed that', page, /Who changed what .*users may wait/);
 check('that limit is changed, by the command line too', (await world('late')) === 0.03);
 await page.click('#change');
-await inDialog('Of being beyond').fill('default');
+await inDialog('Late:').fill('default');
 await reads('in words: no limit of lateness of its own', page, 'Pods may be beyond their soft latency limit as long as they were under the default scheduler.', 'dialog');
 await page.keyboard.press('Escape');
 await closed();
