@@ -124,23 +124,35 @@ void RequestRule::add_cpu(double needed, double seconds, double now_s) {
   const double load =
       options_.load_exponent == 0 ? 1 : std::pow(std::max(needed, options_.least_cores), options_.load_exponent);
   if (!cpu_.add(needed, seconds * load, now_s)) return;
+  daily_.add(needed, options_.cpu_share, now_s - seconds / 2);
   // Several pods are heard at once.
   if (now_s > last_heard_s_ && last_heard_s_ > 0) heard_s_ += std::min(now_s - last_heard_s_, kLongestPause_s);
   last_heard_s_ = now_s;
 }
 
-void RequestRule::add_memory(double needed, double now_s) {
-  if (needed > 0 && needed <= kMostBytes) memory_.add(needed, 1, now_s);
+void RequestRule::add_memory(double needed, double now_s, bool killed) {
+  if (!(needed > 0 && needed <= kMostBytes) || !memory_.add(needed, 1, now_s) || !killed) return;
+  killed_bytes_ = std::max(needed, is_held(now_s) ? killed_bytes_ : 0);
+  killed_s_ = now_s;
+  looked_s_ = 0;  // a pod that is killed again and again does not wait for the next look
+}
+
+// A clock that was set back holds nothing.
+bool RequestRule::is_held(double now_s) const {
+  return killed_bytes_ > 0 && now_s >= killed_s_ && now_s - killed_s_ < options_.kill_hold_s;
 }
 
 std::optional<double> RequestRule::wanted_cores() const {
   if (cpu_.empty()) return std::nullopt;
-  return std::max(options_.least_cores, cpu_.quantile(options_.cpu_share));
+  const auto daily = daily_.wanted(options_.cpu_share, options_.daily_after_days, last_heard_s_);
+  return std::max(options_.least_cores, daily ? *daily : cpu_.quantile(options_.cpu_share));
 }
 
 std::optional<double> RequestRule::wanted_bytes() const {
   if (memory_.empty()) return std::nullopt;
-  return std::max(options_.least_bytes, memory_.quantile(options_.memory_share) * (1 + options_.memory_margin_ratio));
+  const double held = is_held(std::max(memory_.as_of_s(), last_heard_s_)) ? killed_bytes_ : 0;
+  return std::max(
+      {options_.least_bytes, held, memory_.quantile(options_.memory_share) * (1 + options_.memory_margin_ratio)});
 }
 
 double RequestRule::raise_needs_s() const { return std::max(0.0, options_.raise_after_s - heard_s_); }
@@ -163,6 +175,9 @@ void RequestRule::pack(PackWriter& out) const {
   pack_histogram(memory_, out);
   cpu_track_.pack(out);
   memory_track_.pack(out);
+  out.real(killed_bytes_);
+  out.real(killed_s_);
+  daily_.pack(out);
 }
 
 void RequestRule::unpack(PackReader& in) {
@@ -172,6 +187,11 @@ void RequestRule::unpack(PackReader& in) {
   unpack_histogram(in, read.memory_);
   read.cpu_track_.unpack(in);
   read.memory_track_.unpack(in);
+  // What was kept before 2026-11-26 ends here.
+  if (!in.done()) {
+    for (double* value : {&read.killed_bytes_, &read.killed_s_}) *value = at_least_zero(in);
+    read.daily_.unpack(in);
+  }
   if (in.ok()) *this = std::move(read);
 }
 

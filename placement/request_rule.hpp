@@ -1,10 +1,11 @@
 // request_rule: what one workload's pods should request of CPU and memory, of what each of them needed so far.
 // Need     CPU: what a pod used in a minute, and as much more as it waited or was throttled, twice as much at most. Memory: the most
 //          of ten minutes without its page cache; with it where the pod waited for memory or met memory.high; a fifth more
-//          where it was killed for want of it
+//          where it was killed for want of it: that is looked at at once, and is the least for `kill_hold_s`
 // Rule     a quantile of a histogram whose weights fade. It is looked at each `every_s`: up at once, down when it was lower by
 //          `dead_ratio` for `hold_s` without a break, and then to the most of that time. Two changes down, or one after one up,
 //          are that far apart
+//          Of CPU, once three days are known: what those days had at this time of day (daily_need)
 // Knows    after `raise_after_s` of being heard enough to suggest more, after `lower_after_s` enough to suggest less
 // Units    cores, bytes, seconds of the wall clock: what is kept goes on after a restart
 // Errors   unpack: the reader's; what it refuses leaves the rule as it was
@@ -15,6 +16,7 @@
 
 #include "common/stats/decayed_histogram.hpp"
 #include "placement/cluster_view.hpp"
+#include "placement/daily_need.hpp"
 #include "placement/packed.hpp"
 
 namespace wattle::placement {
@@ -23,7 +25,9 @@ struct RequestOptions {
   double cpu_half_life_s = 8 * 3600, memory_half_life_s = 86'400;
   double cpu_share = 0.93, memory_share = 0.99;  // of the weight that is covered
   double memory_margin_ratio = 0.15;
-  double load_exponent = 0;  // a minute weighs as its need to that power: 0 time, 1 load
+  double kill_hold_s = 8 * 86'400;
+  double daily_after_days = 3;  // that are known of the hour to come; 8: never
+  double load_exponent = 0;     // a minute weighs as its need to that power: 0 time, 1 load
   double raise_after_s = 3600, lower_after_s = 12 * 3600;
   double every_s = 600, hold_s = 1800, dead_ratio = 0.1;
   double least_cores = 0.025, least_bytes = 32 << 20;
@@ -67,14 +71,14 @@ class RequestRule {
 
   // One pod's mean over `seconds` that end at `now_s`.
   void add_cpu(double needed, double seconds, double now_s);
-  void add_memory(double needed, double now_s);
+  void add_memory(double needed, double now_s, bool killed = false);
   // True: it was time to look.
   bool look(const Resources& original, double now_s);
 
   // Without regard to what the pods request: that is floor()'s.
   std::optional<double> cpu_cores() const { return cpu_track_.value(); }
   std::optional<double> memory_bytes() const { return memory_track_.value(); }
-  // What the histograms say now; absent of nothing.
+  // What is known says now; absent of nothing.
   std::optional<double> wanted_cores() const;
   std::optional<double> wanted_bytes() const;
   const RequestTrack& cpu_track() const { return cpu_track_; }
@@ -90,10 +94,14 @@ class RequestRule {
   void unpack(PackReader& in);
 
  private:
+  bool is_held(double now_s) const;
+
   RequestOptions options_;
   stats::DecayedHistogram cpu_, memory_;
   RequestTrack cpu_track_, memory_track_;
+  DailyNeed daily_;  // of CPU
   double heard_s_ = 0, last_heard_s_ = 0, looked_s_ = 0;
+  double killed_bytes_ = 0, killed_s_ = 0;  // needed where it was killed last, and when; 0: it was not
 };
 
 // Never below what the pods request now, unless they allow it.

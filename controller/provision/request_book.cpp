@@ -226,6 +226,7 @@ void RequestBook::record(const Node& node) {
     pod.memory.cache_bytes = static_cast<double>(values.memory_file_bytes.value_or(0));
     pod.memory.pressed = values.pressure.memory_some_ratio.value_or(0) > 0 || values.memory_high_events.value_or(0) > 0;
     pod.needed_bytes = std::max(pod.needed_bytes, placement::needed_bytes(pod.memory));
+    pod.killed = pod.killed || pod.memory.killed;
   }
 }
 
@@ -244,9 +245,10 @@ void RequestBook::close_pod(Watched& pod, RequestWorkload& workload, double now_
   workload.used.memory_bytes += pod.memory.bytes;
   pod.needed_core_s = pod.used_core_s = pod.seconds = 0;
   if (pod.memory_since_s == 0 || now_s < pod.memory_since_s) pod.memory_since_s = now_s;
-  if (now_s - pod.memory_since_s < kMemorySpan_s) return;
-  workload.rule.add_memory(pod.needed_bytes, now_s);
+  if (now_s - pod.memory_since_s < kMemorySpan_s && !pod.killed) return;
+  workload.rule.add_memory(pod.needed_bytes, now_s, pod.killed);
   pod.needed_bytes = 0;
+  pod.killed = false;
   pod.memory_since_s = now_s;
 }
 

@@ -120,6 +120,7 @@ class RequestBook {
     double needed_core_s = 0, used_core_s = 0, seconds = 0;  // of the minute
     placement::PodMemory memory;                             // last
     double needed_bytes = 0, memory_since_s = 0;             // the most since then
+    bool killed = false;                                     // since then, for want of memory
   };
   void restore(const RequestRow& row);
   bool make_room();

@@ -4,6 +4,7 @@
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
 #include "sim/commands/progress.hpp"
+#include "sim/requests/histories.hpp"
 #include "sim/requests/judge.hpp"
 
 namespace wattle::sim::commands {
@@ -12,14 +13,30 @@ namespace {
 
 struct RequestArguments {
   requests::JudgeOptions judge;
-  std::string trace_dir, json_file;
+  std::string trace_dir, json_file, histories_file;
   double half_life_h = placement::RequestOptions{}.cpu_half_life_s / 3600;
   std::size_t machines = 200;
   std::uint64_t synthetic_seed = 1;
 };
 
+constexpr std::size_t kMostHistoryBytes = std::size_t{1} << 30;
+
+Status run_histories(const RequestArguments& arguments) {
+  WATTLE_TRY(const std::string text, read_whole(arguments.histories_file, kMostHistoryBytes));
+  WATTLE_TRY(const auto histories, requests::parse_histories(text, arguments.histories_file));
+  std::vector<requests::HistoryResult> results;
+  for (const requests::History& history : histories)
+    results.push_back(requests::play_history(arguments.judge.rule, history));
+  if (arguments.json_file.empty()) {
+    std::fputs(requests::histories_text(results).c_str(), stdout);
+    return {};
+  }
+  return write_whole(arguments.json_file, requests::histories_json(results));
+}
+
 Status run_requests(RequestArguments arguments) {
   arguments.judge.rule.cpu_half_life_s = 3600 * arguments.half_life_h;
+  if (!arguments.histories_file.empty()) return run_histories(arguments);
   std::vector<consolidation::DemandDay> days;
   if (arguments.trace_dir.empty()) {
     days.push_back(consolidation::synthetic_day(arguments.machines, arguments.synthetic_seed));
@@ -49,6 +66,8 @@ int requests(int argc, char** argv) {
       "use: cores requested and not used, minutes that used more; everything simulated",
       "wattle-sim requests"};
   app.add_option("--trace", arguments.trace_dir, "directory with planetlab_*.csv[.gz]; default: a synthetic day");
+  app.add_option("--histories", arguments.histories_file,
+                 "file of histories instead, CPU or memory, a line each; --json then has a line of each");
   app.add_option("--machines", arguments.machines, "of the synthetic day")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
@@ -61,6 +80,10 @@ int requests(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--half-life", arguments.half_life_h, "of weights, hours")
       ->check(CLI::Range(0.1, 1000.0))
+      ->capture_default_str();
+  app.add_option("--daily-after", arguments.judge.rule.daily_after_days,
+                 "days that are known before the time of day counts; 8: never")
+      ->check(CLI::Range(0.0, 8.0))
       ->capture_default_str();
   app.add_option("--load-exponent", arguments.judge.rule.load_exponent,
                  "a minute weighs as its need to that power: 0 time, 1 load")

@@ -98,6 +98,17 @@ TEST_CASE("waiting raises what is needed, and so do throttling where pressure is
   CHECK(*killed.web().suggested_bytes() > 1.2 * 1024 * kMiB);
 }
 
+TEST_CASE("a single kill for memory is suggested for within its minute") {
+  RequestRig rig;
+  rig.tell(RequestRig::pod_of("a"));
+  for (int i = 0; i < 65; ++i) rig.minute(0.1, 900 * kMiB);
+  const auto before = rig.web().suggested_bytes();
+  REQUIRE(before.has_value());
+  REQUIRE(*before < 1.2 * 1000 * kMiB);
+  rig.minute(0.1, 1000 * kMiB, [](WorkloadValues& values) { values.memory_oom_kills = 1; });
+  CHECK(*rig.web().suggested_bytes() >= 1.2 * 1000 * kMiB);
+}
+
 TEST_CASE("page cache is not needed by a pod that does not wait for memory") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -14,6 +15,7 @@ namespace {
 constexpr double kMinute_s = 60, kHour_s = 3600;
 constexpr double kStart_s = 1'700'000'000;
 constexpr double kMiB = 1 << 20;
+constexpr std::size_t kNewBytes = 2 * 8 + 8 + 8 + 7 * 288;  // of kills and days
 
 // A workload of one pod, minute by minute; what it requests is what it was told to request at first.
 struct Played {
@@ -101,6 +103,68 @@ TEST_CASE("up at the next look, down after half an hour") {
   while (*played.rule.cpu_cores() == high && played.now_s < raised_s + 48 * kHour_s) played.minute(0.1);
   CHECK(played.now_s - raised_s >= played.rule.options().hold_s);
   CHECK(*played.rule.cpu_cores() < high);
+}
+
+TEST_CASE("one kill for memory is answered at once, however rare it is, and for eight days") {
+  Played played;
+  played.hours(48, 0.5);
+  REQUIRE(*played.rule.memory_bytes() < 320 * kMiB);
+  played.rule.add_memory(400 * kMiB, played.now_s, true);
+  CHECK(played.minute(0.5));  // whenever it was looked at last
+  CHECK(*played.rule.memory_bytes() == 400 * kMiB);
+  Played without;
+  without.hours(48, 0.5);
+  without.rule.add_memory(400 * kMiB, without.now_s);
+  without.hours(1, 0.5);
+  CHECK(*without.rule.memory_bytes() < 320 * kMiB);
+  played.hours(7.9 * 24, 0.5);
+  CHECK(*played.rule.memory_bytes() == 400 * kMiB);
+  PackWriter out;
+  played.rule.pack(out);
+  const std::string bytes = out.take();
+  Played again;
+  PackReader in(bytes);
+  again.rule.unpack(in);
+  CHECK(again.rule.wanted_bytes() == played.rule.wanted_bytes());
+  played.hours(0.2 * 24, 0.5);
+  CHECK(*played.rule.memory_bytes() < 320 * kMiB);
+}
+
+TEST_CASE("what a time of day needed is there before it comes, once three days are known") {
+  const auto cores_at = [](double now_s) { return std::fmod(now_s, 86'400) < 12 * kHour_s ? 0.4 : 1.6; };
+  RequestOptions no_days;
+  no_days.daily_after_days = 8;
+  Played played, never(no_days);
+  const auto play_until = [&](Played& each, double end_s) {
+    while (each.now_s < end_s) each.minute(cores_at(each.now_s));
+  };
+  const double midnight_s = std::floor(kStart_s / 86'400) * 86'400;
+  for (Played* each : {&played, &never}) {
+    play_until(*each, midnight_s + 5 * 86'400 + 12 * kHour_s - 900);
+    CHECK(*each->rule.cpu_cores() > 0.4);
+  }
+  CHECK(*played.rule.cpu_cores() >= 1.6);  // a quarter of an hour before noon
+  CHECK(*never.rule.cpu_cores() < 1.9);
+  for (Played* each : {&played, &never}) play_until(*each, midnight_s + 6 * 86'400 + 3 * kHour_s);
+  CHECK(*played.rule.cpu_cores() < 0.5);  // three hours after midnight
+  CHECK(*never.rule.cpu_cores() >= 1.6);
+}
+
+TEST_CASE("what was kept before kills and days were is read, with none") {
+  Played played;
+  played.hours(13, 0.5);
+  const auto wanted = played.rule.wanted_bytes();
+  played.rule.add_memory(900 * kMiB, played.now_s, true);
+  PackWriter out;
+  played.rule.pack(out);
+  const std::string bytes = out.take();
+  Played again;
+  PackReader in(std::string_view(bytes).substr(0, bytes.size() - kNewBytes));
+  again.rule.unpack(in);
+  CHECK(in.done());
+  CHECK(again.rule.heard_s() == played.rule.heard_s());
+  CHECK(*again.rule.wanted_bytes() < 900 * kMiB);
+  CHECK(*again.rule.wanted_bytes() >= *wanted);
 }
 
 TEST_CASE("a request is never below the original, unless the pod allows it") {
