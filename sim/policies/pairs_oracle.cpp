@@ -4,6 +4,11 @@
 
 namespace wattle::sim {
 
+namespace {
+// A mix that begins disturbs those who come later, too, and they are not looked at: of 2, 4, 8 and 16 times the best on the training side.
+constexpr double kThoseToCome = 8;
+}  // namespace
+
 double disturbed_w(const World& world, const SimPod& pod, std::size_t node) {
   const cluster::Pairs* pairs = world.pairs();
   if (pairs == nullptr) return 0;
@@ -34,7 +39,7 @@ std::optional<std::size_t> least_disturbing(const World& world, const SimPod& po
   std::optional<std::size_t> best;
   double most = 0;
   for (const std::size_t i : feasible) {
-    const double here = values[i] - disturbed_w(world, pod, i);
+    const double here = values[i] - kThoseToCome * disturbed_w(world, pod, i);
     if (best && here <= most) continue;
     best = i;
     most = here;

@@ -1,7 +1,7 @@
 // pairs_oracle: the planner's choice, corrected by which applications really disturb each other on their machines (sim/cluster/pairs): a
 // reference for judges of what there is to gain by knowing it. It takes the world itself, which no policy of placement/policies is given.
-// Cost     the planner's, and the watts of what would live longer: of the pod itself where it would be disturbed, and of pods there that
-//          nobody disturbs yet. It looks at what runs now, not at who comes next, so that an optimum may be lower
+// Cost     the planner's, and several times the watts of what would live longer: of the pod itself where it would be disturbed, and of pods
+//          there that nobody disturbs yet. It looks at what runs now, not at who comes next, so that an optimum may be lower
 // Errors   none; absent when no node is feasible
 // Threads  pure
 #pragma once

@@ -107,7 +107,7 @@ void World::ran(std::size_t i, double dt_s) {
   const double share = machine.wanted_cores > 0 ? machine.used_cores / machine.wanted_cores : 0;
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
     node.pods[k].cpu_core_s += machine.pods[k].wanted_cores * share * dt_s;
-    if (paired) node.pods[k].waited_s += kernel_.waits(i, k) * dt_s;
+    if (paired) node.waited[k].s += kernel_.waits(i, k) * dt_s;
     if (machine.power == Power::waking) figures_.waking_pod_s += dt_s;
     if (machine.power == Power::gone) figures_.stranded_pod_s += dt_s;
     if (node.pods[k].plain) continue;
@@ -198,7 +198,8 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   if (app >= node.pods_of_app.size()) node.pods_of_app.resize(app + 1, 0);
   ++node.pods_of_app[app];
   const bool plain = !pod.serves_users && !pod.spec.latency_soft_ms;
-  node.pods.push_back({&running, 0, 0, pod.memory_used_bytes, 0, 0, app, plain});
+  node.pods.push_back({&running, 0, 0, pod.memory_used_bytes, app, plain});
+  if (options_.pairs) node.waited.emplace_back();
   node.held.reset();
   if (pod.serves_users) {
     ++serving_;
@@ -234,6 +235,7 @@ void World::ended(cluster::PodId id, std::size_t i, std::size_t position) {
   const SimPod gone = std::move(found->second.pod);
   --node.pods_of_app[node.pods[position].app];
   node.pods.erase(node.pods.begin() + static_cast<std::ptrdiff_t>(position));
+  if (options_.pairs) node.waited.erase(node.waited.begin() + static_cast<std::ptrdiff_t>(position));
   node.held.reset();
   pods_.erase(found);
   id_of_.erase(gone.spec.uid);

@@ -105,7 +105,7 @@ class World;
 struct PodUse {
   cluster::PodId pod = 0;
   double cores = 0, memory_bytes = 0;
-  std::optional<double> waited;  // for a CPU, share of the interval; absent: not told
+  double waited = 0;  // for a CPU, share of the interval
 };
 
 // Who follows the world as it goes, within advance_to, place and remove; it outlives the world.
@@ -186,9 +186,12 @@ class World : private cluster::Observer {
     double cpu_core_s = 0;            // as its cgroup counts it
     double cpu_at_sample_core_s = 0;  // then
     double memory_bytes = 0;
-    double waited_s = 0, waited_at_sample_s = 0;  // where there are pairs
     std::size_t app = 0;
     bool plain = false;  // no users ask it, and none is near or far
+  };
+  // Of a pod where there are pairs: what it waited until now, and until the last sample.
+  struct Waited {
+    double s = 0, at_sample_s = 0;
   };
   // What the pods of a node take together, whatever they do.
   struct Held {
@@ -197,7 +200,8 @@ class World : private cluster::Observer {
   };
   struct Node {
     NodeSpec spec;
-    std::vector<Hosted> pods;  // in the order of the kernel's
+    std::vector<Hosted> pods;    // in the order of the kernel's
+    std::vector<Waited> waited;  // likewise; none where there are no pairs
     std::vector<std::uint64_t> pods_of_app;
     std::optional<Held> held;  // absent: pods came or went
     KubeNode kube;

@@ -40,14 +40,15 @@ World::AgentReport World::measure(std::size_t i) {
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
     Hosted& pod = node.pods[k];
     if (observer_ != nullptr && machine.pods[k].placed <= ran_since) {
-      const double cores = (pod.cpu_core_s - pod.cpu_at_sample_core_s) / dt_s;
       // Without pairs all pods of a node wait alike.
-      const double waited = kernel_.has_pairs() ? (pod.waited_s - pod.waited_at_sample_s) / dt_s : told.pressure_ratio;
-      told.pods.push_back({machine.pods[k].id, cores, pod.memory_bytes, waited});
+      const double waited =
+          node.waited.empty() ? told.pressure_ratio : (node.waited[k].s - node.waited[k].at_sample_s) / dt_s;
+      told.pods.push_back(
+          {machine.pods[k].id, (pod.cpu_core_s - pod.cpu_at_sample_core_s) / dt_s, pod.memory_bytes, waited});
     }
     pod.cpu_at_sample_core_s = pod.cpu_core_s;
-    pod.waited_at_sample_s = pod.waited_s;
   }
+  for (Waited& each : node.waited) each.at_sample_s = each.s;
   told.memory_used_bytes = std::min(held(node).memory_bytes, node.spec.server.memory_bytes);
   if (machine.power == Power::awake) told.io = held(node).io;
   const NodeSpec& spec = node.spec;

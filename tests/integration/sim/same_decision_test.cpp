@@ -81,8 +81,7 @@ struct BothTold : DeciderRig {
       for (const Ran& each : running)
         if (each.row == i) {
           record.workloads.push_back(pod_values(each.uid, static_cast<std::uint64_t>(1e6 * each.cores)));
-          if (each.row % 3 != 0)
-            record.workloads.back().pressure.cpu_some_ratio = 0.1 * static_cast<double>(each.row % 3);
+          record.workloads.back().pressure.cpu_some_ratio = 0.1 * static_cast<double>(each.row % 3);
           *record.node.cpu_used_cores += each.cores;
         }
       const RecordNews told = state.apply(names[i], record, clock.mono());
@@ -91,7 +90,7 @@ struct BothTold : DeciderRig {
         if (each.row != i) continue;
         const Workload& ran = state.node(names[i])->workloads.at(each.uid);
         if (!ran.cpu_cores) continue;
-        const auto waited = placement::stalled_ratio(ran.values, *ran.cpu_cores, 1);
+        const double waited = placement::stalled_ratio(ran.values, *ran.cpu_cores, 1).value();
         engine->used(std::array{sim::PodUse{each.id, *ran.cpu_cores, 0, waited}}, 1);
       }
     }
