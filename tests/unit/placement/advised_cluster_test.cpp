@@ -23,7 +23,7 @@ FleetNode node_of(double idle_w, double core_w) {
   return node;
 }
 
-PodEstimate pod_of(double cores) { return {{cores, 1e9}, cores, 600, 0, 0}; }
+PodEstimate estimate_of(double cores) { return {{cores, 1e9}, cores, 600, 0, 0}; }
 
 // A cluster as it is, and beside it the one of advice.
 struct Beside {
@@ -66,7 +66,7 @@ struct Beside {
 
 TEST_CASE("what acting would draw is the sum of the curves with the pods where they were advised") {
   Beside both({node_of(100, 10), node_of(50, 5)});
-  const PodEstimate ask = pod_of(2);
+  const PodEstimate ask = estimate_of(2);
   both.advise("a", 1, ask);
   both.run("a", 0, ask);
   const ComparedLoad load = both.compare();
@@ -86,7 +86,7 @@ TEST_CASE("what acting would draw is the sum of the curves with the pods where t
 TEST_CASE("where empty nodes sleep, each side pays for its own that are awake and that wake") {
   Beside both({node_of(100, 10), node_of(50, 5)});
   both.fleet.idle_nodes_sleep = true;
-  const PodEstimate ask = pod_of(2);
+  const PodEstimate ask = estimate_of(2);
   CHECK(both.compare().now.power_w == doctest::Approx(5 + 5));
   both.advise("a", 1, ask);
   both.run("a", 0, ask);
@@ -110,7 +110,7 @@ TEST_CASE("where empty nodes sleep, each side pays for its own that are awake an
 TEST_CASE("waiting is that of the nodes as they would be filled, by pods") {
   Beside both({node_of(100, 10), node_of(100, 10)});
   for (FleetNode& node : both.fleet.nodes) node.waiting.slopes = {0, 0, 0.4, 0, 0, 0, 0, 0};  // from half of the cores
-  const PodEstimate ask = pod_of(3);
+  const PodEstimate ask = estimate_of(3);
   for (const char* uid : {"a", "b"}) both.advise(uid, 0, ask);
   both.run("a", 0, ask);
   both.run("b", 1, ask);
@@ -123,7 +123,7 @@ TEST_CASE("waiting is that of the nodes as they would be filled, by pods") {
 
 TEST_CASE("what is advised takes room, a place and a start at once, and the watts only once the pod runs") {
   Beside both({node_of(100, 10), node_of(50, 5)});
-  both.advise("a", 1, pod_of(2));
+  both.advise("a", 1, estimate_of(2));
   const AdvisedCluster::Copy& copy = both.advised.copy(both.view, both.fleet);
   CHECK(copy.view.nodes[1].in_flight == 1);
   CHECK(copy.view.nodes[1].in_flight_request.cpu_cores == 2);
@@ -133,7 +133,7 @@ TEST_CASE("what is advised takes room, a place and a start at once, and the watt
   CHECK(copy.fleet.nodes[1].pods == 1);
   CHECK(both.view.nodes[1].in_flight == 0);
   CHECK(both.compare().advised.power_w == both.compare().now.power_w);
-  both.run("a", 0, pod_of(2));
+  both.run("a", 0, estimate_of(2));
   const AdvisedCluster::Copy& then = both.advised.copy(both.view, both.fleet);
   CHECK(then.view.nodes[1].in_flight == 0);
   CHECK(then.view.nodes[1].pods == 1);
@@ -145,17 +145,17 @@ TEST_CASE("what is advised takes room, a place and a start at once, and the watt
 
 TEST_CASE("a pod that is not seen in time, and one whose node goes, is where it runs in both") {
   Beside both({node_of(100, 10), node_of(50, 5)});
-  both.advise("late", 1, pod_of(1));
+  both.advise("late", 1, estimate_of(1));
   both.now += std::chrono::seconds(30);
   both.advised.expire(both.view, both.now);
   CHECK(both.advised.same());
-  both.run("late", 0, pod_of(1));
+  both.run("late", 0, estimate_of(1));
   CHECK(both.compare().advised.power_w == both.compare().now.power_w);
   CHECK(both.compare().advised_pods == 0);
 
-  both.advise("a", 1, pod_of(1));
-  both.run("a", 0, pod_of(1));
-  both.advise("expected", 1, pod_of(1));
+  both.advise("a", 1, estimate_of(1));
+  both.run("a", 0, estimate_of(1));
+  both.advise("expected", 1, estimate_of(1));
   CHECK_FALSE(both.advised.same());
   both.view.nodes[1].name = "another";
   both.advised.expire(both.view, both.now);
@@ -165,11 +165,11 @@ TEST_CASE("a pod that is not seen in time, and one whose node goes, is where it 
 
 TEST_CASE("what is learned of a pod counts where it was advised as where it runs") {
   Beside both({node_of(100, 10), node_of(50, 5)});
-  both.advise("a", 1, pod_of(1));
-  both.run("a", 0, pod_of(1));
+  both.advise("a", 1, estimate_of(1));
+  both.run("a", 0, estimate_of(1));
   CHECK(both.advised.displaced("a"));
   both.fleet.nodes[0].used_cores = 3;
-  both.advised.learned("a", pod_of(3));
+  both.advised.learned("a", estimate_of(3));
   CHECK(both.compare().now.power_w == doctest::Approx(130 + 50));
   CHECK(both.compare().advised.power_w == doctest::Approx(100 + 65));
 }
@@ -186,7 +186,7 @@ void play(Beside& both, bool follows, const std::function<void()>& look) {
     const int pod = *rc::gen::inRange(0, 12), what = *rc::gen::inRange(0, 6);
     const auto row = *rc::gen::inRange<std::size_t>(0, both.view.nodes.size());
     const std::string uid = "p" + std::to_string(pod);
-    const PodEstimate ask = pod_of(*rc::gen::inRange(1, 5) / 4.0);
+    const PodEstimate ask = estimate_of(*rc::gen::inRange(1, 5) / 4.0);
     both.now += std::chrono::seconds(*rc::gen::inRange(0, 12));
     both.advised.expire(both.view, both.now);
     const auto live = runs.find(pod);
