@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "placement/objective.hpp"
 #include "placement/paired_choices.hpp"
@@ -179,9 +180,12 @@ void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::
   if (pod.daemonset || knowledge_.forecast().pods_stay() || !knowledge_.forecast().known()) return;
   const std::vector<std::size_t> rows = rows_of(view, candidates);
   const PodEstimate ask = knowledge_.ask(pod);
-  const PairedQuestion question{view, knowledge_.fleet(view), rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
+  Fleet& fleet = knowledge_.fleet(view);
+  const PairExcess* pairs = std::exchange(fleet.pairs, nullptr);  // neither minds them
+  const PairedQuestion question{view, fleet, rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
   const auto figure =
       plan_trial_.play(question, by_plan(question, copies_planner_, 1), by_plan(question, copies_planner_, 0));
+  fleet.pairs = pairs;
   if (figure && plan_record_.add(*figure)) knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
 }
 

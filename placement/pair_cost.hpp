@@ -1,7 +1,7 @@
-// pair_cost: what it costs that applications slow each other where they share a node (placement/pair_excess), in watts of placing a pod.
-// Cost     a pod that waits for a share w of its time is there 1 / (1 - w) times as long: for w / (1 - w) of its time more it costs four
-//          times its amortised watts, as who comes later is slowed there, too, and its cores wait, at the fleet's price (placement/objective). Of the pod itself beside those who are there, and of
-//          what each of them waits more because of it; for as long as they are expected to be there together
+// pair_cost: what it costs that applications slow each other where they share a node (placement/pair_excess), in watts of placing a pod
+// Cost     a pod that waits for a share w of its time is there 1 / (1 - w) times as long: for w / (1 - w) of its time more it costs its
+//          amortised watts, and its cores wait, at the fleet's price (placement/objective). Of the pod itself beside those who are
+//          there, and of what each of them waits more because of it
 // For      the network's policy, which goes by it where its network is heard; the planner knows nothing of it
 // Units    watts; preferences in mean amortised watts (W0)
 // Errors   none: 0 where nothing is known

@@ -7,7 +7,8 @@
 //          elsewhere. An application that never waits has no entries
 // Shrunk   to 0, by as much as prior_s of being seen together without excess
 // Fades    what was seen counts as memory_s at most
-// Bounds   max_pairs; beyond them a quarter is forgotten, first who is not to blame, then who was not seen for longest. A share is at most kMostExcess
+// Bounds   max_pairs; beyond them a quarter is forgotten, first who is not to blame, then who was not seen for longest. No share is
+//          above kMostExcess
 // Units    shares of a pod's time, 0..1; seconds
 // Errors   none; readings that are not finite or negative are not taken
 // Threads  value, single owner
