@@ -235,6 +235,10 @@ Result<std::string> render_explain(const Json& document, const Style& style) {
   if (!style.wide) return out + "\nHow it came to that, with all features: -o wide\n";
   out += "\n" + printable_lines("Propensity " + number(decision["propensity"].number(), 2) + ", " +
                                 network_of(decision) + ".\n" + why(decision, candidates));
+  const View budgets = View(document)["budgets"];
+  if (budgets.present())
+    out +=
+        "Waiting now: " + waiting_text(budgets["cpu_wait"]) + ".\nLateness now: " + late_text(budgets["late"]) + ".\n";
   return out + "\n" + features_text(decision, style.colour) + terms_text(decision, style.colour);
 }
 

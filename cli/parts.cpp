@@ -88,6 +88,24 @@ std::string error_text(const Error& error) {
   return error.mend.empty() ? text : text + " (" + error.mend + ")";
 }
 
+namespace {
+std::string budget_text(const View& budget) {
+  const auto share = [&budget](std::string_view key) {
+    const auto value = budget[key].number();
+    return value ? number(100 * *value, 1) + "%" : std::string(kAbsent);
+  };
+  return "at most " + share("limit") + " of pods' time" +
+         (budget["set"].flag() == true ? "" : ", by what the default scheduler had") + "; measured " +
+         share("measured") + ", default scheduler " + share("under_default") + ", price ";
+}
+}  // namespace
+
+std::string waiting_text(const View& cpu_wait) {
+  return budget_text(cpu_wait) + number(cpu_wait["price_w"].number(), 1) + " W a core";
+}
+
+std::string late_text(const View& late) { return budget_text(late) + number(late["price"].number(), 1) + " times"; }
+
 std::string modelled_text(const View& modelled) {
   const View calibration = modelled["calibration"];
   const auto ratio = calibration["ratio"].number(), ratio_low = calibration["ratio_low"].number(),

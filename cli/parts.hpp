@@ -46,6 +46,10 @@ std::string error_text(const Error& error);
 // Of a document's `modelled`: "acting would draw about 322 W instead of 389, -17% [-20, -14], waiting 0.3% instead of 0.2%; modelled, not
 // calibrated", or by how many blocks of canary it was put right.
 std::string modelled_text(const View& modelled);
+// Of a document's `cpu_wait` and `late`: "at most 1.0% of pods' time, by what the default scheduler had; measured 0.8%, default scheduler
+// 0.5%, price 3.1 W a core".
+std::string waiting_text(const View& cpu_wait);
+std::string late_text(const View& late);
 // Mode, watts and what is decided, of the document `status`, in a line.
 std::string status_line(const View& status);
 // Name and value in two columns; a value may have several words.

@@ -33,19 +33,6 @@ std::string regression_text(const View& regression) {
          count(regression["judged"].number()) + " placements judged";
 }
 
-std::string budget_text(const View& budget) {
-  const std::string limit = "at most " + percent(budget["limit"]) + " of pods' time" +
-                            (budget["set"].flag() == true ? "" : ", by what the default scheduler had");
-  return limit + "; measured " + percent(budget["measured"]) + ", default scheduler " +
-         percent(budget["under_default"]) + ", price ";
-}
-
-std::string waiting_text(const View& cpu_wait) {
-  return budget_text(cpu_wait) + number(cpu_wait["price_w"].number(), 1) + " W a core";
-}
-
-std::string late_text(const View& late) { return budget_text(late) + number(late["price"].number(), 1) + " times"; }
-
 std::string block_text(const View& block) {
   const auto left_s = block["left_s"].number();
   return count(block["number"].number()) + (block["treated"].flag() == true ? ", treated" : ", control") +

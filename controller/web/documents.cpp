@@ -131,6 +131,21 @@ Result<std::string> decisions(const Sources& from, const Arguments& arguments) {
   return text + "]}";
 }
 
+json budget_json(const placement::Budget& budget) {
+  return {{"limit", budget.limit()},
+          {"set", budget.limit_set()},
+          {"measured", or_null(budget.measured())},
+          {"under_default", or_null(budget.under_default())}};
+}
+
+// What bounds what is saved, as it is now.
+json budgets_json(const placement::ClusterModel& known) {
+  json budgets = {{"cpu_wait", budget_json(known.cpu_wait())}, {"late", budget_json(known.late())}};
+  budgets["cpu_wait"]["price_w"] = known.cpu_wait().price();
+  budgets["late"]["price"] = known.latency_price();
+  return budgets;
+}
+
 Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   const auto pod = arguments.find("pod");
   if (pod == arguments.end())
@@ -139,7 +154,7 @@ Result<std::string> explain(const Sources& from, const Arguments& arguments) {
   if (entry == nullptr)
     return fail(Errc::not_found, "pod " + pod->second, "no recent decision is about it",
                 "`wattle decisions` lists what is kept");
-  return dump({{"decision", explained_json(*entry)}});
+  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(from.decider.knowledge())}});
 }
 
 // Of a target: what each node with fresh telemetry measured last, and whether it may be acted upon.
@@ -199,13 +214,6 @@ Result<std::string> doctor(const Sources& from) {
   return dump({{"controller", {{"ok", ok}, {"findings", std::move(findings)}}}, {"nodes", std::move(list)}});
 }
 
-json budget_json(const placement::Budget& budget) {
-  return {{"limit", budget.limit()},
-          {"set", budget.limit_set()},
-          {"measured", or_null(budget.measured())},
-          {"under_default", or_null(budget.under_default())}};
-}
-
 // Which network or prior ranks nodes for the reward preset in force.
 std::string ranked_by(const Sources& from) {
   const std::string preset(placement::to_string(from.decider.spec().reward.preset));
@@ -223,11 +231,7 @@ std::string policy_text(const Sources& from) {
   json policy = from.rollout->document();
   policy["modelled"] = modelled_json(from.decider.saving(), calibration_of(from));
   policy["ranked_by"] = ranked_by(from);
-  const placement::ClusterModel& known = from.decider.knowledge();
-  policy["cpu_wait"] = budget_json(known.cpu_wait());
-  policy["cpu_wait"]["price_w"] = known.cpu_wait().price();
-  policy["late"] = budget_json(known.late());
-  policy["late"]["price"] = known.latency_price();
+  policy.update(budgets_json(from.decider.knowledge()));
   return dump_with_former("policy", std::move(policy));
 }
 
