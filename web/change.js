@@ -49,8 +49,8 @@ export function change(changed) {
   function ask(known) {
     const choices = CHOICES.includes(known.mode) ? CHOICES : [...CHOICES, known.mode];
     const mode = h('select', null, choices.map((each) => h('option', { value: each, selected: each === known.mode }, each)));
-    const share = (name) => h('input', { value: limitOf(known[name]), autocomplete: 'off', spellcheck: 'false' });
-    const limit = share('cpu_wait'), late = share('late');
+    const share = (budget) => h('input', { value: limitOf(budget), autocomplete: 'off', spellcheck: 'false' });
+    const limit = share(known.cpu_wait), late = share(known.late);
     const why = h('input', { required: true, maxlength: '500', autocomplete: 'off' });
     const token = h('input', { type: 'password', required: true, autocomplete: 'off' });
     const force = h('input', { type: 'checkbox' });

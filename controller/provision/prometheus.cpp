@@ -143,7 +143,7 @@ Result<TrafficValues> PrometheusRates::answer_of(TrafficQuery query) {
   if (!answer) return fail(answer.error().code, subject, answer.error().what, answer.error().mend);
   if (answer->status == 401 || answer->status == 403)
     return fail(Errc::denied, subject, "answers HTTP " + std::to_string(answer->status),
-                "provisioning.prometheus.token_file must hold a token that may query");
+                "provisioning.prometheus.token must hold a token that may query");
   // Its own errors have a status of their own, and say in the body what is wrong.
   auto values = parse_prometheus(answer->body, most_of(query), subject);
   if (answer->status / 100 != 2 && (values || values.error().code == Errc::malformed))

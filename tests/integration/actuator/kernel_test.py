@@ -135,6 +135,12 @@ def walk_page(rig, cgroup, name):
             told = rig.checked(config)
             claim(f"{PAGE}: the actuator takes what it is told of a student", told.returncode == 0, told)
             return
+        if path == "controller.yaml":
+            config = rig.folder / path
+            config.write_text(text + f"data_dir: {rig.folder}/data\nkey: {rig.folder}/key\nallow_list: {rig.folder}/allow\n", encoding="utf-8")
+            told = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-controller"), "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+            claim(f"{PAGE}: the controller takes what it is told of a Prometheus", told.returncode == 0, told.stdout + told.stderr)
+            return
         if path == "agent.yaml":
             config = rig.folder / path
             config.write_text(text, encoding="utf-8")
@@ -146,7 +152,8 @@ def walk_page(rig, cgroup, name):
     start = f"wattle-actuator run --config {rig.config} >>{rig.folder}/log 2>&1 & echo $! >{pid}; until wattle-actuator status >/dev/null 2>&1; do sleep 0.1; done"
     stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # it has the lock until its end
     why = "a shell does it, where PID 1 is no systemd"
-    page = Walk(PAGE, run, write, files={"student:": "student.yaml", "workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml"},
+    page = Walk(PAGE, run, write, files={"student:": "student.yaml", "workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml", "prometheus:": "controller.yaml"},
+                without={"wattle provision margins": "no controller runs here"},
                 instead={"systemctl enable": (start, why), "systemctl restart": (f"{stop}; {start}", why), "systemctl disable": (stop, why)})
     try:
         said = page("Set limits of services")
