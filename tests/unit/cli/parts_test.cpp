@@ -1,4 +1,4 @@
-// Pieces that several commands show: the modelled saving, put right by canaries; and one pod with its containers.
+// Pieces that several commands show: the modelled saving, put right by canaries; budgets; and one pod with its containers.
 #include "cli/parts.hpp"
 
 #include <doctest/doctest.h>
@@ -11,6 +11,16 @@ using namespace wattle::cli;
 namespace {
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 }  // namespace
+
+TEST_CASE("a budget says whose its limit is, what is measured, and its price") {
+  const Json waiting = {
+      {"limit", 0.012}, {"set", false}, {"measured", 0.008}, {"under_default", 0.007}, {"price_w", 14.2}};
+  CHECK(waiting_text(View(waiting)) ==
+        "at most 1.2% of pods' time, by what the default scheduler had; measured 0.8%, default scheduler 0.7%, price "
+        "14.2 W a core");
+  const Json late = {{"limit", 0.02}, {"set", true}, {"measured", 0.013}, {"under_default", nullptr}, {"price", 1.0}};
+  CHECK(late_text(View(late)) == "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times");
+}
 
 TEST_CASE("a saving that canaries put right says by how much, and of how many blocks; before it is not calibrated") {
   Json modelled = {{"saving_ratio", 0.172},      {"saving_low", 0.141},     {"saving_high", 0.203},
