@@ -344,7 +344,8 @@ PodEstimate ClusterModel::ask(const PodSpec& pod) const {
           fleet_.pods_stay ? kDay_s : predicted.life_s,
           sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores),
           sane(kUpperEnd * predicted.unsure_cores, kMostCores),
-          app_id_of(app_key_of(pod.app))};
+          app_id_of(app_key_of(pod.app)),
+          sane(predicted.sd_cores, kMostCores)};
 }
 
 std::optional<PodEstimate> ClusterModel::running(PodHandle pod) const {

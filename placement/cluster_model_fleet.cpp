@@ -38,6 +38,7 @@ void ClusterModel::fill_row(const ClusterView& view, std::size_t row) {
                          kMostCores * kMostCores);
   out.unsure_cores = sane(std::max(0.0, known.unsure_cores), kMostCores);
   out.waiting = known.waiting.curve();
+  out.wait_error = known.waiting.residual_sd();
   out.apps = &known.apps;
   const double mean_life_s = known.pods > 0 ? std::max(0.0, known.life_s) / static_cast<double>(known.pods) : 0.0;
   out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, known.pods);
@@ -121,6 +122,7 @@ Fleet fleet_of(const ClusterView& view) {
     fill_node(out, node, true);
     out.used_cores = sane(expected_cpu_cores(node), kMostCores);
     out.watts = node.curve.points();
+    out.curve_error_w = node.curve.residual_sd_w();
     out.sleeps = node.asleep;
     out.wake_j = sane(node.wake_cost_j, kMostJoules);
     fleet.idle_nodes_sleep = fleet.idle_nodes_sleep || node.asleep;

@@ -37,6 +37,8 @@ void ClusterModel::follow(const ClusterView& view, double passed_s) {
   strayed_cores2_ += faded * (strayed - strayed_cores2_);
   foreseen_cores2_ += faded * (foreseen - foreseen_cores2_);
   forecast_.sample(requested_cores, seconds(view.now.time_since_epoch()));
+  const double error_cores = forecast_.hour().score().error_cores;
+  fleet_.forecast_error_ratio = requested_cores > 0 ? sane(error_cores / requested_cores, 1e6) : 0;
 }
 
 double ClusterModel::spread() const {
@@ -90,6 +92,7 @@ void ClusterModel::follow_curves(const ClusterView& view, double passed_s) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const PowerCurve& curve = view.nodes[i].curve;
     fleet_.nodes[i].watts = curve.points();
+    fleet_.nodes[i].curve_error_w = curve.residual_sd_w();
     Known& known = *rows_[i].known;
     if (known.curve_shifts && curve.shifts() > *known.curve_shifts) ++opened;
     known.curve_shifts = curve.shifts();

@@ -38,6 +38,10 @@ const std::array<FeatureSpec, models::kNodeFeatures> kNodeFeatureSpecs = {{
     {"tcp_share", "ratio", "established connections / those of all nodes compared"},
     {"outlives", "relative",
      "log2((life of the pod + 60 s) / (time until the node is empty + 60 s)) / 4; 0 if unknown"},
+    {"curve_error", "ratio", "deviation of measured watts from the curve / slots / W0; 0 if the curve is known"},
+    {"use_unsure", "ratio", "how much more than expected its pods may use, nine times in ten / cores"},
+    {"wait_added", "ratio", "watts that the pod adds in waiting, at the price of waiting / W0"},
+    {"wait_error", "ratio", "deviation of the share that tenants waited from what the model of waiting says"},
 }};
 
 const std::array<FeatureSpec, models::kPodFeatures> kPodFeatureSpecs = {{
@@ -57,6 +61,7 @@ const std::array<FeatureSpec, models::kPodFeatures> kPodFeatureSpecs = {{
     {"demand_quantile", "ratio", "part of the pods to come that use less"},
     {"life", "log", "log2(1 + predicted life / 60 s) / 16; 0 if it stays or is unknown"},
     {"expected_pods", "log", "log2(1 + pods that the plan expects to come) / 16"},
+    {"demand_error", "ratio", "deviation of pods like it from the predicted cores / predicted cores"},
 }};
 
 const std::array<FeatureSpec, models::kContextFeatures> kContextFeatureSpecs = {{
@@ -68,6 +73,7 @@ const std::array<FeatureSpec, models::kContextFeatures> kContextFeatureSpecs = {
     {"nodes", "log", "log2(nodes compared) / 12"},
     {"pending", "log", "log2(1 + waiting pods) / 12"},
     {"fleet_fill", "ratio", "requested cores / allocatable cores of the nodes compared, in-flight included"},
+    {"forecast_error", "ratio", "mean error of what was forecast of requested cores an hour ahead / requested cores"},
 }};
 
 // FNV-1a, 64 bits, over kind, name and meaning of each feature in order.

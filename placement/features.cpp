@@ -40,9 +40,10 @@ constexpr std::size_t kCpuUsed = 1, kMemoryUsed = 3, kCpuComing = 5, kPlanPrefer
                       kPsiCpu = 10, kPlanLeft = 12, kIdlePerSlot = 13, kMarginal = 14, kMarginalWithWake = 15,
                       kPlanExpected = 16, kAmortised = 17, kAmortisedRank = 18, kHalfPerSlot = 21, kFullPerSlot = 22,
                       kSlope = 23, kSlopeRank = 24, kLatencySoft = 25, kLatencyKnown = 27, kIoUsed = 29, kTcpShare = 30,
-                      kOutlives = 31;
+                      kOutlives = 31, kCurveError = 32, kUseUnsure = 33, kWaitAdded = 34, kWaitError = 35;
 constexpr std::size_t kPodRequest = 0, kPodDemand = 2, kPodMemoryOfNode = 4, kPodSoft = 5, kPodHard = 7,
-                      kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13, kPodLife = 14;
+                      kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13, kPodLife = 14, kPodDemandError = 16;
+constexpr std::size_t kForecastError = 8;  // of the context
 
 struct Means {
   double amortised_w = 0, cores = 0, memory_bytes = 0, requested_cores = 0, allocatable_cores = 0;
@@ -139,7 +140,7 @@ double outlives(const PlanView& plan, const PlanView::Node& node) {
 }
 
 void write_plan(models::Observation& observation, std::span<const std::size_t> rows, std::span<const double> slots,
-                const PlanView& plan) {
+                const PlanView& plan, std::span<const double> cores, double w0) {
   double left = 0;
   for (const PlanView::Node& node : plan.nodes) left += node.left;
   for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -149,9 +150,15 @@ void write_plan(models::Observation& observation, std::span<const std::size_t> r
     out[kPlanLeft] = ratio(part(node.left, left));
     out[kPlanExpected] = ratio(node.expected / slots[row]);
     out[kOutlives] = relative(outlives(plan, node));
+    out[kCurveError] = ratio(node.curve_error_w / slots[row] / w0);
+    out[kUseUnsure] = ratio(part(node.unsure_cores, cores[row]));
+    out[kWaitAdded] = ratio(node.wait_w / w0);
+    out[kWaitError] = ratio(node.wait_error);
   }
   observation.pod[kPodPlanKnown] = 1;
   observation.pod[kPodPlan + 2] = logarithm(plan.expected_pods, 16);
+  observation.pod[kPodDemandError] = ratio(part(plan.demand_error_cores, plan.demand_cores));
+  observation.context[kForecastError] = ratio(plan.forecast_error_ratio);
 }
 
 void write_prediction(models::Observation& observation, const PlanView& plan) {
@@ -255,7 +262,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
   observation.node.assign(count * models::kNodeFeatures, 0.0F);
   observation.prior.assign(count, 0.0F);
   observation.valid.assign(count, 0);
-  std::vector<double> amortised(count), slope(count), slots(count);
+  std::vector<double> amortised(count), slope(count), slots(count), sizes(count);
   for (std::size_t row = 0; row < count; ++row) {
     const NodeView& node = view.nodes[rows[row]];
     float* out = &observation.node[row * models::kNodeFeatures];
@@ -265,6 +272,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
     amortised[row] = within(predictions[row].amortised_w, 1e9);
     slope[row] = within(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
     slots[row] = predictions[row].slots;
+    sizes[row] = cores;
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
     const auto preference = planned ? std::optional(plan->nodes[row].preference) : std::nullopt;
     const double prior =
@@ -292,7 +300,7 @@ models::Observation observe(const ClusterView& view, std::span<const std::size_t
                      logarithm(fleet.same_app, 8),
                      logarithm(fleet.amortised_w, 8)};
   if (pod.life_s && std::isfinite(*pod.life_s)) observation.pod[kPodLife] = logarithm(*pod.life_s / 60, 16);
-  if (planned) write_plan(observation, rows, slots, *plan);
+  if (planned) write_plan(observation, rows, slots, *plan, sizes, fleet.amortised_w);
   if (plan) write_prediction(observation, *plan);
   write_weights(observation, reward);
   observation.context[5] = logarithm(static_cast<double>(count) - 1, 12);

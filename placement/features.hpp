@@ -22,7 +22,7 @@ struct FeatureSpec {
   std::string_view unit;  // after normalisation: "ratio", "log", "flag"
   std::string_view source;
 };
-// In the order of the vectors; unused places at the end are named "reserved" and always 0.
+// In the order of the vectors.
 extern const std::array<FeatureSpec, models::kNodeFeatures> kNodeFeatureSpecs;
 extern const std::array<FeatureSpec, models::kPodFeatures> kPodFeatureSpecs;
 extern const std::array<FeatureSpec, models::kContextFeatures> kContextFeatureSpecs;

@@ -50,8 +50,10 @@ struct FleetNode {
   double wake_j = 0;
   bool open = true;  // false: may not take the pod that waits, whatever the reason
   std::array<double, kCurvePoints> watts{};
-  WaitingCurve waiting;             // of its tenants, for CPU
-  double empties_at_s = 0;          // when its last pod is expected to end; only where pods come and go
+  WaitingCurve waiting;      // of its tenants, for CPU
+  double curve_error_w = 0;  // deviation of readings from `watts`; 0: they are known
+  double wait_error = 0;     // deviation of the share that tenants waited from what `waiting` says; 0: it is known
+  double empties_at_s = 0;   // when its last pod is expected to end; only where pods come and go
   const AppsThere* apps = nullptr;  // who runs there; whoever made the fleet keeps it. Null: nobody knows
 
   double watts_at(double used) const;  // by cores used; beyond all cores the last tenth's slope goes on
@@ -69,11 +71,13 @@ struct Fleet {
   double expected_burst_cores2 = 0;     // variance over time of one of them
   double cpu_wait_price_w = 0;          // a core that waits is worth so many watts (placement/objective)
   double latency_price = 1;             // times that the latency term counts (placement/objective)
-  double trust = 1;                     // in the expectations: 0 none, so that each pod goes by its own cost; 1 all
-  const PairExcess* pairs = nullptr;    // who slows whom; whoever made the fleet keeps it. Null: nothing is known
-  double hold_s = 86'400;               // how long a woken node is expected to stay awake
-  double now_s = 0;                     // on the clock of empties_at_s
-  std::uint64_t revision = 0;           // rises when curves or expectations changed enough to plan anew
+  double forecast_error_ratio =
+      0;             // of the cores requested an hour ahead, over what is requested; 0: known, or not judged
+  double trust = 1;  // in the expectations: 0 none, so that each pod goes by its own cost; 1 all
+  const PairExcess* pairs = nullptr;  // who slows whom; whoever made the fleet keeps it. Null: nothing is known
+  double hold_s = 86'400;             // how long a woken node is expected to stay awake
+  double now_s = 0;                   // on the clock of empties_at_s
+  std::uint64_t revision = 0;         // rises when curves or expectations changed enough to plan anew
   // If any: no other node is open. So that who asks about a few of many need not look at all.
   std::vector<std::size_t> only;
   // As a ClusterView tells changes (of requests and pods). Empty: nobody tells.
@@ -88,6 +92,7 @@ struct PodEstimate {
   double demand_cores2 = 0;  // variance of what it uses: over time, and of not knowing its mean
   double unsure_cores = 0;   // as a node's
   AppId app = 0;             // whose it is; 0: nobody knows
+  double error_cores = 0;    // deviation of pods like it from demand_cores; 0: it is known
 };
 
 // How long until the last of so many pods ends, each of that mean life and of no known age: life x (1 + 1/2 + ... + 1/pods).

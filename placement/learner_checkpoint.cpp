@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "models/frozen/former_layout.hpp"
 #include "placement/features.hpp"
 #include "placement/learner.hpp"
 
@@ -263,6 +264,11 @@ models::Weights Learner::save() const {
 }
 
 Status Learner::restore(const models::Weights& saved) {
+  if (models::is_former_experience(saved, "replay/")) {
+    models::Weights widened = saved;
+    models::widen_experience(widened, "replay/");
+    return restore(widened);
+  }
   WATTLE_TRY(const models::Tensor* node, find(saved, "replay/node", models::kNodeFeatures));
   WATTLE_TRY(const models::Tensor* prior, find(saved, "replay/prior", 1));
   WATTLE_TRY(const models::Tensor* valid, find(saved, "replay/valid", 1));

@@ -18,6 +18,9 @@ struct PlanView {
     // 0: the plan's own choice; below it, in mean amortised watts (W0), how much the plan would rather not have this node.
     double preference = 0;
     double empties_s = 0;  // expected time until its last pod ends; 0: it is empty, infinity: pods stay
+    // How wrong what is told of it has been, 0 where it is known: watts against its curve, its pods' use (FleetNode), the share that waited.
+    double curve_error_w = 0, unsure_cores = 0, wait_error = 0;
+    double wait_w = 0;  // that the pod adds there in waiting, at its price; 0 where waiting has none
   };
   std::vector<Node> nodes;             // one for each that was asked about, in that order; none: there is no plan
   std::optional<std::size_t> pick;     // index into the fleet's nodes
@@ -25,7 +28,9 @@ struct PlanView {
   double demand_cores = 0;             // predicted mean of this pod
   double demand_quantile = 0;          // of the pods to come, 0 lightest
   double life_s = std::numeric_limits<double>::infinity();
-  double expected_pods = 0;  // still to come; under churn, in the steady state
+  double expected_pods = 0;         // still to come; under churn, in the steady state
+  double demand_error_cores = 0;    // deviation of pods like this one from what is predicted; 0: it is known
+  double forecast_error_ratio = 0;  // as the fleet's
 };
 
 }  // namespace wattle::placement

@@ -189,7 +189,8 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
     // Of nodes that the plan has not open the one that costs least by itself: the plan has nothing to say between them.
     const double share = view.nodes[k].left > 0 ? 1 - trust : 1;
     preference = trust * preference - share * (amortised[k] - least_w) / mean_w;
-    preference -= added_wait_w(fleet, nodes[k], ask) / mean_w;
+    view.nodes[k].wait_w = added_wait_w(fleet, nodes[k], ask);
+    preference -= view.nodes[k].wait_w / mean_w;
     // Of equals the first of the fleet, whatever the order they are asked about in.
     if (preference < best || (preference == best && *view.pick < nodes[k])) continue;
     best = preference;
@@ -217,6 +218,8 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
   out.pick = pick(fleet, ask, open);
   out.demand_cores = ask.demand_cores;
   out.demand_quantile = demand_quantile(fleet, ask);
+  out.demand_error_cores = ask.error_cores;
+  out.forecast_error_ratio = fleet.forecast_error_ratio;
   out.life_s = fleet.pods_stay ? std::numeric_limits<double>::infinity() : ask.life_s;
   if (!planned) return out;
   out.expected_pods = std::accumulate(progress_.expected.begin(), progress_.expected.end(), 0.0);
@@ -257,6 +260,9 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
 PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
   PlanView::Node node;
   node.expected = progress_.expected[i];
+  node.curve_error_w = fleet.nodes[i].curve_error_w;
+  node.unsure_cores = fleet.nodes[i].unsure_cores;
+  node.wait_error = fleet.nodes[i].wait_error;
   node.empties_s = fleet.nodes[i].pods == 0 ? 0.0
                    : fleet.pods_stay        ? std::numeric_limits<double>::infinity()
                                             : std::max(0.0, fleet.nodes[i].empties_at_s - fleet.now_s);

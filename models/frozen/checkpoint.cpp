@@ -11,6 +11,7 @@
 #include "common/digest.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
+#include "models/frozen/former_layout.hpp"
 #include "models/frozen/safetensors.hpp"
 
 namespace wattle::models {
@@ -92,7 +93,7 @@ Result<Vouched> parse_manifest(const std::string& text, const std::string& file)
 }
 
 Status check_schema(const Manifest& manifest, const std::string& schema, const std::string& file) {
-  if (manifest.schema == schema) return {};
+  if (reads_schema(manifest.schema, schema)) return {};
   return fail(Errc::unsupported, file, "trained on feature layout " + manifest.schema + ", not " + schema,
               "train again, or run the version that wrote it");
 }

@@ -70,7 +70,7 @@ constexpr std::size_t offset_of(Part part) {
 }
 inline constexpr std::size_t kParameters = offset_of(Part::value_out_bias) + 1;
 
-// Exactly the tensors of kLayout, each name behind `prefix`; `subject` is named in errors (a file, say).
+// Exactly the tensors of kLayout, or those of the layout before (models/frozen/former_layout), each name behind `prefix`; `subject` is named in errors (a file, say).
 Result<AlignedFloats> flatten(const Weights& weights, const std::string& subject, std::string_view prefix = {});
 // The other way; flat is [kParameters]. Adds to `weights`, each name behind `prefix`.
 void unflatten(std::span<const float> flat, std::string_view prefix, Weights& weights);

@@ -14,7 +14,8 @@
 
 namespace wattle::models {
 
-// SHA-256 of the weights that serve, the same whatever file they lie in.
+// SHA-256 of the weights that serve, the same whatever file they lie in, one of the former layout (models/frozen/former_layout)
+// among them.
 std::string network_digest(const Weights& weights);
 
 // Whether it adds to the prior of its reward: by the key `prior` (preset or none); files of before tell by `reward`, as weighted and

@@ -15,9 +15,9 @@
 
 namespace wattle::models {
 
-inline constexpr std::size_t kNodeFeatures = 32;
-inline constexpr std::size_t kPodFeatures = 16;
-inline constexpr std::size_t kContextFeatures = 8;
+inline constexpr std::size_t kNodeFeatures = 36;
+inline constexpr std::size_t kPodFeatures = 17;
+inline constexpr std::size_t kContextFeatures = 9;
 
 // One decision as the network sees it. Masked nodes take no part in pooling, advantage mean or argmax.
 struct Observation {

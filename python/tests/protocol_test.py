@@ -29,7 +29,7 @@ def shapes_are_as_announced():
         assert about["protocol"] == 1 and about["nodes"] == 3 and about["scenario"] == "thesis_test2"
         told = episode.reset(1)["observation"]
         assert len(told["nodes"]) == len(told["mask"]) == len(told["prior"]) == 3
-        assert all(len(row) == len(about["node_features"]) == 32 for row in told["nodes"])
+        assert all(len(row) == len(about["node_features"]) == 36 for row in told["nodes"])
         assert len(told["pod"]) == len(about["pod_features"]) and len(told["context"]) == len(about["context_features"])
 
 

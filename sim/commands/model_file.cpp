@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/dir.hpp"
+#include "models/frozen/former_layout.hpp"
 #include "models/frozen/pretrained.hpp"
 #include "placement/features.hpp"
 
@@ -37,7 +38,7 @@ Result<models::Safetensors> read_model(const std::string& file) {
 Result<std::shared_ptr<const models::FrozenNetwork>> read_network(const std::string& file) {
   WATTLE_TRY(const auto model, read_model(file));
   const auto schema = model.metadata.find("feature_schema");
-  if (schema != model.metadata.end() && schema->second != placement::feature_schema_hash())
+  if (schema != model.metadata.end() && !models::reads_schema(schema->second, placement::feature_schema_hash()))
     return fail(Errc::conflict, file, "was trained on other features (schema " + schema->second + ")", "train it anew");
   return models::FrozenNetwork::from_weights(model.tensors, 0, file, models::taught_on_prior(model.metadata));
 }

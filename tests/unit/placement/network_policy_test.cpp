@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -11,6 +12,7 @@
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
 #include "placement/features.hpp"
+#include "placement/objective.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -73,6 +75,46 @@ TEST_CASE("an untrained network chooses as the planner does, pod after pod, unti
     }
     RC_ASSERT(policy.deviations() == 0U);
   }));
+}
+
+TEST_CASE("features tell how wrong what is told has been, beside a plan; nothing where it is known") {
+  Fleet fleet = draw_fleet(2, 4);
+  PodEstimate ask{{1, 1e9}, 0.4, 600};
+  ClusterView scratch;
+  constexpr std::array<std::size_t, 4> kNode{32, 33, 34, 35};
+  constexpr std::size_t kPod = 16, kContext = 8;
+  const auto told = [&](const models::Observation& seen) {
+    double sum = static_cast<double>(seen.pod[kPod] + seen.context[kContext]);
+    for (std::size_t i = 0; i < seen.nodes; ++i)
+      for (const std::size_t k : kNode) sum += std::abs(static_cast<double>(seen.node[i * models::kNodeFeatures + k]));
+    return sum;
+  };
+  Planner planner({});
+  CHECK(told(observe_planned(planner, fleet, ask, scratch).observation) == 0);
+
+  fleet.forecast_error_ratio = 0.25;
+  fleet.cpu_wait_price_w = 20;
+  fleet.nodes[1].curve_error_w = 12;
+  fleet.nodes[1].wait_error = 0.125;
+  fleet.nodes[1].unsure_cores = fleet.nodes[1].allocatable.cpu_cores / 2;
+  for (FleetNode& node : fleet.nodes) node.waiting = WaitingModel::typical();
+  fleet.nodes[2].used_cores = 0.8 * fleet.nodes[2].allocatable.cpu_cores;
+  ask.error_cores = 0.2;
+  const models::Observation seen = observe_planned(planner, fleet, ask, scratch).observation;
+  const auto at = [&](std::size_t node, std::size_t k) {
+    return static_cast<double>(seen.node[node * models::kNodeFeatures + k]);
+  };
+  const double w0 = std::exp2(8 * static_cast<double>(seen.pod[12])) - 1,
+               slots = std::floor(fleet.nodes[1].allocatable.cpu_cores);
+  CHECK(at(1, 32) == doctest::Approx(12 / slots / w0).epsilon(1e-3));
+  CHECK(at(1, 33) == doctest::Approx(0.5));
+  CHECK(at(1, 35) == doctest::Approx(0.125));
+  CHECK(at(2, 34) == doctest::Approx(added_wait_w(fleet, 2, ask) / w0).epsilon(1e-3));
+  CHECK(at(2, 34) > 0);
+  CHECK(at(0, 32) == 0);
+  CHECK(static_cast<double>(seen.pod[kPod]) == doctest::Approx(0.5));
+  CHECK(static_cast<double>(seen.context[kContext]) == doctest::Approx(0.25));
+  CHECK(told(observe_unplanned(fleet, ask, scratch).observation) == 0);  // nobody plans: nothing of a plan
 }
 
 TEST_CASE("the plan's view makes the plan's choice, and prefers no other node to it") {
