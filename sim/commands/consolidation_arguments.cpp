@@ -74,7 +74,9 @@ Status apply(ConsolidationArguments& arguments) {
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
     if (arguments.knowledge == consolidation::to_string(each)) options.knowledge = each;
   if (arguments.knowledge == "true") options.knowledge = consolidation::ClusterModel::truth;
-  if (options.knowledge != consolidation::ClusterModel::production && (options.crowded || arguments.sizes == "openb"))
+  const bool taught = arguments.teaches && options.churn && options.knowledge == consolidation::ClusterModel::imitated;
+  if (options.knowledge != consolidation::ClusterModel::production && !taught &&
+      (options.crowded || arguments.sizes == "openb"))
     return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb",
                 "is played by the controller's engine in a world alone", "say --knowledge production as well");
   return {};

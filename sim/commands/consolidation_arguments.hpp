@@ -18,6 +18,7 @@ namespace wattle::sim::commands {
 struct ConsolidationArguments {
   std::string scenario, knowledge = "oracle", fill = "60-68", sizes = "one-core", trace_dir;
   double demand_scale = 3;
+  bool teaches = false;  // sizes and crowds may be played on the kernel, too
   consolidation::Options options;
 };
 // Any of those names; consolidation, of both, where labels say which.

@@ -18,12 +18,18 @@ struct LabelArguments {
 };
 
 Status run(LabelArguments arguments) {
-  WATTLE_CHECK(apply(arguments.scenario));
   // Rollouts clone the cluster, which no World can be: what was called production here is its imitation.
-  if (arguments.scenario.options.knowledge == consolidation::ClusterModel::production) {
-    arguments.scenario.options.knowledge = consolidation::ClusterModel::imitated;
+  if (arguments.scenario.knowledge == "production") {
+    arguments.scenario.knowledge = "imitated";
     std::fputs("wattle-sim: --knowledge production of labels is called imitated now\n", stderr);
   }
+  arguments.scenario.teaches = true;
+  WATTLE_CHECK(apply(arguments.scenario));
+  const consolidation::Options& asked = arguments.scenario.options;
+  const bool waits = asked.shift.odd_waiting != 1 || asked.crowded_ratio != 1;
+  if (waits && (asked.knowledge != consolidation::ClusterModel::imitated || !asked.churn))
+    return fail(Errc::unsupported, asked.shift.odd_waiting != 1 ? "--odd-waiting" : "--crowded-from",
+                "is taught under churn to imitated knowledge alone", "consolidation_churn --knowledge imitated");
   arguments.labels.episode = arguments.scenario.options;
   arguments.labels.episode.warm_s = 4 * 3600;
   arguments.labels.episode.measure_s = 14 * 3600;
@@ -57,6 +63,22 @@ int labels(int argc, char** argv) {
   app.add_option("--explore", arguments.labels.explore, "share of placements elsewhere")->check(CLI::Range(0.0, 1.0));
   app.add_option("--horizon", arguments.labels.horizon_lives, "mean lives that a choice is followed for, under churn")
       ->check(CLI::Range(0.1, 10.0))
+      ->capture_default_str();
+  consolidation::Options& options = arguments.scenario.options;
+  app.add_option("--odd-watts", options.shift.odd_watts,
+                 "servers told to be thrifty draw so many times as much, others so many times less")
+      ->check(CLI::Range(0.1, 10.0))
+      ->capture_default_str();
+  app.add_option("--odd-waiting", options.shift.odd_waiting, "imitated: pods wait for CPU so many times as long")
+      ->check(CLI::Range(0.1, 20.0))
+      ->capture_default_str();
+  app.add_option("--crowded-from", options.crowded_ratio,
+                 "imitated: wanted share of a node's cores from which its pods wait for each other")
+      ->check(CLI::Range(0.1, 1.0))
+      ->capture_default_str();
+  app.add_option("--odd-forecast", options.shift.odd_forecast,
+                 "imitated, pods: deviation of the logarithm of the cores that are told to come from those that do")
+      ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
   app.add_option("--unplanned", arguments.labels.unplanned, "share of the labels kept as they look without a plan")
       ->check(CLI::Range(0.0, 1.0))

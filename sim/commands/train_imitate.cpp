@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <deque>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "common/dir.hpp"
@@ -35,7 +36,14 @@ struct ImitateArguments {
   consolidation::ImitateOptions imitate;
   models::TrainerOptions trainer;
   std::size_t restarts = 3;
+  double most_regret = std::numeric_limits<double>::infinity();
 };
+
+void cap_regrets(std::span<consolidation::Label> labels, double most) {
+  for (consolidation::Label& label : labels)
+    for (float& regret : label.regret)
+      if (static_cast<double>(regret) > most) regret = static_cast<float>(most);
+}
 
 // Regret of the network's choices on held-out labels, pass after pass.
 struct Curve {
@@ -60,6 +68,8 @@ struct Curve {
 Status run(ImitateArguments arguments) {
   WATTLE_TRY(auto labels, read_labels(arguments.label_files));
   WATTLE_TRY(auto held_out, read_labels(arguments.held_out_files));
+  cap_regrets(labels, arguments.most_regret);
+  cap_regrets(held_out, arguments.most_regret);
   for (const consolidation::Variant& each : consolidation::variants()) {
     if (each.name != arguments.variant || each.silent.empty()) continue;
     labels = consolidation::without(each, labels);
@@ -165,6 +175,9 @@ int train_imitate(int argc, char** argv) {
                  "of the regret that the network is expected to have, over the temperature, in the loss")
       ->check(CLI::Range(0.0, 1e3))
       ->capture_default_str();
+  app.add_option("--most-regret", arguments.most_regret,
+                 "W0; more counts as so much: what few choices cost where waiting is dear is no measure of the others")
+      ->check(CLI::Range(0.1, 1e6));
   app.add_flag("--average", arguments.imitate.average, "weights are the mean of those of the last half of the steps");
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "of Adam")
       ->check(CLI::Range(1e-7, 1.0))

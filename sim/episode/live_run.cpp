@@ -12,7 +12,6 @@ namespace wattle::sim::consolidation {
 namespace {
 
 constexpr auto kSlotsOfSample = static_cast<std::size_t>(kSample_s / kDemandSlot_s);
-constexpr double kBurst = 0.6;  // relative standard deviation of half a minute's use around its five minutes' mean
 
 constexpr double kReportedHour_s = 3600;
 constexpr double kTick_s = 1e-6;  // times are whole nanoseconds

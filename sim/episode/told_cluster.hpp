@@ -4,6 +4,10 @@
 // Told     fleet() and ask(): with true knowledge the real curves and the pod's mean over the whole day; imitated
 //          curves fitted from noisy watts, one reading of each awake node in 5 minutes, and demand learned per application; with
 //          knowledge of pods alone the real curves and demand learned per application
+// Waiting  where pods are crowded or wait oddly long, imitated knowledge learns of each node what the controller learns (placement/waiting),
+//          and waiting has a price by its budget, as there (placement/objective). Bursts are of five minutes, not of half a minute
+// Errors   of what is told, as the controller knows its own: readings off the curve and off the model of waiting, pods off what was
+//          predicted of them, and how far off the forecast was (Shift::odd_forecast)
 // Units    in names; seconds from the start of the run
 // Errors   none; placing where it does not fit is our bug, and so is production knowledge, which is a World's alone
 // Threads  single owner; the same episode and calls give the same bytes; a copy lives on by itself
@@ -15,6 +19,8 @@
 
 #include "placement/demand.hpp"
 #include "placement/fleet.hpp"
+#include "placement/objective.hpp"
+#include "placement/waiting.hpp"
 #include "sim/cluster/kernel.hpp"
 #include "sim/scenarios/consolidation.hpp"
 #include "sim/world/random.hpp"
@@ -47,7 +53,8 @@ class Cluster : private cluster::Observer {
   std::uint64_t wakes() const { return kernel_.wakes(); }
   std::uint64_t refused() const { return refused_; }
   double wake_wait_s() const { return wake_wait_s_; }  // pod-seconds spent waiting for nodes to wake
-  double pod_s() const { return kernel_.pod_s(); }     // of all that ran
+  double waited_core_s();  // cores' worth of pods that waited for CPU, over time, since start_measuring
+  double pod_s() const { return kernel_.pod_s(); }  // of all that ran
   // By pod; kNowhere when it never ran or ended.
   const std::vector<std::size_t>& node_of() const { return kernel_.nodes_of(); }
   static constexpr std::size_t kNowhere = cluster::kNowhere;
@@ -56,21 +63,29 @@ class Cluster : private cluster::Observer {
   struct Running {
     std::size_t pod = 0;
     double predicted_cores = 0, predicted_life_s = 0;  // at admission
-    double seen_cores = 0;                             // sum over samples
+    double seen_cores = 0, seen_cores2 = 0;            // sums over samples
     std::uint32_t samples = 0, reported = 0;
     double placed_s = 0;
+    double burst_cores2 = 0, error_cores = 0, unsure_cores = 0;  // predicted, as in PodEstimate
   };
   struct Node {
     std::vector<Running> pods;  // as the kernel's
     placement::PowerCurve curve;
+    placement::WaitingModel waiting;
   };
   bool fits_curves() const { return episode_.options.knowledge == ClusterModel::imitated; }
   bool predicts_pods() const { return episode_.options.knowledge != ClusterModel::truth; }
-  double cores_now(std::size_t pod) const;  // as its day has them
+  bool waits() const;                                          // and waiting is learned
+  double cores_at(std::size_t pod, std::size_t sample) const;  // as its day has them, and its bursts
+  double cores_now(std::size_t pod) const;
   void tick(std::size_t sample);
   void learn(std::size_t node, std::size_t sample);
   void tell(std::size_t node);
+  void learn_waiting(std::size_t node);
+  void price_waiting();
+  void tell_spread(placement::FleetNode& told, const Running& running) const;
   void report(const Running& running);
+  void ran(std::size_t node, double dt_s) override;
   void ended(cluster::PodId pod, std::size_t node, std::size_t position) override;
   double expected_cores(const Running& running) const;
   double empties_at_s(const Node& node) const;
@@ -80,11 +95,13 @@ class Cluster : private cluster::Observer {
   std::vector<Node> nodes_;
   placement::Fleet fleet_;
   placement::DemandModel demand_;
+  placement::WaitingModel fleet_waiting_;
+  placement::Budget cpu_wait_;
   Random noise_;
   std::vector<Ended> ended_;
   std::size_t samples_ = 0;  // begun
   std::uint64_t refused_ = 0;
-  double wake_wait_s_ = 0;
+  double wake_wait_s_ = 0, waited_core_s_ = 0;
 };
 
 }  // namespace wattle::sim::consolidation

@@ -39,7 +39,7 @@ class MeanWatts {
  private:
   void add(std::size_t pod, std::size_t node) {
     ++pods_[node];
-    used_[node] += episode_.day->mean_cores[episode_.pods[pod].machine];
+    used_[node] += episode_.pods[pod].times * episode_.day->mean_cores[episode_.pods[pod].machine];
   }
   double node_w(std::size_t i) const {
     return server_w(episode_.servers[i], episode_.options.sleep, pods_[i], used_[i]);
@@ -83,10 +83,13 @@ double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std:
                double horizon_s) {
   Cluster cluster = now;
   const double from_s = episode.pods[pod].arrives_s, to_s = std::min(from_s + horizon_s, episode.end_s);
-  const double before_j = cluster.energy_j();
+  // What was waited counts at the price that decides now.
+  const double price_w = now.fleet().cpu_wait_price_w;
+  const double before_j = cluster.energy_j(), before_core_s = cluster.waited_core_s();
   go_on(episode, cluster, pod, node, policy, to_s, [](std::size_t, std::size_t) {});
   cluster.advance_to(to_s);
-  return (cluster.energy_j() - before_j) / episode.options.life_s;
+  const double cost_j = cluster.energy_j() - before_j + price_w * (cluster.waited_core_s() - before_core_s);
+  return cost_j / episode.options.life_s;
 }
 
 // How likely the fill ends with each placement from this one on, as far as it is told: evenly between its bounds.

@@ -2,7 +2,7 @@
 // Method   cluster and policy are cloned; each candidate is tried once, then the policy goes on with the same pods, demands,
 //          lives and noise. Fill: watts at the pods' true means after every further placement, weighed by how likely the
 //          policy may think it that the fill ends there, each relative to what the first candidate's future draws then.
-//          Churn: joules until the horizon
+//          Churn: joules until the horizon, and what was waited at the price that waiting had when it was decided
 // Truth    uses the future of the episode: only for training episodes, never within a policy
 // Units    regret in W0 (models::Observation, placement/features): watts, under churn over the mean life
 // Errors   none

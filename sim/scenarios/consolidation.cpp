@@ -109,6 +109,17 @@ double mean_core_s(const std::vector<App>& apps) {
   return core_s / popularity;
 }
 
+placement::Resources mean_request(const std::vector<App>& apps) {
+  placement::Resources sum;
+  double popularity = 0;
+  for (const App& app : apps) {
+    sum.cpu_cores += app.popularity * app.request.cpu_cores;
+    sum.memory_bytes += app.popularity * app.request.memory_bytes;
+    popularity += app.popularity;
+  }
+  return {sum.cpu_cores / popularity, sum.memory_bytes / popularity};
+}
+
 std::size_t draw_app(const std::vector<App>& apps, Random& random) {
   double total = 0;
   for (const App& app : apps) total += app.popularity;
@@ -254,6 +265,7 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
     episode.measure_from_s = options.warm_s;
     episode.end_s = options.warm_s + options.measure_s;
     const double concurrent = options.churn_fill * cores;
+    if (options.sizes != Sizes::one_core) episode.mean_request = mean_request(apps);
     const double core_s = options.sizes == Sizes::one_core ? options.life_s : mean_core_s(apps);
     for (double at_s = 0; at_s < episode.end_s;) {
       at_s += exponential(random, core_s / concurrent);
@@ -273,7 +285,8 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
       const std::size_t from = pick(random, kDaySamples - 12);
       double sum = 0;
       for (std::size_t i = 0; i < 12; ++i) sum += static_cast<double>(past.cores[machine][from + i]);
-      episode.past_pods.push_back({a, sum / 12, std::max(60.0, exponential(random, apps[a].life_s))});
+      episode.past_pods.push_back(
+          {a, apps[a].times * sum / 12, std::max(60.0, exponential(random, apps[a].life_s)), apps[a].request});
     }
   }
   for (std::size_t i = 0; i < 1000; ++i)

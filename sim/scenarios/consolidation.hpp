@@ -59,7 +59,10 @@ struct Shift {
   double odd_watts =
       1;  // servers told to be thriftier than the fleet's median draw that many times as much, the others as
           // many times less
-  double odd_waiting = 1;   // pods wait for CPU that many times as long as they did when it was learned; in worlds
+  double odd_waiting =
+      1;  // pods wait for CPU that many times as long as they did when it was learned; in worlds, and to imitated
+  double odd_forecast =
+      0;  // deviation of the logarithm of the cores that are told to come from those that do; to imitated and pods
   double interference = 0;  // a pod uses 1 + interference x (used share of its node) times its demand
   bool told = false;        // the watts are told after all
   // Pairs of applications that disturb each other (sim/cluster/pairs) so much; 0: none do. From so many seconds on, of the episode: 0 from
@@ -70,7 +73,7 @@ struct Shift {
 enum class Sizes { one_core, openb };
 
 struct Options {
-  Sizes sizes = Sizes::one_core;  // openb: played by worlds alone, as is what is crowded
+  Sizes sizes = Sizes::one_core;  // openb: played by worlds, as is what is crowded; taught on the kernel to imitated
   bool crowded = false;
   double crowded_ratio = 1;  // wanted share of a node's cores from which its pods wait for each other; in worlds
   std::size_t nodes = 10;
@@ -102,6 +105,9 @@ inline bool compares_by_work(const Options& options) {
 // One pair in ten, the same ones whatever is drawn. With one in four nearly every pod would have company that disturbs it wherever it ran.
 inline constexpr double kPairShare = 0.1;
 cluster::Pairs pairs_of(std::size_t apps, double strength);
+
+// Crowded: relative standard deviation of half a minute's use around its five minutes' mean; on the kernel five minutes' use is drawn so.
+inline constexpr double kBurst = 0.6;
 
 inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};
 
