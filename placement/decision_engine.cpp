@@ -36,8 +36,8 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel knowledge)
     : options_(std::move(options)),
       knowledge_(std::move(knowledge)),
       policy_(make_policy("dqn", options_.network).value()),
-      plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), {}},
-      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), {}},
+      plan_gate_{SequentialTest({.begins_gated = options_.require_evidence}), PairedSimulation(), Planner({}), {}},
+      learned_gate_{SequentialTest({.begins_gated = true}), PairedSimulation(), Planner({}), {}},
       advised_(options_.advised),
       saving_(options_.modelled) {
   begin_gate_anew("the start");
@@ -56,7 +56,7 @@ Result<bool> DecisionEngine::take(const std::string& policy, const RewardConfig&
 void DecisionEngine::plan_with(PlanMaker* maker) {
   maker_ = maker;
   policy_->plan_with(maker);
-  copies_planner_.plan_with(maker);
+  for (Planner* each : {&plan_gate_.planner, &learned_gate_.planner, &trial_planner_}) each->plan_with(maker);
 }
 
 PodSpec DecisionEngine::expected(PodSpec pod) const {
@@ -184,7 +184,7 @@ void DecisionEngine::try_plan(const ClusterView& view, const PodSpec& pod, std::
   const PairExcess* pairs = std::exchange(fleet.pairs, nullptr);  // neither minds them
   const PairedQuestion question{view, fleet, rows, pod, ask, options_.decide.mask, pod_key(pod.uid)};
   const auto figure =
-      plan_trial_.play(question, by_plan(question, copies_planner_, 1), by_plan(question, copies_planner_, 0));
+      plan_trial_.play(question, by_plan(question, trial_planner_, 1), by_plan(question, trial_planner_, 0));
   fleet.pairs = pairs;
   if (figure && plan_record_.add(*figure)) knowledge_.set_plan_trust(plan_record_.ahead() ? 1 : 0);
 }
@@ -241,9 +241,8 @@ bool DecisionEngine::contend(ChoiceGate& gate, const ClusterView& view, const Po
   const PairedQuestion question{view,  fleet,    rows, asked, ask, options_.decide.mask, pod_key(pod.uid),
                                 false, latency_w};
   const double margin = options_.network.margin;
-  const auto figure =
-      gate.copies.play(question, by_network(question, copies_planner_, reward, &heard, margin),
-                       by_network(question, copies_planner_, reward, other ? &*other : nullptr, margin));
+  const auto figure = gate.copies.play(question, by_network(question, gate.planner, reward, &heard, margin),
+                                       by_network(question, gate.planner, reward, other ? &*other : nullptr, margin));
   return figure && gate.test.add(*figure, gate.copies.block_s());
 }
 

@@ -52,6 +52,8 @@ struct EngineOptions {
 struct ChoiceGate {
   SequentialTest test;
   PairedSimulation copies;
+  // Of these copies alone: a plan goes on from the one before, so that copies which share a planner change each other's.
+  Planner planner{PlannerOptions{}};
   std::string why;  // it says what it says; empty where nothing has been judged
 };
 
@@ -191,10 +193,10 @@ class DecisionEngine {
   RowIndex index_;
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_;
-  Planner copies_planner_{PlannerOptions{}};
   ChoiceGate plan_gate_, learned_gate_;
   std::string certificate_;  // of the network that is judged; empty: it has none, or a restart went on with it
   PairedSimulation plan_trial_;
+  Planner trial_planner_{PlannerOptions{}};
   PlanRecord plan_record_;
   bool shadow_ = false;
   std::optional<std::uint64_t> control_;  // the block

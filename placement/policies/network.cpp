@@ -128,8 +128,8 @@ void NetworkPolicy::compare(const models::QNetwork& network, PolicyContext& cont
   RewardConfig reward;
   reward.horizon_s = fleet.hold_s;
   const PairedQuestion question{view_, fleet, rows_, pod, context.ask(), {}, context.key, options_.lives_known};
-  const auto figure = copies_.play(question, by_network(question, planner_, reward, &network, options_.margin),
-                                   by_network(question, planner_, reward, nullptr, options_.margin));
+  const auto figure = copies_.play(question, by_network(question, copies_planner_, reward, &network, options_.margin),
+                                   by_network(question, copies_planner_, reward, nullptr, options_.margin));
   if (figure) network_gate_.add(*figure, copies_.block_s());
 }
 

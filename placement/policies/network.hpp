@@ -58,7 +58,10 @@ class NetworkPolicy final : public Policy {
   explicit NetworkPolicy(std::shared_ptr<const models::QNetwork> network, const NetworkOptions& options = {});
 
   void prepare(const Fleet& fleet) override { planner_.prepare(fleet); }
-  void plan_with(PlanMaker* maker) override { planner_.plan_with(maker); }
+  void plan_with(PlanMaker* maker) override {
+    planner_.plan_with(maker);
+    copies_planner_.plan_with(maker);
+  }
   std::optional<PlanView> plan_view(PolicyContext& context) override;
   void score(PolicyContext& context, std::span<double> values) override;
   std::optional<std::size_t> choose(PolicyContext& context) override;
@@ -79,6 +82,7 @@ class NetworkPolicy final : public Policy {
   NetworkOptions options_;
   std::shared_ptr<const models::QNetwork> network_;
   Planner planner_{PlannerOptions{}};
+  Planner copies_planner_{PlannerOptions{}};  // what is planned for copies must not become the cluster's
   SequentialTest network_gate_;
   PairedSimulation copies_;
   ClusterView view_;

@@ -1,0 +1,123 @@
+// silent network: whether networks are compared at all changes nothing of what is decided while the network says nothing.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "placement/decision_engine.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+struct Silent final : models::QNetwork {
+  void residual(const models::Observation&, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+  }
+  std::uint64_t step() const override { return 0; }
+};
+
+struct LivingPod {
+  PodSpec pod;
+  std::size_t row = 0;
+  int ends = 0;
+};
+
+DecisionEngine engine_of(bool gate) {
+  ClusterModelOptions known;
+  known.idle_nodes_sleep = true;
+  known.forecast.bucket_s = 120;
+  known.forecast.least_buckets = 4;
+  known.revise_every_s = 60;
+  EngineOptions options;
+  options.require_evidence = gate;
+  DecisionEngine engine(options, ClusterModel(known));
+  REQUIRE(engine.take("dqn", RewardConfig{}));
+  engine.knowledge().set_acting(true);
+  if (gate) engine.begin_gate_anew("the start", "held-out fleets speak for it");
+  return engine;
+}
+
+ClusterView unlike_nodes(std::mt19937_64& random) {
+  ClusterView view;
+  view.now += std::chrono::hours(1);
+  for (int i = 0; i < 5; ++i) {
+    NodeView node = testing::healthy_node("n" + std::to_string(i), 6 + static_cast<double>(random() % 5));
+    const double idle_w = 30 + static_cast<double>(random() % 60), span_w = 50 + static_cast<double>(random() % 150);
+    for (int k = 0; k < 100; ++k) node.curve.observe(0.05 * (k % 20), idle_w + span_w * 0.05 * (k % 20));
+    node.wake_cost_j = 1000;
+    view.nodes.push_back(node);
+  }
+  return view;
+}
+
+// Half a minute after half a minute, on one cluster that follows the first of them.
+void live_beside(std::uint64_t seed, DecisionEngine& alone, DecisionEngine& gated) {
+  std::mt19937_64 random(seed);
+  ClusterView view = unlike_nodes(random);
+  const Silent silent;
+  std::vector<LivingPod> running;
+  const std::vector<std::string> names = testing::names_of(view);
+  for (int step = 0; step < 150; ++step) {
+    view.now += std::chrono::seconds(30);
+    const auto over = [step](const LivingPod& each) { return each.ends <= step; };
+    for (const LivingPod& each : running) {
+      if (!over(each)) continue;
+      NodeView& node = view.nodes[each.row];
+      --node.pods;
+      node.requested.cpu_cores -= each.pod.request.cpu_cores;
+      node.requested.memory_bytes -= each.pod.request.memory_bytes;
+      for (DecisionEngine* engine : {&alone, &gated}) engine->left(each.pod.uid, &each.pod, each.row, view.now);
+    }
+    std::erase_if(running, over);
+    for (NodeView& node : view.nodes) node.asleep = node.pods == 0;
+    PodSpec pod = testing::small_pod();
+    pod.uid = "pod-" + std::to_string(step);
+    pod.app = "app-" + std::to_string(random() % 3);
+    pod.request.cpu_cores = 1;
+    const std::uint64_t draw = random();
+    std::vector<PlacementDecision> decisions;
+    for (DecisionEngine* engine : {&alone, &gated}) {
+      engine->refresh(view);
+      std::mt19937_64 ties(draw);
+      decisions.push_back(
+          engine->decide(view, engine->expected(pod), names, &silent, 0, static_cast<std::uint64_t>(step), ties));
+      engine->try_plan(view, pod, names);
+    }
+    gated.compare(view, pod, names, silent);
+    RC_ASSERT(decisions[0].top == decisions[1].top);
+    RC_ASSERT(decisions[0].values == decisions[1].values);
+    RC_ASSERT(alone.plan_record().state() == gated.plan_record().state());
+    if (!decisions[0].top) continue;
+    const std::size_t row = *decisions[0].top;  // all nodes were asked about, in their order
+    NodeView& node = view.nodes[row];
+    ++node.pods;
+    node.requested.cpu_cores += pod.request.cpu_cores;
+    node.requested.memory_bytes += pod.request.memory_bytes;
+    const double cores = 0.2 + 0.2 * static_cast<double>(random() % 4);
+    for (DecisionEngine* engine : {&alone, &gated}) {
+      const std::vector<PodReading> readings{{engine->came(pod, names[row], row, view.now), cores}};
+      engine->used(readings, 30);
+    }
+    running.push_back({pod, row, step + 1 + static_cast<int>(random() % 40)});
+  }
+}
+
+TEST_CASE("a network that says nothing decides with the gate what the planner decides without it, to the bit") {
+  std::uint64_t heard = 0, judged = 0;
+  CHECK(rc::check([&](std::uint64_t seed) {
+    DecisionEngine alone = engine_of(false), gated = engine_of(true);
+    live_beside(seed, alone, gated);
+    if (!gated.gated()) ++heard;
+    if (gated.plan_record().blocks() >= 5) ++judged;
+  }));
+  // It came in after its trial, and the plan had blocks to be judged by.
+  CHECK(heard > 50);
+  CHECK(judged > 50);
+}
+
+}  // namespace
+}  // namespace wattle::placement
