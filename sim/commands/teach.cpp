@@ -23,7 +23,10 @@ struct TeachArguments {
   std::size_t seeds = 3;
   std::uint64_t first_seed = 2'000'000;
   double over_percent = 5, memory_gib = 0.25, memory_mib_per_rps = 2;
-  std::string out_file, student_file, teacher_file, json_file, labels = "teacher", reward = "waste";
+  std::string out_file, student_file, teacher_file, json_file, labels = "teacher", reward = "waste", by = "reward",
+                                                               initial_file;
+  provision::LookaheadLessons lessons;
+  std::size_t bound_minutes = 0, bound_futures = 0;
 };
 
 Result<Network> taught_network(const TeachArguments& arguments) {
@@ -32,12 +35,22 @@ Result<Network> taught_network(const TeachArguments& arguments) {
     WATTLE_TRY(const Network network, models::FrozenNetwork::from_weights(model.tensors, 0, arguments.teacher_file));
     return network;
   }
-  WATTLE_TRY(const auto trainer, models::make_torch_trainer(arguments.trainer));
+  if (arguments.teach.hours == 0) return Network{};
+  std::optional<models::Weights> initial;
+  if (!arguments.initial_file.empty()) {
+    WATTLE_TRY(auto model, read_model(arguments.initial_file));
+    initial = std::move(model.tensors);
+  }
+  WATTLE_TRY(const auto trainer, models::make_torch_trainer(arguments.trainer, initial));
   provision::Taught taught;
   {
     ProgressBar bar;
-    WATTLE_TRY(taught, provision::teach(arguments.teach, *trainer,
-                                        [&](double done, const std::string& next) { bar.show(done, next); }));
+    const auto show = [&](double done, const std::string& next) { bar.show(done, next); };
+    if (arguments.by == "lookahead") {
+      WATTLE_TRY(taught, provision::teach_by_lookahead(arguments.teach, arguments.lessons, *trainer, show));
+    } else {
+      WATTLE_TRY(taught, provision::teach(arguments.teach, *trainer, show));
+    }
   }
   std::printf("teacher: %zu hours, %zu minutes, %zu gradient steps; a minute cost %.3f at first and %.3f at last\n",
               arguments.teach.hours, taught.minutes, taught.steps, taught.first_cost, taught.last_cost);
@@ -85,11 +98,19 @@ Status run(TeachArguments& arguments) {
   options.seeds = arguments.seeds;
   options.first_seed = arguments.first_seed;
   options.minutes_over_ratio = arguments.over_percent / 100;
+  if (arguments.bound_minutes > 0) {
+    provision::LookaheadOptions bound = arguments.lessons.look;
+    bound.minutes = arguments.bound_minutes;
+    options.bounds.push_back(bound);
+    if ((bound.futures = arguments.bound_futures) > 0) options.bounds.push_back(bound);
+  }
   arguments.teach.world = options.world;
   if (arguments.reward == "drpc") arguments.teach.reward = provision::TeacherReward::drpc;
   arguments.trainer.seed = arguments.teach.seed;
   WATTLE_TRY(const Network teacher, taught_network(arguments));
   Network student;
+  if (arguments.teach.rounds > 0 && !teacher && arguments.labels == "teacher")
+    return fail(Errc::conflict, "--labels teacher", "there is none", "--teacher FILE, --hours above 0 or --rounds 0");
   if (arguments.teach.rounds > 0) {
     WATTLE_TRY(student, learned_student(arguments, teacher));
   }
@@ -117,11 +138,39 @@ int teach(int argc, char** argv) {
       "integral rule on the traces given; everything simulated",
       "wattle-sim teach"};
   add_provision_options(app, arguments.world);
-  app.add_option("--hours", arguments.teach.hours, "that the teacher learns from")
-      ->check(CLI::Range(1, 100'000))
+  app.add_option("--hours", arguments.teach.hours, "that the teacher learns from; 0: no teacher")
+      ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
   app.add_option("--reward", arguments.reward, "what the teacher learns by; all are judged by what they cost")
       ->check(CLI::IsMember({"waste", "drpc"}))
+      ->capture_default_str();
+  app.add_option("--by", arguments.by,
+                 "what the teacher is told: what its own action cost (reward), or what each action would have "
+                 "cost (lookahead)")
+      ->check(CLI::IsMember({"reward", "lookahead"}))
+      ->capture_default_str();
+  app.add_option("--look-minutes", arguments.lessons.look.minutes, "that a lookahead follows each action")
+      ->check(CLI::Range(1, 60))
+      ->capture_default_str();
+  app.add_option("--look-minute-price", arguments.lessons.look.minute_price,
+                 "of a minute over target in lookaheads, beyond its cost")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  app.add_option("--look-rounds", arguments.lessons.rounds, "between which the teacher learns from lookaheads")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--look-steps", arguments.lessons.steps_per_round, "gradient steps of each of these rounds")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--initial", arguments.initial_file, "safetensors file of a teacher that learns on")
+      ->check(CLI::ExistingFile);
+  app.add_option("--bound", arguments.bound_minutes,
+                 "also judge who takes the cheapest action of a lookahead of so many minutes; 0: not")
+      ->check(CLI::Range(0, 60))
+      ->capture_default_str();
+  app.add_option("--bound-futures", arguments.bound_futures,
+                 "and who knows the rates alone: requests are drawn so many times; 0: not")
+      ->check(CLI::Range(0, 100))
       ->capture_default_str();
   app.add_option("--seed", arguments.teach.seed, "of what is learned from and of the network")->capture_default_str();
   app.add_option("--teacher", arguments.teacher_file, "safetensors file of a teacher; none is taught then");

@@ -20,13 +20,6 @@ constexpr std::uint64_t kTeachStream = 0x7465616368ULL;
 constexpr std::size_t kFreezeEvery = 60;  // minutes
 constexpr double kLeastScale = 0.3, kMostScale = 2;
 
-std::size_t any_action(const models::Observation& observation, Random& random) {
-  std::size_t action = 0;
-  do action = pick(random, choice::kActions);
-  while (observation.valid[action] == 0);
-  return action;
-}
-
 class Explorer final : public Steering {
  public:
   Explorer(const TeachOptions& options, models::QTrainer& trainer)
@@ -96,6 +89,13 @@ class Explorer final : public Steering {
 };
 
 }  // namespace
+
+std::size_t any_action(const models::Observation& observation, Random& random) {
+  std::size_t action = 0;
+  do action = pick(random, choice::kActions);
+  while (observation.valid[action] == 0);
+  return action;
+}
 
 WorldOptions learning_world(const TeachOptions& options, std::size_t hour) {
   WorldOptions world = options.world;

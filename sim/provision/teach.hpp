@@ -13,6 +13,7 @@
 
 #include "models/frozen/trainer.hpp"
 #include "models/provision/drpc_reward.hpp"
+#include "sim/provision/lookahead.hpp"
 #include "sim/provision/steering.hpp"
 
 namespace wattle::sim::provision {
@@ -46,6 +47,19 @@ struct Taught {
   double first_cost = 0, last_cost = 0;  // a minute's, means of the first and last tenth, exploration included
 };
 Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, const Progress& progress);
+
+// The same network, taught by what each action of a minute would have cost.
+struct LookaheadLessons {
+  LookaheadOptions look;
+  std::size_t rounds = 4;  // in which the hours are driven; the prior drives the first, then what was learned
+  std::size_t steps_per_round = 3000;
+  double explore = 0.3;  // share of minutes in which any action is taken
+};
+Result<Taught> teach_by_lookahead(const TeachOptions& options, const LookaheadLessons& lessons,
+                                  models::QTrainer& trainer, const Progress& progress);
+
+// One that can be taken.
+std::size_t any_action(const models::Observation& observation, Random& random);
 
 struct Lessons {
   models::Weights weights;

@@ -6,6 +6,7 @@
 
 #include "common/stats/bootstrap.hpp"
 #include "common/stats/moments.hpp"
+#include "sim/provision/lookahead.hpp"
 #include "sim/provision/steering.hpp"
 
 namespace wattle::sim::provision {
@@ -14,23 +15,6 @@ namespace {
 
 constexpr double kBlockS = 900, kHourS = 3600;
 constexpr double kDifferenceUnit = 0.2;  // of the test: a block that costs a fifth more counts in full
-
-// One run of services from where they are.
-struct Running {
-  World world;
-  Steered services;
-
-  Status tick(std::vector<std::optional<actuator::CpuLimit>>& next) {
-    const Reading reading = world.advance();
-    std::fill(next.begin(), next.end(), std::nullopt);
-    services.tick(reading, next);
-    for (std::size_t i = 0; i < next.size(); ++i)
-      if (next[i]) WATTLE_CHECK(world.write(i, *next[i]));
-    const auto shapes = services.shapes();
-    for (std::size_t i = 0; i < shapes.size(); ++i) world.shape(i, shapes[i]);
-    return {};
-  }
-};
 
 // What a block cost: figures are means since judging began, so that both ends are weighed by their time.
 double block_cost(const Figures& from, double from_s, const Figures& to, double to_s,
@@ -176,6 +160,20 @@ Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,
         WATTLE_TRY(const Figures figures, play(World(world), services));
         count(arm, figures, options, sum);
         entry.forecast = services.forecast().score();
+      }
+      entry.arms.push_back(std::move(arm));
+    }
+    for (const LookaheadOptions& bound : options.bounds) {
+      Arm arm;
+      arm.name = bound.futures == 0 ? kKnowingArm : kRatesArm;
+      Figures sum;
+      for (std::size_t i = 0; i < options.seeds; ++i) {
+        progress(done / total, trace.name + " " + arm.name);
+        world.seed = options.first_seed + i;
+        WATTLE_TRY(const Figures figures, play_looking_ahead(world, options.steer, bound,
+                                                             [](std::size_t, const MinuteOfService&,
+                                                                const ActionCosts& costs) { return cheapest(costs); }));
+        count(arm, figures, options, sum);
       }
       entry.arms.push_back(std::move(arm));
     }

@@ -26,7 +26,8 @@ struct TeacherJudgeOptions {
   SteerOptions steer;
   std::size_t seeds = 10;
   std::uint64_t first_seed = 2'000'000;
-  double minutes_over_ratio = 0.05;  // that may be
+  double minutes_over_ratio = 0.05;      // that may be
+  std::vector<LookaheadOptions> bounds;  // who takes the cheapest action of a lookahead each minute
 };
 
 struct Arm {
@@ -57,7 +58,8 @@ struct TeacherJudgement {
 
 inline constexpr std::string_view kRuleArm = "rule", kLowRuleArm = "rule, ladder's least",
                                   kBoldRuleArm = "the same, aim 0.8%", kPriorArm = "untrained", kTeacherArm = "teacher",
-                                  kServedArm = "served", kStudentArm = "student", kNodeRuleArm = "rule by throttling";
+                                  kServedArm = "served", kStudentArm = "student", kNodeRuleArm = "rule by throttling",
+                                  kKnowingArm = "knows the requests", kRatesArm = "knows the rates";
 
 // Either network may be absent: its arms are left out.
 Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,

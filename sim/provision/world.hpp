@@ -61,6 +61,10 @@ class World {
 
   double now_s() const { return now_s_; }
   bool done() const { return now_s_ + 1e-9 >= end_s_; }
+  // Whether the next tick ends a minute.
+  bool ends_minute() const;
+  // Requests that come after the next one are drawn anew, at the same rates: another future of the same past.
+  void redraw(std::uint64_t seed) { random_ = Random(seed); }
   // To the next tick; what is read there lives until the next call. Not when done.
   Reading advance();
   // Of a place of the reading's services.
