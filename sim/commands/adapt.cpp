@@ -66,7 +66,12 @@ nlohmann::json gate_json(const consolidation::AdaptRow& row) {
 nlohmann::json to_json(const consolidation::AdaptResult& result) {
   nlohmann::json rows = nlohmann::json::array();
   for (const consolidation::AdaptRow& row : result.rows)
-    rows.push_back({{"name", row.name}, {"energy_j", row.energy_j}, {"serves", row.serves}, {"gate", gate_json(row)}});
+    rows.push_back({{"name", row.name},
+                    {"energy_j", row.energy_j},
+                    {"cpu_waiting_from_second_hour", row.waiting},
+                    {"wait_limit", row.wait_limit},
+                    {"serves", row.serves},
+                    {"gate", gate_json(row)}});
   return {{"clusters", result.clusters}, {"decisions", result.decisions}, {"rows", std::move(rows)}};
 }
 
@@ -94,10 +99,12 @@ Status run(AdaptArguments arguments) {
   std::printf("%zu clusters of %zu nodes, %zu days lived (%llu decisions), %zu other days judged; IQM [95%%], %%\n",
               result.clusters.size(), options.online.episode.nodes, options.online.episodes,
               static_cast<unsigned long long>(result.decisions), options.judged_days);
-  std::printf("%-10s %28s %28s\n", "", "energy / planner - 1", "energy / start - 1");
+  std::printf("%-10s %28s %28s   %s\n", "", "energy / planner - 1", "energy / start - 1",
+              options.online.episode.knowledge == consolidation::ClusterModel::production ? "waiting % (limit)" : "");
   for (const consolidation::AdaptRow& row : result.rows) {
     std::printf("%-10s %28s %28s", row.name.c_str(), percent(row.over_planner).c_str(),
                 percent(row.over_start).c_str());
+    if (!row.waiting.empty()) std::printf("   %.2f (%.2f)", 100 * mean(row.waiting), 100 * mean(row.wait_limit));
     if (row.name == "gated" || row.name == "recorded")
       std::printf("   planner, start, learned serve on %zu, %zu, %zu", row.serves[0], row.serves[1], row.serves[2]);
     std::printf("\n");

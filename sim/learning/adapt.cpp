@@ -39,7 +39,7 @@ class Adapt {
         make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * (options_.online.episodes - 1));
     Contestant contestant{row.name, Binding::advised, network ? "dqn" : "planner", network.get()};
     contestant.gate = guarded;
-    double energy_j = 0, work_core_s = 0;
+    double energy_j = 0, work_core_s = 0, waiting = 0, limit = 0;
     for (std::size_t day = 0; day < options_.judged_days; ++day) {
       Options drawn = episode_of(cluster);
       drawn.shift.told = row.name == "informed";
@@ -50,10 +50,16 @@ class Adapt {
         WATTLE_TRY(const RunFigures judged, run_live(episode, options_.cold ? nullptr : &taught, contestant, options));
         energy_j += judged.energy_j;
         work_core_s += judged.work_core_s;
+        waiting += waited_from_second_hour(judged).value_or(0) / static_cast<double>(options_.judged_days);
+        limit = judged.wait_limit;
         continue;
       }
       WATTLE_TRY(const auto policy, policy_of(network, guarded));
       energy_j += run(episode, *policy).energy_j;
+    }
+    if (live) {
+      row.waiting.push_back(waiting);
+      row.wait_limit.push_back(limit);
     }
     return live && by_work() ? energy_j / work_core_s : energy_j;
   }
@@ -191,7 +197,7 @@ Result<AdaptResult> adapt(const Dataset& data, const AdaptOptions& options, cons
     return fail(Errc::out_of_range, "adapt", "needs two demand days of its side", "a --trace with four days");
   WATTLE_CHECK(playable(options));
   AdaptResult result;
-  for (const std::string& name : options.contestants) result.rows.push_back({name, {}, {}, {}, {}, {}});
+  for (const std::string& name : options.contestants) result.rows.push_back({name, {}, {}, {}, {}, {}, {}, {}});
   Adapt play(data, options, make);
   const double whole = static_cast<double>(options.clusters * options.contestants.size());
   double done = 0;

@@ -47,6 +47,8 @@ struct AdaptRow {
   std::string name;
   std::vector<double> energy_j;  // of each cluster, judged days together; with pairs, of a core-second of work
   std::optional<Interval> over_planner, over_start;  // energy less 1
+  // In a World, of each cluster: share of their time that pods waited for CPU, from the second hour of judged days on, and what they may.
+  std::vector<double> waiting, wait_limit;
   std::array<std::size_t, 3> serves{};  // of "gated" and "recorded": clusters in which planner, start, learned served
   // Of "gated", of each cluster: what its gate saw of learned over start, learned over planner, start over planner.
   std::vector<std::array<Interval, 3>> gate;

@@ -114,6 +114,7 @@ TEST_CASE(
   for (const AdaptRow& each : result->rows) {
     CAPTURE(each.name);
     CHECK(each.energy_j == planner.energy_j);
+    CHECK(each.waiting.empty());  // nobody waits on the kernel
     REQUIRE(each.over_start);
     CHECK(each.over_start->mean == doctest::Approx(0));
   }
@@ -139,6 +140,9 @@ TEST_CASE("told by telemetry, who has learned nothing is its start, warm and col
     for (const AdaptRow& each : result->rows) {
       CAPTURE(each.name);
       CHECK(each.energy_j[0] > 0);
+      REQUIRE(each.waiting.size() == 1);
+      CHECK(each.waiting[0] >= 0);
+      CHECK(each.wait_limit[0] > 0);
       if (each.name != "planner") CHECK(each.energy_j == start.energy_j);
     }
   }
