@@ -91,6 +91,13 @@ int bench(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()
       ->needs(pairs);
+  app.add_option(
+         "--decision-window", arguments.bench.decision_window,
+         "tells for each so many decisions, from the moment on at which pairs disturb, what was lost by them, and "
+         "by those of pairs-oracle in the same states; 0: does not")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str()
+      ->needs(pairs);
   app.add_flag("--fill-told", arguments.scenario.options.fill_told, "rules are told the number of pods that will come");
   app.add_option("--side", arguments.side, "servers and days for reporting, or those for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))

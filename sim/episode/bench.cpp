@@ -190,6 +190,7 @@ class Bench {
       live.scheduler = options_.scheduler;
       live.defer_s = options_.defer_s;
       live.look_ahead = options_.look_ahead;
+      live.decision_window = options_.decision_window;
       return run_live(episode, before ? &*before : nullptr, contestant, live);
     }
     WATTLE_TRY(const auto policy, make_fleet_policy(name, episode.seed, options_));

@@ -17,6 +17,7 @@
 #include "common/result.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/policies/policy.hpp"
+#include "sim/episode/decision_windows.hpp"
 #include "sim/episode/statistics.hpp"
 #include "sim/episode/told_cluster.hpp"
 #include "sim/reference/annealed.hpp"
@@ -41,7 +42,8 @@ struct RunFigures {
   double life_stretch = 1;        // pods' time over what it would have been, had no pair disturbed another; in a World
   double waiting = 0;             // share of pod time spent waiting, for CPU or for a node that wakes
   std::vector<WaitedTime> hours;  // of the whole episode, one each, from its start; in a World
-  double wait_limit = 0;          // of it in the end: the share that pods may wait; likewise
+  std::vector<DecisionWindow> decisions;  // where pairs disturb each other, if it is asked for
+  double wait_limit = 0;                  // of it in the end: the share that pods may wait; likewise
   double requests_set = 0, given_up_cores = 0,
          given_up_bytes = 0;          // writes; what pods requested less than they came with, on average
   double network_gated = 0;           // share of choices that a guarded network was left out of
@@ -68,8 +70,9 @@ struct BenchOptions {
   SchedulerOptions scheduler;                       // with production knowledge
   double defer_s = 0;                               // production: a pod may be put off so long
   std::size_t look_ahead = 0;                       // production: so many next pods are told
-  bool cold = false;                                // production: nothing is known at the start
-  double residual_times = 1;                        // of the network; below 0 it wants the opposite of what it learned
+  std::size_t decision_window = 0;  // production, of pairs: decisions that are told of together; 0: none
+  bool cold = false;                // production: nothing is known at the start
+  double residual_times = 1;        // of the network; below 0 it wants the opposite of what it learned
 };
 // A contestant's policy (sim/policies/contestant) where there is a fleet alone, with oracle knowledge.
 Result<std::unique_ptr<placement::Policy>> make_fleet_policy(const std::string& name, std::uint64_t seed,

@@ -26,6 +26,8 @@ struct LiveRunOptions {
       0;  // so many next pods are told: those that wait, then those that come, as who submits a batch knows them
   // Of run_known and run_live: the controller's rule of requests is set, by sim/world/request_setter.
   SetWhat set_requests = SetWhat::nothing;
+  std::size_t decision_window =
+      0;  // likewise, where pairs disturb: decisions in a row of RunFigures::decisions; 0: none
 };
 
 // Who decides in a world, pod after pod.

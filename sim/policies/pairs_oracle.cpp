@@ -9,7 +9,7 @@ namespace {
 constexpr double kThoseToCome = 8;
 }  // namespace
 
-double disturbed_w(const World& world, const SimPod& pod, std::size_t node) {
+double lost_cores(const World& world, const SimPod& pod, std::size_t node) {
   const cluster::Pairs* pairs = world.pairs();
   if (pairs == nullptr) return 0;
   const auto& there = world.pods(node);
@@ -28,10 +28,13 @@ double disturbed_w(const World& world, const SimPod& pod, std::size_t node) {
     own = std::max(own, strength);
     core_loss += there[k].wanted_cores * std::max(0.0, strength - loss(k));
   }
-  core_loss += pod.mean_demand_cores * own;
+  return core_loss + pod.mean_demand_cores * own;
+}
+
+double disturbed_w(const World& world, const SimPod& pod, std::size_t node) {
   const ServerModel& server = world.truth(node).server;
   const double wanted = world.wanted_cores(node) + pod.mean_demand_cores;
-  return wanted > 0 ? core_loss / wanted * server.watts_at(wanted / server.cores) : 0;
+  return wanted > 0 ? lost_cores(world, pod, node) / wanted * server.watts_at(wanted / server.cores) : 0;
 }
 
 std::optional<std::size_t> least_disturbing(const World& world, const SimPod& pod,

@@ -14,6 +14,9 @@
 
 namespace wattle::sim {
 
+// Work that pods there get done no more if this one comes, its own among it, in cores: what they want times what takes longer. Who is
+// disturbed already loses no more.
+double lost_cores(const World& world, const SimPod& pod, std::size_t node);
 // Watts by which pods there, this one among them, would live longer for it: each one's share of its machine's by what it wants.
 double disturbed_w(const World& world, const SimPod& pod, std::size_t node);
 // `values`: the planner's of each node, negative watts (placement/policies).

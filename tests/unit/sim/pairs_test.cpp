@@ -13,6 +13,7 @@
 #include "sim/episode/live_run.hpp"
 #include "sim/policies/pairs_oracle.hpp"
 #include "sim/world/random.hpp"
+#include "tests/unit/sim/paired_world.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 
 using namespace wattle;
@@ -54,48 +55,6 @@ struct Done final : Observer {
   }
   void ended(PodId pod, std::size_t, std::size_t) override { ended_s[pod] = plain_s(kernel->now()); }
 };
-
-std::shared_ptr<const Pairs> one_pair(double strength) {
-  Pairs pairs(3);
-  pairs.disturb(0, 1, strength);
-  return std::make_shared<const Pairs>(pairs);
-}
-
-// What was told last of each pod.
-struct ToldPods final : WorldObserver {
-  std::map<PodId, PodUse> uses;
-  void placed(PodId, const placement::PodSpec&, const std::string&, std::size_t, MonoTime) override {}
-  void ended(const placement::PodSpec&, std::size_t, MonoTime) override {}
-  void used(std::span<const PodUse> pods, double) override {
-    for (const PodUse& use : pods) uses[use.pod] = use;
-  }
-  void told(const World&) override {}
-};
-
-WorldOptions two_machines() {
-  WorldOptions options;
-  for (const char* name : {"a", "b"}) {
-    NodeSpec node;
-    node.server.name = name;
-    node.server.cores = 16;
-    node.server.memory_bytes = 1e12;
-    for (std::size_t i = 0; i < kWattPoints; ++i) node.server.watts[i] = 100 + 16 * static_cast<double>(i);
-    options.nodes.push_back(node);
-  }
-  options.power_noise_ratio = options.latency_noise_ratio = 0;
-  return options;
-}
-
-SimPod pod_of_app(std::size_t app, double cores) {
-  SimPod made;
-  made.spec.uid = "pod-" + std::to_string(app);
-  made.spec.app = made.spec.uid;
-  made.spec.request = {cores, 1e9};
-  made.mean_demand_cores = cores;
-  made.life_s = std::numeric_limits<double>::infinity();
-  made.app = app;
-  return made;
-}
 
 }  // namespace
 
@@ -271,6 +230,7 @@ TEST_CASE("the oracle of pairs counts who would live longer for a pod, and goes 
   REQUIRE(world.place(pod_of_app(1, 4), 0, 0, {}));
   const SimPod pod = pod_of_app(0, 4), other = pod_of_app(2, 4);
   CHECK(disturbed_w(world, pod, 0) == doctest::Approx(0.5 * 180));  // the two have the machine at half its load alone
+  CHECK(lost_cores(world, pod, 0) == doctest::Approx(4));           // half of what both want
   CHECK(disturbed_w(world, pod, 1) == 0);
   CHECK(disturbed_w(world, other, 0) == 0);
   const std::vector<std::size_t> both{0, 1}, full{0};
