@@ -31,6 +31,7 @@ Status run(LabelArguments arguments) {
     return fail(Errc::unsupported, asked.shift.odd_waiting != 1 ? "--odd-waiting" : "--crowded-from",
                 "is taught under churn to imitated knowledge alone", "consolidation_churn --knowledge imitated");
   arguments.labels.episode = arguments.scenario.options;
+  arguments.labels.episode.learns_waiting = asked.churn && asked.knowledge == consolidation::ClusterModel::imitated;
   arguments.labels.episode.warm_s = 4 * 3600;
   arguments.labels.episode.measure_s = 14 * 3600;
   std::shared_ptr<const models::FrozenNetwork> network;

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 #include <deque>
 #include <limits>
@@ -135,7 +136,10 @@ Status run(ImitateArguments arguments) {
   model.metadata["seed"] = std::to_string(best_seed);
   model.metadata["labels"] = std::to_string(labels.size());
   model.metadata["feature_schema"] = placement::feature_schema_hash();
-  if (!initial) model.metadata["certificate"] = certificate(promotion, held_out.size());
+  // Against the plan, whatever it began with: that is what it takes over from.
+  const std::array<const models::QNetwork*, 1> best{candidates[*promotion.candidate]};
+  const auto against_plan = consolidation::promote(held_out, nullptr, best);
+  if (against_plan.candidate) model.metadata["certificate"] = certificate(against_plan, held_out.size());
   WATTLE_CHECK(write_model(arguments.out_file, model));
   if (!arguments.curve_file.empty()) WATTLE_CHECK(curves[*promotion.candidate].write(arguments.curve_file));
   std::printf("%s: seed %llu\n", arguments.out_file.c_str(), static_cast<unsigned long long>(best_seed));

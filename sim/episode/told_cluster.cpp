@@ -92,10 +92,7 @@ Cluster::Cluster(const Episode& episode)
   }
 }
 
-bool Cluster::waits() const {
-  const Options& options = episode_.options;
-  return fits_curves() && (options.crowded || options.shift.odd_waiting != 1 || options.crowded_ratio != 1);
-}
+bool Cluster::waits() const { return fits_curves() && episode_.options.learns_waiting; }
 
 double Cluster::expected_cores(const Running& running) const {
   if (!predicts_pods()) return running.predicted_cores;

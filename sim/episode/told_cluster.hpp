@@ -4,8 +4,8 @@
 // Told     fleet() and ask(): with true knowledge the real curves and the pod's mean over the whole day; imitated
 //          curves fitted from noisy watts, one reading of each awake node in 5 minutes, and demand learned per application; with
 //          knowledge of pods alone the real curves and demand learned per application
-// Waiting  where pods are crowded or wait oddly long, imitated knowledge learns of each node what the controller learns (placement/waiting),
-//          and waiting has a price by its budget, as there (placement/objective). Bursts are of five minutes, not of half a minute
+// Waiting  asked to (Options::learns_waiting), imitated knowledge learns of each node what the controller learns (placement/waiting), and
+//          waiting has a price by its budget, as there (placement/objective). Bursts are of five minutes, not of half a minute
 // Errors   of what is told, as the controller knows its own: readings off the curve and off the model of waiting, pods off what was
 //          predicted of them, and how far off the forecast was (Shift::odd_forecast)
 // Units    in names; seconds from the start of the run

@@ -135,6 +135,7 @@ TEST_CASE(
   CHECK(plain.demand_error > 0);
   CHECK(plain.use_unsure + plain.wait_added + plain.wait_error + plain.forecast_error == 0);
 
+  options.episode.learns_waiting = true;
   options.episode.crowded = true;
   options.episode.sizes = Sizes::openb;
   options.episode.churn_fill = 0.9;
@@ -163,6 +164,7 @@ TEST_CASE("what pods wait counts in the regret of a choice, at the price of wait
   episode.options.churn = true;
   episode.options.knowledge = ClusterModel::imitated;
   episode.options.crowded_ratio = 0.5;
+  episode.options.learns_waiting = true;
   episode.options.life_s = 1000;
   episode.servers = {server_of(6, 100, 200), server_of(6, 100, 200)};
   episode.day = &day;
