@@ -77,6 +77,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   const placement::ClusterView& view = state_.view(pod, now);
   placement::PlacementDecision advice =
       engine_.decide(view, pod, observed_candidates(state_, node), network, 0, figures_.decisions, random_);
+  const bool fits_somewhere = advice.top.has_value();  // of the cluster as it is
   std::optional<OpenDecision> open = go_by_copy(advice, view, pod, network, 0, {}, {});
   wire::Decision decision = advice.record;
   decision.id = id;
@@ -89,6 +90,7 @@ std::uint64_t Decider::observe(placement::PodSpec pod, const std::string& node, 
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
   ++figures_.observed;
   state_.decided(pod.uid, id);
+  if (fits_somewhere && pod.node_name.empty()) monitors_.offer(id, pod, advice.candidates);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   entry.asked = pod;

@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <set>
 
 #include "tests/unit/controller/watched_rig.hpp"
@@ -22,6 +25,13 @@ kube::Node facts(const std::string& name) {
   node.ready = true;
   return node;
 }
+
+struct SaysNothing final : models::QNetwork {
+  void residual(const models::Observation&, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+  }
+  std::uint64_t step() const override { return 5; }
+};
 
 }  // namespace
 
@@ -68,6 +78,33 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
     CHECK(std::holds_alternative<SettledNews>(rig.news[1]));
     CHECK(rig.decider->log().newest("p1")->decision.outcome);
   }
+}
+
+TEST_CASE("pods that nobody asked for are compared, too: a network's trial ends while the cluster is watched alone") {
+  WatchedRig rig;
+  rig.config.require_evidence = true;
+  rig.decider.emplace(
+      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
+  for (const char* node : {"n1", "n2"}) {
+    std::array<double, placement::kCurvePoints> watts{};
+    for (std::size_t k = 0; k < watts.size(); ++k) watts[k] = 50 + 20 * static_cast<double>(k);
+    rig.state.adopt_curve(node, placement::PowerCurve::known(watts));
+  }
+  rig.networks.trust(std::make_shared<SaysNothing>(),
+                     {"trusted", "shipped:weighted", "weighted", "shipped:weighted", "it was better elsewhere"});
+  rig.tick({});
+  CHECK(rig.decider->network_gated());
+  for (int i = 0; i < 40; ++i) {
+    const std::string uid = "p" + std::to_string(i);
+    rig.tell(WatchedRig::pod(uid, ""));
+    rig.tell(WatchedRig::pod(uid, "n1"));
+    rig.tick({uid});
+    rig.tell_gone(uid);
+  }
+  CHECK(rig.decider->figures().observed == 40);
+  CHECK(rig.decider->figures().decisions == 0);
+  CHECK(rig.decider->network_gate().blocks() >= 3);
+  CHECK_FALSE(rig.decider->network_gated());
 }
 
 TEST_CASE("what the API server says of a failure is in the outcome, whoever tells first that the pod went") {
