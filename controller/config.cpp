@@ -268,6 +268,9 @@ Result<ControllerConfig> read(config::Document document) {
   auto teacher = static_cast<std::size_t>(out.teacher);
   provisioning.read_choice("teacher", teacher, {"off", "shadow", "canary", "live"});
   out.teacher = static_cast<TeacherMode>(teacher);
+  auto teacher_reward = static_cast<std::size_t>(out.teacher_reward);
+  provisioning.read_choice("teacher_reward", teacher_reward, {"waste", "drpc"});
+  out.teacher_reward = static_cast<models::provision::TeacherReward>(teacher_reward);
   read_prometheus(provisioning.section("prometheus"), out.prometheus);
   config::Section log = root.section("log");
   auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);

@@ -20,6 +20,7 @@
 #include "controller/provision/margin_trial.hpp"
 #include "controller/provision/prometheus.hpp"
 #include "controller/rollout/rollout_spec.hpp"
+#include "models/provision/drpc_reward.hpp"
 #include "placement/decide.hpp"
 #include "placement/modelled_saving.hpp"
 #include "placement/objective.hpp"
@@ -116,7 +117,8 @@ struct ControllerConfig {
   KubeConfig kube;
   ProvisionLevel provision = ProvisionLevel::suggest;
   TeacherMode teacher = TeacherMode::shadow;  // of margins, where learn.enabled
-  PrometheusConfig prometheus;                // who tells rates and latencies that nodes do not know
+  models::provision::TeacherReward teacher_reward = models::provision::TeacherReward::waste;
+  PrometheusConfig prometheus;  // who tells rates and latencies that nodes do not know
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;

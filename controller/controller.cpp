@@ -124,8 +124,7 @@ Status Controller::start_margins(const Clock& clock, const Log& log) {
   if (!config_.learn.enabled || config_.teacher == TeacherMode::off) return {};
   LearnConfig learn;
   learn.seed = config_.learn.seed;
-  MarginLearnerOptions options;
-  options.seed = static_cast<std::uint64_t>(learn.seed);
+  const MarginLearnerOptions options{.seed = static_cast<std::uint64_t>(learn.seed), .reward = config_.teacher_reward};
   auto started = MarginLearner::start(
       options, config_.data_dir, [learn] { return make_network(learn); }, clock, log);
   if (started)

@@ -74,7 +74,9 @@ MarginLearner::MarginLearner(const MarginLearnerOptions& options, models::Checkp
 Result<std::unique_ptr<MarginLearner>> MarginLearner::make(const MarginLearnerOptions& options,
                                                            const std::string& data_dir, Make make, const Clock& clock,
                                                            const Log& log) {
-  WATTLE_TRY(models::CheckpointDir checkpoints, models::CheckpointDir::open_(data_dir + "/provisioning"));
+  const bool drpc = options.reward == models::provision::TeacherReward::drpc;
+  WATTLE_TRY(models::CheckpointDir checkpoints,
+             models::CheckpointDir::open_(data_dir + (drpc ? "/provisioning-drpc" : "/provisioning")));
   std::unique_ptr<MarginLearner> learner(
       new MarginLearner(options, std::move(checkpoints), std::move(make), clock, log));
   learner->resume();

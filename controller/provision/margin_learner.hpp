@@ -1,6 +1,6 @@
 // margin_learner: the one thread that teaches the network of provisioning, from minutes that were lived (models/provision/minute_replay).
 // Flow     post() -> replay -> a gradient step for each minute, once there are enough -> now and then a frozen, checked network into the
-//          slot -> checkpoints in data_dir/provisioning: network, optimiser, replay and the trial's state, resumed at start
+//          slot -> checkpoints in data_dir/provisioning (provisioning-drpc): network, optimiser, replay and the trial's state, resumed at start
 // Network  made at the first minute that is told, or at start where there is a checkpoint: who has no such service pays nothing
 // Errors   start: io of the directory; a checkpoint that cannot be used is told, and learning begins anew; later ones are counted
 // Threads  post(), keep(), network() and figures() from any; the rest runs on its own thread, or, of one that was made without, in turn()
@@ -23,6 +23,7 @@
 #include "controller/provision/margin_trial.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
+#include "models/provision/drpc_reward.hpp"
 #include "models/provision/minute_replay.hpp"
 
 namespace wattle::controller {
@@ -44,6 +45,7 @@ struct MarginLearnerOptions {
   Duration checkpoint_every = std::chrono::minutes(10);
   double max_abs_residual = 20;  // costs are about 1
   std::uint64_t seed = 1;
+  models::provision::TeacherReward reward = models::provision::TeacherReward::waste;  // each has a folder of its own
   models::provision::ReplayOptions replay{.minutes = 10'000};
 };
 

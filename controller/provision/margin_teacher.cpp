@@ -55,9 +55,11 @@ std::string_view to_string(ToldBy whom) {
 
 std::string_view action_word(std::size_t action) { return action == kUp ? "up" : action == kDown ? "down" : "keep"; }
 
-MarginTeacher::MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock)
+MarginTeacher::MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock,
+                             choice::TeacherReward reward)
     : learner_(learner),
       clock_(clock),
+      reward_(reward),
       trial_(learner == nullptr ? std::min(mode, TeacherMode::shadow) : mode, seed),
       random_(seed) {
   if (learner_ == nullptr || !learner_->kept()) return;
@@ -175,7 +177,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   if (chain.state)
     learner_->post({key, false, chain.reward, std::move(*chain.state), static_cast<std::uint32_t>(done)});
   chain.state = std::move(seen);
-  chain.reward = -service.waste;
+  chain.reward = reward_ == choice::TeacherReward::drpc ? choice::drpc_reward(state, false) : -service.waste;
   if (trial_.rolled_back() != before || service.minutes % 10 == 0) learner_->keep(trial_.state());
 }
 

@@ -22,6 +22,7 @@
 #include "controller/provision/margin_learner.hpp"
 #include "controller/provision/margin_trial.hpp"
 #include "controller/provision/traffic.hpp"
+#include "models/provision/drpc_reward.hpp"
 #include "models/provision/service_cost.hpp"
 #include "placement/rate_forecast.hpp"
 
@@ -55,7 +56,9 @@ class MarginTeacher {
   using Services = std::map<std::pair<std::string, std::string>, SteeredService>;  // by node and name
 
   // `learner`: none: nothing is learned, and no mode but off and shadow acts.
-  MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock);
+  // `reward`: what it learns by; whether it is heard goes by what minutes cost.
+  MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock,
+                models::provision::TeacherReward reward = models::provision::TeacherReward::waste);
   void minute(const std::string& node, double node_cores, const LimitMinute& ended, const Traffic& traffic = {});
   // For the node, as wire::Ack has it.
   std::map<std::string, wire::MarginStep> margins(const std::string& node) const;
@@ -79,6 +82,7 @@ class MarginTeacher {
 
   MarginLearner* const learner_;
   const Clock& clock_;
+  const models::provision::TeacherReward reward_;
   MarginTrial trial_;
   stats::Random random_;
   Services services_;

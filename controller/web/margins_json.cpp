@@ -144,6 +144,7 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
   const auto learned = from.margins->learned();
   json document = {{"mode", to_string(from.config.teacher)},
                    {"in_force", to_string(trial.mode())},
+                   {"reward", from.config.teacher_reward == models::provision::TeacherReward::drpc ? "drpc" : "waste"},
                    {"heard", trial.heard()},
                    {"rolled_back", trial.rolled_back()},
                    {"verdict", verdict_of(from)},

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/frozen/layout.hpp"
@@ -12,6 +13,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
+using models::provision::TeacherReward;
 
 namespace {
 
@@ -51,9 +53,11 @@ class FakeTrainer final : public models::QTrainer {
 };
 
 struct Rig {
-  explicit Rig(TeacherMode mode, const std::string& dir, std::size_t warmup = 60) {
+  explicit Rig(TeacherMode mode, const std::string& dir, std::size_t warmup = 60,
+               TeacherReward reward = TeacherReward::waste) {
     MarginLearnerOptions options;
     options.warmup = warmup;
+    options.reward = reward;
     options.batch = 8;
     auto made = MarginLearner::make(
         options, dir,
@@ -64,7 +68,7 @@ struct Rig {
         clock, log);
     REQUIRE(made);
     learner = std::move(*made);
-    teacher.emplace(mode, 1, learner.get(), clock);
+    teacher.emplace(mode, 1, learner.get(), clock, reward);
   }
   // One minute of a service that answers 100 requests a second, as the rule or the told step has it.
   void minute(const std::string& node = "n1", const std::string& name = "a.service", std::uint64_t late = 0) {
@@ -222,6 +226,27 @@ TEST_CASE("network, minutes and verdict go on after a restart") {
   CHECK(rig.learner->figures().replay >= 330);
   CHECK(rig.learner->network());
   CHECK(rig.teacher->trial().test().blocks() == blocks);
+}
+
+TEST_CASE("by DRPC's reward it learns in a folder of its own, of use and not of how many requests are late") {
+  const wattle::test::TempDir dir;
+  // Between the best and the worst that it is taught, where one minute of five has late requests.
+  const auto spread_by = [&](TeacherReward reward) {
+    Rig rig(TeacherMode::shadow, dir.path(), 60, reward);
+    for (int i = 0; i < 150; ++i) rig.minute("n1", "a.service", i % 5 == 0 ? 400 : 0);
+    rig.learner->save();
+    CHECK(rig.learner->figures().resumed_steps == 0);
+    CHECK(rig.service().cost > 0);
+    REQUIRE_FALSE(rig.taught.seen.empty());
+    const auto [least, most] =
+        std::ranges::minmax(rig.taught.seen, {}, [](const models::Transition& one) { return one.reward; });
+    return static_cast<double>(most.reward - least.reward);
+  };
+  const double by_waste = spread_by(TeacherReward::waste), by_drpc = spread_by(TeacherReward::drpc);
+  CHECK(by_waste > 1);
+  CHECK(by_drpc < 0.3);
+  CHECK(Rig(TeacherMode::shadow, dir.path()).taught.restored > 0);
+  CHECK(Rig(TeacherMode::shadow, dir.path(), 60, TeacherReward::drpc).taught.restored > 0);
 }
 
 TEST_CASE("a rollback is kept at once, and another mode ends it") {
