@@ -50,9 +50,9 @@ constexpr std::size_t kMemoryUp = choice::action_of(choice::Lever::memory, 1),
 }  // namespace
 
 TEST_CASE("who tries all actions first meets the same world as who does not") {
-  for (const std::size_t services : {1, 2}) {
+  for (const std::size_t services : {std::size_t{1}, std::size_t{2}}) {
     const WorldOptions world = small_world(60, services);
-    for (const std::size_t futures : {0, 2}) {
+    for (const std::size_t futures : {std::size_t{0}, std::size_t{2}}) {
       const LookaheadOptions look{2, futures, 1};
       const auto looking = play_looking_ahead(
           world, {}, look,
