@@ -166,6 +166,8 @@ void Governor::seek(Workload& workload, MonoTime now) {
   workload.student = Student(rules);
   workload.memory = MemoryRule();
   workload.margin_ratio = rules_.margin_ratio;
+  workload.memory_ratio = models::provision::kRuleMemory;
+  workload.memory_limited = false;
   workload.use.reset();
   workload.ticks = 0;
   workload.minute.reset();
@@ -216,9 +218,14 @@ void Governor::observe_memory(Workload& workload, MonoTime now) {
   if (!*use) return;
   (*use)->used_us = workload.use->used_us;
   (*use)->throttled_us = workload.use->throttled_us;
-  auto high = workload.memory.observe(**use, now);
+  auto high = workload.memory.observe(**use, now, workload.memory_ratio);
   const auto original = workload.originals[Knob::high_bytes];
-  if (high && (!original || *high >= *original)) high.reset();
+  if (!original) high.reset();
+  if (high) high = std::min(*high, *original);
+  workload.looks.add(**use, high, workload.memory.hurt());
+  workload.memory_limited = high.has_value();
+  if (!high) workload.memory_ratio = models::provision::kRuleMemory;  // where it begins once it is limited again
+  if (high && *high == *original) high.reset();
   if (high == workload.high_bytes) return;
   workload.high_bytes = high;
   workload.grant.high_bytes = high;
@@ -341,7 +348,12 @@ actuation::Report Governor::report() const {
   out.foreign = ledger_.foreign();
   out.student_out = student_out();
   if (told_) out.core_power_w = told_->core_power_w;
-  for (const auto& [path, workload] : workloads_) out.grants.push_back(workload->grant);
+  for (const auto& [path, workload] : workloads_) {
+    auto& grant = out.grants.emplace_back(workload->grant);
+    if (!grant.minute || (told_ && told_->memory)) continue;
+    grant.minute->memory.reset();
+    grant.minute->student_out = false;
+  }
   return out;
 }
 

@@ -5,7 +5,8 @@
 //          at level suggest nothing is asked of systemd; a unit's limit is lowered every 5 s at most, as each costs systemd a file
 //          the margin follows the requests that were answered too late, where the agent knows of them, else a student, where there is
 //          one, else throttling; after that minute the controller may have moved it by a rung (actuation::MarginStep), which counts
-//          until the next one; from who said so once and is silent for 10 s the rule takes over
+//          until the next one; from who said so once and is silent for 10 s the rule takes over. So it is with memory's margin, while
+//          memory is limited
 //          a student under which a workload is throttled more than it may be (StudentTrial) is not asked about that workload again
 //          of two workloads of which one is inside the other the outer one counts
 // Slow     while who keeps a workload's limits does not answer, all that is known of it stays: what is wanted is asked again each
@@ -73,7 +74,8 @@ class Governor {
     std::optional<Meter> meter;
     Student student;
     MemoryRule memory;
-    double margin_ratio = 0;
+    MemoryLooks looks;  // of the minute
+    double margin_ratio = 0, memory_ratio = models::provision::kRuleMemory;
     std::uint64_t ticks = 0, watched_refills = 0;
     models::provision::MinuteWatch watch;  // of the minute, as a student sees it
     std::optional<CpuUse> use, minute;     // at the last tick, and at the beginning of the minute
@@ -81,6 +83,8 @@ class Governor {
     std::optional<actuation::MarginStep> step;                     // as the agent said last
     std::uint64_t minutes = 0;                                     // that have ended
     double minute_margin = 0, rule_margin = 0;  // of the last that ended: in force at its end, and the rule's next
+    double minute_memory = 0;                   // memory's, in force at its end
+    bool memory_limited = false;                // by us, or by what was there where the rule would give more
     bool steered = false, held = false;         // in the one under way: a step counts; one is waited for
     bool by_student = false;                    // likewise: the student's margin counts
     StudentTrial trial;

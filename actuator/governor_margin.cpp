@@ -1,4 +1,4 @@
-// How the margin of a workload moves, once a minute: by requests that were late, by a student, by throttling.
+// How the margin of a workload moves, once a minute: by requests that were late, by a student, by throttling; and that of its memory.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -97,6 +97,10 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
   told.throttled_ratio = state.throttled_ratio;
   told.deviation_ratio = state.deviation_ratio;
   told.peak_ratio = state.peak_ratio;
+  told.memory = workload.looks.end_minute(workload.memory.used_over_peak());
+  if (told.memory && workload.memory_limited) told.memory->margin_ratio = workload.memory_ratio;
+  told.student_out = workload.trial.out();
+  workload.minute_memory = workload.memory_ratio;
   workload.grant.minute = told;
   // A step is waited for, but not with less than the rule would give.
   workload.held = workload.steered && workload.rule_margin <= workload.minute_margin;
@@ -112,11 +116,16 @@ void Governor::take_step(Workload& workload, MonoTime now) {
   // Who steers has fallen silent.
   if ((over && std::exchange(workload.held, false)) || (!workload.step && std::exchange(workload.steered, false)))
     workload.margin_ratio = workload.rule_margin;
+  if (over && !workload.steered) workload.memory_ratio = models::provision::kRuleMemory;
   if (workload.steered || !workload.grant.minute || !workload.step || workload.step->minute != workload.minutes) return;
   workload.held = false;
   workload.steered = true;
   workload.margin_ratio =
       models::provision::within_a_rung(workload.step->margin_ratio, workload.minute_margin, workload.rule_margin, {});
+  workload.memory_ratio = models::provision::kRuleMemory;
+  if (workload.memory_limited && workload.step->memory_ratio)
+    workload.memory_ratio = models::provision::memory_within_a_rung(
+        *workload.step->memory_ratio, workload.minute_memory, models::provision::bounds_on_a_node(true));
 }
 
 // Without limits of ours neither latency nor throttling says anything of the margin.
@@ -125,6 +134,7 @@ void Governor::move_margin(Workload& workload, MonoTime now) {
     workload.minute.reset();
     workload.grant.minute.reset();
     workload.steered = workload.held = workload.by_student = false;
+    workload.memory_ratio = models::provision::kRuleMemory;
     return;
   }
   if (workload.minute && now - workload.minute_at < kMinute) {
@@ -135,6 +145,7 @@ void Governor::move_margin(Workload& workload, MonoTime now) {
     end_minute(workload, now);
   } else {
     workload.watch = {};
+    workload.looks = {};
     workload.minute_at = now;
   }
   workload.minute = workload.use;

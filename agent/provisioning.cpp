@@ -37,7 +37,8 @@ actuation::Orders orders_of(const ProvisioningConfig& config, const Sample& samp
       order.requests = known->second;
     if (const auto step = margins.find(workload.name); config.margins && workload.kind != WorkloadKind::pod &&
                                                        level == actuation::Level::limits && step != margins.end())
-      order.step = actuation::MarginStep{step->second.minute, step->second.margin_ratio};
+      order.step =
+          actuation::MarginStep{step->second.minute, step->second.margin_ratio, step->second.memory_margin_ratio};
     (level == actuation::Level::limits ? out.orders : others).push_back(std::move(order));
   }
   out.orders.resize(std::min(out.orders.size(), actuation::kMaxWorkloads));
@@ -89,6 +90,14 @@ void Provisioning::take_minute(const actuation::Grant& grant) {
     told.requests = ended.requests->count;
     told.requests_over = ended.requests->over;
   }
+  if (ended.memory) {
+    told.memory_margin_ratio = ended.memory->margin_ratio;
+    told.memory_granted_bytes = ended.memory->granted_bytes;
+    told.memory_used_bytes = ended.memory->used_bytes;
+    told.memory_used_over_peak = ended.memory->used_over_peak;
+    told.memory_short_ratio = ended.memory->short_ratio;
+  }
+  told.student_out = ended.student_out;
   const auto target = std::ranges::find(config_.connections, told.name, &AnswerTarget::workload);
   const auto answers = std::ranges::find(values_.answers, told.name, &AnswerValues::workload);
   if (target != config_.connections.end() && answers != values_.answers.end() && answers->p99_s)
@@ -147,6 +156,7 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
         workload.kind != WorkloadKind::pod && level_of(config_, workload, pod_levels) == actuation::Level::limits)
       steered_[sample.paths[i]] = workload.name;
   orders.core_power_w = marginal_.core_w();
+  orders.memory = orders.orders.size() < actuation::kMaxWorkloads;
   if (const auto sent = send_packet(peer_, actuation::to_text(orders)); !sent) return lost(sent.error());
   values_.freed_w.reset();
   if (values_.connected && orders.core_power_w) values_.freed_w = values_.freed_cores * *orders.core_power_w;

@@ -9,6 +9,7 @@ namespace wattle::actuation {
 
 namespace {
 constexpr double kMostValue = 1e6;
+constexpr std::string_view kReadsMemory = "+memory";  // no path: those begin with a slash
 
 std::string milli_text(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return "-";
@@ -25,8 +26,7 @@ bool fits(const std::string& path) {
 }
 
 template <class Item, class Line>
-void append_lines(std::string& text, const std::vector<Item>& items, const Line& line_of) {
-  std::size_t count = 0;
+void append_lines(std::string& text, const std::vector<Item>& items, const Line& line_of, std::size_t count = 0) {
   for (const auto& item : items) {
     if (!fits(item.path)) continue;
     const std::string line = line_of(item);
@@ -80,7 +80,9 @@ std::string billionths(double value) {
 }
 
 std::string step_text(const std::optional<MarginStep>& step) {
-  return step ? "@" + std::to_string(step->minute) + "/" + billionths(1 + step->margin_ratio) : "";
+  if (!step) return "";
+  return "@" + std::to_string(step->minute) + "/" + billionths(1 + step->margin_ratio) +
+         (step->memory_ratio ? "/" + billionths(1 + *step->memory_ratio) : "");
 }
 
 bool take_billionths(std::string_view word, double& out) {
@@ -90,17 +92,46 @@ bool take_billionths(std::string_view word, double& out) {
   return true;
 }
 
-bool take_step(std::string_view word, MarginStep& out) {
-  const auto slash = word.find('/');
-  if (slash == std::string_view::npos) return false;
-  const auto minute = parse::u64(word.substr(0, slash));
+std::string_view take_part(std::string_view& text) {
+  const auto end = text.find('/');
+  const auto part = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return part;
+}
+
+bool take_base(std::string_view word, double& ratio) {
   double base = 0;
-  if (!minute || !take_billionths(word.substr(slash + 1), base) || base <= 0) return false;
-  out = {*minute, base - 1};
+  if (!take_billionths(word, base) || base <= 0) return false;
+  ratio = base - 1;
   return true;
 }
 
-// NUMBER/STEERED/BASE/RULE/THROTTLED/USED/GRANTED/DEVIATION/PEAK[/COUNT/OVER], STEERED 0 or 1.
+bool take_step(std::string_view word, MarginStep& out) {
+  if (word.ends_with('/')) return false;
+  const auto minute = parse::u64(take_part(word));
+  if (!minute || !take_base(take_part(word), out.margin_ratio)) return false;
+  out.minute = *minute;
+  return word.empty() || take_base(word, out.memory_ratio.emplace());
+}
+
+std::string memory_text(const MinuteOfMemory& memory) {
+  return "/m/" + (memory.margin_ratio ? billionths(1 + *memory.margin_ratio) : "-") + "/" +
+         std::to_string(memory.granted_bytes) + "/" + std::to_string(memory.used_bytes) + "/" +
+         billionths(memory.used_over_peak) + "/" + billionths(memory.short_ratio);
+}
+
+bool take_memory(std::string_view& word, MinuteOfMemory& out) {
+  const auto margin = take_part(word);
+  if (margin != "-" && !take_base(margin, out.margin_ratio.emplace())) return false;
+  const auto granted = parse::u64(take_part(word)), used = parse::u64(take_part(word));
+  if (!granted || !used) return false;
+  out.granted_bytes = *granted;
+  out.used_bytes = *used;
+  return take_billionths(take_part(word), out.used_over_peak) && take_billionths(take_part(word), out.short_ratio);
+}
+
+// NUMBER/STEERED/BASE/RULE/THROTTLED/USED/GRANTED/DEVIATION/PEAK[/COUNT/OVER][/m/BASE/GRANTED/USED/OF_PEAK/SHORT][/o], STEERED 0 or 1;
+// behind m memory, its BASE "-" where nothing is limited; o: a student is out.
 std::string minute_text(const std::optional<Minute>& minute) {
   if (!minute) return "";
   std::string text = ":" + std::to_string(minute->number) + (minute->steered ? "/1" : "/0");
@@ -110,17 +141,12 @@ std::string minute_text(const std::optional<Minute>& minute) {
   if (minute->requests)
     text += "/" + std::to_string(minute->requests->count) + "/" +
             std::to_string(std::min(minute->requests->over, minute->requests->count));
-  return text;
-}
-
-std::string_view take_part(std::string_view& text) {
-  const auto end = text.find('/');
-  const auto part = text.substr(0, end);
-  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  return part;
+  if (minute->memory) text += memory_text(*minute->memory);
+  return text + (minute->student_out ? "/o" : "");
 }
 
 bool take_minute(std::string_view word, Minute& out) {
+  if (word.ends_with('/')) return false;
   const auto number = parse::u64(take_part(word));
   const auto steered = take_part(word);
   if (!number || (steered != "0" && steered != "1")) return false;
@@ -132,7 +158,16 @@ bool take_minute(std::string_view word, Minute& out) {
     if (!take_billionths(take_part(word), *value)) return false;
   out.margin_ratio = base - 1;
   out.rule_margin_ratio = rule_base - 1;
-  return word.empty() || take_requests(word, out.requests.emplace());
+  if (!word.empty() && word.front() != 'm' && word.front() != 'o') {
+    const auto count = take_part(word), over = take_part(word);
+    if (!take_requests(std::string(count) + "/" + std::string(over), out.requests.emplace())) return false;
+  }
+  if (word.starts_with("m/")) {
+    word.remove_prefix(2);
+    if (!take_memory(word, out.memory.emplace())) return false;
+  }
+  out.student_out = word == "o";
+  return word.empty() || out.student_out;
 }
 
 bool take_line(std::string_view line, Order& out) {
@@ -208,10 +243,12 @@ std::optional<Level> parse_level(std::string_view word) { return named<Level>(kL
 
 std::string to_text(const Orders& orders) {
   std::string text = "orders 1 " + milli_text(orders.headroom_cores) + last_word(orders.core_power_w) + "\n";
-  append_lines(text, orders.orders, [](const Order& order) {
+  if (orders.memory) text += "off " + std::string(kReadsMemory) + "\n";
+  const auto line_of = [](const Order& order) {
     return std::string(kLevelNames[static_cast<std::size_t>(order.level)]) + requests_text(order.requests) +
            step_text(order.step) + " " + order.path + "\n";
-  });
+  };
+  append_lines(text, orders.orders, line_of, orders.memory ? 1 : 0);
   return text;
 }
 
@@ -236,6 +273,9 @@ Result<Orders> parse_orders(std::string_view text) {
   WATTLE_TRY(std::string_view head, take_message(text, "orders", out.orders));
   if (!take_milli(head, out.headroom_cores) || (!head.empty() && !take_milli(head, out.core_power_w)) || !head.empty())
     return refuse(Errc::malformed, "orders", "its first line is none");
+  out.memory = std::erase_if(out.orders, [](const Order& order) {
+                 return order.level == Level::off && order.path == kReadsMemory;
+               }) > 0;
   return out;
 }
 

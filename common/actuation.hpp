@@ -1,13 +1,17 @@
 // actuation: what wattle-agent and wattle-actuator say to each other over their socket: orders one way, a report the other.
 // Source   datagrams of AF_UNIX SOCK_SEQPACKET, text, one line a workload:
 //              orders 1 HEADROOM [WATTS]                              report 1 HEADROOM FOREIGN [WATTS [OUT]]
-//              LEVEL[:COUNT/OVER][@MINUTE/BASE] PATH                  LEVEL STATE USED GRANTED FREED HIGH REFILLS[:MINUTE] PATH
+//              LEVEL[:COUNT/OVER][@STEP] PATH                         LEVEL STATE USED GRANTED FREED HIGH REFILLS[:MINUTE] PATH
 //          "status 1" asks for a report and orders nothing
 //          COUNT/OVER: requests that the workload answered since the agent's start, and how many of them too late
 //          WATTS: what a core more in use draws on this node, where the agent knows; in thousandths, as are cores
 //          OUT: workloads about which a student is not asked any more; told where there are some
-//          MINUTE/BASE: what the controller would have in force after the minute of that number: 1 + margin, in billionths
-//          :MINUTE: the minute that has just ended, ten numbers and what is known of its requests (actuation.cpp), in billionths
+//          STEP: MINUTE/BASE[/MEMORY], what the controller would have in force after the minute of that number: 1 + margin of CPU,
+//          and of memory, in billionths
+//          :MINUTE: the minute that has just ended, ten numbers and what is known of its requests and memory (actuation.cpp), in
+//          billionths
+//          "off +memory" among the orders: the agent reads what a minute tells of memory and students; an older one would take the
+//          report for none
 //          memory in bytes, "-" where a value is not known; a path is the rest of its line
 // Errors   malformed, out_of_range; a message is taken whole or not at all
 // Threads  pure
@@ -46,9 +50,22 @@ struct Requests {
 // What somebody who sees more than the node would have in force from the end of that minute on.
 struct MarginStep {
   std::uint64_t minute = 0;
-  double margin_ratio = 0;  // above -1
+  double margin_ratio = 0;                  // above -1
+  std::optional<double> memory_ratio = {};  // likewise, of memory; absent: the rule's
 
   bool operator==(const MarginStep&) const = default;
+};
+
+// Memory in one minute of a workload whose memory is looked after.
+struct MinuteOfMemory {
+  std::optional<double> margin_ratio =
+      {};                           // in force at its end, over what was worked on; absent: nothing was limited then
+  std::uint64_t granted_bytes = 0;  // mean of memory.high, or of what was there while nothing was limited
+  std::uint64_t used_bytes = 0;     // the most that was worked on
+  double used_over_peak = 1;        // worked on at its end, over the most of ten minutes
+  double short_ratio = 0;           // of the times that it was looked at: it hurt
+
+  bool operator==(const MinuteOfMemory&) const = default;
 };
 
 // One minute of a workload whose limits are set.
@@ -60,6 +77,8 @@ struct Minute {
   double used_cores = 0, granted_cores = 0;
   double deviation_ratio = 0, peak_ratio = 1;  // of one-second usages over their mean
   std::optional<Requests> requests = {};       // of this minute
+  std::optional<MinuteOfMemory> memory = {};   // absent: it is left alone
+  bool student_out = false;                    // a student failed its trial with this workload
 
   bool operator==(const Minute&) const = default;
 };
@@ -77,6 +96,7 @@ struct Orders {
   std::optional<double> headroom_cores;  // that the node may give away at most
   std::vector<Order> orders;
   std::optional<double> core_power_w = {};  // that a core more in use draws
+  bool memory = false;                      // who orders reads of memory and students in a minute
 
   bool operator==(const Orders&) const = default;
 };

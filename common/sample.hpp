@@ -137,6 +137,12 @@ struct LimitMinute {
   double deviation_ratio = 0, peak_ratio = 1;            // of one-second usages over their mean
   std::optional<std::uint64_t> requests, requests_over;  // answered in it, and how many of them too late
   std::optional<double> p99_over_target;
+  // Memory: the margin over what was worked on, in force at its end; absent: not limited then, or left alone.
+  std::optional<double> memory_margin_ratio = {};
+  std::optional<std::uint64_t> memory_granted_bytes = {}, memory_used_bytes = {};  // mean; the most worked on
+  double memory_used_over_peak = 1;                                                // over the most of ten minutes
+  double memory_short_ratio = 0;  // of the looks at it, that found pressure, refaults or events of memory.high
+  bool student_out = false;       // a student of the node failed its trial with it
   bool operator==(const LimitMinute&) const = default;
 };
 inline constexpr std::size_t kMaxLimitMinutes = 256;  // of one record

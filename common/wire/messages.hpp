@@ -16,7 +16,7 @@ namespace wattle::wire {
 
 // Spoken versions. A peer of version N talks to N-1: fields are only ever added at a message's end.
 inline constexpr std::uint64_t kVersionMin = 1;
-inline constexpr std::uint64_t kVersionMax = 3;
+inline constexpr std::uint64_t kVersionMax = 4;
 inline constexpr std::uint64_t kLiveSince = 3;  // the version that brought Live
 
 enum class Kind : std::uint8_t {
@@ -85,6 +85,7 @@ struct Live {
 struct MarginStep {
   std::uint64_t minute = 0;
   double margin_ratio = 0;
+  std::optional<double> memory_margin_ratio = {};  // absent: the rule's
   bool operator==(const MarginStep&) const = default;
 };
 

@@ -252,9 +252,16 @@ class Checks {
       if (minute.name.empty() || minute.name.size() > kMaxName) return refuse(field, "has no name, or one too long");
       for (const double margin : {minute.margin_ratio, minute.rule_margin_ratio})
         if (margin <= -1 || margin > kMaxMargin) return refuse(field, "has a margin of " + std::to_string(margin));
-      std::optional<double> throttled = minute.throttled_ratio;
-      if (!ratio(field + ".throttled_ratio", throttled)) return false;
-      minute.throttled_ratio = *throttled;
+      if (const auto memory = minute.memory_margin_ratio; memory && (*memory <= -1 || *memory > kMaxMargin))
+        return refuse(field, "has a margin of memory of " + std::to_string(*memory));
+      for (double* const share : {&minute.throttled_ratio, &minute.memory_short_ratio, &minute.memory_used_over_peak}) {
+        std::optional<double> bounded = *share;
+        if (!ratio(field + (share == &minute.throttled_ratio ? ".throttled_ratio" : ".memory"), bounded)) return false;
+        *share = *bounded;
+      }
+      if (minute.memory_granted_bytes.has_value() != minute.memory_used_bytes.has_value() ||
+          std::max(minute.memory_granted_bytes.value_or(0), minute.memory_used_bytes.value_or(0)) > kMaxBytes)
+        return refuse(field, "has half of what is told of memory, or more than there can be");
       for (const double value : {minute.used_cores, minute.granted_cores, minute.deviation_ratio, minute.peak_ratio,
                                  minute.p99_over_target.value_or(0)})
         if (value < 0 || value > kMaxOfMinute) return refuse(field, "says " + std::to_string(value));

@@ -45,6 +45,13 @@ double memory_cost(double ratio, const ServiceMinute& state) {
 
 }  // namespace
 
+Bounds bounds_on_a_node(bool memory) {
+  Bounds bounds;
+  bounds.least_memory = 0;
+  bounds.memory = memory;
+  return bounds;
+}
+
 bool valid(std::size_t action, const Setting& now, const Bounds& bounds) {
   const auto lever = static_cast<Lever>(action / kDirections);
   const int direction = static_cast<int>(action % kDirections) - 1;
@@ -87,6 +94,11 @@ Setting after(std::size_t action, const ServiceMinute& state, const Bounds& boun
 double within_a_rung(double chosen, double now, double rule_margin, const Bounds& bounds) {
   const double least = (1 + now) / kMarginStep - 1, most = std::max((1 + now) * kMarginStep - 1, rule_margin);
   return std::clamp(std::clamp(chosen, least, most), bounds.least_margin, bounds.most_margin);
+}
+
+double memory_within_a_rung(double chosen, double now, const Bounds& bounds) {
+  const double near = std::clamp(chosen, (1 + now) / kMemoryStep - 1, (1 + now) * kMemoryStep - 1);
+  return std::clamp(near, bounds.least_memory, bounds.most_memory);
 }
 
 double price_of_over(const Price& price, double over_ratio) { return price.over * std::max(0.0, over_ratio - kLeft); }

@@ -44,6 +44,8 @@ struct Bounds {
   std::size_t least_replicas = 1, most_replicas = 1;  // the same where somebody else owns their number
   bool memory = true;                                 // false: memory is left alone
 };
+// Of a service on a node: replicas are left alone, and memory is never less than what was worked on.
+Bounds bounds_on_a_node(bool memory);
 
 // Costs of a minute, in what the work itself needs: the power of the cores that it used of late.
 struct Price {
@@ -79,6 +81,8 @@ struct ServiceMinute {
 bool valid(std::size_t action, const Setting& now, const Bounds& bounds);
 // A margin that somebody else chose, as far as one action goes from `now`: a rung down; up a rung, or to the rule's.
 double within_a_rung(double chosen, double now, double rule_margin, const Bounds& bounds);
+// The same of memory's: a rung either way.
+double memory_within_a_rung(double chosen, double now, const Bounds& bounds);
 Setting after(std::size_t action, const ServiceMinute& state, const Bounds& bounds);
 // Of a minute in which this share of requests was over target.
 double price_of_over(const Price& price, double over_ratio);

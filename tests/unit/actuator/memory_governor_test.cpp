@@ -120,6 +120,87 @@ TEST_CASE("who needs more is let go within seconds of the first event, and left 
   CHECK(*node.high() >= 800 * kMiB);
 }
 
+namespace {
+// An agent that tells of memory and hands on what a controller would have of it.
+struct Steered : MemoryNode {
+  Steered() : MemoryNode(Level::limits) { governor->own({}); }
+  void minute(std::optional<double> memory_ratio, bool reads = true) {
+    for (int second = 0; second < 60; ++second) {
+      actuation::Orders orders{std::nullopt, {{"/a", Level::limits}}};
+      orders.memory = reads;
+      if (memory_ratio && last.number > 0) orders.orders[0].step = {last.number, 0.1, memory_ratio};
+      governor->order(orders, now);
+      pass(std::chrono::seconds(1));
+      const auto report = governor->report();
+      if (report.grants[0].minute) last = *report.grants[0].minute;
+    }
+  }
+  double margin() const { return last.memory->margin_ratio.value(); }
+  actuation::Minute last;
+};
+}  // namespace
+
+TEST_CASE(
+    "memory's margin goes a rung a minute where a controller has it, within bounds, and by the rule once it is "
+    "silent") {
+  Steered node;
+  for (int i = 0; i < 5; ++i) node.minute(0.6);
+  REQUIRE(node.last.memory);
+  CHECK_FALSE(node.last.memory->margin_ratio);  // nothing is limited in the first ten minutes
+  CHECK(node.last.memory->granted_bytes == static_cast<std::uint64_t>(1000 * kMiB));
+  CHECK(node.last.memory->used_bytes == static_cast<std::uint64_t>(400 * kMiB));
+  for (int i = 0; i < 40; ++i) node.minute(std::nullopt);
+  REQUIRE(node.high());
+  CHECK(node.margin() == 0.15);
+  CHECK(*node.high() == doctest::Approx(460.0 * kMiB).epsilon(0.001));
+  node.minute(0.6);
+  node.minute(0.6);
+  CHECK(node.margin() == doctest::Approx(1.15 * 1.05 - 1));
+  for (int i = 0; i < 12; ++i) node.minute(5);
+  CHECK(node.margin() == doctest::Approx(0.6));
+  CHECK(*node.high() == doctest::Approx(640.0 * kMiB).epsilon(0.001));
+  for (int i = 0; i < 40; ++i) node.minute(-0.9);
+  CHECK(node.margin() == 0);
+  CHECK(*node.high() >= node.anon);
+  CHECK(node.stall_us == 0);
+  // Who steers says nothing of memory any more: a former controller, or one that is gone.
+  node.minute(std::nullopt);
+  node.minute(std::nullopt);
+  CHECK(node.margin() == 0.15);
+  CHECK(*node.high() == doctest::Approx(460.0 * kMiB).epsilon(0.001));
+}
+
+TEST_CASE("pressure lets memory go whoever steers it, and what follows begins with the rule's margin") {
+  Steered node;
+  for (int i = 0; i < 40; ++i) node.minute(0);
+  REQUIRE(node.high());
+  CHECK(node.margin() == 0);
+  node.stall_us += 200'000;
+  node.minute(0);
+  CHECK_FALSE(node.high());
+  CHECK(node.last.memory->short_ratio > 0);
+  CHECK_FALSE(node.last.memory->margin_ratio);
+  for (int i = 0; i < 9; ++i) node.minute(0);
+  CHECK_FALSE(node.high());
+  for (int i = 0; i < 3; ++i) node.minute(std::nullopt);
+  REQUIRE(node.high());
+  CHECK(node.margin() == 0.15);
+}
+
+TEST_CASE(
+    "memory's margin is never above what was there, and an agent that does not read of memory is not told of it") {
+  Steered node;
+  REQUIRE(node.tree.put("/a", Knob::high_bytes, std::to_string(500 * kMiB)));
+  for (int i = 0; i < 60; ++i) node.minute(0.6);
+  CHECK(node.margin() == doctest::Approx(0.6));  // of what is worked on, that would be more
+  CHECK(*node.high() == 500 * kMiB);
+  CHECK(node.last.memory->granted_bytes == static_cast<std::uint64_t>(500 * kMiB));
+  for (int i = 0; i < 8; ++i) node.minute(0.1);
+  CHECK(*node.high() < 500 * kMiB);
+  node.minute(std::nullopt, false);
+  CHECK_FALSE(node.last.memory);
+}
+
 TEST_CASE("a service whose file pages grow is limited seconds at a time: each event of high lets it go") {
   MemoryNode node(Level::limits);
   node.pass(std::chrono::minutes(60), kMiB);

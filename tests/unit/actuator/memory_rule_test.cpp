@@ -14,7 +14,7 @@ struct Hour {
     for (const MonoTime until = now + span; now < until;) {
       now += std::chrono::seconds(5);
       const auto before = last;
-      high = rule.observe(use, now);
+      high = rule.observe(use, now, margin);
       if (high && before)
         least_ratio = std::min(least_ratio, static_cast<double>(*high) / static_cast<double>(*before));
       last = high;
@@ -25,7 +25,7 @@ struct Hour {
   MemoryUse use{1000 * kMiB, 400 * kMiB, 0, 0, std::uint64_t{0}};
   MonoTime now;
   std::optional<std::int64_t> last;
-  double least_ratio = 1;
+  double least_ratio = 1, margin = models::provision::kRuleMemory;
 };
 }  // namespace
 
@@ -39,6 +39,38 @@ TEST_CASE(
   const auto end = hour.pass(std::chrono::minutes(40));
   CHECK(*end == doctest::Approx(460.0 * kMiB));
   CHECK(hour.least_ratio >= 0.95);
+}
+
+TEST_CASE(
+    "another margin than 15% is gone up to at once and down to by 5% a minute, and never below what is worked on") {
+  Hour hour;
+  hour.pass(std::chrono::minutes(60));
+  CHECK(*hour.last == doctest::Approx(460.0 * kMiB));
+  hour.margin = 0.6;
+  CHECK(*hour.pass(std::chrono::seconds(5)) == doctest::Approx(640.0 * kMiB));
+  hour.margin = 0;
+  hour.least_ratio = 1;
+  hour.pass(std::chrono::minutes(30));
+  CHECK(*hour.last == doctest::Approx(400.0 * kMiB));
+  CHECK(hour.least_ratio >= 0.95);
+  CHECK(hour.rule.used_over_peak() == 1);
+  hour.use.working_set_bytes = 420 * kMiB;  // once: the quantile stays
+  CHECK(*hour.pass(std::chrono::seconds(5)) == doctest::Approx(420.0 * kMiB));
+  hour.use.working_set_bytes = 210 * kMiB;
+  hour.pass(std::chrono::seconds(5));
+  CHECK(hour.rule.used_over_peak() == 0.5);
+  hour.pass(std::chrono::minutes(11));
+  CHECK(hour.rule.used_over_peak() == 1);
+}
+
+TEST_CASE("a minute's memory is what was granted on average, the most that was worked on, and how often it hurt") {
+  MemoryLooks looks;
+  CHECK_FALSE(looks.end_minute(1));
+  looks.add({1000, 400, 0, 0, std::uint64_t{0}}, 800, false);
+  looks.add({1000, 500, 0, 0, std::uint64_t{0}}, std::nullopt, true);
+  const actuation::MinuteOfMemory told{std::nullopt, 900, 500, 0.25, 0.5};
+  CHECK(looks.end_minute(0.25) == told);
+  CHECK_FALSE(looks.end_minute(1));
 }
 
 TEST_CASE("pressure, refaults and high events each let go at once, and for ten minutes") {

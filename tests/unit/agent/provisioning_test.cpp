@@ -173,7 +173,7 @@ TEST_CASE(
   const Log log = Log::silent();
   ProvisioningConfig config{path, Level::suggest, {"b.service", "5eed"}};
   const Sample sample = three_workloads();
-  const Margins margins{{"a.service", {3, 0.1}}, {"b.service", {3, 0.25}}, {"5eed", {3, 0.5}}};
+  const Margins margins{{"a.service", {3, 0.1}}, {"b.service", {3, 0.25, 0.125}}, {"5eed", {3, 0.5}}};
   CHECK_FALSE(orders_of(config, sample, {}, {}, margins).orders[0].step);
   config.margins = true;
   config.pod_limits = true;
@@ -185,12 +185,14 @@ TEST_CASE(
   provisioning.tell(sample, {}, margins);
   actuator.accept();
   const auto orders = actuator.hear().orders;
-  CHECK(orders[0].step == actuation::MarginStep{3, 0.25});
+  CHECK(orders[0].step == actuation::MarginStep{3, 0.25, 0.125});
   CHECK(provisioning.minutes().empty());
   const char* const report =
       "report 1 - 0\n"
       "suggest suggested 250 500 - - 7:4/0/1250000000/1200000000/0/250000000/500000000/0/1000000000 /a.service\n"
-      "limits set 250 500 - - 7:4/1/1250000000/1200000000/500000000/250000000/500000000/125000000/1500000000/100/2 "
+      "limits set 250 500 - - "
+      "7:4/1/1250000000/1200000000/500000000/250000000/500000000/125000000/1500000000/100/2/m/1200000000/4096/2048/"
+      "500000000/0/o "
       "/b.service\n"
       "limits set 250 500 - - 7:4/0/1250000000/1200000000/0/250000000/500000000/0/1000000000 /5eed\n";
   actuator.say(report);
@@ -209,6 +211,11 @@ TEST_CASE(
   CHECK(told.peak_ratio == minute.peak_ratio);
   CHECK(told.requests == minute.requests);
   CHECK(told.requests_over == minute.requests_over);
+  CHECK(told.memory_margin_ratio.value() == doctest::Approx(0.2));
+  CHECK(told.memory_granted_bytes == 4096);
+  CHECK(told.memory_used_bytes == 2048);
+  CHECK(told.memory_used_over_peak == 0.5);
+  CHECK(told.student_out);
   actuator.say(report);  // the same again
   provisioning.tell(sample, {}, margins);
   CHECK(provisioning.minutes().empty());

@@ -49,11 +49,39 @@ TEST_CASE("a minute and the step that is to follow it cross the socket as they a
   report.grants.push_back(
       {"/b", Level::limits, State::set, 0, 0.5, std::nullopt, std::nullopt, 0, Minute{1, false, 0, 0, 0, 0, 0, 0, 1}});
   CHECK(*parse_report(to_text(report)) == report);
-  for (const char* word : {"limits@", "limits@1", "limits@1/0", "limits@1/-5", "limits@x/1000000000", "limits@1/1:5/1"})
+  for (const char* word : {"limits@1/1/0", "limits@1/1/", "limits@1/1/1/1", "limits@", "limits@1", "limits@1/0",
+                           "limits@1/-5", "limits@x/1000000000", "limits@1/1:5/1"})
     CHECK_FALSE(parse_orders("orders 1 -\n" + std::string(word) + " /a\n"));
   for (const char* word :
        {"0:", "0:1", "0:1/2/1/1/1/1/1/1/1", "0:1/1/1/1/1/1/1/1", "0:1/1/1/1/1/1/1/1/1/5", "0:1/1/1/1/1/1/1/1/1/5/6"})
     CHECK_FALSE(parse_report("report 1 - 0\nlimits set 0 - - - " + std::string(word) + " /a\n"));
+}
+
+TEST_CASE("of memory a minute and a step tell where it is known; a former reader's lines are as they were") {
+  Orders orders;
+  orders.orders.push_back({"/a", Level::limits, std::nullopt, MarginStep{17, 0.25, 0.0625}});
+  CHECK(to_text(orders) == "orders 1 -\nlimits@17/1250000000/1062500000 /a\n");
+  CHECK(*parse_orders(to_text(orders)) == orders);
+  orders.memory = true;
+  CHECK(to_text(orders) == "orders 1 -\noff +memory\nlimits@17/1250000000/1062500000 /a\n");
+  CHECK(*parse_orders(to_text(orders)) == orders);
+  orders.orders.resize(300, orders.orders[0]);
+  CHECK(parse_orders(to_text(orders))->orders.size() == kMaxWorkloads - 1);
+  Minute minute{3, true, 0.25, -0.0625, 0.5, 1.5, 2, 0.125, 1.75};
+  const MinuteOfMemory limited{0.25, 4096, 2048, 0.5, 0.125}, free{std::nullopt, 1, 0, 1, 0};
+  for (const auto& requests : {std::optional<Requests>(), std::optional(Requests{100, 2})})
+    for (const auto& memory : {std::optional<MinuteOfMemory>(), std::optional(limited), std::optional(free)})
+      for (const bool out : {false, true}) {
+        minute.requests = requests;
+        minute.memory = memory;
+        minute.student_out = out;
+        Report report;
+        report.grants.push_back({"/a", Level::limits, State::set, 0.25, 0.5, std::nullopt, std::nullopt, 7, minute});
+        CHECK(*parse_report(to_text(report)) == report);
+      }
+  for (const char* tail :
+       {"m", "m/", "m/1/1/1/1", "m/0/1/1/1/1", "m/-/1/1/1/1/1", "m/-/x/1/1/1", "o/o", "x", "5/m/-/1/1/1/1"})
+    CHECK_FALSE(parse_report("report 1 - 0\nlimits set 0 - - - 0:1/1/1/1/1/1/1/1/1/" + std::string(tail) + " /a\n"));
 }
 
 TEST_CASE("what is no message says what is wrong with it") {
@@ -90,10 +118,12 @@ TEST_CASE("messages are bounded in both directions") {
 
 TEST_CASE("any bytes are a message or none, and what is one is written as it was read") {
   std::mt19937_64 random(5);
-  const std::string seed = "orders 1 1250 4250\nlimits:1200/34@5/1040000000 /system.slice/a b.service\noff /x\n";
+  const std::string seed =
+      "orders 1 1250 4250\noff +memory\nlimits:1200/34@5/1040000000/1150000000 /system.slice/a b.service\noff /x\n";
   const std::string told =
       "report 1 500 3 4250\nlimits set 250 500 - 4096 "
-      "7:2/1/1100000000/1150000000/0/250000000/500000000/0/1000000000/10/1 /a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
+      "7:2/1/1100000000/1150000000/0/250000000/500000000/0/1000000000/10/1/m/1150000000/4096/2048/500000000/0/o "
+      "/a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
   for (int i = 0; i < 20'000; ++i) {
     std::string text = i % 2 == 0 ? seed : told;
     for (auto flips = random() % 4; flips > 0; --flips) text[random() % text.size()] = static_cast<char>(random());

@@ -107,6 +107,14 @@ TEST_CASE("a minute of a service that cannot be is refused with its record") {
   refused([](Record& r) { r.limit_minutes[0].peak_ratio = 1e9; });
   refused([](Record& r) { r.limit_minutes[0].requests_over = 101; });
   refused([](Record& r) { r.limit_minutes[0].requests.reset(); });
+  good.limit_minutes[0].memory_margin_ratio = 0.15;
+  good.limit_minutes[0].memory_granted_bytes = good.limit_minutes[0].memory_used_bytes = 4096;
+  CHECK(validate(good));
+  refused([](Record& r) { r.limit_minutes[0].memory_margin_ratio = -1; });
+  refused([](Record& r) { r.limit_minutes[0].memory_granted_bytes = std::uint64_t{1} << 60; });
+  refused([](Record& r) { r.limit_minutes[0].memory_used_bytes.reset(); });
+  refused([](Record& r) { r.limit_minutes[0].memory_used_over_peak = 2; });
+  refused([](Record& r) { r.limit_minutes[0].memory_short_ratio = -1; });
   refused([](Record& r) { r.limit_minutes.resize(kMaxLimitMinutes + 1, r.limit_minutes[0]); });
 }
 
