@@ -92,7 +92,7 @@ struct Options {
   double app_spread = 0.08;        // of the rank of an application's machines, standard deviation
   std::size_t past_pods = 20;      // of each application, known to imitated and pods
   std::size_t past_readings = 20;  // of each server's watts, known to imitated
-  bool learns_waiting = false;     // imitated: waiting is learned and priced on the kernel, whether or not anybody waits
+  bool learns_waiting = false;  // imitated: waiting is learned and priced on the kernel, whether or not anybody waits
   double power_noise_ratio = 0.03;
   Shift shift;
   std::optional<std::uint64_t>

@@ -6,6 +6,9 @@
 
 #include <cmath>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "common/digest.hpp"
 #include "models/frozen/frozen_network.hpp"
@@ -104,12 +107,12 @@ TEST_CASE("its digest stays when it is written out again, until it hears a new i
   CHECK(now.at("ask.weight").shape == std::vector<std::int64_t>{26, 64});
   CHECK(network_digest(now) == sha256_hex(to_safetensors({kept, {}})));
   CHECK(network_digest(kept) == network_digest(now));
-  for (const auto& [name, at] : {std::pair<const char*, std::size_t>{"node.0.weight", 33 * 64 + 3},
-                                 {"ask.weight", 16 * 64 + 3},
-                                 {"ask.weight", 25 * 64 + 3}}) {
+  const std::vector<std::pair<std::string, std::size_t>> places{
+      {"node.0.weight", 33 * 64 + 3}, {"ask.weight", 16 * 64 + 3}, {"ask.weight", 25 * 64 + 3}};
+  for (const auto& place : places) {
     Weights hears = now;
-    CHECK(hears.at(name).values[at] == 0);
-    hears.at(name).values[at] = 0.5F;
+    CHECK(hears.at(place.first).values[place.second] == 0);
+    hears.at(place.first).values[place.second] = 0.5F;
     CHECK(network_digest(hears) != network_digest(kept));
   }
 }
