@@ -81,6 +81,7 @@ Result<std::string> render_pods(const Json& document, const Sources& sources, co
 Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_report(const Json& document, const Style& style);
 Result<std::string> render_provision(const Json& document, const Style& style);
+Result<std::string> render_replicas(const Json& document, const Style& style);
 Result<std::string> render_margins(const Json& document, const Style& style);
 Result<std::string> render_explain(const Json& document, const Style& style);
 Result<std::string> render_what_if(const Json& document, const Style& style);

@@ -1,4 +1,4 @@
-// `wattle provision list|suggest|why WORKLOAD|margins`: what workloads request and need, and what other requests would free. To set them is
+// `wattle provision list|suggest|why WORKLOAD|replicas|margins`: what workloads request and need, and what other requests would free. To set them is
 // provision_set.cpp's.
 #include <CLI/CLI.hpp>
 #include <array>
@@ -15,7 +15,7 @@ namespace wattle::cli {
 
 namespace {
 
-constexpr std::string_view kMarginsAction = "margins";
+constexpr std::string_view kMarginsAction = "margins", kReplicasAction = "replicas";
 
 struct ProvisionAction {
   std::string_view name, help;
@@ -24,6 +24,8 @@ constexpr std::array kProvisionActions{
     ProvisionAction{"list", "Show every workload: what its pods request, need and should request"},
     ProvisionAction{"suggest", "Show those that should request something else, and what that would free; sets nothing"},
     ProvisionAction{"why", "Tell what a workload needs, what is not known of it yet, and what stands in the way"},
+    ProvisionAction{kReplicasAction,
+                    "Show how many replicas the requests that are expected need, and who owns their number; sets none"},
     ProvisionAction{kMarginsAction,
                     "Show what the teacher would do about the CPU limits that nodes set, beside their own rule"},
     ProvisionAction{kSetAction, "Set what running pods request to what is suggested, and keep on record what they had"},
@@ -138,6 +140,10 @@ int run_provision(const Invocation& invocation) {
   } else {
     query["limit"] = std::to_string(arguments.limit);
     if (arguments.action == "suggest") query["only"] = "suggested";
+    if (arguments.action == kReplicasAction) {
+      query["only"] = "replicas";
+      return show(invocation, "provision", query, render_replicas);
+    }
     if (arguments.action == kMarginsAction) return show(invocation, "margins", query, render_margins);
   }
   return show(invocation, "provision", query, render_provision);

@@ -272,6 +272,12 @@ Result<ControllerConfig> read(config::Document document) {
   provisioning.read_choice("teacher_reward", teacher_reward, {"waste", "drpc"});
   out.teacher_reward = static_cast<models::provision::TeacherReward>(teacher_reward);
   read_prometheus(provisioning.section("prometheus"), out.prometheus);
+  std::size_t replicas = 0;
+  provisioning.read_choice("replicas", replicas, {"off", "suggest"});
+  out.suggest_replicas = replicas == 1;
+  if (out.suggest_replicas && !out.prometheus.enabled())
+    provisioning.mistake("replicas", "is suggest, and nobody tells how many requests there are",
+                         "name a Prometheus: provisioning.prometheus");
   config::Section log = root.section("log");
   auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});

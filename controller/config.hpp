@@ -118,7 +118,8 @@ struct ControllerConfig {
   ProvisionLevel provision = ProvisionLevel::suggest;
   TeacherMode teacher = TeacherMode::shadow;  // of margins, where learn.enabled
   models::provision::TeacherReward teacher_reward = models::provision::TeacherReward::waste;
-  PrometheusConfig prometheus;  // who tells rates and latencies that nodes do not know
+  PrometheusConfig prometheus;    // who tells rates and latencies that nodes do not know
+  bool suggest_replicas = false;  // of workloads whose rates that tells; asks the API server for autoscalers
   std::vector<std::string> schedulers{
       "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
   LogLevel log_level = LogLevel::info;

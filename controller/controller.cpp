@@ -75,7 +75,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(start_margins(clock, log));
   WATTLE_CHECK(start_store(clock, log));
   placement::ClusterModel knowledge = start_knowledge(log);
-  WATTLE_CHECK(start_watch(log));
+  WATTLE_CHECK(start_watch(clock, log));
   WATTLE_TRY(loop_, Loop::bind({config_, context_, *tasks_, networks_, trainer_.get(), store_.get(),
                                 margin_learner_.get(), traffic_.get(), saver_.get(), watch_.get(), *rollout_, allow_,
                                 *live_, std::move(knowledge), former_network_gate(log), mode_reason, clock, log},
@@ -250,12 +250,13 @@ std::optional<std::string> Controller::former_network_gate(const Log& log) const
   return std::string();
 }
 
-Status Controller::start_watch(const Log& log) {
+Status Controller::start_watch(const Clock& clock, const Log& log) {
   WATTLE_TRY(api_, api_server(config_.kube));
   if (!api_) return {};
   log.info("nodes and pods are followed", {{"server", api_->origin.url()}});
   watch_ = std::make_unique<Watch>(
       *api_, [this] { tasks_->wake(); }, static_cast<std::uint64_t>(config_.seed), log);
+  if (config_.suggest_replicas) watch_->follow_autoscalers(*api_, clock, log);
   return {};
 }
 

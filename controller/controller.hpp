@@ -46,7 +46,7 @@ class Controller {
   Status start_store(const Clock& clock, const Log& log);
   placement::ClusterModel start_knowledge(const Log& log);
   std::optional<std::string> former_network_gate(const Log& log) const;
-  Status start_watch(const Log& log);
+  Status start_watch(const Clock& clock, const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
   Status lock_state(const Log& log);
   Status let_page_change(PageParts& page);

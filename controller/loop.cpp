@@ -151,6 +151,7 @@ Sources Loop::sources() const {
           requests_ ? &*requests_ : nullptr,
           &margins_,
           parts_.traffic,
+          replicas_ ? &*replicas_ : nullptr,
           turns_.waiting_bytes()};
 }
 
@@ -212,6 +213,10 @@ void Loop::follow_requests() {
     if (store != nullptr) store->keep(std::move(rows));
   };
   requests_.emplace(parts_.clock, store != nullptr ? store->requests_found() : std::vector<RequestRow>{}, keep);
+  if (parts_.config.suggest_replicas && parts_.traffic != nullptr)
+    replicas_.emplace(parts_.clock, *parts_.traffic, [watch = parts_.watch](const std::string& workload) {
+      return ReplicaOwner::asked(watch != nullptr ? watch->autoscalers() : nullptr, workload);
+    });
   if (requests_->unreadable() > 0)
     parts_.log.warn("what some workloads need is learned anew: their rows are not readable",
                     {{"rows", requests_->unreadable()}});
@@ -350,6 +355,7 @@ void Loop::tick() {
   if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
   if (ticked_ - watched_ >= kWatchEvery) watch_energy();
   if (requests_) requests_->tick(state_, breathe_);
+  if (replicas_) replicas_->tick(requests_->workloads(), breathe_);
   series_.sample(sources());
   live_.turn(sources(), ticked_);
   cut(allow_.look(ticked_));

@@ -31,6 +31,7 @@
 #include "controller/provision/margin_teacher.hpp"
 #include "controller/provision/pod_levels.hpp"
 #include "controller/provision/prometheus.hpp"
+#include "controller/provision/replica_book.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/role_figures.hpp"
@@ -140,6 +141,7 @@ class Loop final : private TelemetrySink {
   PodLevels levels_;
   MarginTeacher margins_;
   std::optional<RequestBook> requests_;  // empty: provisioning.level is off
+  std::optional<ReplicaBook> replicas_;  // empty: likewise, or provisioning.replicas is
   AllowWatch allow_;
   Feed feed_;
   Series series_;

@@ -2,16 +2,19 @@
 // Source   list and watch of /api/v1/nodes and /api/v1/pods, those that have succeeded left out; the pod's own service account, or what
 //          the configuration names
 // Errors   none that end it: an API server that is away, or refuses, is in health(), and what was known stays
-// Threads  two of its own, which call `woken`; the rest any
+// Replicas where they are suggested, who owns their number (autoscalers.hpp)
+// Threads  two or three of its own, which call `woken`; the rest any
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/kube/copy.hpp"
 #include "common/kube/mirror.hpp"
+#include "controller/kube/autoscalers.hpp"
 
 namespace wattle::controller {
 
@@ -37,11 +40,17 @@ class Watch {
   std::vector<kube::Change<kube::Node>> take_nodes() { return nodes_.take(); }
   std::vector<kube::Change<kube::Pod>> take_pods() { return pods_.take(); }
   WatchHealth health() const;
+  // Who owns replicas is asked, too, from now on.
+  void follow_autoscalers(const kube::ApiServer& server, const Clock& clock, const Log& log) {
+    autoscalers_ = std::make_unique<Autoscalers>(server, clock, log);
+  }
+  const Autoscalers* autoscalers() const { return autoscalers_.get(); }  // null: nobody is asked
 
  private:
   kube::Copy<kube::Node> nodes_;
   kube::Copy<kube::Pod> pods_;
   kube::Mirror node_mirror_, pod_mirror_;  // go first: they fill the copies
+  std::unique_ptr<Autoscalers> autoscalers_;
 };
 
 }  // namespace wattle::controller

@@ -241,6 +241,7 @@ void RequestBook::close_pod(Watched& pod, RequestWorkload& workload, double now_
   if (pod.seconds > 0) {
     workload.rule.add_cpu(pod.needed_core_s / pod.seconds, pod.seconds, now_s);
     workload.used.cpu_cores += pod.used_core_s / pod.seconds;
+    ++workload.heard;
   }
   workload.used.memory_bytes += pod.memory.bytes;
   pod.needed_core_s = pod.used_core_s = pod.seconds = 0;
@@ -276,7 +277,7 @@ void RequestBook::close_minute(const ClusterState& state, double now_s, const st
     return pod == nullptr || pod->node.empty();
   });
   for (auto& [key, workload] : workloads_) {
-    workload.pods = 0;
+    workload.pods = workload.heard = 0;
     workload.requested = workload.used = {};
     workload.freed = {};
     workload.resizes = {};

@@ -64,6 +64,7 @@ struct RequestWorkload {
   bool shrink_allowed = false;             // by all of its pods
   // Of the last whole minute, all pods together.
   std::size_t pods = 0;
+  std::size_t heard = 0;  // of whose CPU use something was told
   placement::Resources requested, used;
   Freed freed;
   ResizeCounts resizes;

@@ -55,7 +55,30 @@ json levels_json(const LevelCounts& of) {
           {"limits_left_alone", of.both}};
 }
 
-json request_json(const std::string& key, const RequestWorkload& of) {
+json replicas_json(const ReplicaBook* book, const std::string& key, const RequestWorkload& of) {
+  if (book == nullptr || book->state_of(key, of) == ReplicaState::none) return nullptr;
+  const auto* rule = book->rule_of(key);
+  json object = {{"state", to_string(book->state_of(key, of))}, {"suggested", nullptr}};
+  object["rate_rps"] = *rule->rate_rps();
+  const auto next = rule->next();
+  object["expected_rps"] = next ? json(next->expected.rate_rps) : json();
+  object["expected_high_rps"] = next ? json(next->expected.high_rps) : json();
+  object["core_s_per_request"] = next ? json(next->core_s_per_request) : json();
+  object["aim_ratio"] = next ? json(next->aim_ratio) : json();
+  object["replica_rps"] = next ? json(next->replica_rps) : json();
+  if (const auto suggested = book->suggested(key)) object["suggested"] = suggested->replicas;
+  object["owner"] = text_or_null(book->owner_of(key).by.value_or(""));
+  return object;
+}
+
+json words_json(const Sources& from, const std::string& key, const RequestWorkload& of) {
+  json words = request_words(of);
+  if (from.replicas == nullptr) return words;
+  for (std::string& word : replica_words(*from.replicas, key, of)) words.push_back(std::move(word));
+  return words;
+}
+
+json request_json(const Sources& from, const std::string& key, const RequestWorkload& of) {
   return {{"workload", key},
           {"namespace", of.name_space},
           {"owner", of.owner},
@@ -76,7 +99,8 @@ json request_json(const std::string& key, const RequestWorkload& of) {
           {"heard_s", of.rule.heard_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},
           {"lower_needs_s", of.rule.lower_needs_s()},
-          {"why", request_words(of)}};
+          {"replicas", replicas_json(from.replicas, key, of)},
+          {"why", words_json(from, key, of)}};
 }
 
 json totals_json(const RequestTotals& totals) {
@@ -87,10 +111,11 @@ json totals_json(const RequestTotals& totals) {
 }
 
 // Whole, and with pods' UIDs: for who sets requests.
-json of_namespace(const RequestBook& book, const std::string& name_space) {
+json of_namespace(const Sources& from, const std::string& name_space) {
+  const RequestBook& book = *from.requests;
   json list = json::array();
   for (const auto& [key, uids] : book.pods_of(name_space)) {
-    list.push_back(request_json(key, book.workloads().at(key)));
+    list.push_back(request_json(from, key, book.workloads().at(key)));
     list.back()["pod_uids"] = uids;
   }
   return list;
@@ -113,6 +138,12 @@ Result<Workloads::const_iterator> named_workload(const Workloads& workloads, con
               "name it in full");
 }
 
+// Of `only`: those for whom another request is suggested, or whose replicas are looked at.
+bool wanted(const Sources& from, const std::string& only, const std::string& key, const RequestWorkload& of) {
+  if (only == "suggested") return differs(of);
+  return only.empty() || (from.replicas != nullptr && from.replicas->state_of(key, of) != ReplicaState::none);
+}
+
 std::string provision_dump(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace
@@ -123,25 +154,27 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   const Workloads& workloads = from.requests->workloads();
   json document = {{"level", level_word(from.config.provision)},
                    {"followed", from.watch != nullptr},
+                   {"replicas", from.replicas != nullptr},
                    {"beyond", from.requests->beyond()},
                    {"totals", totals_json(from.requests->totals())}};
   if (const auto one = arguments.find("workload"); one != arguments.end()) {
     WATTLE_TRY(const auto found, named_workload(workloads, one->second));
-    document["workloads"] = json::array({request_json(found->first, found->second)});
+    document["workloads"] = json::array({request_json(from, found->first, found->second)});
     return provision_dump(document);
   }
   if (const auto one = arguments.find("namespace"); one != arguments.end()) {
-    document["workloads"] = of_namespace(*from.requests, one->second);
+    document["workloads"] = of_namespace(from, one->second);
     document["more"] = 0;
     return provision_dump(document);
   }
   const auto only = arguments.find("only");
-  if (only != arguments.end() && only->second != "suggested")
-    return fail(Errc::malformed, "argument only", "is '" + only->second + "'", "suggested, or leave it out");
+  const std::string only_text = only == arguments.end() ? "" : only->second;
+  if (only != arguments.end() && only_text != "suggested" && only_text != "replicas")
+    return fail(Errc::malformed, "argument only", "is '" + only_text + "'", "suggested, replicas, or leave it out");
   WATTLE_TRY(const std::size_t limit, parse_limit(arguments, 1000));
   std::vector<Workloads::const_iterator> rows;
   for (auto at = workloads.begin(); at != workloads.end(); ++at)
-    if (at->second.pods > 0 && (only == arguments.end() || differs(at->second))) rows.push_back(at);
+    if (at->second.pods > 0 && wanted(from, only_text, at->first, at->second)) rows.push_back(at);
   const auto weight = [](const Freed& freed) {
     constexpr double kBytesPerCore = 4.0 * (1 << 30);  // about what servers have
     return std::abs(freed.cpu_cores) + std::abs(freed.memory_bytes) / kBytesPerCore;
@@ -151,7 +184,7 @@ Result<std::string> provision_text(const Sources& from, const std::map<std::stri
   document["more"] = rows.size() - std::min(rows.size(), limit);
   rows.resize(std::min(rows.size(), limit));
   json list = json::array();
-  for (const auto& row : rows) list.push_back(request_json(row->first, row->second));
+  for (const auto& row : rows) list.push_back(request_json(from, row->first, row->second));
   document["workloads"] = std::move(list);
   return provision_dump(document);
 }
@@ -182,6 +215,15 @@ void add_provision(Families& families, const Sources& from) {
   families.gauge("wattle_controller_provision_pending_resizes",
                  "Pods whose kubelets call a resize Deferred or Infeasible, whoever asked for it.",
                  count(totals.resizes.deferred + totals.resizes.infeasible));
+  if (from.replicas != nullptr) {
+    const ReplicaTotals& replicas = from.replicas->totals();
+    families.gauge("wattle_controller_replica_workloads",
+                   "Workloads whose replicas are looked at: their rate is known.", count(replicas.workloads));
+    families.gauge("wattle_controller_replica_suggested_workloads",
+                   "Of which those for whom another number is suggested.", count(replicas.suggested));
+    families.gauge("wattle_controller_replica_withheld_workloads",
+                   "Of which those whose number an autoscaler owns, or may.", count(replicas.withheld));
+  }
   families.counter("wattle_controller_provision_beyond_total",
                    "Times that a pod was not followed: there were too many.", from.requests->beyond());
 }

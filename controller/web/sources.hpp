@@ -19,6 +19,7 @@
 #include "controller/kube/watch.hpp"
 #include "controller/provision/margin_teacher.hpp"
 #include "controller/provision/prometheus.hpp"
+#include "controller/provision/replica_book.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/role_figures.hpp"
 #include "controller/rollout/rollout_manager.hpp"
@@ -60,6 +61,7 @@ struct Sources {
   const RequestBook* requests = nullptr;  // null: provisioning.level is off
   const MarginTeacher* margins = nullptr;
   const PrometheusRates* traffic = nullptr;  // null: nobody but nodes tells rates and latencies
+  const ReplicaBook* replicas = nullptr;     // null: provisioning.replicas is off
   WaitingBytes waiting_bytes{};
 
   // Called now and then by who makes something long: the loop answers asks meanwhile.

@@ -70,6 +70,8 @@ COMMANDS = {
         ("no API server", "fleet", (), 0, r"no API server is followed")]),
     "provision why": Command(asks="reader", elsewhere="tests/e2e/provision_test.py", states=[
         ("unknown", "fleet", ("nobody",), 1, r"^wattle: workload nobody: is not known, or has told nothing yet \(as NAMESPACE/KIND/NAME; `wattle provision list` has them\)")]),
+    "provision replicas": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
+        ("not suggested", "fleet", (), 0, r"^numbers of replicas are not suggested \(provisioning\.replicas: suggest\)")]),
     "provision margins": Command(asks="reader", formats=("json", "yaml"), states=[
         ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 minutes kept\.\nno agent tells of a service at level limits \(provisioning\.limits in its configuration\)")]),
     "provision set": Command(elsewhere="tests/e2e/kube/resize_test.py", states=[

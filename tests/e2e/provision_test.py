@@ -25,11 +25,11 @@ def pod(name, node, owner, **annotations):
 
 
 class Api(http.server.ThreadingHTTPServer):
-    """Lists nodes and pods as they are; watches tell of nothing."""
+    """Lists objects as they are, and is a Prometheus, too, by which each workload has 100 requests a second; watches tell of nothing."""
     daemon_threads = True
 
     def __init__(self):
-        self.objects = {"nodes": [], "pods": []}
+        self.objects = {"nodes": [], "pods": [], "horizontalpodautoscalers": []}
         super().__init__(("127.0.0.1", 0), Answer)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -40,13 +40,24 @@ class Api(http.server.ThreadingHTTPServer):
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path, _, query = self.path.partition("?")
-        self.send_response(200)
+        objects = self.server.objects.get(path.rsplit("/", 1)[1])
+        self.send_response(200 if objects is not None else 404)
         self.send_header("Content-Type", "application/json")
         if "watch=1" in query:
             self.end_headers()
             time.sleep(300)
             return
-        body = json.dumps({"metadata": {"resourceVersion": "7"}, "items": self.server.objects[path.rsplit("/", 1)[1]]}).encode()
+        self.answer({"metadata": {"resourceVersion": "7"}, "items": objects})
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.answer({"status": "success", "data": {"resultType": "vector", "result": [
+            {"metric": {"namespace": "shop", "workload": f"Deployment/{name}"}, "value": [time.time(), "100"]} for name in ("web", "db")]}})
+
+    def answer(self, document):
+        body = json.dumps(document).encode()
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -61,10 +72,13 @@ def followed(binaries):
         api.objects["nodes"] = [{"metadata": {"name": house.node}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]
         api.objects["pods"] = [pod("web-1", house.node, "web", **{"wattle.dev/shrink": "allowed"}), pod("db-1", house.node, "db"),
                                pod("far-1", "a-node-without-agent", "far")]
+        api.objects["horizontalpodautoscalers"] = [{"metadata": {"name": "web", "namespace": "shop"},
+                                                    "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}]
         token = house.dir / "api.token"
         token.write_text("word")
         with open(house.dir / "controller.yaml", "a", encoding="utf-8") as config:
             config.write(f"\nkubernetes: {{server: \"{api.url()}\", token: {token}}}\n")
+            config.write(f"provisioning: {{replicas: suggest, prometheus: {{url: \"{api.url()}\", rate_query: rate}}}}\n")
         house.start_controller()
         house.start_agent()
         wait_until("this machine is a node", house.connected)
@@ -82,6 +96,17 @@ def followed(binaries):
         check("the table has them", "shop/Deployment/web" in text and "1.500" in text and "learning" in text, text)
         unknown = house.cli("provision", "why", "nobody", check=False)
         check("who is not known is refused with the mend", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
+        # Rates, usage and autoscalers are each looked at once a minute.
+        states = {"shop/Deployment/web": ("owned", "HorizontalPodAutoscaler shop/web", None), "shop/Deployment/db": ("learning", None, None)}
+        wait_until("replicas are an autoscaler's where one owns them, and nobody's elsewhere",
+                   lambda: {row["workload"]: tuple(row["replicas"][key] for key in ("state", "owner", "suggested"))
+                            for row in house.query("provision", "replicas")["workloads"]} == states, 300)
+        text = house.cli("provision", "replicas").stdout
+        check("the table of replicas has them", "HorizontalPodAutoscaler shop/web" in text and "learning" in text, text)
+        text = house.cli("provision", "why", "web").stdout
+        check("and why says whose they are", "nothing is suggested, as HorizontalPodAutoscaler shop/web owns" in " ".join(text.split()), text)
+        wait_until("metrics count both", lambda: {"wattle_controller_replica_workloads 2", "wattle_controller_replica_withheld_workloads 1"} <=
+                   set(fetch(f"{house.api()}/metrics")[1].splitlines()), 300)
         _, page = fetch(f"{house.api()}/metrics")
         check("metrics are there", "wattle_controller_provision_workloads" in page)
         status, body = fetch(f"{house.api()}/api/v1/provision?only=suggested")
@@ -96,6 +121,8 @@ def alone(binaries, level):
         if level == "off":
             check("at level off it says so, and the key", said.returncode == 1 and "provisioning.level" in said.stderr, said.stderr)
         else:
+            replicas = house.cli("provision", "replicas").stdout
+            check("where replicas are not suggested it says so, and the key", "provisioning.replicas" in replicas, replicas)
             check("without an API server it says so, and the key", "no API server is followed" in said.stdout and "kubernetes.watch" in said.stdout, said.stdout)
 
 

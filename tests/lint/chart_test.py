@@ -42,6 +42,8 @@ VARIANTS = {
     "filter": {"shim": {"filter": True}},
     "requests that are set": {"requests": {"namespaces": ["shop", "web"]},
                               "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
+    "replicas that are suggested": {"replicas": {"suggest": True}, "requests": {"namespaces": ["shop"]},
+                                    "controller": {"config": {"provisioning": {"prometheus": {"url": "http://prometheus.monitoring:9090", "rate_query": "r"}}}}},
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
                                      "images": {"registry": "registry.example/team", "tag": "1.2.3", "pullSecrets": ["password"]}},
@@ -70,6 +72,7 @@ REFUSED = {
     "one that the agent does not know": ({"agent": {"config": {"probes": [{"name": "a", "hots": "b"}]}}}, "hots"),
     "one that the shim does not know": ({"shim": {"config": {"deadlin": "20ms"}}}, "deadlin"),
     "one namespace for both": ({"namespaces": {"agents": "wattle"}}, "namespaces"),
+    "replicas of which nobody tells a rate": ({"replicas": {"suggest": True}}, "controller.config.provisioning.prometheus"),
     "no way out to the API server": ({"networkPolicy": {"egress": {"enabled": True}}}, "networkPolicy.egress.apiServer"),
 }
 
@@ -173,6 +176,22 @@ def check_resizers(objects, namespaces, what):
         manifests.breach(f"{what}: wattle-requests may do more to pods than list and resize them: {writes}")
 
 
+def check_autoscalers(objects, asked, what):
+    """Who may see autoscalers: nobody, or where it was asked for the controller; it lists them. That it suggests goes with it."""
+    roles = {o["metadata"]["name"]: o["rules"] for o in objects if o["kind"] in ("Role", "ClusterRole")
+             if any(set(rule["apiGroups"]) & {"autoscaling", "keda.sh"} for rule in o["rules"])}
+    rules = [{"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"], "verbs": ["list"]},
+             {"apiGroups": ["keda.sh"], "resources": ["scaledobjects"], "verbs": ["list"]}]
+    if roles != ({"wattle-autoscalers": rules} if asked else {}):
+        manifests.breach(f"{what}: autoscalers may be seen by {json.dumps(roles)}")
+    bound = [s["name"] for o in objects if o["kind"] == "ClusterRoleBinding" and o["roleRef"]["name"] == "wattle-autoscalers" for s in o["subjects"]]
+    if bound != (["wattle-controller"] if asked else []):
+        manifests.breach(f"{what}: the right to see autoscalers is given to {bound}")
+    told = yaml.safe_load(rendering.texts_of(objects)["controller.yaml"]).get("provisioning", {})
+    if told.get("replicas") != ("suggest" if asked else None) or (asked and (told.get("level") != "requests" or "prometheus" not in told)):
+        manifests.breach(f"{what}: the controller is told {told}")
+
+
 def plain(objects):
     """Without what only one of both tools adds: hashes of generated names, what only Helm reads."""
     text = re.sub(r"(wattle-[a-z]+-config)-[a-z0-9]{10}\b", r"\1", json.dumps(objects))
@@ -240,6 +259,7 @@ def check_rendering():
             check_objects(objects + [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}
                                      for name in theirs], what)
             check_resizers(objects, theirs, what)
+            check_autoscalers(objects, values.get("replicas", {}).get("suggest", False), what)
         for what, (values, why) in REFUSED.items():
             file.write_text(json.dumps(values), encoding="utf-8")
             try:

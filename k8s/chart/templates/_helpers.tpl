@@ -148,8 +148,17 @@ enrol:
   kubernetes: {audience: wattle, accounts: [{{ .Values.namespaces.agents }}/wattle-agent]}
 kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name }}]{{ end }}}
 reward: {preset: weighted}
-{{- if .Values.requests.namespaces }}
-provisioning: {level: requests}
+{{- if and .Values.replicas.suggest (not (dig "provisioning" "prometheus" "url" "" .Values.controller.config)) }}
+{{- fail "replicas.suggest: nobody tells how many requests there are (name a Prometheus: controller.config.provisioning.prometheus)" }}
+{{- end }}
+{{- if or .Values.requests.namespaces .Values.replicas.suggest }}
+provisioning:
+  {{- if .Values.requests.namespaces }}
+  level: requests
+  {{- end }}
+  {{- if .Values.replicas.suggest }}
+  replicas: suggest
+  {{- end }}
 {{- end }}
 log: {format: json}
 {{- end }}

@@ -200,6 +200,43 @@ def check_controller(admin, role):
     admin("DELETE", "/api/v1/namespaces/wattle-agent/pods/one", {"gracePeriodSeconds": 0})
 
 
+AUTOSCALERS = {"horizontalpodautoscalers": "/apis/autoscaling/v2/horizontalpodautoscalers?limit=500", "scaledobjects": "/apis/keda.sh/v1alpha1/scaledobjects?limit=500"}
+
+
+def check_autoscalers(admin):
+    """Where the chart is asked to suggest replicas: the controller may list autoscalers. Of KEDA, which is not installed, it hears that there is none."""
+    try:
+        theirs = [o for o in rendering.charted("--set", "replicas.suggest=true,controller.config.provisioning.prometheus.url=http://prometheus:9090")
+                  if o["metadata"]["name"] == "wattle-autoscalers"]
+    except assets.Missing as missing:
+        print(f"     not checked, who may list autoscalers: {missing}")
+        return
+    me = admin.account("wattle", "wattle-controller")
+
+    def codes():
+        return {name: me("GET", path)[0] for name, path in AUTOSCALERS.items()}
+    check("by default the controller may not list autoscalers", set(codes().values()) == {403}, str(codes()))
+    code, said, _ = admin("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", {
+        "metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
+    check("an autoscaler is there", code == 201, f"{code} {said[:300]}")
+    for thing in theirs:
+        admin.apply(thing, False)
+    eventually("where the chart is asked for it, it may, and without KEDA there is nothing to list",
+               lambda: codes() == {"horizontalpodautoscalers": 200, "scaledobjects": 404})
+    role = next(o for o in theirs if o["kind"] == "ClusterRole")
+    for index, one in enumerate(role["rules"]):
+        name = one["resources"][0]
+        replace(admin, without(role, index, "verbs", "list"))
+        eventually(f"without list {name} it may not", lambda name=name: codes()[name] == 403)
+        check("and all else it may", 403 not in {code for other, code in codes().items() if other != name}, str(codes()))
+    replace(admin, role)
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web"
+    for method in ("GET", "DELETE"):
+        check(f"it may not {method} one", me(method, path)[0] == 403)
+    for target in (path, *map(path_of, theirs)):
+        admin("DELETE", target)
+
+
 KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator")] + [
     f"/api/v1/namespaces/{space}/{kind}" for space in ("wattle", "wattle-agent") for kind in ("configmaps/wattle-public", "secrets/wattle-metrics")]
 
@@ -331,6 +368,7 @@ def run(binaries, programs):
         check_applied(admin, objects)
         check_pod_security(admin, objects)
         check_controller(admin, cluster_role)
+        check_autoscalers(admin)
         check_keys(admin, roles, binaries / "wattle")
         check_scheduler(admin, objects, programs)
         check_doctor(admin, binaries / "wattle")

@@ -81,6 +81,7 @@ std::vector<Page> pages() {
           {"report", example("report"), render_report},
           {"provision", example("provision"), render_provision},
           {"provision why", why_example(), render_provision},
+          {"replicas", example("provision"), render_replicas},
           {"margins", example("margins"), render_margins},
           {"explain", explain_example(), render_explain},
           {"what-if", example("what-if"), render_what_if},

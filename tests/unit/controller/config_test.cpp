@@ -247,6 +247,21 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "replicas are suggested where that is asked for and somebody tells rates; the teacher learns by what is named") {
+  const auto parsed = [](const std::string& keys) {
+    return parse_config("{key: k, allow_list: a, provisioning: {" + keys + "}}", "test");
+  };
+  CHECK_FALSE(parsed("prometheus: {url: 'http://p', rate_query: r}")->suggest_replicas);
+  CHECK(parsed("replicas: suggest, prometheus: {url: 'http://p', rate_query: r}")->suggest_replicas);
+  const auto mute = parsed("replicas: suggest");
+  REQUIRE_FALSE(mute);
+  CHECK(mute.error().message().find("provisioning.prometheus") != std::string::npos);
+  CHECK(parsed("")->teacher_reward == models::provision::TeacherReward::waste);
+  CHECK(parsed("teacher_reward: drpc")->teacher_reward == models::provision::TeacherReward::drpc);
+  CHECK_FALSE(parsed("teacher_reward: fame"));
+}
+
 TEST_CASE("a configuration of release 0.1 with every key that it had is taken as it is") {
   const auto config = load_config(wattle::tests::source_dir() + "/tests/fixtures/kept/controller-0.1.yaml");
   REQUIRE_MESSAGE(config, config.error().message());

@@ -1,0 +1,53 @@
+// `wattle provision replicas`: workloads whose request rate is known, how many replicas that rate would need, and who owns their number.
+#include <nlohmann/json.hpp>
+
+#include "cli/human.hpp"
+#include "cli/show.hpp"
+#include "cli/table.hpp"
+#include "cli/view.hpp"
+
+namespace wattle::cli {
+namespace {
+
+Tone tone_of_replicas(const std::string& state) {
+  if (state == "fewer") return Tone::good;
+  if (state == "more" || state == "unknown") return Tone::warning;
+  return state == "learning" || state == "owned" ? Tone::faint : Tone::plain;
+}
+
+}  // namespace
+
+Result<std::string> render_replicas(const Json& document, const Style& style) {
+  const View view(document);
+  WATTLE_TRY(const std::vector<View> rows, view.list("workloads"));
+  if (view["replicas"].flag() != true)
+    return std::string("numbers of replicas are not suggested (provisioning.replicas: suggest)\n");
+  if (rows.empty())
+    return std::string("no workload's rate is known yet (provisioning.prometheus; `wattle provision why WORKLOAD`)\n");
+  const auto right = Align::right;
+  Table table{{{"WORKLOAD"},
+               {"REPLICAS", right},
+               {"WOULD BE", right},
+               {"REQ/S", right},
+               {"NEXT", right},
+               {"UP TO", right},
+               {"EACH", right},
+               {"AIM", right},
+               {"STATE"},
+               {"OWNER"}},
+              {}};
+  for (const View& row : rows) {
+    const View replicas = row["replicas"];
+    const std::string state = replicas["state"].text_or();
+    table.rows.push_back({row["workload"].text_or(), count(row["pods"].number()), count(replicas["suggested"].number()),
+                          number(replicas["rate_rps"].number(), 1), number(replicas["expected_rps"].number(), 1),
+                          number(replicas["expected_high_rps"].number(), 1),
+                          number(replicas["replica_rps"].number(), 1), percent(replicas["aim_ratio"].number()),
+                          Cell{state, tone_of_replicas(state)}, replicas["owner"].text_or()});
+  }
+  std::string text = to_text(table, style.colour);
+  if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";
+  return text;
+}
+
+}  // namespace wattle::cli

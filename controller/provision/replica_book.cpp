@@ -1,0 +1,120 @@
+#include "controller/provision/replica_book.hpp"
+
+#include <array>
+#include <cstdio>
+
+namespace wattle::controller {
+namespace {
+
+constexpr Duration kReplicaMinute = std::chrono::minutes(1);
+constexpr std::size_t kReplicasBreathe = 32;
+
+std::string rounded(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::optional<double> used_by_all(const RequestWorkload& workload) {
+  if (workload.heard == 0 || 2 * workload.heard < workload.pods) return std::nullopt;
+  return workload.used.cpu_cores * static_cast<double>(workload.pods) / static_cast<double>(workload.heard);
+}
+
+}  // namespace
+
+bool has_replicas(const std::string& owner) {
+  return owner.starts_with("Deployment/") || owner.starts_with("ReplicaSet/") || owner.starts_with("StatefulSet/");
+}
+
+std::string_view to_string(ReplicaState state) {
+  constexpr std::array kWords{"none", "learning", "owned", "unknown", "keep", "more", "fewer"};
+  return kWords[static_cast<std::size_t>(state)];
+}
+
+ReplicaOwner ReplicaOwner::asked(const Autoscalers* autoscalers, const std::string& workload) {
+  if (autoscalers == nullptr) return {std::nullopt, "no API server is followed (kubernetes.watch)"};
+  auto by = autoscalers->owner_of(workload);
+  std::string problem = by ? std::string() : autoscalers->problem();
+  return {std::move(by), std::move(problem)};
+}
+
+void ReplicaBook::tick(const std::map<std::string, RequestWorkload>& workloads, const std::function<void()>& breathe) {
+  const MonoTime now = clock_.mono();
+  if (looked_ && now - *looked_ < kReplicaMinute) return;
+  looked_ = now;
+  const double now_s = static_cast<double>(to_ns(clock_.wall())) / 1e9;
+  std::erase_if(rules_, [&](const auto& item) { return !workloads.contains(item.first); });
+  totals_ = {};
+  std::size_t done = 0;
+  for (const auto& [key, workload] : workloads) {
+    if (++done % kReplicasBreathe == 0) breathe();
+    if (!has_replicas(workload.owner)) continue;
+    const Traffic told = workload.pods > 0 ? traffic_.traffic("", key) : Traffic{};
+    if (told.rate_rps)
+      rules_[key].add({*told.rate_rps, used_by_all(workload), workload.request.cpu_cores, workload.pods,
+                       workload.shrink_allowed ? 1 : workload.pods, told.late_ratio},
+                      now_s);
+    else if (const auto found = rules_.find(key); found != rules_.end())
+      found->second.silent();
+    const ReplicaState state = state_of(key, workload);
+    totals_.workloads += state != ReplicaState::none ? 1 : 0;
+    totals_.suggested += state == ReplicaState::more || state == ReplicaState::fewer ? 1 : 0;
+    totals_.withheld += state == ReplicaState::owned || state == ReplicaState::unknown ? 1 : 0;
+  }
+}
+
+const placement::ReplicaRule* ReplicaBook::rule_of(const std::string& workload) const {
+  const auto found = rules_.find(workload);
+  return found == rules_.end() ? nullptr : &found->second;
+}
+
+ReplicaState ReplicaBook::state_of(const std::string& key, const RequestWorkload& workload) const {
+  const auto* rule = rule_of(key);
+  if (rule == nullptr || !rule->rate_rps()) return ReplicaState::none;
+  const ReplicaOwner owner = owner_of_(key);
+  if (!owner.by) return ReplicaState::unknown;
+  if (!owner.by->empty()) return ReplicaState::owned;
+  const auto next = rule->next();
+  if (!next) return ReplicaState::learning;
+  if (next->replicas == workload.pods) return ReplicaState::keep;
+  return next->replicas > workload.pods ? ReplicaState::more : ReplicaState::fewer;
+}
+
+std::optional<placement::SuggestedReplicas> ReplicaBook::suggested(const std::string& workload) const {
+  const auto* rule = rule_of(workload);
+  if (rule == nullptr || !rule->next()) return std::nullopt;
+  const ReplicaOwner owner = owner_of_(workload);
+  if (!owner.by || !owner.by->empty()) return std::nullopt;
+  return rule->next();
+}
+
+std::vector<std::string> replica_words(const ReplicaBook& book, const std::string& key,
+                                       const RequestWorkload& workload) {
+  if (!has_replicas(workload.owner)) return {};
+  const auto* rule = book.rule_of(key);
+  if (rule == nullptr || !rule->rate_rps())
+    return {"Replicas: nothing is suggested, as Prometheus tells no rate of it (provisioning.prometheus.rate_query)."};
+  const ReplicaOwner owner = book.owner_of(key);
+  if (!owner.by)
+    return {"Replicas: nothing is suggested, as it is not known whether an autoscaler owns their number: " +
+            owner.problem + "."};
+  if (!owner.by->empty()) return {"Replicas: nothing is suggested, as " + *owner.by + " owns their number."};
+  const auto next = rule->next();
+  if (!next)
+    return {workload.request.cpu_cores > 0
+                ? "Replicas: too little is known yet. Ten minutes with requests and their CPU use are needed."
+                : "Replicas: nothing is suggested, as its pods request no CPU."};
+  const std::string rate = "Replicas: " + rounded(*rule->rate_rps(), 1) + " requests/s now, " +
+                           rounded(next->expected.rate_rps, 1) + " expected in the next minute, up to " +
+                           rounded(next->expected.high_rps, 1) + " in nine of ten minutes.";
+  const std::string each = "A request takes " + rounded(1000 * next->core_s_per_request, 2) +
+                           " ms of CPU time, so a replica answers " + rounded(next->replica_rps, 1) + "/s with " +
+                           rounded(100 * next->aim_ratio, 0) + "% of what it requests.";
+  std::string last = "By that " + std::to_string(next->replicas) + " replicas are suggested; it has " +
+                     std::to_string(workload.pods) + ". Wattle never sets their number.";
+  if (!workload.shrink_allowed)
+    last += " Fewer than it has are suggested only where its pods have wattle.dev/shrink: allowed.";
+  return {rate, each, last};
+}
+
+}  // namespace wattle::controller

@@ -1,0 +1,280 @@
+// Who owns the number of replicas: what lists of autoscalers say, and that a right that is missing makes all unknown.
+#include "controller/kube/autoscalers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "controller/provision/replica_book.hpp"
+#include "tests/unit/controller/helpers.hpp"
+#include "tests/unit/controller/request_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using Object = nlohmann::json;
+
+namespace {
+
+Object scaler(const std::string& space, const std::string& name, const Object& target) {
+  return {{"metadata", {{"namespace", space}, {"name", name}}}, {"spec", {{"scaleTargetRef", target}}}};
+}
+
+std::string list_of(const std::vector<Object>& items, const std::string& next = "") {
+  return Object{{"items", items}, {"metadata", {{"continue", next}}}}.dump();
+}
+
+// Answers by the beginning of what is asked, the longest first.
+class ScriptedApi final : public kube::Api {
+ public:
+  Result<kube::Reply> get(const std::string& target) override {
+    asked.push_back(target);
+    for (auto at = answers.rbegin(); at != answers.rend(); ++at)
+      if (target.starts_with(at->first)) return at->second;
+    return kube::Reply{404, ""};
+  }
+  Result<kube::Reply> stream(const std::string&, const std::function<bool(std::string_view)>&) override {
+    return kube::Reply{404, ""};
+  }
+  std::map<std::string, kube::Reply> answers;
+  std::vector<std::string> asked;
+};
+
+const std::string kHorizontal = "/apis/autoscaling/v2/horizontalpodautoscalers",
+                  kKeda = "/apis/keda.sh/v1alpha1/scaledobjects";
+
+class FixedRate final : public TrafficSource {
+ public:
+  Traffic traffic(const std::string& node, const std::string& name) const override {
+    return node.empty() && name == "shop/Deployment/web" ? Traffic{rate_rps, {}, {}} : Traffic{};
+  }
+  std::optional<double> rate_rps = 100;
+};
+
+const std::string kWeb = "shop/Deployment/web";
+
+// 100 requests/s of 10 ms each, answered by two pods that request half a core.
+struct BookRig {
+  ManualClock clock{mono_from_ns(100 * kSecondNs)};
+  FixedRate rates;
+  ReplicaOwner owner;
+  ReplicaBook book{clock, rates, [this](const std::string&) { return owner; }};
+  std::map<std::string, RequestWorkload> workloads;
+
+  BookRig() {
+    RequestWorkload web;
+    web.name_space = "shop";
+    web.owner = "Deployment/web";
+    web.pods = web.heard = 2;
+    web.request.cpu_cores = 0.5;
+    web.used.cpu_cores = 1;
+    workloads[kWeb] = web;
+    web.owner = "DaemonSet/each";
+    workloads["shop/DaemonSet/each"] = web;
+  }
+  RequestWorkload& web() { return workloads.at(kWeb); }
+  void minutes(int count) {
+    for (int i = 0; i < count; ++i) {
+      clock.advance(std::chrono::minutes(1));
+      book.tick(workloads, [] {});
+    }
+  }
+  ReplicaState state() { return book.state_of(kWeb, web()); }
+  std::string last_word() { return replica_words(book, kWeb, web()).back(); }
+};
+
+}  // namespace
+
+TEST_CASE("autoscalers of both kinds own what they name, as pods name their owner, over pages") {
+  ScriptedApi api;
+  api.answers[kHorizontal] = {200, list_of({scaler("shop", "web", {{"kind", "Deployment"}, {"name", "web"}})}, "a&b")};
+  api.answers[kHorizontal + "?limit=500&continue=a%26b"] = {
+      200, list_of({scaler("shop", "db", {{"kind", "StatefulSet"}, {"name", "db"}}),
+                    scaler("x", "odd", {{"kind", "Thing"}, {"name", "odd"}})})};
+  api.answers[kKeda] = {200, list_of({scaler("jobs", "queue", {{"name", "worker"}})})};
+  const auto owners = list_autoscalers(api);
+  REQUIRE_MESSAGE(owners, owners.error().message());
+  CHECK(owners->of("shop/Deployment/web") == "HorizontalPodAutoscaler shop/web");
+  CHECK(owners->of("shop/StatefulSet/web").empty());
+  CHECK(owners->of("web/Deployment/shop").empty());
+  CHECK(owners->of("shop/StatefulSet/db") == "HorizontalPodAutoscaler shop/db");
+  CHECK(owners->of("jobs/Deployment/worker") == "ScaledObject jobs/queue");
+  CHECK(owners->of("jobs/Deployment/other").empty());
+  CHECK(api.asked.size() == 3);
+  // Whose pods a kind makes that nobody knows, nobody knows.
+  CHECK(owners->of("x/ReplicaSet/odd-5d9").find("HorizontalPodAutoscaler x/odd, which scales Thing odd") == 0);
+  CHECK_FALSE(owners->of("x/Deployment/any").empty());
+  api.answers[kKeda] = {404, "404 page not found"};  // without KEDA
+  CHECK(list_autoscalers(api)->autoscalers == 3);
+  CHECK(list_autoscalers(api)->of("jobs/Deployment/worker").empty());
+}
+
+TEST_CASE("a right that is missing, or an answer of another shape, makes all unknown, and says what to do") {
+  ScriptedApi api;
+  api.answers[kHorizontal] = {403, "{}"};
+  CHECK(list_autoscalers(api).error().code == Errc::denied);
+  CHECK(list_autoscalers(api).error().mend.find("replicas.suggest") != std::string::npos);
+  api.answers[kHorizontal] = {200, list_of({})};
+  api.answers[kKeda] = {403, "{}"};
+  CHECK(list_autoscalers(api).error().code == Errc::denied);
+  api.answers[kHorizontal] = {500, ""};
+  CHECK(list_autoscalers(api).error().code == Errc::unavailable);
+  api.answers[kHorizontal] = {404, ""};  // every API server has them
+  CHECK(list_autoscalers(api).error().code == Errc::unavailable);
+  api.answers[kHorizontal] = {200, list_of({})};
+  api.answers[kKeda] = {200, list_of({}, "again")};  // without an end
+  CHECK(list_autoscalers(api).error().code == Errc::out_of_range);
+  api.answers[kKeda] = {404, ""};
+  for (const std::string& body :
+       {std::string("{"), std::string("[]"), std::string(R"({"items":7})"), list_of({7}),
+        list_of({scaler("shop", "web", {{"kind", "Deployment"}})}), list_of({scaler("", "web", {{"name", "web"}})})}) {
+    api.answers[kHorizontal] = {200, body};
+    CHECK(list_autoscalers(api).error().code == Errc::malformed);
+  }
+}
+
+TEST_CASE("what was seen stands for five minutes while the server is away, and not once it refuses") {
+  KnownOwners known;
+  MonoTime now = mono_from_ns(100 * kSecondNs);
+  CHECK_FALSE(known.owner_of("shop/Deployment/web"));
+  CHECK_FALSE(known.problem().empty());
+  const auto seen = [] {
+    ReplicaOwners owners;
+    owners.workloads["shop/Deployment/web"] = "HorizontalPodAutoscaler shop/web";
+    return Result<ReplicaOwners>(owners);
+  };
+  const auto failed = [](Errc code) { return Result<ReplicaOwners>(fail(code, "lists", "no")); };
+  CHECK(known.take(seen(), now));
+  CHECK(known.owner_of("shop/Deployment/web") == "HorizontalPodAutoscaler shop/web");
+  CHECK(known.owner_of("shop/Deployment/db") == "");
+  CHECK(known.problem().empty());
+  CHECK(known.take(failed(Errc::unavailable), now += std::chrono::minutes(4)));
+  CHECK(known.owner_of("shop/Deployment/web") == "HorizontalPodAutoscaler shop/web");
+  CHECK_FALSE(known.take(failed(Errc::timeout), now += std::chrono::minutes(2)));
+  CHECK_FALSE(known.owner_of("shop/Deployment/web"));
+  CHECK(known.problem() == failed(Errc::timeout).error().message());
+  CHECK(known.take(seen(), now += std::chrono::minutes(1)));
+  CHECK(known.take(failed(Errc::denied), now += std::chrono::minutes(1)));  // told two minutes ago
+  CHECK_FALSE(known.owner_of("shop/Deployment/web"));
+  CHECK_FALSE(known.take(failed(Errc::denied), now += std::chrono::minutes(10)));
+}
+
+TEST_CASE("replicas are suggested where nobody owns their number, and nowhere else") {
+  BookRig rig;
+  rig.minutes(30);
+  REQUIRE(rig.book.rule_of(kWeb) != nullptr);
+  CHECK(rig.book.rule_of("shop/DaemonSet/each") == nullptr);
+  CHECK_FALSE(rig.book.suggested(kWeb));  // nobody knows who owns them
+  CHECK(rig.state() == ReplicaState::unknown);
+  rig.owner.problem = "denied: the controller may not list them";
+  CHECK(rig.last_word().find("not known whether an autoscaler owns their number") != std::string::npos);
+  CHECK(rig.last_word().find("may not list") != std::string::npos);
+  CHECK(rig.book.totals().withheld == 1);
+  rig.owner.by = "HorizontalPodAutoscaler shop/web";
+  CHECK_FALSE(rig.book.suggested(kWeb));
+  CHECK(rig.state() == ReplicaState::owned);
+  CHECK(rig.last_word().find("HorizontalPodAutoscaler shop/web owns their number") != std::string::npos);
+  rig.owner.by = "";
+  REQUIRE(rig.book.suggested(kWeb));
+  CHECK(rig.book.suggested(kWeb)->replicas >= 3);  // 35/s each
+  CHECK(rig.state() == ReplicaState::more);
+  const std::string suggested = std::to_string(rig.book.suggested(kWeb)->replicas);
+  CHECK(rig.last_word().find(suggested + " replicas are suggested; it has 2") != std::string::npos);
+  rig.minutes(1);
+  CHECK(rig.book.totals().workloads == 1);
+  CHECK(rig.book.totals().suggested == 1);
+  CHECK(rig.book.totals().withheld == 0);
+  rig.workloads.erase(kWeb);
+  rig.minutes(1);
+  CHECK(rig.book.rule_of(kWeb) == nullptr);
+  CHECK(rig.book.totals().workloads == 0);
+}
+
+TEST_CASE("fewer replicas than there are need that all pods allow to shrink") {
+  BookRig rig;
+  rig.owner.by = "";
+  rig.web().pods = rig.web().heard = 9;
+  rig.minutes(60);
+  CHECK(rig.state() == ReplicaState::keep);
+  CHECK(rig.last_word().find("wattle.dev/shrink: allowed") != std::string::npos);
+  rig.web().shrink_allowed = true;
+  rig.minutes(1);
+  CHECK(rig.state() == ReplicaState::fewer);
+  CHECK(rig.last_word().find("wattle.dev/shrink") == std::string::npos);
+}
+
+TEST_CASE("usage of pods that nobody hears of is that of the others; of most of them it is not known") {
+  BookRig rig;
+  rig.owner.by = "";
+  rig.web().pods = 4;
+  rig.web().heard = 2;
+  rig.web().used.cpu_cores = 0.5;  // of the two
+  rig.minutes(30);
+  REQUIRE(rig.book.suggested(kWeb));
+  CHECK(rig.book.suggested(kWeb)->core_s_per_request == doctest::Approx(0.01));
+  BookRig deaf;
+  deaf.owner.by = "";
+  deaf.web().pods = 4;
+  deaf.web().heard = 1;
+  deaf.minutes(30);
+  CHECK(deaf.state() == ReplicaState::learning);
+  CHECK(deaf.last_word().find("too little is known") != std::string::npos);
+}
+
+TEST_CASE("a workload without pods, or whose rate nobody tells any more, has no suggestion") {
+  BookRig rig;
+  rig.owner.by = "";
+  rig.minutes(30);
+  REQUIRE(rig.book.suggested(kWeb));
+  rig.web().pods = rig.web().heard = 0;
+  rig.minutes(1);
+  CHECK_FALSE(rig.book.suggested(kWeb));
+  rig.web().pods = rig.web().heard = 2;
+  rig.minutes(1);
+  CHECK(rig.book.suggested(kWeb));
+  rig.rates.rate_rps.reset();
+  rig.minutes(1);
+  CHECK_FALSE(rig.book.suggested(kWeb));
+  CHECK(rig.state() == ReplicaState::none);
+  CHECK(rig.last_word().find("tells no rate") != std::string::npos);
+}
+
+TEST_CASE("the document has what is suggested, and why not, and the list those whose replicas are looked at") {
+  RequestRig rig;
+  rig.tell(rig.pod_of("a"));
+  rig.tell(rig.pod_of("b", "Deployment/quiet"));
+  FixedRate rates;
+  ReplicaOwner owner{std::nullopt, "denied"};
+  ReplicaBook book(rig.clock, rates, [&](const std::string&) { return owner; });
+  const auto told = [&](const Arguments& arguments) {
+    Sources sources{rig.config, rig.state, *rig.decider, rig.telemetry, rig.networks, rig.clock, nullptr, "", 77,
+                    {},         0};
+    sources.requests = &*rig.book;
+    sources.replicas = &book;
+    const auto body = document(sources, "provision", arguments);
+    REQUIRE(body);
+    return Object::parse(*body);
+  };
+  for (int i = 0; i < 40; ++i) {
+    rig.minute(1.5);
+    book.tick(rig.book->workloads(), [] {});
+  }
+  CHECK(told({{"only", "replicas"}})["workloads"].size() == 1);
+  Object row = told({{"only", "replicas"}})["workloads"][0];
+  CHECK(row["replicas"]["state"] == "unknown");
+  CHECK(row["replicas"]["suggested"].is_null());
+  CHECK(row["replicas"]["rate_rps"] == 100);
+  owner = {"", ""};
+  row = told({{"workload", "web"}})["workloads"][0];
+  CHECK(row["replicas"]["state"] == "more");
+  CHECK(row["replicas"]["suggested"] == 2);  // 1.5 cores of work, 1.4 of two requested
+  CHECK(row["replicas"]["aim_ratio"] == 0.7);
+  CHECK(row["replicas"]["owner"].is_null());
+  CHECK(row["why"].back().get<std::string>().find("2 replicas are suggested; it has 1") != std::string::npos);
+  CHECK(told({{"workload", "quiet"}})["workloads"][0]["replicas"].is_null());
+  CHECK(told({})["replicas"] == true);
+  CHECK(rig.provision()->at("replicas") == false);
+  CHECK((*rig.provision())["workloads"][0]["replicas"].is_null());
+  owner = {"ScaledObject shop/web", ""};
+  CHECK(told({{"workload", "web"}})["workloads"][0]["replicas"]["owner"] == "ScaledObject shop/web");
+}
