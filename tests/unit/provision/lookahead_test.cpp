@@ -27,21 +27,21 @@ std::size_t by_the_prior(const MinuteOfService& seen) {
   return choice::best_action(ask_teacher(seen).observation, nullptr);
 }
 
-struct Told {
+struct Tries {
   std::vector<ActionCosts> costs;
   std::vector<MinuteOfService> seen;
 };
 
-Told told_of(const WorldOptions& world, const LookaheadOptions& look) {
-  Told told;
+Tries tries_of(const WorldOptions& world, const LookaheadOptions& look) {
+  Tries tries;
   const auto figures =
       play_looking_ahead(world, {}, look, [&](std::size_t, const MinuteOfService& seen, const ActionCosts& costs) {
-        told.costs.push_back(costs);
-        told.seen.push_back(seen);
+        tries.costs.push_back(costs);
+        tries.seen.push_back(seen);
         return by_the_prior(seen);
       });
   REQUIRE(figures);
-  return told;
+  return tries;
 }
 
 constexpr std::size_t kMemoryUp = choice::action_of(choice::Lever::memory, 1),
@@ -72,12 +72,13 @@ TEST_CASE("who tries all actions first meets the same world as who does not") {
 }
 
 TEST_CASE("a lookahead tells of what can be done, again the same, and that more of what is not needed costs more") {
-  const Told told = told_of(small_world(60), {3, 0, 0});
-  REQUIRE(told.costs.size() == 12);
-  for (std::size_t minute = 0; minute + 1 < told.costs.size(); ++minute) {
-    const ActionCosts& costs = told.costs[minute];
+  const Tries tries = tries_of(small_world(60), {3, 0, 0});
+  REQUIRE(tries.costs.size() == 12);
+  for (std::size_t minute = 0; minute + 1 < tries.costs.size(); ++minute) {
+    const ActionCosts& costs = tries.costs[minute];
     for (std::size_t action = 0; action < choice::kActions; ++action)
-      CHECK(costs[action].has_value() == choice::valid(action, told.seen[minute].state.now, told.seen[minute].bounds));
+      CHECK(costs[action].has_value() ==
+            choice::valid(action, tries.seen[minute].state.now, tries.seen[minute].bounds));
     REQUIRE(costs[kReplicaUp]);
     CHECK(*costs[kReplicaUp] > *costs[choice::kKeep]);
     CHECK(*costs[cheapest(costs)] <= *costs[choice::kKeep]);
@@ -86,21 +87,21 @@ TEST_CASE("a lookahead tells of what can be done, again the same, and that more 
     CHECK(*costs[kMemoryUp] > *costs[choice::kKeep]);
   }
   // Nothing follows the last minute.
-  CHECK_FALSE(told.costs.back()[choice::kKeep]);
-  CHECK(cheapest(told.costs.back()) == choice::kKeep);
-  CHECK(told_of(small_world(60), {3, 0, 0}).costs == told.costs);
+  CHECK_FALSE(tries.costs.back()[choice::kKeep]);
+  CHECK(cheapest(tries.costs.back()) == choice::kKeep);
+  CHECK(tries_of(small_world(60), {3, 0, 0}).costs == tries.costs);
 }
 
 TEST_CASE("requests that are drawn anew cost other than those that come, and are the same again") {
-  const Told come = told_of(small_world(60), {3, 0, 0}), drawn = told_of(small_world(60), {3, 1, 0});
+  const Tries come = tries_of(small_world(60), {3, 0, 0}), drawn = tries_of(small_world(60), {3, 1, 0});
   CHECK(come.costs.front() != drawn.costs.front());
-  CHECK(told_of(small_world(60), {3, 1, 0}).costs == drawn.costs);
+  CHECK(tries_of(small_world(60), {3, 1, 0}).costs == drawn.costs);
 }
 
 TEST_CASE("a minute over the target costs what is asked for it on top, whatever is done about it") {
   WorldOptions world = small_world(60);
   world.target_s = 1e-4;  // no request is as quick
-  const Told free = told_of(world, {2, 0, 0}), priced = told_of(world, {2, 0, 7});
+  const Tries free = tries_of(world, {2, 0, 0}), priced = tries_of(world, {2, 0, 7});
   for (std::size_t action = 0; action < choice::kActions; ++action) {
     if (!free.costs.front()[action]) continue;
     CHECK(*priced.costs.front()[action] == doctest::Approx(*free.costs.front()[action] + 7));
