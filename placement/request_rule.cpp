@@ -10,6 +10,8 @@ namespace {
 
 constexpr double kLongestPause_s = 120;  // between two minutes that are heard: what is longer was not heard
 constexpr double kKilledFactor = 1.2;    // as VPA does
+constexpr double kSeenWhole = 0.95;      // of what is suggested: who is killed there was stopped by it
+constexpr double kUnseen = 1.02;         // what it would have had beyond that, at least
 constexpr double kMostCores = 1e6, kMostBytes = 1e18;
 constexpr stats::DecayOptions kMemoryBuckets{.first = 1 << 20, .growth = 1.05, .half_life_s = 0, .buckets = 260};
 
@@ -76,8 +78,8 @@ double floor_of(double suggested, double original, bool shrink_allowed) {
   return shrink_allowed ? suggested : std::max(suggested, original);
 }
 
-void RequestTrack::look(double wanted, double original, double now_s, bool may_raise, bool may_lower,
-                        const RequestOptions& options) {
+void RequestTrack::look(double wanted, double original, double now_s, bool may_raise, bool may_lower, double hold_s,
+                        double dead_ratio) {
   if (!value_) {
     if (!may_raise) return;
     value_ = original > 0 ? original : wanted;
@@ -87,7 +89,7 @@ void RequestTrack::look(double wanted, double original, double now_s, bool may_r
     low_since_s_.reset();
     return;
   }
-  if (wanted >= *value_ * (1 - options.dead_ratio)) {
+  if (wanted >= *value_ * (1 - dead_ratio)) {
     low_since_s_.reset();
     return;
   }
@@ -97,7 +99,7 @@ void RequestTrack::look(double wanted, double original, double now_s, bool may_r
     low_most_ = 0;
   }
   low_most_ = std::max(low_most_, wanted);
-  if (!may_lower || now_s - *low_since_s_ < options.hold_s) return;
+  if (!may_lower || now_s - *low_since_s_ < hold_s) return;
   value_ = low_most_;
   low_since_s_.reset();
 }
@@ -131,15 +133,24 @@ void RequestRule::add_cpu(double needed, double seconds, double now_s) {
 }
 
 void RequestRule::add_memory(double needed, double now_s, bool killed) {
-  if (!(needed > 0 && needed <= kMostBytes) || !memory_.add(needed, 1, now_s) || !killed) return;
+  if (!(needed > 0 && needed <= kMostBytes) || !memory_.add(needed, 1, now_s)) return;
+  const double seen = killed ? needed / kKilledFactor : needed;
+  const bool stopped = killed && seen >= kSeenWhole * memory_track_.value().value_or(seen);
+  rises_.add(stopped ? seen * kUnseen : needed, now_s);
+  if (!killed) return;
   killed_bytes_ = std::max(needed, is_held(now_s) ? killed_bytes_ : 0);
   killed_s_ = now_s;
   looked_s_ = 0;  // a pod that is killed again and again does not wait for the next look
 }
 
+std::optional<double> RequestRule::risen_bytes() const {
+  return rises_.wanted(options_.rises_after_days, {options_.memory_rise_ratio, options_.memory_margin_ratio});
+}
+
 // A clock that was set back holds nothing.
 bool RequestRule::is_held(double now_s) const {
-  return killed_bytes_ > 0 && now_s >= killed_s_ && now_s - killed_s_ < options_.kill_hold_s;
+  const double hold_s = risen_bytes() ? options_.risen_kill_hold_s : options_.kill_hold_s;
+  return killed_bytes_ > 0 && now_s >= killed_s_ && now_s - killed_s_ < hold_s;
 }
 
 std::optional<double> RequestRule::wanted_cores() const {
@@ -151,8 +162,9 @@ std::optional<double> RequestRule::wanted_cores() const {
 std::optional<double> RequestRule::wanted_bytes() const {
   if (memory_.empty()) return std::nullopt;
   const double held = is_held(std::max(memory_.as_of_s(), last_heard_s_)) ? killed_bytes_ : 0;
-  return std::max(
-      {options_.least_bytes, held, memory_.quantile(options_.memory_share) * (1 + options_.memory_margin_ratio)});
+  const auto risen = risen_bytes();
+  return std::max({options_.least_bytes, held,
+                   risen ? *risen : memory_.quantile(options_.memory_share) * (1 + options_.memory_margin_ratio)});
 }
 
 double RequestRule::raise_needs_s() const { return std::max(0.0, options_.raise_after_s - heard_s_); }
@@ -163,9 +175,10 @@ bool RequestRule::look(const Resources& original, double now_s) {
   looked_s_ = now_s;
   const bool may_raise = raise_needs_s() == 0, may_lower = lower_needs_s() == 0;
   if (const auto wanted = wanted_cores())
-    cpu_track_.look(*wanted, original.cpu_cores, now_s, may_raise, may_lower, options_);
+    cpu_track_.look(*wanted, original.cpu_cores, now_s, may_raise, may_lower, options_.hold_s, options_.dead_ratio);
   if (const auto wanted = wanted_bytes())
-    memory_track_.look(*wanted, original.memory_bytes, now_s, may_raise, may_lower, options_);
+    memory_track_.look(*wanted, original.memory_bytes, now_s, may_raise, may_lower, options_.hold_s,
+                       options_.memory_dead_ratio);
   return true;
 }
 
@@ -178,6 +191,7 @@ void RequestRule::pack(PackWriter& out) const {
   out.real(killed_bytes_);
   out.real(killed_s_);
   daily_.pack(out);
+  rises_.pack(out);
 }
 
 void RequestRule::unpack(PackReader& in) {
@@ -187,11 +201,12 @@ void RequestRule::unpack(PackReader& in) {
   unpack_histogram(in, read.memory_);
   read.cpu_track_.unpack(in);
   read.memory_track_.unpack(in);
-  // What was kept before 2026-11-26 ends here.
+  // What was kept before kills and days were ends here, and before rises were after them.
   if (!in.done()) {
     for (double* value : {&read.killed_bytes_, &read.killed_s_}) *value = at_least_zero(in);
     read.daily_.unpack(in);
   }
+  if (!in.done()) read.rises_.unpack(in);
   if (in.ok()) *this = std::move(read);
 }
 

@@ -15,7 +15,8 @@ namespace {
 constexpr double kMinute_s = 60, kHour_s = 3600;
 constexpr double kStart_s = 1'700'000'000;
 constexpr double kMiB = 1 << 20;
-constexpr std::size_t kNewBytes = 2 * 8 + 8 + 8 + 7 * 288;  // of kills and days
+constexpr std::size_t kRiseBytes = 8 * (1 + 7 + 3 * 14);
+constexpr std::size_t kNewBytes = 2 * 8 + 8 + 8 + 7 * 288 + kRiseBytes;  // of kills, days and rises
 
 // A workload of one pod, minute by minute; what it requests is what it was told to request at first.
 struct Played {
@@ -106,13 +107,15 @@ TEST_CASE("up at the next look, down after half an hour") {
 }
 
 TEST_CASE("one kill for memory is answered at once, however rare it is, and for eight days") {
-  Played played;
+  RequestOptions no_rises;
+  no_rises.rises_after_days = 14;
+  Played played(no_rises);
   played.hours(48, 0.5);
   REQUIRE(*played.rule.memory_bytes() < 320 * kMiB);
   played.rule.add_memory(400 * kMiB, played.now_s, true);
   CHECK(played.minute(0.5));  // whenever it was looked at last
   CHECK(*played.rule.memory_bytes() == 400 * kMiB);
-  Played without;
+  Played without(no_rises);
   without.hours(48, 0.5);
   without.rule.add_memory(400 * kMiB, without.now_s);
   without.hours(1, 0.5);
@@ -122,12 +125,40 @@ TEST_CASE("one kill for memory is answered at once, however rare it is, and for 
   PackWriter out;
   played.rule.pack(out);
   const std::string bytes = out.take();
-  Played again;
+  Played again(no_rises);
   PackReader in(bytes);
   again.rule.unpack(in);
   CHECK(again.rule.wanted_bytes() == played.rule.wanted_bytes());
   played.hours(0.2 * 24, 0.5);
   CHECK(*played.rule.memory_bytes() < 320 * kMiB);
+}
+
+TEST_CASE("where rises are known a kill is held for a day, and then what it was killed at is covered") {
+  for (const double seen_mib : {300.0, 120.0}) {  // stopped by the request, or before it was read again
+    Played played;
+    played.hours(5 * 24, 0.5);
+    REQUIRE(*played.rule.memory_bytes() < 310 * kMiB);
+    played.rule.add_memory(seen_mib * 1.2 * kMiB, played.now_s, true);
+    CHECK(played.minute(0.5));
+    CHECK(*played.rule.memory_bytes() >= seen_mib * 1.2 * kMiB);
+    played.hours(23, 0.5);
+    CHECK(*played.rule.memory_bytes() >= seen_mib * 1.2 * kMiB);
+    played.hours(48, 0.5);
+    CHECK(*played.rule.memory_bytes() >= seen_mib * 1.02 * kMiB);
+    CHECK(*played.rule.memory_bytes() < 350 * kMiB);
+  }
+}
+
+TEST_CASE("memory that is no longer needed is given up within two hours, with what it rises by") {
+  Played played;
+  for (int day = 0; day < 5; ++day) {
+    played.hours(23.5, 0.5, 800 * kMiB);
+    played.hours(0.5, 0.5, 1000 * kMiB);
+  }
+  CHECK(*played.rule.memory_bytes() >= 1000 * kMiB);
+  played.hours(2, 0.5, 400 * kMiB);
+  CHECK(*played.rule.memory_bytes() >= 600 * kMiB);
+  CHECK(*played.rule.memory_bytes() < 680 * kMiB);
 }
 
 TEST_CASE("what a time of day needed is there before it comes, once three days are known") {
@@ -165,6 +196,11 @@ TEST_CASE("what was kept before kills and days were is read, with none") {
   CHECK(again.rule.heard_s() == played.rule.heard_s());
   CHECK(*again.rule.wanted_bytes() < 900 * kMiB);
   CHECK(*again.rule.wanted_bytes() >= *wanted);
+  Played before_rises;
+  PackReader without_rises(std::string_view(bytes).substr(0, bytes.size() - kRiseBytes));
+  before_rises.rule.unpack(without_rises);
+  CHECK(without_rises.done());
+  CHECK(*before_rises.rule.wanted_bytes() == 900 * kMiB);
 }
 
 TEST_CASE("a request is never below the original, unless the pod allows it") {
