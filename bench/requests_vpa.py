@@ -92,11 +92,12 @@ def until(rng, values):
     return 1 + int(rng.expovariate(1 / values))
 
 
-def working_set(seed, shape):
+def memory_of(seed, shape):
+    """base; MiB needed of each five minutes, and what they would be without spikes and noise"""
     rng = random.Random(seed)
     base = math.exp(rng.uniform(math.log(300), math.log(4000)))
     daily, phase, leak = rng.uniform(0, 0.2), rng.randrange(DAY), rng.uniform(0.01, 0.08) / DAY if rng.random() < 1 / 3 else 0
-    level, leaked, spike, values = 1.0, 0.0, 0.0, []
+    level, leaked, spike, values, calm = 1.0, 0.0, 0.0, [], []
     step, deploy, burst, burst_left = until(rng, 2 * DAY), until(rng, 3 * DAY), until(rng, DAY), 0
     for i in range(DAYS * DAY):
         step, deploy, burst, burst_left, leaked = step - 1, deploy - 1, burst - 1, burst_left - 1, leaked + leak
@@ -106,8 +107,14 @@ def working_set(seed, shape):
             leaked, deploy = 0.0, until(rng, 3 * DAY)
         if burst == 0:
             spike, burst_left, burst = rng.uniform(0.05, 0.4), rng.randrange(1, 4), until(rng, DAY)
+        calm.append(base * (level + daily * (shape[(i + phase) % DAY] - 1) + leaked))
         now = level + daily * (shape[(i + phase) % DAY] - 1) + leaked + (spike if burst_left > 0 else 0)
         values.append(base * max(0.1, now * (1 + rng.gauss(0, 0.01))))
+    return base, values, calm
+
+
+def working_set(seed, shape):
+    base, values, _ = memory_of(seed, shape)
     return line_of("memory", f"memory-{seed}", LEARNED_DAYS * 1440, 2 * base, values)
 
 
