@@ -39,6 +39,12 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
       text += ".\n";
     }
   }
+  if (view["out"].present()) {  // a former controller does not tell
+    WATTLE_TRY(const std::vector<View> out, view.list("out"));
+    for (const View& each : out)
+      text += "Out, for " + each["service"].text_or() + " of " + each["node"].text_or() + ": the " +
+              each["who"].text_or() + ".\n";
+  }
   if (rows.empty())
     return printable_lines(text) +
            "no agent tells of a service at level limits (provisioning.limits in its configuration)\n";
@@ -54,18 +60,21 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
                {"MARGIN", right},
                {"RULE", right},
                {"TEACHER", right},
+               {"MEM-MARGIN", right},
+               {"MEM-TEACHER", right},
                {"GAIN", right},
                {"SERVES"},
                {"WHY"}},
               {}};
   for (const View& row : rows)
-    table.rows.push_back({row["node"].text_or(), row["service"].text_or(), number(row["requests_per_s"].number(), 1),
-                          expected_of(row["expected"]), row["requests_by"].text_or(),
-                          percent(row["over_ratio"].number()), number(row["used_cores"].number(), 3),
-                          number(row["granted_cores"].number(), 3), number(row["margin_ratio"].number(), 3),
-                          number(row["rule"]["margin_ratio"].number(), 3),
-                          number(row["teacher"]["margin_ratio"].number(), 3), number(row["gain"].number(), 3),
-                          row["next"].text_or(), row["why"].text_or()});
+    table.rows.push_back(
+        {row["node"].text_or(), row["service"].text_or(), number(row["requests_per_s"].number(), 1),
+         expected_of(row["expected"]), row["requests_by"].text_or(), percent(row["over_ratio"].number()),
+         number(row["used_cores"].number(), 3), number(row["granted_cores"].number(), 3),
+         number(row["margin_ratio"].number(), 3), number(row["rule"]["margin_ratio"].number(), 3),
+         number(row["teacher"]["margin_ratio"].number(), 3), number(row["memory"]["margin_ratio"].number(), 3),
+         number(row["teacher"]["memory_margin_ratio"].number(), 3), number(row["gain"].number(), 3),
+         row["next"].text_or(), row["why"].text_or()});
   text = printable_lines(text) + to_text(table, style.colour);
   if (view["more"].number().value_or(0) > 0) text += count(view["more"].number()) + " more: --limit shows them\n";
   return text;

@@ -14,13 +14,22 @@ constexpr Duration kForget = std::chrono::minutes(10);
 constexpr Duration kStepHolds = std::chrono::seconds(75);  // the next minute is told by then
 constexpr double kMinute = 60, kDay = 86'400;
 constexpr double kExplored = 0.05;  // of the teacher's minutes in mode canary
-constexpr std::size_t kUp = choice::action_of(choice::Lever::cpu, 1), kDown = choice::action_of(choice::Lever::cpu, -1);
+constexpr std::size_t kUp = choice::action_of(choice::Lever::cpu, 1), kDown = choice::action_of(choice::Lever::cpu, -1),
+                      kMemoryUp = choice::action_of(choice::Lever::memory, 1),
+                      kMemoryDown = choice::action_of(choice::Lever::memory, -1);
+constexpr double kBytesPerGib = 1 << 30;
 
 // What the rule does, as an action.
 std::size_t action_of_rule(double margin, double rule_margin) {
   constexpr double kSame = 1e-6;
   if (rule_margin > margin + kSame) return kUp;
   return rule_margin < margin - kSame ? kDown : choice::kKeep;
+}
+
+// Both are limits, and the one is not what the other was to become.
+bool moved_otherwise(const std::optional<double>& expected, const std::optional<double>& seen) {
+  constexpr double kSame = 1e-6;
+  return expected && seen && std::abs(*expected - *seen) > kSame;
 }
 
 // What its node does not know of its requests, as somebody else says.
@@ -40,12 +49,6 @@ void complete(SteeredService& service, const Traffic& traffic) {
   minute.requests_over = static_cast<std::uint64_t>(std::round(requests * *traffic.late_ratio));
 }
 
-choice::Bounds bounds_of_margins() {
-  choice::Bounds bounds;
-  bounds.memory = false;
-  return bounds;
-}
-
 }  // namespace
 
 std::string_view to_string(ToldBy whom) {
@@ -53,7 +56,20 @@ std::string_view to_string(ToldBy whom) {
   return kNames[static_cast<std::size_t>(whom)];
 }
 
-std::string_view action_word(std::size_t action) { return action == kUp ? "up" : action == kDown ? "down" : "keep"; }
+std::string_view action_word(std::size_t action) {
+  switch (action) {
+    case kUp:
+      return "up";
+    case kDown:
+      return "down";
+    case kMemoryUp:
+      return "memory_up";
+    case kMemoryDown:
+      return "memory_down";
+    default:
+      return "keep";
+  }
+}
 
 MarginTeacher::MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock,
                              choice::TeacherReward reward)
@@ -117,7 +133,13 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
     chain.state.reset();
     trial_.begin_anew(key);
     if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
+  } else if (moved_otherwise(chain.memory_next, ended.memory_margin_ratio)) {
+    // Who took over put memory's margin back to the rule's: no action of the nine. The trial goes on.
+    chain.state.reset();
+    if (learner_ != nullptr) learner_->post({key, true, 0, {}, 0});
   }
+  chain.memory_next = service.wanted_memory = ended.memory_margin_ratio;
+  service.guarded = false;
   service.teacher_next = service.explored = false;
   const double wall_s = static_cast<double>(to_ns(clock_.wall())) / 1e9;
   choice::ServiceMinute state;
@@ -128,6 +150,9 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   state.peak_ratio = ended.peak_ratio;
   state.used_over_last = chain.last_used > 0 ? ended.used_cores / chain.last_used : 1;
   state.now.margin_ratio = ended.margin_ratio;
+  state.now.memory_ratio = ended.memory_margin_ratio.value_or(choice::kRuleMemory);
+  state.missed_ratio = ended.memory_short_ratio;
+  state.working_over_peak = ended.memory_used_over_peak;
   state.rule_margin_ratio = ended.rule_margin_ratio;
   state.day_ratio = std::fmod(wall_s, kDay) / kDay;
   chain.last_used = ended.used_cores;
@@ -141,7 +166,9 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   if (!service.known) return;
 
   const double rate = *service.rate_rps;
-  const auto costed = chain.costs.add({ended.used_cores * kMinute, ended.used_cores, ended.granted_cores, std::nullopt,
+  std::optional<double> memory_gib;
+  if (ended.memory_granted_bytes) memory_gib = static_cast<double>(*ended.memory_granted_bytes) / kBytesPerGib;
+  const auto costed = chain.costs.add({ended.used_cores * kMinute, ended.used_cores, ended.granted_cores, memory_gib,
                                        *ended.requests, *ended.requests_over, rate, ended.p99_over_target.value_or(1)},
                                       {}, state);
   service.cost = costed.cost;
@@ -150,7 +177,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
     state.rate = choice::rate_of(rate, chain.last_rps, service.expected->rate_rps, service.expected->high_rps);
   chain.last_rps = rate;
 
-  const choice::Bounds bounds = bounds_of_margins();
+  const choice::Bounds bounds = choice::bounds_on_a_node(ended.memory_margin_ratio.has_value());
   models::Observation seen = choice::observe(state, bounds);
   const auto network = learner_ != nullptr ? learner_->network() : nullptr;
   std::array<float, choice::kActions> said{};
@@ -167,17 +194,25 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   // Before it has learned anything it is the rule on rungs: nothing to try.
   if (network || trial_.mode() == TeacherMode::shadow) service.teacher_next = trial_.next(key, {service.waste, over});
   if (service.teacher_next && trial_.mode() == TeacherMode::canary && stats::uniform(random_) < kExplored) {
-    constexpr std::array kAny{kDown, choice::kKeep, kUp};
+    constexpr std::array kAny{kDown, choice::kKeep, kUp, kMemoryDown, kMemoryUp};
     const std::size_t drawn = kAny[stats::pick(random_, kAny.size())];
     if (seen.valid[drawn] != 0) service.action = drawn;
     service.explored = true;
   }
-  service.wanted_margin = choice::after(service.action, state, bounds).margin_ratio;
+  service.guarded = trial_.guarded(key);
+  const choice::Setting wanted = choice::after(service.action, state, bounds);
+  service.wanted_margin = wanted.margin_ratio;
+  if (ended.memory_margin_ratio) service.wanted_memory = wanted.memory_ratio;
+  // The rule's own memory has one margin.
+  if (ended.memory_margin_ratio)
+    chain.memory_next = acts() && service.teacher_next ? wanted.memory_ratio : state.now.memory_ratio;
   if (learner_ == nullptr) return;
   if (chain.state)
     learner_->post({key, false, chain.reward, std::move(*chain.state), static_cast<std::uint32_t>(done)});
   chain.state = std::move(seen);
-  chain.reward = reward_ == choice::TeacherReward::drpc ? choice::drpc_reward(state, false) : -service.waste;
+  chain.reward = reward_ == choice::TeacherReward::drpc
+                     ? choice::drpc_reward(state, ended.memory_margin_ratio.has_value())
+                     : -service.waste;
   if (trial_.rolled_back() != before || service.minutes % 10 == 0) learner_->keep(trial_.state());
 }
 
@@ -185,8 +220,8 @@ std::map<std::string, wire::MarginStep> MarginTeacher::margins(const std::string
   std::map<std::string, wire::MarginStep> told;
   const MonoTime now = clock_.mono();
   for (auto at = services_.lower_bound({node, ""}); at != services_.end() && at->first.first == node; ++at)
-    if (at->second.teacher_next && trial_.mode() >= TeacherMode::canary && now - at->second.heard < kStepHolds)
-      told[at->first.second] = {at->second.minute.number, at->second.wanted_margin};
+    if (at->second.teacher_next && acts() && now - at->second.heard < kStepHolds)
+      told[at->first.second] = {at->second.minute.number, at->second.wanted_margin, at->second.wanted_memory};
   return told;
 }
 

@@ -2,7 +2,8 @@
 // Source   minutes of services and VMs at level `limits`, as their nodes tell them (LimitMinute); of requests that a node does not know,
 //          what somebody else says (Traffic). Who has no latency that is known is left to the rule
 // Gives    per service the action of the highest Q (models/provision), beside where the rule goes; what the rule costs more by that Q; in
-//          mode canary and live, in the blocks that are the teacher's, a step for the node. Memory and replicas are left alone
+//          mode canary and live, in the blocks that are the teacher's, a step for the node: a rung of CPU's margin or of memory's, which
+//          only where the node limits memory now. Replicas are never among them: a service of a node is one (replica_book)
 // Learns   what really was done and what it cost: margin_learner
 // Bounds   kMostServices; who has not been told of for ten minutes is forgotten
 // Units    cores, shares, seconds of the wall clock; costs as models/provision/service_cost.hpp
@@ -38,6 +39,7 @@ struct SteeredService {
   LimitMinute minute;
   double cost = 0, waste = 0;               // of it; waste: beyond its need
   double wanted_margin = 0;                 // where the teacher would go
+  std::optional<double> wanted_memory;      // likewise of memory; absent: not limited now
   std::size_t action = 0, rule_action = 0;  // models/provision/choice.hpp
   double gain = 0;                          // Q of the teacher's less that of the rule's, 0 or more
   bool known = false;                       // its latency is; without, the rule serves and nothing is learned
@@ -47,6 +49,7 @@ struct SteeredService {
   placement::ForecastScore forecast;
   bool teacher_next = false;  // the minute under way is the teacher's
   bool explored = false;
+  bool guarded = false;  // it is the rule's until its block ends, after a minute with too many late requests
   std::uint64_t minutes = 0, agreed = 0;  // told; of those, in which both would do the same
   MonoTime heard{};
 };
@@ -76,7 +79,9 @@ class MarginTeacher {
     // Of the last minute, until what was done is known.
     std::optional<models::Observation> state;
     double reward = 0;
+    std::optional<double> memory_next;  // its margin after what is done, should nobody else move it
   };
+  bool acts() const { return trial_.mode() >= TeacherMode::canary; }
   void forget_old(MonoTime now);
   void decide(const std::string& key, Chain& chain, SteeredService& service, double node_cores, bool follows);
 
@@ -90,7 +95,7 @@ class MarginTeacher {
   std::uint64_t beyond_ = 0;
 };
 
-// "up", "down", "keep".
+// "up", "down" of CPU, "memory_up", "memory_down", "keep".
 std::string_view action_word(std::size_t action);
 
 }  // namespace wattle::controller

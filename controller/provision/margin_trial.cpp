@@ -83,6 +83,11 @@ void MarginTrial::count(const Pair& pair, const TrialMinute& ended) {
                                   teacher_.over_ratio > rule_.over_ratio + kMostOver);
 }
 
+bool MarginTrial::guarded(const std::string& service) const {
+  const auto found = services_.find(service);
+  return found != services_.end() && found->second.guarded;
+}
+
 bool MarginTrial::next(const std::string& service, const TrialMinute& ended) {
   if (!std::isfinite(ended.waste)) return false;
   if (mode() < TeacherMode::canary) {

@@ -62,6 +62,8 @@ class MarginTrial {
 
   // A minute of the service has ended. True: the next one is the teacher's.
   bool next(const std::string& service, const TrialMinute& ended);
+  // The teacher's block, but the rule's since a minute with too many late requests.
+  bool guarded(const std::string& service) const;
   // What comes does not follow what was.
   void begin_anew(const std::string& service) { services_.erase(service); }
 

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMostOut = 100;
+
 std::string as_percent(double share) {
   return std::to_string(static_cast<int>(share * 1000 + 0.5) / 10.0).substr(0, 4) + "%";
 }
@@ -41,13 +43,25 @@ json side_json(const TrialSide& side) {
 }
 
 std::string why_of(const Sources& from, const SteeredService& of) {
+  if (!of.known && of.minute.student_out)
+    return "its node's student let it be throttled too often and is out: throttling moves its margin";
   if (!of.known)
     return from.traffic != nullptr ? "neither its node nor Prometheus tells how long its requests take: the rule serves"
                                    : "its node does not know how long its requests take: the rule serves";
   if (from.margins->trial().mode() < TeacherMode::canary)
     return "the rule serves; the teacher only says what it would do";
+  if (of.guarded) return "more than one request of twenty was late: the rule serves until the teacher's block ends";
   if (of.explored) return "the teacher's minute, in which it tries something";
   return of.teacher_next ? "the teacher's minute" : "the rule's minute";
+}
+
+json memory_json(const LimitMinute& minute) {
+  if (!minute.memory_granted_bytes || !minute.memory_used_bytes) return nullptr;
+  return {{"granted_bytes", *minute.memory_granted_bytes},
+          {"used_bytes", *minute.memory_used_bytes},
+          {"used_over_peak", minute.memory_used_over_peak},
+          {"short_ratio", minute.memory_short_ratio},
+          {"margin_ratio", or_null(minute.memory_margin_ratio)}};
 }
 
 json expected_json(const std::optional<placement::ExpectedRate>& of) {
@@ -84,8 +98,17 @@ json service_json(const Sources& from, const std::string& node, const std::strin
                              : json(nullptr)},
           {"margin_ratio", minute.margin_ratio},
           {"steered", minute.steered},
-          {"rule", {{"margin_ratio", minute.rule_margin_ratio}, {"action", action_word(of.rule_action)}}},
-          {"teacher", {{"margin_ratio", of.wanted_margin}, {"action", action_word(of.action)}}},
+          {"memory", memory_json(minute)},
+          {"student_out", minute.student_out},
+          {"guarded", of.guarded},
+          {"rule",
+           {{"margin_ratio", minute.rule_margin_ratio},
+            {"memory_margin_ratio", minute.memory_margin_ratio ? json(models::provision::kRuleMemory) : json(nullptr)},
+            {"action", action_word(of.rule_action)}}},
+          {"teacher",
+           {{"margin_ratio", of.wanted_margin},
+            {"memory_margin_ratio", or_null(of.wanted_memory)},
+            {"action", action_word(of.action)}}},
           {"gain", of.gain},
           {"cost", of.known ? json(of.cost) : json(nullptr)},
           {"waste", of.known ? json(of.waste) : json(nullptr)},
@@ -110,6 +133,17 @@ json prometheus_json(const PrometheusRates* traffic) {
                        {"problem", text_or_null(query.problem)}});
   }
   return {{"url", traffic->config().url}, {"queries", std::move(queries)}};
+}
+
+// Whose student is out, and whom the teacher has left to the rule for now.
+json out_json(const MarginTeacher::Services& services) {
+  json out = json::array();
+  for (const auto& [name, service] : services) {
+    if (out.size() == kMostOut) break;
+    if (service.minute.student_out || service.guarded)
+      out.push_back({{"node", name.first}, {"service", name.second}, {"who", service.guarded ? "teacher" : "student"}});
+  }
+  return out;
 }
 
 json learned_json(const MarginLearnerFigures& of) {
@@ -156,6 +190,7 @@ Result<std::string> margins_text(const Sources& from, const std::map<std::string
                    {"teacher", side_json(state.teacher)},
                    {"learned", learned ? learned_json(*learned) : json(nullptr)},
                    {"beyond", from.margins->beyond()},
+                   {"out", out_json(from.margins->services())},
                    {"prometheus", prometheus_json(from.traffic)}};
   const auto& services = from.margins->services();
   std::vector<MarginTeacher::Services::const_iterator> rows;

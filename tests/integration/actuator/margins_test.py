@@ -95,6 +95,10 @@ def walk(house, page, port):
     claim("with what it used and was granted", 0 < row["used_cores"] <= row["granted_cores"] * 1.2, row)
     claim("and its requests, of which some were late", 0 < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.05, row)
     claim("rule and teacher each have a margin", all(-0.3 <= row[who]["margin_ratio"] <= 4 for who in ("rule", "teacher")), row)
+    memory = row["memory"]
+    claim("memory is told where there is a controller of it, and is not limited in the first ten minutes",
+          memory is None or (memory["used_bytes"] > 0 and memory["granted_bytes"] > 0 and (memory["margin_ratio"] is None or row["minute"] >= 9)), row)
+    claim("nobody is out", document["out"] == [] and not row["student_out"] and not row["guarded"], document)
     claim("in mode shadow the rule goes on", document["mode"] == "shadow" and row["next"] == "rule" and not row["steered"], document)
     text = house.cli("provision", "margins").stdout
     claim("the table has it, and the verdict", NAME in text and "Mode shadow: " in text and "the rule serves" in text, text)

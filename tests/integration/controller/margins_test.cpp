@@ -22,7 +22,7 @@ class Service {
     agent.with([this](Record& record) { tell(record); });
   }
   ~Service() { agent_.with({}); }
-  std::uint64_t minutes = 0, steered = 0;
+  std::uint64_t minutes = 0, steered = 0, of_memory = 0;  // steps that tell of memory
 
  private:
   void tell(Record& record) {
@@ -33,6 +33,14 @@ class Service {
     minute_.steered = step != steps.end() && step->second.minute == minute_.number;
     minute_.margin_ratio = minute_.steered ? step->second.margin_ratio : minute_.rule_margin_ratio;
     minute_.rule_margin_ratio = std::max(-0.1, minute_.margin_ratio - 0.03);
+    minute_.memory_margin_ratio = 0.15;
+    if (minute_.steered && step->second.memory_margin_ratio) {
+      minute_.memory_margin_ratio = step->second.memory_margin_ratio;
+      ++of_memory;
+    }
+    minute_.memory_used_bytes = std::uint64_t{1} << 28;
+    minute_.memory_granted_bytes =
+        static_cast<std::uint64_t>(static_cast<double>(1 << 28) * (1 + *minute_.memory_margin_ratio));
     minute_.used_cores = 0.5;
     minute_.granted_cores = 0.5 * (1.1 + minute_.margin_ratio);
     minute_.requests = 6000;
@@ -92,6 +100,11 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
     CHECK(row["requests_per_s"] == 100);
     CHECK(row["over_ratio"] == 0.001);
     CHECK(row["next"] == "rule");
+    CHECK(row["memory"]["margin_ratio"] == 0.15);
+    CHECK(row["memory"]["used_bytes"] == 1 << 28);
+    CHECK(row["teacher"]["memory_margin_ratio"].is_number());
+    CHECK(row["student_out"] == false);
+    CHECK(told["out"].empty());
     CHECK(row["cost"] > 0.99);
     steps = told["learned"]["steps"];
     http::Client web("127.0.0.1", world.controller->endpoints().http_port);
@@ -121,6 +134,7 @@ TEST_CASE("in mode canary steps go to the service's own node, and the verdict co
   }));
   if (told["learned"]["problem"].is_string()) return;  // built without libtorch
   CHECK(service.steered > 20);
+  CHECK(service.of_memory == service.steered);
   CHECK(told["in_force"] == "canary");
   CHECK(told["teacher"]["minutes"] > 20);
 }

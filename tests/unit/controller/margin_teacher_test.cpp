@@ -17,7 +17,6 @@ using models::provision::TeacherReward;
 
 namespace {
 
-// What it was taught on.
 struct Taught {
   std::vector<models::Transition> seen;
   std::uint64_t restored = 0;
@@ -85,6 +84,13 @@ struct Rig {
     told.granted_cores = 0.5 * (1.1 + told.margin_ratio);
     told.requests = 6000;
     told.requests_over = late;
+    if (memory) {
+      const bool moved = told.steered && step->second.memory_margin_ratio;
+      told.memory_margin_ratio = moved ? *step->second.memory_margin_ratio : models::provision::kRuleMemory;
+      told.memory_used_bytes = 1ULL << 30;
+      told.memory_granted_bytes = static_cast<std::uint64_t>((1 + *told.memory_margin_ratio) * (1 << 30));
+      if (!limited) told.memory_margin_ratio.reset();
+    }
     teacher->minute(node, 4, told);
     learner->turn();
   }
@@ -99,6 +105,7 @@ struct Rig {
   std::unique_ptr<MarginLearner> learner;
   std::optional<MarginTeacher> teacher;
   std::map<std::string, LimitMinute> last;
+  bool memory = false, limited = true;  // as the node has it
 };
 
 }  // namespace
@@ -164,6 +171,62 @@ TEST_CASE(
   CHECK(steered > 200);
   CHECK(steered < 400);
   CHECK(rig.teacher->trial().test().blocks() > 10);
+}
+
+TEST_CASE(
+    "where a node limits memory it is among the actions, a rung at a time and within bounds, and costs what was "
+    "granted") {
+  const wattle::test::TempDir dir;
+  Rig rig(TeacherMode::canary, dir.path());
+  rig.memory = true;
+  std::size_t moved = 0;
+  double last = models::provision::kRuleMemory;
+  for (int i = 0; i < 2000; ++i) {
+    rig.minute();
+    const LimitMinute& minute = rig.service().minute;
+    REQUIRE(rig.service().wanted_memory);
+    const auto steps = rig.teacher->margins("n1");
+    if (steps.empty()) continue;
+    const double wanted = steps.at("a.service").memory_margin_ratio.value();
+    const auto bounds = models::provision::bounds_on_a_node(true);
+    CHECK(wanted ==
+          doctest::Approx(models::provision::memory_within_a_rung(wanted, *minute.memory_margin_ratio, bounds)));
+    // One of the two at most.
+    if (wanted != doctest::Approx(*minute.memory_margin_ratio))
+      CHECK(steps.at("a.service").margin_ratio == doctest::Approx(minute.margin_ratio));
+    moved += std::abs(wanted - last) > 1e-6;
+    last = wanted;
+  }
+  CHECK(moved > 5);
+  // 0.3 W a GiB, beside 4 W for each of half a core.
+  CHECK(rig.service().cost > 1.15);
+  bool up = false, down = false;
+  for (const models::Transition& each : rig.taught.seen) {
+    up = up || each.action == models::provision::action_of(models::provision::Lever::memory, 1);
+    down = down || each.action == models::provision::action_of(models::provision::Lever::memory, -1);
+    CHECK(each.state.valid[each.action] == 1);
+    CHECK(each.state.valid[models::provision::action_of(models::provision::Lever::replicas, 1)] == 0);
+  }
+  CHECK(up);
+  CHECK(down);
+}
+
+TEST_CASE("where memory is not limited its actions are masked, and no step tells of it") {
+  for (const bool told : {false, true}) {
+    const wattle::test::TempDir dir;
+    Rig rig(TeacherMode::canary, dir.path());
+    rig.memory = told;
+    rig.limited = false;
+    for (int i = 0; i < 300; ++i) {
+      rig.minute();
+      CHECK_FALSE(rig.service().wanted_memory);
+      for (const auto& entry : rig.teacher->margins("n1")) CHECK_FALSE(entry.second.memory_margin_ratio);
+    }
+    CHECK(rig.taught.seen.size() > 100);
+    for (const models::Transition& each : rig.taught.seen)
+      for (const int direction : {-1, 1})
+        CHECK(each.state.valid[models::provision::action_of(models::provision::Lever::memory, direction)] == 0);
+  }
 }
 
 TEST_CASE("a step ends with the minute that it is for") {
