@@ -153,7 +153,7 @@ def walk_page(rig, cgroup, name):
     stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # it has the lock until its end
     why = "a shell does it, where PID 1 is no systemd"
     page = Walk(PAGE, run, write, files={"student:": "student.yaml", "workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml", "prometheus:": "controller.yaml"},
-                without={"wattle provision margins": "no controller runs here"},
+                without={"wattle provision margins": "no controller runs here", "helm upgrade": "no cluster is here"},
                 instead={"systemctl enable": (start, why), "systemctl restart": (f"{stop}; {start}", why), "systemctl disable": (stop, why)})
     try:
         said = page("Set limits of services")

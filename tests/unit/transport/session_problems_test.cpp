@@ -75,7 +75,7 @@ TEST_CASE("a controller of another version is named") {
     rig.step();
     return rig.session->status().reconnects == 1;
   }));
-  CHECK(rig.session->status().problem == "the controller speaks wire version 7, this agent 1 to 3");
+  CHECK(rig.session->status().problem == "the controller speaks wire version 7, this agent 1 to 4");
 }
 
 namespace {
