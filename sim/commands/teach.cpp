@@ -29,6 +29,23 @@ struct TeachArguments {
   std::size_t bound_minutes = 0, bound_futures = 0;
 };
 
+// What would be left out without a word.
+Status check_teach(const TeachArguments& arguments) {
+  const bool taught = arguments.teacher_file.empty() && arguments.teach.hours > 0;
+  if (!taught && !arguments.initial_file.empty())
+    return fail(Errc::conflict, "--initial", "no teacher is taught", "leave out --teacher, and give --hours above 0");
+  const bool none = arguments.teacher_file.empty() && !taught;
+  if (none && arguments.teach.rounds > 0 && arguments.labels == "teacher")
+    return fail(Errc::conflict, "--labels teacher", "there is none", "--teacher FILE, --hours above 0 or --rounds 0");
+  if (none && !arguments.out_file.empty())
+    return fail(Errc::conflict, "--out", "no teacher is taught", "give --hours above 0");
+  if (arguments.by == "lookahead" && arguments.reward != "waste")
+    return fail(Errc::conflict, "--reward", "lookaheads tell what actions cost", "--by reward, or leave out --reward");
+  if (arguments.bound_futures > 0 && arguments.bound_minutes == 0)
+    return fail(Errc::conflict, "--bound-futures", "no bound is judged", "give --bound above 0");
+  return {};
+}
+
 Result<Network> taught_network(const TeachArguments& arguments) {
   if (!arguments.teacher_file.empty()) {
     WATTLE_TRY(const models::Safetensors model, read_model(arguments.teacher_file));
@@ -88,6 +105,7 @@ Result<Network> learned_student(const TeachArguments& arguments, const Network& 
 }
 
 Status run(TeachArguments& arguments) {
+  WATTLE_CHECK(check_teach(arguments));
   provision::TeacherJudgeOptions options;
   WATTLE_TRY(options.traces, provision_traces(arguments.world));
   options.world = provision_world(arguments.world);
@@ -109,8 +127,6 @@ Status run(TeachArguments& arguments) {
   arguments.trainer.seed = arguments.teach.seed;
   WATTLE_TRY(const Network teacher, taught_network(arguments));
   Network student;
-  if (arguments.teach.rounds > 0 && !teacher && arguments.labels == "teacher")
-    return fail(Errc::conflict, "--labels teacher", "there is none", "--teacher FILE, --hours above 0 or --rounds 0");
   if (arguments.teach.rounds > 0) {
     WATTLE_TRY(student, learned_student(arguments, teacher));
   }

@@ -123,12 +123,16 @@ Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, con
     if (explorer.failed()) return tl::unexpected<Error>(*explorer.failed());
   }
   Taught taught{trainer.weights(), explorer.minutes(), explorer.steps(), 0, 0};
+  taught.tell_costs(costs);
+  return taught;
+}
+
+void Taught::tell_costs(std::span<const double> costs) {
   const std::size_t tenth = std::max<std::size_t>(costs.size() / 10, 1);
   for (std::size_t i = 0; i < std::min(tenth, costs.size()); ++i) {
-    taught.first_cost += costs[i] / static_cast<double>(tenth);
-    taught.last_cost += costs[costs.size() - 1 - i] / static_cast<double>(tenth);
+    first_cost += costs[i] / static_cast<double>(tenth);
+    last_cost += costs[costs.size() - 1 - i] / static_cast<double>(tenth);
   }
-  return taught;
 }
 
 }  // namespace wattle::sim::provision

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "models/frozen/trainer.hpp"
 #include "models/provision/drpc_reward.hpp"
@@ -45,6 +46,7 @@ struct Taught {
   models::Weights weights;
   std::size_t minutes = 0, steps = 0;
   double first_cost = 0, last_cost = 0;  // a minute's, means of the first and last tenth, exploration included
+  void tell_costs(std::span<const double> costs);  // in the order in which they were
 };
 Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, const Progress& progress);
 

@@ -80,11 +80,7 @@ Result<Taught> teach_by_lookahead(const TeachOptions& options, const LookaheadLe
   }
   taught.weights = trainer.weights();
   taught.minutes = costs.size();
-  const std::size_t tenth = std::max<std::size_t>(costs.size() / 10, 1);
-  for (std::size_t i = 0; i < std::min(tenth, costs.size()); ++i) {
-    taught.first_cost += costs[i] / static_cast<double>(tenth);
-    taught.last_cost += costs[costs.size() - 1 - i] / static_cast<double>(tenth);
-  }
+  taught.tell_costs(costs);
   return taught;
 }
 
