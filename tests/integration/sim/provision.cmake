@@ -36,15 +36,6 @@ if(code EQUAL 0 OR NOT wrong MATCHES "ends before anybody could keep the target 
   message(FATAL_ERROR "an overload beyond the end of the traces ended with ${code}: ${wrong}")
 endif()
 
-# Options that would be left out are refused before anything is taught.
-foreach(asked IN ITEMS "--hours 0 --initial bad.txt" "--hours 0" "--hours 0 --rounds 0 --out x" "--by lookahead --reward drpc" "--bound-futures 2")
-  separate_arguments(words UNIX_COMMAND "${asked}")
-  execute_process(COMMAND "${SIM}" teach ${words} WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE code ERROR_VARIABLE wrong OUTPUT_QUIET)
-  if(code EQUAL 0 OR NOT wrong MATCHES "conflict: --")
-    message(FATAL_ERROR "teach ${asked} ended with ${code}: ${wrong}")
-  endif()
-endforeach()
-
 foreach(run IN ITEMS one two)
   execute_process(COMMAND "${SIM}" requests --machines 20 --json requests-${run}.json WORKING_DIRECTORY "${FOLDER}"
     RESULT_VARIABLE code OUTPUT_VARIABLE told ERROR_VARIABLE wrong)

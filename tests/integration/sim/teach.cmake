@@ -1,0 +1,11 @@
+# teach.cmake: -D SIM=wattle-sim -D FOLDER=scratch. Options that would be left out are refused before anything is taught.
+file(REMOVE_RECURSE "${FOLDER}")
+file(MAKE_DIRECTORY "${FOLDER}")
+file(WRITE "${FOLDER}/network" "no network")
+foreach(asked IN ITEMS "--hours 0 --initial network" "--hours 0" "--hours 0 --rounds 0 --out x" "--by lookahead --reward drpc" "--bound-futures 2")
+  separate_arguments(words UNIX_COMMAND "${asked}")
+  execute_process(COMMAND "${SIM}" teach ${words} WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE code ERROR_VARIABLE wrong OUTPUT_QUIET)
+  if(code EQUAL 0 OR NOT wrong MATCHES "conflict: --")
+    message(FATAL_ERROR "teach ${asked} ended with ${code}: ${wrong}")
+  endif()
+endforeach()
