@@ -5,6 +5,7 @@
 
 #include "common/http/target.hpp"
 #include "common/kube/json.hpp"
+#include "placement/demand.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -35,6 +36,11 @@ bool names_workload(const std::string& kind) {
   return kind == "Deployment" || kind == "StatefulSet" || kind == "ReplicaSet" || kind == "ReplicationController";
 }
 
+// As RequestBook names it, which strips a ReplicaSet of its hash.
+std::string counted_under(const std::string& owner) {
+  return placement::app_key_of(kube::shortened(owner, kube::kMaxNameBytes)).owner;
+}
+
 }  // namespace
 
 std::string ReplicaOwners::of(const std::string& workload) const {
@@ -59,7 +65,7 @@ Result<std::string> read_autoscalers(std::string_view body, AutoscalerKind kind,
     std::string target_kind = word_in(target, "kind");
     if (target_kind.empty()) target_kind = "Deployment";  // as KEDA has it
     if (names_workload(target_kind))
-      out.workloads[space + "/" + kube::shortened(target_kind + "/" + name, kube::kMaxNameBytes)] = whole;
+      out.workloads[space + "/" + counted_under(target_kind + "/" + name)] = whole;
     else
       out.namespaces[space] = whole + ", which scales " + target_kind + " " + name + " and by that unknown pods,";
   }
@@ -136,9 +142,13 @@ void Autoscalers::run() {
 
 void Autoscalers::look() {
   auto listed = list_autoscalers(api_);
-  const std::lock_guard lock(mutex_);
-  if (stop_ || known_.take(std::move(listed), clock_.mono())) return;
-  log_.warn("it is not known which replicas autoscalers own, so none are suggested", {{"error", known_.problem()}});
+  std::string problem;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stop_ || known_.take(std::move(listed), clock_.mono())) return;
+    problem = known_.problem();
+  }
+  log_.warn("it is not known which replicas autoscalers own, so none are suggested", {{"error", problem}});
 }
 
 std::optional<std::string> Autoscalers::owner_of(const std::string& workload) const {

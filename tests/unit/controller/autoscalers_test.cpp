@@ -109,6 +109,17 @@ TEST_CASE("autoscalers of both kinds own what they name, as pods name their owne
   CHECK(list_autoscalers(api)->of("jobs/Deployment/worker").empty());
 }
 
+TEST_CASE(
+    "who scales a ReplicaSet owns the workload that its pods are counted under, whatever the set's name ends in") {
+  ReplicaOwners owners;
+  const Object item = scaler("shop", "web", {{"kind", "ReplicaSet"}, {"name", "web-5d9f8c7b4"}});
+  REQUIRE(read_autoscalers(list_of({item}), AutoscalerKind::horizontal, owners));
+  RequestRig rig;
+  rig.tell(rig.pod_of("a", "ReplicaSet/web-5d9f8c7b4"));
+  REQUIRE(rig.book->workloads().size() == 1);
+  CHECK(owners.of(rig.book->workloads().begin()->first) == "HorizontalPodAutoscaler shop/web");
+}
+
 TEST_CASE("a right that is missing, or an answer of another shape, makes all unknown, and says what to do") {
   ScriptedApi api;
   api.answers[kHorizontal] = {403, "{}"};
