@@ -278,6 +278,9 @@ Result<ControllerConfig> read(config::Document document) {
   if (out.suggest_replicas && !out.prometheus.enabled())
     provisioning.mistake("replicas", "is suggest, and nobody tells how many requests there are",
                          "name a Prometheus: provisioning.prometheus");
+  if (out.suggest_replicas && out.provision == ProvisionLevel::off)
+    provisioning.mistake("replicas", "is suggest, and provisioning.level is off: nobody looks at workloads",
+                         "level suggest or requests, or replicas off");
   config::Section log = root.section("log");
   auto level = static_cast<std::size_t>(out.log_level), format = static_cast<std::size_t>(out.log_format);
   log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});

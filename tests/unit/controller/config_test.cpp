@@ -257,6 +257,10 @@ TEST_CASE(
   const auto mute = parsed("replicas: suggest");
   REQUIRE_FALSE(mute);
   CHECK(mute.error().message().find("provisioning.prometheus") != std::string::npos);
+  const auto blind = parsed("level: off, replicas: suggest, prometheus: {url: 'http://p', rate_query: r}");
+  REQUIRE_FALSE(blind);
+  CHECK(blind.error().message().find("provisioning.replicas: is suggest, and provisioning.level is off") !=
+        std::string::npos);
   CHECK(parsed("")->teacher_reward == models::provision::TeacherReward::waste);
   CHECK(parsed("teacher_reward: drpc")->teacher_reward == models::provision::TeacherReward::drpc);
   CHECK_FALSE(parsed("teacher_reward: fame"));
