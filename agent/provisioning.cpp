@@ -56,6 +56,7 @@ Provisioning::Provisioning(ProvisioningConfig config, const Log& log, Connection
 void Provisioning::lost(const Error& error) {
   if (!told_lost_) log_.warn("actuator.lost", {{"error", error}});
   told_lost_ = true;
+  tells_memory_ = false;
   peer_ = Fd();
   ProvisioningValues left;
   left.configured = true;
@@ -125,6 +126,7 @@ Status Provisioning::hear() {
     values_.used_cores += grant.used_cores;
     if (grant.granted_cores) (set ? values_.granted_cores : values_.suggested_cores) += *grant.granted_cores;
     if (grant.freed_cores) values_.freed_cores += *grant.freed_cores;
+    tells_memory_ = tells_memory_ || (grant.minute && grant.minute->memory);
     take_minute(grant);
   }
   return {};
@@ -150,6 +152,8 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
   }
   if (const auto heard = hear(); !heard) return lost(heard.error());
   actuation::Orders orders = orders_of(config_, sample, requests, pod_levels, margins);
+  for (actuation::Order& order : orders.orders)
+    if (order.step && !tells_memory_) order.step->memory_ratio.reset();
   steered_.clear();
   for (std::size_t i = 0; i < std::min(sample.record.workloads.size(), sample.paths.size()); ++i)
     if (const auto& workload = sample.record.workloads[i];

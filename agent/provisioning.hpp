@@ -59,6 +59,7 @@ class Provisioning {
   ConnectionLatency* const connections_;
   Fd peer_;
   bool told_lost_ = false;
+  bool tells_memory_ = false;  // who listens now told of a minute's memory; a former one takes no step of it
   MarginalPower marginal_;
   std::map<std::string, std::string> steered_;       // by path, those that were told at level limits last: their names
   std::map<std::string, actuation::Minute> minute_;  // by name, the last
