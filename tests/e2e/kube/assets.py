@@ -23,6 +23,7 @@ VERSION = os.environ.get("WATTLE_KUBE_VERSION", "1.35.4")
 ETCD = "v3.6.5"
 KWOK = "v0.7.0"
 HELM = "v3.19.5"
+KEDA = "v2.18.1"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kubectl", "kwok")
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-scheduler", "kwok")  # all that control_plane.py starts
 REAL_NODE = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubelet", "kube-proxy")  # what node_test.py runs
@@ -129,6 +130,15 @@ def helm(may_build: bool = True) -> pathlib.Path:
             build_module("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", folder / "helm.new")
             (folder / "helm.new").rename(program)
     return program
+
+
+def keda_definition() -> str:
+    """KEDA's definition of ScaledObjects, as its module has it."""
+    if shutil.which("go") is None:
+        raise Missing("there is no Go here to ask for KEDA's module with (package golang-go, or a newer one)")
+    with tempfile.TemporaryDirectory() as name:
+        found = json.loads(go("mod", "download", "-json", f"github.com/kedacore/keda/v2@{KEDA}", cwd=pathlib.Path(name)))
+    return (pathlib.Path(found["Dir"]) / "config/crd/bases/keda.sh_scaledobjects.yaml").read_text(encoding="utf-8")
 
 
 def kubectl() -> pathlib.Path:
