@@ -44,6 +44,9 @@ VARIANTS = {
                               "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
     "replicas that are suggested": {"replicas": {"suggest": True}, "requests": {"namespaces": ["shop"]},
                                     "controller": {"config": {"provisioning": {"prometheus": {"url": "http://prometheus.monitoring:9090", "rate_query": "r"}}}}},
+    "rates, and nothing else gets out": {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r"}}}},
+                                         "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "prometheus": [
+                                             {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}}},
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
                                      "images": {"registry": "registry.example/team", "tag": "1.2.3", "pullSecrets": ["password"]}},
@@ -73,6 +76,10 @@ REFUSED = {
     "one that the shim does not know": ({"shim": {"config": {"deadlin": "20ms"}}}, "deadlin"),
     "one namespace for both": ({"namespaces": {"agents": "wattle"}}, "namespaces"),
     "replicas of which nobody tells a rate": ({"replicas": {"suggest": True}}, "controller.config.provisioning.prometheus"),
+    "replicas of workloads that nobody looks at": ({"replicas": {"suggest": True}, "controller": {"config": {"provisioning": {
+        "level": "off", "prometheus": {"url": "http://p", "rate_query": "r"}}}}}, "provisioning.level is off"),
+    "no way out to the Prometheus": ({"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p", "rate_query": "r"}}}},
+        "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}}, "networkPolicy.egress.prometheus"),
     "no way out to the API server": ({"networkPolicy": {"egress": {"enabled": True}}}, "networkPolicy.egress.apiServer"),
 }
 

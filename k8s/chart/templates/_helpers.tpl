@@ -151,6 +151,9 @@ reward: {preset: weighted}
 {{- if and .Values.replicas.suggest (not (dig "provisioning" "prometheus" "url" "" .Values.controller.config)) }}
 {{- fail "replicas.suggest: nobody tells how many requests there are (name a Prometheus: controller.config.provisioning.prometheus)" }}
 {{- end }}
+{{- if and .Values.replicas.suggest (has (dig "provisioning" "level" "" .Values.controller.config | toString) (list "off" "false")) }}
+{{- fail "replicas.suggest: controller.config.provisioning.level is off, so nobody looks at workloads (suggest or requests)" }}
+{{- end }}
 {{- if or .Values.requests.namespaces .Values.replicas.suggest }}
 provisioning:
   {{- if .Values.requests.namespaces }}
