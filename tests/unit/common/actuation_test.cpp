@@ -84,6 +84,29 @@ TEST_CASE("of memory a minute and a step tell where it is known; a former reader
     CHECK_FALSE(parse_report("report 1 - 0\nlimits set 0 - - - 0:1/1/1/1/1/1/1/1/1/" + std::string(tail) + " /a\n"));
 }
 
+// Recorded between both programs of commit fd85b54, which knew nothing of memory in a minute.
+TEST_CASE("what agent and actuator of the version before said is read, and the same said to them") {
+  const std::string ordered = "orders 1 0\nlimits:3001/30 /recorded.service\n";
+  const auto orders = parse_orders(ordered);
+  REQUIRE(orders);
+  CHECK_FALSE(orders->memory);  // so that it is told of none
+  CHECK(orders->orders == std::vector<Order>{{"/recorded.service", Level::limits, Requests{3001, 30}}});
+  CHECK(to_text(*orders) == ordered);
+  const std::string reported =
+      "report 1 0 0\nlimits set 30 50 - - 1:1/0/1150000000/1219966678/0/32247044/50083195/77530396/1135705103/3001/30 "
+      "/recorded.service\n";
+  const auto report = parse_report(reported);
+  REQUIRE(report);
+  REQUIRE(report->grants.size() == 1);
+  const auto& minute = report->grants[0].minute;
+  REQUIRE(minute);
+  CHECK(minute->margin_ratio == doctest::Approx(0.15));
+  CHECK(minute->requests == Requests{3001, 30});
+  CHECK_FALSE(minute->memory);
+  CHECK_FALSE(minute->student_out);
+  CHECK(to_text(*report) == reported);
+}
+
 TEST_CASE("what is no message says what is wrong with it") {
   for (const char* text :
        {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n", "orders 1 - - -\n",
