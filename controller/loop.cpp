@@ -101,8 +101,15 @@ Loop::Loop(LoopParts parts, transport::Server telemetry, transport::Server ask, 
     owners_.described(pod);
     levels_.described(pod);
     if (requests_) requests_->described(pod);
+    if (replicas_) replicas_->left(pod.uid);
   });
-  join_.on_gone([this](const std::string& uid) { levels_.left(uid); });
+  join_.on_elsewhere([this](const kube::Pod& pod) {
+    if (replicas_) replicas_->elsewhere(pod);
+  });
+  join_.on_gone([this](const std::string& uid) {
+    levels_.left(uid);
+    if (replicas_) replicas_->left(uid);
+  });
   restore_monitors();
   keeper_.recall(decider_);
   parts_.rollout.on_gate([this] { return decider_.off_policy().harm(); });

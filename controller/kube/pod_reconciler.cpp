@@ -59,10 +59,14 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
     waiting_[pod->node_name][pod->uid] = pod;
     waits_at_[pod->uid] = pod->node_name;
     decider_.elsewhere(pod->uid);
+    if (elsewhere_) elsewhere_(*pod);
     return;
   }
   decider_.described(spec_of(*pod), pod->unschedulable);
-  if (pod->node_name.empty()) return;
+  if (pod->node_name.empty()) {
+    if (elsewhere_) elsewhere_(*pod);
+    return;
+  }
   state_.name_containers(pod->uid, pod->container_ids);
   if (told_) told_(*pod);
   decider_.bound(pod->uid, pod->node_name, followed);

@@ -28,6 +28,8 @@ class PodReconciler {
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
   // Hears of each pod that is bound to a node of ours, again when it changes.
   void on_bound(std::function<void(const kube::Pod&)> told) { told_ = std::move(told); }
+  // Hears of each pod that is on no node yet, or on one that no agent speaks for, again when it changes.
+  void on_elsewhere(std::function<void(const kube::Pod&)> told) { elsewhere_ = std::move(told); }
   // Hears of each pod that ended or was deleted, by UID.
   void on_gone(std::function<void(const std::string&)> told) { gone_ = std::move(told); }
   // The node's agent said Hello.
@@ -43,7 +45,7 @@ class PodReconciler {
   Decider& decider_;
   Shims& shims_;
   const Clock& clock_;
-  std::function<void(const kube::Pod&)> told_;
+  std::function<void(const kube::Pod&)> told_, elsewhere_;
   std::function<void(const std::string&)> gone_;
   std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
   std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod

@@ -15,9 +15,9 @@ std::string rounded(double value, int digits) {
   return text;
 }
 
-std::optional<double> used_by_all(const RequestWorkload& workload) {
-  if (workload.heard == 0 || 2 * workload.heard < workload.pods) return std::nullopt;
-  return workload.used.cpu_cores * static_cast<double>(workload.pods) / static_cast<double>(workload.heard);
+std::optional<double> used_by_all(const RequestWorkload& workload, std::size_t running) {
+  if (workload.heard == 0 || 2 * workload.heard < running) return std::nullopt;
+  return workload.used.cpu_cores * static_cast<double>(running) / static_cast<double>(workload.heard);
 }
 
 }  // namespace
@@ -38,6 +38,42 @@ ReplicaOwner ReplicaOwner::asked(const Autoscalers* autoscalers, const std::stri
   return {std::move(by), std::move(problem)};
 }
 
+void ReplicaBook::elsewhere(const kube::Pod& pod) {
+  left(pod.uid);
+  if (pod.uid.empty() || pod.leaving || elsewhere_.size() >= kMostRequestPods) return;
+  const Elsewhere& seen = elsewhere_[pod.uid] = {workload_of(pod), !pod.node_name.empty(), pod.shrink_allowed};
+  Counts& counts = counts_[seen.workload];
+  ++(seen.runs ? counts.running : counts.waiting);
+  counts.may_shrink += seen.may_shrink;
+}
+
+void ReplicaBook::left(const std::string& uid) {
+  const auto found = elsewhere_.find(uid);
+  if (found == elsewhere_.end()) return;
+  const Elsewhere& seen = found->second;
+  const auto at = counts_.find(seen.workload);
+  Counts& counts = at->second;
+  --(seen.runs ? counts.running : counts.waiting);
+  counts.may_shrink -= seen.may_shrink;
+  if (counts.running + counts.waiting == 0) counts_.erase(at);
+  elsewhere_.erase(found);
+}
+
+ReplicaBook::Counts ReplicaBook::elsewhere_of(const std::string& key) const {
+  const auto found = counts_.find(key);
+  return found == counts_.end() ? Counts{} : found->second;
+}
+
+std::size_t ReplicaBook::replicas_of(const std::string& key, const RequestWorkload& workload) const {
+  const Counts counts = elsewhere_of(key);
+  return workload.pods + counts.running + counts.waiting;
+}
+
+bool ReplicaBook::may_shrink(const std::string& key, const RequestWorkload& workload) const {
+  const Counts counts = elsewhere_of(key);
+  return workload.shrink_allowed && counts.may_shrink == counts.running + counts.waiting;
+}
+
 void ReplicaBook::tick(const std::map<std::string, RequestWorkload>& workloads, const std::function<void()>& breathe) {
   const MonoTime now = clock_.mono();
   if (looked_ && now - *looked_ < kReplicaMinute) return;
@@ -50,9 +86,10 @@ void ReplicaBook::tick(const std::map<std::string, RequestWorkload>& workloads, 
     if (++done % kReplicasBreathe == 0) breathe();
     if (!has_replicas(workload.owner)) continue;
     const Traffic told = workload.pods > 0 ? traffic_.traffic("", key) : Traffic{};
+    const std::size_t running = workload.pods + elsewhere_of(key).running;
     if (told.rate_rps)
-      rules_[key].add({*told.rate_rps, used_by_all(workload), workload.request.cpu_cores, workload.pods,
-                       workload.shrink_allowed ? 1 : workload.pods, told.late_ratio},
+      rules_[key].add({*told.rate_rps, used_by_all(workload, running), workload.request.cpu_cores, running,
+                       may_shrink(key, workload) ? 1 : replicas_of(key, workload), told.late_ratio},
                       now_s);
     else if (const auto found = rules_.find(key); found != rules_.end())
       found->second.silent();
@@ -76,8 +113,9 @@ ReplicaState ReplicaBook::state_of(const std::string& key, const RequestWorkload
   if (!owner.by->empty()) return ReplicaState::owned;
   const auto next = rule->next();
   if (!next) return ReplicaState::learning;
-  if (next->replicas == workload.pods) return ReplicaState::keep;
-  return next->replicas > workload.pods ? ReplicaState::more : ReplicaState::fewer;
+  const std::size_t now = replicas_of(key, workload);
+  if (next->replicas == now) return ReplicaState::keep;
+  return next->replicas > now ? ReplicaState::more : ReplicaState::fewer;
 }
 
 std::optional<placement::SuggestedReplicas> ReplicaBook::suggested(const std::string& workload) const {
@@ -111,8 +149,8 @@ std::vector<std::string> replica_words(const ReplicaBook& book, const std::strin
                            " ms of CPU time, so a replica answers " + rounded(next->replica_rps, 1) + "/s with " +
                            rounded(100 * next->aim_ratio, 0) + "% of what it requests.";
   std::string last = "By that " + std::to_string(next->replicas) + " replicas are suggested; it has " +
-                     std::to_string(workload.pods) + ". Wattle never sets their number.";
-  if (!workload.shrink_allowed)
+                     std::to_string(book.replicas_of(key, workload)) + ". Wattle never sets their number.";
+  if (!book.may_shrink(key, workload))
     last += " Fewer than it has are suggested only where its pods have wattle.dev/shrink: allowed.";
   return {rate, each, last};
 }

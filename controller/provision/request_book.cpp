@@ -17,10 +17,6 @@ constexpr double kForget_s = 14 * 86'400.0;
 constexpr std::uint64_t kBodyVersion = 1;
 constexpr double kSameRatio = 0.01;
 
-std::string workload_of(const kube::Pod& pod) {
-  return pod.pod_namespace + "/" + placement::app_key_of(pod.owner).owner;
-}
-
 std::string packed_workload(const RequestWorkload& workload) {
   placement::PackWriter out;
   out.word(kBodyVersion);
@@ -82,6 +78,10 @@ void add(ResizeCounts& sum, const ResizeCounts& more) {
 }
 
 }  // namespace
+
+std::string workload_of(const kube::Pod& pod) {
+  return pod.pod_namespace + "/" + placement::app_key_of(pod.owner).owner;
+}
 
 void Freed::add(const Freed& other) {
   cpu_cores += other.cpu_cores;

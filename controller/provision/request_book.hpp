@@ -35,6 +35,9 @@ namespace wattle::controller {
 inline constexpr std::size_t kMostRequestWorkloads = 4096;
 inline constexpr std::size_t kMostRequestPods = 200'000;
 
+// As `wattle provision` names it.
+std::string workload_of(const kube::Pod& pod);
+
 // What suggestions would free, or take where it is negative.
 struct Freed {
   double cpu_cores = 0, memory_bytes = 0;

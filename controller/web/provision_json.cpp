@@ -58,7 +58,8 @@ json levels_json(const LevelCounts& of) {
 json replicas_json(const ReplicaBook* book, const std::string& key, const RequestWorkload& of) {
   if (book == nullptr || book->state_of(key, of) == ReplicaState::none) return nullptr;
   const auto* rule = book->rule_of(key);
-  json object = {{"state", to_string(book->state_of(key, of))}, {"suggested", nullptr}};
+  json object = {
+      {"state", to_string(book->state_of(key, of))}, {"now", book->replicas_of(key, of)}, {"suggested", nullptr}};
   object["rate_rps"] = *rule->rate_rps();
   const auto next = rule->next();
   object["expected_rps"] = next ? json(next->expected.rate_rps) : json();

@@ -71,7 +71,7 @@ def followed(binaries):
     with House(binaries, mode="off") as house:
         api.objects["nodes"] = [{"metadata": {"name": house.node}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}]
         api.objects["pods"] = [pod("web-1", house.node, "web", **{"wattle.dev/shrink": "allowed"}), pod("db-1", house.node, "db"),
-                               pod("far-1", "a-node-without-agent", "far")]
+                               pod("far-1", "a-node-without-agent", "far"), pod("db-2", "a-node-without-agent", "db"), pod("db-3", "", "db")]
         api.objects["horizontalpodautoscalers"] = [{"metadata": {"name": "web", "namespace": "shop"},
                                                     "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}}]
         token = house.dir / "api.token"
@@ -97,9 +97,9 @@ def followed(binaries):
         unknown = house.cli("provision", "why", "nobody", check=False)
         check("who is not known is refused with the mend", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
         # Rates, usage and autoscalers are each looked at once a minute.
-        states = {"shop/Deployment/web": ("owned", "HorizontalPodAutoscaler shop/web", None), "shop/Deployment/db": ("learning", None, None)}
-        wait_until("replicas are an autoscaler's where one owns them, and nobody's elsewhere",
-                   lambda: {row["workload"]: tuple(row["replicas"][key] for key in ("state", "owner", "suggested"))
+        states = {"shop/Deployment/web": ("owned", "HorizontalPodAutoscaler shop/web", None, 1), "shop/Deployment/db": ("learning", None, None, 3)}
+        wait_until("replicas are an autoscaler's where one owns them, and nobody's elsewhere; those count that wait, or are on nodes without agents",
+                   lambda: {row["workload"]: tuple(row["replicas"][key] for key in ("state", "owner", "suggested", "now"))
                             for row in house.query("provision", "replicas")["workloads"]} == states, 300)
         text = house.cli("provision", "replicas").stdout
         check("the table of replicas has them", "HorizontalPodAutoscaler shop/web" in text and "learning" in text, text)
