@@ -79,8 +79,11 @@ void World::arrive() {
   }
   Request& request = requests_[id];
   request.arrived_s = now_s_;
-  for (std::size_t i = 0; i < services_.size(); ++i)
-    request.work_s[i] = std::exp(log_mean_ + log_deviation_ * normal(random_));
+  // A draw for each place, though a request is the same work on all replicas: the requests of a seed stay what they were.
+  for (std::size_t place = 0; place < services_.size(); ++place) {
+    const double work_s = std::exp(log_mean_ + log_deviation_ * normal(random_));
+    if (place < options_.services) request.work_s[place] = work_s;
+  }
   pass_on(0, id);
   if (MinuteCount* minute = judged_minute(now_s_)) ++minute->count;
   ++arrived_;

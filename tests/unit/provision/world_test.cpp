@@ -77,6 +77,20 @@ TEST_CASE("nobody grants less than the clairvoyant without being late") {
   }
 }
 
+TEST_CASE(
+    "a chain of many services may have replicas, too: places are more than services, works of a request are not") {
+  WorldOptions options = world_of(100, 300);
+  options.services = 3;
+  options.most_replicas = 3;
+  World world(options);
+  while (!world.done()) {
+    const Reading reading = world.advance();
+    if (reading.minute == nullptr) continue;
+    CHECK(reading.minute->p99_s < options.target_s);
+  }
+  CHECK(world.figures().requests == doctest::Approx(30'000).epsilon(0.02));
+}
+
 TEST_CASE("requests that are never answered count as late: a limit below the use is over in every minute") {
   WorldOptions options = world_of(100, 300);
   options.first_cores = 0.2;
