@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <initializer_list>
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/pretrained.hpp"
@@ -30,17 +31,36 @@ struct TeachArguments {
 };
 
 // What would be left out without a word.
-Status check_teach(const TeachArguments& arguments) {
-  const bool taught = arguments.teacher_file.empty() && arguments.teach.hours > 0;
-  if (!taught && !arguments.initial_file.empty())
-    return fail(Errc::conflict, "--initial", "no teacher is taught", "leave out --teacher, and give --hours above 0");
-  const bool none = arguments.teacher_file.empty() && !taught;
-  if (none && arguments.teach.rounds > 0 && arguments.labels == "teacher")
+Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
+  const auto given = [&](const char* option) { return app.count(option) > 0; };
+  const auto unused = [&](std::initializer_list<const char*> options, const char* why, const char* mend) -> Status {
+    for (const char* option : options)
+      if (given(option)) return fail(Errc::conflict, option, why, mend);
+    return {};
+  };
+  const bool from_file = !arguments.teacher_file.empty(), taught = !from_file && arguments.teach.hours > 0;
+  const bool ahead = taught && arguments.by == "lookahead", student = arguments.teach.rounds > 0;
+  if (from_file && given("--hours") && arguments.teach.hours > 0)
+    return fail(Errc::conflict, "--hours", "the teacher of a file is not taught", "leave out --hours or --teacher");
+  if (!taught)
+    WATTLE_CHECK(unused(
+        {"--initial", "--out", "--by", "--reward", "--steps-per-minute", "--discount", "--look-rounds", "--look-steps"},
+        "no teacher is taught", "leave out --teacher, and give --hours above 0"));
+  if (!from_file && !taught && student && arguments.labels == "teacher")
     return fail(Errc::conflict, "--labels teacher", "there is none", "--teacher FILE, --hours above 0 or --rounds 0");
-  if (none && !arguments.out_file.empty())
-    return fail(Errc::conflict, "--out", "no teacher is taught", "give --hours above 0");
-  if (arguments.by == "lookahead" && arguments.reward != "waste")
+  if (!student) WATTLE_CHECK(unused({"--student-out", "--labels"}, "no student is taught", "give --rounds above 0"));
+  if (!taught && !student)
+    WATTLE_CHECK(unused({"--learning-rate"}, "nothing is taught", "give --hours or --rounds above 0"));
+  if (ahead && arguments.reward != "waste")
     return fail(Errc::conflict, "--reward", "lookaheads tell what actions cost", "--by reward, or leave out --reward");
+  if (ahead)
+    WATTLE_CHECK(unused({"--steps-per-minute", "--discount"}, "is of --by reward",
+                        "--look-steps and --look-minutes are those of lookaheads"));
+  if (!ahead)
+    WATTLE_CHECK(unused({"--look-rounds", "--look-steps", "--look-minutes"}, "no lookahead teaches",
+                        "--by lookahead; of a bound the minutes are those of --bound"));
+  if (!ahead && arguments.bound_minutes == 0)
+    WATTLE_CHECK(unused({"--look-minute-price"}, "there are no lookaheads", "--by lookahead, or --bound above 0"));
   if (arguments.bound_futures > 0 && arguments.bound_minutes == 0)
     return fail(Errc::conflict, "--bound-futures", "no bound is judged", "give --bound above 0");
   return {};
@@ -105,7 +125,6 @@ Result<Network> learned_student(const TeachArguments& arguments, const Network& 
 }
 
 Status run(TeachArguments& arguments) {
-  WATTLE_CHECK(check_teach(arguments));
   provision::TeacherJudgeOptions options;
   WATTLE_TRY(options.traces, provision_traces(arguments.world));
   options.world = provision_world(arguments.world);
@@ -150,8 +169,7 @@ int teach(int argc, char** argv) {
   arguments.trainer.polyak = 0.01;
   CLI::App app{
       "Teach who steers provisioning, on synthetic rate traces, and a student of what a node sees; judge both beside "
-      "the "
-      "integral rule on the traces given; everything simulated",
+      "the integral rule on the traces given; everything simulated",
       "wattle-sim teach"};
   add_provision_options(app, arguments.world);
   app.add_option("--hours", arguments.teach.hours, "that the teacher learns from; 0: no teacher")
@@ -223,7 +241,10 @@ int teach(int argc, char** argv) {
   app.add_option("--seeds", arguments.seeds, "judged on")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "the first of them")->capture_default_str();
   app.add_option("--json", arguments.json_file, "file for all arms and seeds");
-  return run_command(app, argc, argv, [&] { return run(arguments); });
+  return run_command(app, argc, argv, [&]() -> Status {
+    WATTLE_CHECK(check_teach(app, arguments));
+    return run(arguments);
+  });
 }
 
 }  // namespace wattle::sim::commands
