@@ -20,8 +20,8 @@ void ReplicaRule::learn(const ReplicaMinute& minute) {
   }
   if (!minute.late_ratio || minutes_ < options_.least_minutes) return;
   // Late with too few replicas says nothing of the aim.
-  const double offered_core_s = aim_ratio_ * minute.request_cores * static_cast<double>(minute.replicas);
-  const bool enough = minute.rate_rps * core_s_ / requests_ <= offered_core_s;
+  const double offered_cores = aim_ratio_ * minute.request_cores * static_cast<double>(minute.replicas);
+  const bool enough = minute.rate_rps * core_s_ / requests_ <= offered_cores;
   const bool late = *minute.late_ratio > options_.late_ratio;
   if (late && !enough) return;
   aim_ratio_ = std::clamp(aim_ratio_ * (late ? options_.aim_down : options_.aim_up), options_.least_aim_ratio,
@@ -38,6 +38,7 @@ void ReplicaRule::add(const ReplicaMinute& minute, double now_s) {
   learn(minute);
   next_.reset();
   const auto expected = forecast_.next();
+  if (!expected) wanted_.clear();  // as after a gap: what was wanted before it was not wanted of late
   if (!expected || minutes_ < options_.least_minutes || !(core_s_ > 0) || !(minute.request_cores > 0)) return;
   SuggestedReplicas next;
   next.expected = *expected;

@@ -5,7 +5,7 @@
 //          although there were replicas enough, up in one with fewer
 // Steady   up at once; down to the most that was wanted in `down_minutes`, and not before so many are known. Never below what the owner asks for
 // Units    requests/s, cores, seconds of the wall clock; shares of requests
-// Errors   minutes that are no numbers, or that no replica was there for, are not taken
+// Errors   minutes that are no numbers, or that no replica was there for, are not taken; after ten without a rate `down_minutes` begin anew
 // Threads  values; single owner
 #pragma once
 

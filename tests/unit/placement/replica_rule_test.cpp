@@ -69,6 +69,19 @@ TEST_CASE(
   CHECK(world.rule.next()->replicas == 1);
 }
 
+TEST_CASE("what was wanted before a long gap does not count as the last half hour") {
+  ReplicaMinutes world;
+  world.add(100, 300);
+  REQUIRE(world.rule.next()->replicas == 3);
+  world.now_s += 5 * 3600;
+  world.replicas = 8;
+  world.add(100, 20);
+  REQUIRE(world.rule.next());
+  CHECK(world.rule.next()->replicas == 8);
+  world.add(100, 30);
+  CHECK(world.rule.next()->replicas == 3);
+}
+
 TEST_CASE("requests that are late lower the aim where replicas were enough, requests that are not raise it again") {
   ReplicaMinutes world;
   world.add(100, 100);
