@@ -12,7 +12,7 @@ namespace wattle::placement {
 namespace {
 
 // Where pods stay nobody sees how growth ends before it has: trust in a forecast that was right throughout. Chosen on training fleets,
-// of 0.3 and 1, which did not differ (docs/research/consolidation.md): between them.
+// of 0.3 and 1, which did not differ (docs/research/consolidation-live.md): between them.
 constexpr double kStayTrust = 0.6;
 // Deviation of requests over their mean: plans count pods of the mean request.
 constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;
