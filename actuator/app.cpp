@@ -9,7 +9,7 @@
 #include "actuator/config.hpp"
 #include "actuator/doctor.hpp"
 #include "actuator/run.hpp"
-#include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
 #include "common/printable.hpp"
 #include "common/seqpacket.hpp"
 #include "common/version.hpp"
@@ -97,15 +97,7 @@ int run_app(int argc, char** argv) {
   auto* telling = app.add_subcommand("status", "Show what the one that runs has set, or would set");
   for (auto* command : {running, restoring, examining, telling})
     command->add_option("--config", file, "Configuration (YAML); default /etc/wattle/actuator.yaml")->type_name("FILE");
-  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
-    std::fputs(page->c_str(), stdout);
-    return 0;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   const auto config = load_config(file);
   if (!config) return complain(config.error());
   if (*examining) return doctor(*config);

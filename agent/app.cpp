@@ -11,7 +11,7 @@
 #include "agent/recorder.hpp"
 #include "agent/render.hpp"
 #include "agent/run.hpp"
-#include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
@@ -94,15 +94,7 @@ int run_app(int argc, char** argv) {
   accepting->add_option("--config", config_file, "Configuration (YAML)")->type_name("FILE");
   accepting->add_option("-o,--output", accept_output, "text or json")->check(CLI::IsMember({"text", "json"}));
 
-  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
-    std::fputs(page->c_str(), stdout);
-    return 0;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto code = cmdline::parse(app, argc, argv)) return *code;
 
   auto config = config_of(config_file, root);
   if (!config) return complain(config.error());

@@ -2,11 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
 
-#include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
 #include "common/dir.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
@@ -69,15 +68,7 @@ int run_app(int argc, char** argv) {
   app.add_option("--config", path, "Configuration (YAML)")->type_name("FILE")->capture_default_str();
   app.add_flag("--check-config", check, "Only tell whether the configuration is right");
   app.set_version_flag("--version", std::string(kVersion));
-  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
-    std::fputs(page->c_str(), stdout);
-    return 0;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   auto config = load_config(path);
   if (!config) {
     std::cerr << printable_lines(config.error().message()) << '\n';

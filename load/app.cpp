@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "common/cmdline/completion.hpp"
-#include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
 #include "common/parse.hpp"
 #include "common/printable.hpp"
 #include "common/version.hpp"
@@ -54,15 +54,7 @@ int run_app(int argc, char** argv) {
   const auto run_resource = declare_resource(*resource);
   std::string shell;
   cmdline::declare_shell(*completion, shell);
-  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
-    std::fputs(page->c_str(), stdout);
-    return kOk;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
+  if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   if (*http) return run_http();
   if (*resource) return run_resource();
   const Status printed = print(cmdline::completion_script(shell, cmdline::outline_of(app)));

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
 #include "common/printable.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
@@ -30,15 +30,7 @@ int run_app(int argc, char** argv) {
   bool check = false;
   app.add_option("--config", file, "Configuration (YAML)")->type_name("FILE")->required();
   app.add_flag("--check-config", check, "Only tell whether the configuration is right");
-  if (const auto page = cmdline::asked_man_page(app, {argv + 1, argv + argc})) {
-    std::fputs(page->c_str(), stdout);
-    return 0;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto code = cmdline::parse(app, argc, argv)) return *code;
 
   const auto config = load_config(file);
   if (!config) return complain(config.error());

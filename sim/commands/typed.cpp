@@ -1,23 +1,13 @@
 #include "sim/commands/typed.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "common/cmdline/man_page.hpp"
+#include "common/cmdline/parse.hpp"
 
 namespace wattle::sim::commands {
 
 std::optional<int> parse(CLI::App& app, int argc, char** argv) {
-  if (const auto part = cmdline::asked_man_part(app, {argv + 1, argv + argc})) {
-    std::fputs(part->c_str(), stdout);
-    return 0;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return std::nullopt;
+  return cmdline::parse(app, argc, argv, cmdline::asked_man_part);
 }
 
 int failed(const char* command, const Error& error) {
