@@ -18,30 +18,30 @@ void add_ask(const std::string& app, const placement::Resources& request, PodFac
   facts.memory_bytes = std::llround(request.memory_bytes);
 }
 
-}  // namespace
-
-void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node) {
-  if (store_ == nullptr) return;
+PodFacts facts_of(const placement::PodSpec& pod) {
   PodFacts facts;
   facts.uid = pod.uid;
   facts.name = pod.name;
   facts.name_space = pod.pod_namespace;
   facts.owner = owner_of_app(pod.app);
+  if (!pod.daemonset) add_ask(pod.app, pod.request, facts);
+  return facts;
+}
+
+}  // namespace
+
+void OwnerKeeper::placed(const placement::PodSpec& pod, const std::string& node) {
+  if (store_ == nullptr) return;
+  PodFacts facts = facts_of(pod);
   facts.node = node;
   facts.placed_s = to_ns(clock_.wall()) / 1'000'000'000;
-  if (!pod.daemonset) add_ask(pod.app, pod.request, facts);
   store_->note(std::move(facts));
 }
 
 void OwnerKeeper::left(const placement::PodSpec& pod) {
   if (store_ == nullptr) return;
-  PodFacts facts;
-  facts.uid = pod.uid;
-  facts.name = pod.name;
-  facts.name_space = pod.pod_namespace;
-  facts.owner = owner_of_app(pod.app);
+  PodFacts facts = facts_of(pod);
   facts.ended_s = to_ns(clock_.wall()) / 1'000'000'000;
-  if (!pod.daemonset) add_ask(pod.app, pod.request, facts);
   store_->note(std::move(facts));
 }
 
