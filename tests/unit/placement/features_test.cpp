@@ -132,5 +132,14 @@ TEST_CASE("docs/reference/features.md lists exactly the features, in order, and 
   CHECK(feature_schema_hash() == models::kSchemaSince);  // which networks of before lead to
 }
 
+TEST_CASE("docs/reference/simulator.md tells as many features as there are") {
+  std::ifstream file(tests::source_dir() + "/docs/reference/simulator.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string shapes = "`nodes` [N][" + std::to_string(models::kNodeFeatures) + "], `pod` [" +
+                             std::to_string(models::kPodFeatures) + "], `context` [" +
+                             std::to_string(models::kContextFeatures) + "]";
+  CHECK(page.find(shapes) != std::string::npos);
+}
+
 }  // namespace
 }  // namespace wattle::placement
