@@ -20,12 +20,12 @@ const std::array<Variant, 10> kVariants{{
      {"plan_preference", "plan_left", "plan_expected", "expected_pods"}},
     {"no application profile",
      "what is predicted of the pod by its application is 0: demand and life",
-     {"demand", "demand_of_node", "demand_quantile", "life", "outlives"}},
+     {"demand", "demand_of_node", "demand_quantile", "demand_error", "life", "outlives"}},
     {"no lives", "life of the pod and whether it outlives its neighbours are 0", {"life", "outlives"}},
     {"no curves",
      "watts of the nodes are 0",
      {"idle_per_slot", "marginal", "marginal_with_wake", "amortised", "amortised_rank", "curve_half_per_slot",
-      "curve_full_per_slot", "curve_slope", "slope_rank"}},
+      "curve_full_per_slot", "curve_slope", "slope_rank", "curve_error"}},
     {"a quarter of the labels", "", {}, true, 0.25},
 }};
 

@@ -173,6 +173,17 @@ TEST_CASE("a variant of the ablation leaves out what it says and nothing else") 
   }
 }
 
+TEST_CASE("a variant that leaves out what is told leaves out how wrong it has been, too") {
+  const auto silent = [](std::string_view variant, std::string_view feature) {
+    const auto all = variants();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Variant& each) { return each.name == variant; });
+    REQUIRE(found != all.end());
+    return std::find(found->silent.begin(), found->silent.end(), feature) != found->silent.end();
+  };
+  CHECK(silent("no curves", "curve_error"));
+  CHECK(silent("no application profile", "demand_error"));
+}
+
 TEST_CASE("ablation: who teaches nothing scores as the prior, and differences are to the first variant") {
   std::vector<Label> labels = varied_labels(60);
   for (std::size_t k = 0; k < labels.size(); ++k) {
