@@ -20,9 +20,21 @@ struct BenchArguments {
   std::optional<std::uint64_t> first_seed;
 };
 
-Status run(BenchArguments arguments) {
+// What would be left out without a word.
+Status check_bench(const CLI::App& app, const BenchArguments& arguments) {
+  if (arguments.scenario.options.knowledge != consolidation::ClusterModel::production)
+    for (const char* option : {"--cold", "--defer", "--look-ahead"})
+      if (app.count(option) > 0)
+        return fail(Errc::unsupported, option, "is of worlds alone", "say --knowledge production as well");
+  if (arguments.bench.decision_window > 0 && !(arguments.scenario.options.shift.pairs > 0))
+    return fail(Errc::conflict, "--decision-window", "no pairs disturb each other", "give --pairs above 0");
+  return {};
+}
+
+Status run(const CLI::App& app, BenchArguments arguments) {
   consolidation::BenchOptions& bench = arguments.bench;
   WATTLE_CHECK(apply(arguments.scenario));
+  WATTLE_CHECK(check_bench(app, arguments));
   bench.episode = arguments.scenario.options;
   bench.episode.side = arguments.side == "report" ? consolidation::Side::report : consolidation::Side::train;
   bench.first_seed = arguments.first_seed.value_or(
@@ -127,7 +139,7 @@ int bench(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("-o,--output", arguments.output, "table or json")->check(CLI::IsMember({"table", "json"}));
   app.add_option("--json", arguments.json_file, "writes JSON to this file as well");
-  return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
+  return run_command(app, argc, argv, [&] { return run(app, std::move(arguments)); });
 }
 
 }  // namespace wattle::sim::commands
