@@ -106,11 +106,13 @@ class Judged final : public LivePlayer {
   placement::Ahead ahead_;
 };
 
+// `verdicts`: absent, they begin anew.
 Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
-                         const LiveRunOptions& live, RequestSetter& requests) {
+                         std::optional<KeptVerdicts> verdicts, const LiveRunOptions& live, RequestSetter& requests) {
   ChooserOptions options;
   options.knowledge.idle_nodes_sleep = episode.options.sleep;
   options.known = std::move(known);
+  options.verdicts = std::move(verdicts);
   options.network = live.network;
   options.scheduler = live.scheduler;
   WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
@@ -234,13 +236,14 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   }
   figures.network_gated = gated / std::max(1.0, asked);
   played.known = player.engine().knowledge().save(world.view({}));
+  played.verdicts = verdicts_of(player.engine());
   return played;
 }
 
 Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
                              const LiveRunOptions& options) {
   RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
-  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, known, options, requests));
+  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, known, {}, options, requests));
   return played.figures;
 }
 
@@ -248,8 +251,9 @@ Result<RunFigures> run_live(const Episode& episode, const Episode* before, const
                             const LiveRunOptions& options) {
   if (before == nullptr) return run_known(episode, {}, contestant, options);
   RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
-  WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, options, requests));
-  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, std::move(taught.known), options, requests));
+  WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, {}, options, requests));
+  WATTLE_TRY(const LivePlayed played,
+             judge(episode, contestant, std::move(taught.known), std::move(taught.verdicts), options, requests));
   return played.figures;
 }
 

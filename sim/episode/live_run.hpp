@@ -1,6 +1,7 @@
 // live_run: an episode of consolidation played in a World, by the controller's decision engine, which knows what agents and the API server told it.
 // Told     of the fleet's watts, of demand, lives and of how many pods come: nothing but what telemetry and bindings have shown so far.
-//          `cold` begins with nothing; warm begins with what an episode before it, of the same servers and applications, left behind
+//          `cold` begins with nothing; warm begins with what an episode before it, of the same servers and applications, left behind: what
+//          is known and what gates said, as a controller keeps both over a restart
 // Binding  kube-scheduler's, through extender scores
 // Errors   unknown policies; a LivePlayer's
 // Threads  single owner; the same options give the same bytes
@@ -49,6 +50,7 @@ class LivePlayer {
 struct LivePlayed {
   RunFigures figures;
   std::string known;  // what the engine has learned of the cluster
+  KeptVerdicts verdicts;
 };
 // `requests`: who sets requests, begun anew here; null: nobody does.
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,

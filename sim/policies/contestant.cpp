@@ -28,6 +28,7 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
                          contestant.binding == Binding::advised || contestant.binding == Binding::pairs};
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
   if (contestant.gate) chooser.engine_->certified();
+  if (options.verdicts) WATTLE_CHECK(chooser.engine_->restore(*options.verdicts));
   return chooser;
 }
 

@@ -53,6 +53,7 @@ struct ChooserOptions {
   placement::NetworkOptions network;
   SchedulerOptions scheduler;
   placement::Limits limits;
+  std::optional<KeptVerdicts> verdicts;  // of gates, of that earlier run; absent: they begin anew
 };
 
 // Where that scheduler binds, given scores of each node (empty: no extender) and the view of the pod.

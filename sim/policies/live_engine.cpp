@@ -12,6 +12,17 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
   return made;
 }
 
+KeptVerdicts verdicts_of(const placement::DecisionEngine& engine) {
+  return {engine.plan_record().state(), engine.network_gate().state(), engine.gate_why()};
+}
+
+Status LiveEngine::restore(const KeptVerdicts& kept) {
+  const bool restored = engine_.restore_plan_record(kept.plan) &&
+                        (!options_.gate || engine_.restore_gate(kept.network, kept.network_why));
+  if (!restored) return fail(Errc::malformed, "verdicts", "are none that a gate can have");
+  return {};
+}
+
 placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& view, const placement::PodSpec& pod,
                                                 const models::QNetwork* network, double epsilon,
                                                 std::mt19937_64& random, const placement::Ahead& ahead) {

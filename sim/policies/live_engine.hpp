@@ -27,6 +27,14 @@ struct LiveEngineOptions {
   bool shadow = false;  // what it advises is reserved, and modelled beside what happens
 };
 
+// What a controller keeps over a restart beside its knowledge (controller/decisions/decision_monitors).
+struct KeptVerdicts {
+  placement::PlanRecord::State plan;
+  placement::SequentialTestState network;
+  std::string network_why;
+};
+KeptVerdicts verdicts_of(const placement::DecisionEngine& engine);
+
 class LiveEngine final : public WorldObserver {
  public:
   static Result<std::unique_ptr<LiveEngine>> make(LiveEngineOptions options,
@@ -45,6 +53,8 @@ class LiveEngine final : public WorldObserver {
   }
   // The network has a certificate, as one that comes with the programs: it is on trial.
   void certified() { engine_.begin_gate_anew("the start", "held-out fleets speak for it"); }
+  // It goes on where the one that kept them ended; copies of the cluster begin anew. That of the network counts with the gate alone.
+  Status restore(const KeptVerdicts& kept);
   // What the controller does about once a second. A view is read before the next one is asked for.
   using ViewFor = std::function<const placement::ClusterView&(const placement::PodSpec&)>;
   void refresh(const ViewFor& view_for);
