@@ -116,6 +116,8 @@ class Kernel {
   void place(PodId pod, std::size_t node, double wanted_cores, double life_s, Observer& observer,
              std::size_t app = kNoApp);
   void remove(PodId pod, Observer& observer);
+  // Pods that run and do not stay end so many seconds from now; where there are no pairs.
+  void end_in(const std::function<double(PodId)>& left_s);
   // What each pod of the machine wants from now on.
   template <class CoresOf>
   void want(std::size_t i, CoresOf&& cores_of, Observer& observer) {

@@ -30,6 +30,8 @@ Status run(LabelArguments arguments) {
   if (waits && (asked.knowledge != consolidation::ClusterModel::imitated || !asked.churn))
     return fail(Errc::unsupported, asked.shift.odd_waiting != 1 ? "--odd-waiting" : "--crowded-from",
                 "is taught under churn to imitated knowledge alone", "consolidation_churn --knowledge imitated");
+  if (arguments.labels.futures > 1 && !asked.churn)
+    return fail(Errc::unsupported, "--futures", "is of pods that come and go", "consolidation_churn");
   arguments.labels.episode = arguments.scenario.options;
   arguments.labels.episode.learns_waiting = asked.churn && asked.knowledge == consolidation::ClusterModel::imitated;
   arguments.labels.episode.warm_s = 4 * 3600;
@@ -64,6 +66,10 @@ int labels(int argc, char** argv) {
   app.add_option("--explore", arguments.labels.explore, "share of placements elsewhere")->check(CLI::Range(0.0, 1.0));
   app.add_option("--horizon", arguments.labels.horizon_lives, "mean lives that a choice is followed for, under churn")
       ->check(CLI::Range(0.1, 10.0))
+      ->capture_default_str();
+  app.add_option("--futures", arguments.labels.futures,
+                 "that each choice is judged by, the same for all; 1: what happened; under churn")
+      ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
   consolidation::Options& options = arguments.scenario.options;
   app.add_option("--odd-watts", options.shift.odd_watts,

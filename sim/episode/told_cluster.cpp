@@ -42,7 +42,7 @@ std::vector<cluster::Machine> machines_of(const Episode& episode, const std::vec
 }  // namespace
 
 Cluster::Cluster(const Episode& episode)
-    : episode_(episode),
+    : episode_(&episode),
       kernel_(machines_of(episode, watts_times(episode)), {episode.options.sleep, kSleepAfter_s, true}),
       noise_(mix(episode.seed, 0x6e6f697365ULL)) {
   const Options& options = episode.options;
@@ -92,7 +92,17 @@ Cluster::Cluster(const Episode& episode)
   }
 }
 
-bool Cluster::waits() const { return fits_curves() && episode_.options.learns_waiting; }
+Cluster Cluster::in(const Episode& future) const {
+  Cluster other = *this;
+  other.episode_ = &future;
+  other.noise_ = Random(mix(future.seed, 0x6e6f697365ULL));
+  other.kernel_.end_in([&](cluster::PodId p) {
+    return std::max(0.0, future.pods[p].arrives_s + future.pods[p].life_s - kernel_.now());
+  });
+  return other;
+}
+
+bool Cluster::waits() const { return fits_curves() && episode_->options.learns_waiting; }
 
 double Cluster::expected_cores(const Running& running) const {
   if (!predicts_pods()) return running.predicted_cores;
@@ -100,15 +110,15 @@ double Cluster::expected_cores(const Running& running) const {
 }
 
 placement::PodEstimate Cluster::ask(std::size_t p) const {
-  const Pod& pod = episode_.pods[p];
+  const Pod& pod = episode_->pods[p];
   placement::PodEstimate ask;
   ask.request = pod.request;
   if (!predicts_pods()) {
-    ask.demand_cores = pod.times * episode_.day->mean_cores[pod.machine];
+    ask.demand_cores = pod.times * episode_->day->mean_cores[pod.machine];
     ask.life_s = pod.life_s;
     return ask;
   }
-  const placement::DemandPrediction predicted = demand_.predict(episode_.key_of(pod.app), pod.request);
+  const placement::DemandPrediction predicted = demand_.predict(episode_->key_of(pod.app), pod.request);
   ask.demand_cores = predicted.cores;
   ask.error_cores = predicted.sd_cores;
   if (waits()) {
@@ -120,11 +130,11 @@ placement::PodEstimate Cluster::ask(std::size_t p) const {
 }
 
 double Cluster::cores_at(std::size_t p, std::size_t sample) const {
-  const Pod& pod = episode_.pods[p];
-  const double mean = pod.times * static_cast<double>(episode_.day->cores[pod.machine][sample % kDaySamples]);
-  if (!episode_.options.crowded) return mean;
+  const Pod& pod = episode_->pods[p];
+  const double mean = pod.times * static_cast<double>(episode_->day->cores[pod.machine][sample % kDaySamples]);
+  if (!episode_->options.crowded) return mean;
   static const double kSigma = std::sqrt(std::log1p(kBurst * kBurst));
-  const std::uint64_t own = mix(episode_.seed, p);
+  const std::uint64_t own = mix(episode_->seed, p);
   return mean * std::exp(kSigma * normal_of(mix(own, 2 * sample), mix(own, 2 * sample + 1)) - 0.5 * kSigma * kSigma);
 }
 
@@ -146,10 +156,10 @@ void Cluster::tell(std::size_t i) {
   placement::FleetNode& told = fleet_.nodes[i];
   told.pods = nodes_[i].pods.size();
   told.requested = {};
-  told.sleeps = episode_.options.sleep && told.pods == 0;
+  told.sleeps = episode_->options.sleep && told.pods == 0;
   told.used_cores = told.used_cores2 = told.unsure_cores = 0;
   for (const Running& running : nodes_[i].pods) {
-    const placement::Resources& request = episode_.pods[running.pod].request;
+    const placement::Resources& request = episode_->pods[running.pod].request;
     told.requested.cpu_cores += request.cpu_cores;
     told.requested.memory_bytes += request.memory_bytes;
     told.used_cores += expected_cores(running);
@@ -162,7 +172,7 @@ void Cluster::tell(std::size_t i) {
 double Cluster::empties_at_s(const Node& node) const {
   double last_s = 0, mean_s = 0;
   for (const Running& running : node.pods) {
-    last_s = std::max(last_s, running.placed_s + episode_.pods[running.pod].life_s);
+    last_s = std::max(last_s, running.placed_s + episode_->pods[running.pod].life_s);
     mean_s += running.predicted_life_s / static_cast<double>(node.pods.size());
   }
   return predicts_pods() ? kernel_.now() + placement::last_ends_in_s(mean_s, node.pods.size()) : last_s;
@@ -170,12 +180,12 @@ double Cluster::empties_at_s(const Node& node) const {
 
 void Cluster::report(const Running& running) {
   if (running.samples == 0) return;
-  const Pod& pod = episode_.pods[running.pod];
+  const Pod& pod = episode_->pods[running.pod];
   const double mean = running.seen_cores / running.samples;
   std::optional<double> burst_cores2;
   if (waits() && running.samples >= kOwnBurst)
     burst_cores2 = std::max(0.0, running.seen_cores2 / running.samples - mean * mean);
-  demand_.observe(episode_.key_of(pod.app), pod.request, mean, kSample_s * running.samples, burst_cores2);
+  demand_.observe(episode_->key_of(pod.app), pod.request, mean, kSample_s * running.samples, burst_cores2);
 }
 
 // What the last five minutes told of a node.
@@ -193,8 +203,8 @@ void Cluster::learn(std::size_t i, std::size_t sample) {
     }
   }
   if (fits_curves()) {
-    const double noise = 1 + episode_.options.power_noise_ratio * normal(noise_);
-    if (node.pods.empty() && episode_.options.sleep) return;
+    const double noise = 1 + episode_->options.power_noise_ratio * normal(noise_);
+    if (node.pods.empty() && episode_->options.sleep) return;
     const double utilisation = kernel_.node(i).wanted_cores / kernel_.node(i).machine.cores;
     node.curve.observe(std::min(1.0, utilisation), kernel_.running_w(i) * noise);
     fleet_.nodes[i].watts = node.curve.points();
@@ -252,7 +262,7 @@ void Cluster::ended(cluster::PodId p, std::size_t i, std::size_t position) {
   const auto found = nodes_[i].pods.begin() + static_cast<std::ptrdiff_t>(position);
   if (predicts_pods()) {
     if (found->reported == 0) report(*found);
-    demand_.observe_life(episode_.key_of(episode_.pods[p].app), kernel_.now() - found->placed_s, true);
+    demand_.observe_life(episode_->key_of(episode_->pods[p].app), kernel_.now() - found->placed_s, true);
   }
   nodes_[i].pods.erase(found);
   ended_.push_back({p, kernel_.now()});
@@ -280,7 +290,7 @@ void Cluster::place(std::size_t p, std::size_t i) {
   running.unsure_cores = asked.unsure_cores;
   running.burst_cores2 = std::max(0.0, asked.demand_cores2 - asked.error_cores * asked.error_cores);
   nodes_[i].pods.push_back(running);
-  kernel_.place(p, i, cores_now(p), episode_.pods[p].life_s, *this);
+  kernel_.place(p, i, cores_now(p), episode_->pods[p].life_s, *this);
   wake_wait_s_ += std::max(0.0, kernel_.node(i).wakes_at - now_s);
   tell(i);
 }

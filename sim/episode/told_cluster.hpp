@@ -33,6 +33,9 @@ class Cluster : private cluster::Observer {
  public:
   explicit Cluster(const Episode& episode);
 
+  // The same cluster where from now on this happens, another future of its episode (sim/learning/futures), of which as much is told.
+  Cluster in(const Episode& future) const;
+
   void advance_to(double when_s);
   const placement::Fleet& fleet() const { return fleet_; }
   placement::PodEstimate ask(std::size_t pod) const;
@@ -73,8 +76,8 @@ class Cluster : private cluster::Observer {
     placement::PowerCurve curve;
     placement::WaitingModel waiting;
   };
-  bool fits_curves() const { return episode_.options.knowledge == ClusterModel::imitated; }
-  bool predicts_pods() const { return episode_.options.knowledge != ClusterModel::truth; }
+  bool fits_curves() const { return episode_->options.knowledge == ClusterModel::imitated; }
+  bool predicts_pods() const { return episode_->options.knowledge != ClusterModel::truth; }
   bool waits() const;                                          // and waiting is learned
   double cores_at(std::size_t pod, std::size_t sample) const;  // as its day has them, and its bursts
   double cores_now(std::size_t pod) const;
@@ -90,7 +93,7 @@ class Cluster : private cluster::Observer {
   double expected_cores(const Running& running) const;
   double empties_at_s(const Node& node) const;
 
-  const Episode& episode_;
+  const Episode* episode_;
   cluster::Kernel<double> kernel_;
   std::vector<Node> nodes_;
   placement::Fleet fleet_;

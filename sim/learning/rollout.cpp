@@ -11,6 +11,7 @@
 #include "placement/policies/network.hpp"
 #include "placement/policies/registry.hpp"
 #include "placement/shortlist.hpp"
+#include "sim/learning/futures.hpp"
 #include "sim/reference/annealed.hpp"
 
 namespace wattle::sim::consolidation {
@@ -109,6 +110,26 @@ std::vector<double> ends_here(const Episode& episode, std::size_t pod, std::size
   return weights;
 }
 
+std::vector<double> fill_costs_w(const Episode& episode, const Cluster& now, std::size_t pod,
+                                 std::span<const std::size_t> candidates, const ClonePolicy& policy) {
+  std::vector<double> cost_w, base_w, weights;
+  for (const std::size_t node : candidates) {
+    const std::vector<double> watts = fill_watts(episode, now, pod, node, *policy());
+    if (base_w.empty()) {
+      base_w = watts;
+      weights = ends_here(episode, pod, watts.size());
+    }
+    // Relative to the first candidate's watts at the same number of pods; scaled to watts as they are there on average.
+    double sum = 0, mean_w = 0;
+    for (std::size_t k = 0; k < std::min(watts.size(), base_w.size()); ++k) {
+      sum += weights[k] * watts[k] / base_w[k];
+      mean_w += weights[k] * base_w[k];
+    }
+    cost_w.push_back(sum * mean_w);
+  }
+  return cost_w;
+}
+
 double w0_of(const models::Observation& state) { return std::exp2(8.0 * static_cast<double>(state.pod[12])) - 1; }
 
 std::vector<std::size_t> candidates_of(const models::Observation& state, std::size_t likely, std::size_t others,
@@ -190,7 +211,7 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
         // Drawn from a random source of its own: how many are kept so changes nothing else.
         const bool unplanned = options.unplanned > 0 && uniform(sight) < options.unplanned;
         if (ours) {
-          const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s);
+          const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, clone, horizon_s, options.futures);
           out.push_back(unplanned ? label_of(placement::observe_unplanned(cluster.fleet(), ask, scratch).observation,
                                              candidates, regrets_w)
                                   : label_of(listed.state, tried, regrets_w));
@@ -208,27 +229,20 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
 
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
                                       std::span<const std::size_t> candidates, const ClonePolicy& policy,
-                                      double horizon_s) {
-  std::vector<double> cost_w;
-  std::vector<double> base_w, weights;
-  for (const std::size_t node : candidates) {
-    const auto copy = policy();
-    if (episode.options.churn) {
-      cost_w.push_back(churn_w(episode, now, pod, node, *copy, horizon_s));
-      continue;
+                                      double horizon_s, std::size_t futures) {
+  std::vector<double> cost_w(candidates.size(), 0.0);
+  const auto add = [&](const Episode& future, const Cluster& there) {
+    for (std::size_t c = 0; c < candidates.size(); ++c)
+      cost_w[c] += churn_w(future, there, pod, candidates[c], *policy(), horizon_s) / static_cast<double>(futures);
+  };
+  if (episode.options.churn) {
+    add(episode, now);
+    for (std::size_t k = 1; k < futures; ++k) {
+      const Episode future = another_future(episode, pod, k);
+      add(future, now.in(future));
     }
-    const std::vector<double> watts = fill_watts(episode, now, pod, node, *copy);
-    if (base_w.empty()) {
-      base_w = watts;
-      weights = ends_here(episode, pod, watts.size());
-    }
-    // Relative to the first candidate's watts at the same number of pods; scaled to watts as they are there on average.
-    double sum = 0, mean_w = 0;
-    for (std::size_t k = 0; k < std::min(watts.size(), base_w.size()); ++k) {
-      sum += weights[k] * watts[k] / base_w[k];
-      mean_w += weights[k] * base_w[k];
-    }
-    cost_w.push_back(sum * mean_w);
+  } else {
+    cost_w = fill_costs_w(episode, now, pod, candidates, policy);
   }
   const double least_w = *std::min_element(cost_w.begin(), cost_w.end());
   for (double& each : cost_w) each -= least_w;

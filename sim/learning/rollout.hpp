@@ -3,6 +3,7 @@
 //          lives and noise. Fill: watts at the pods' true means after every further placement, weighed by how likely the
 //          policy may think it that the fill ends there, each relative to what the first candidate's future draws then.
 //          Churn: joules until the horizon, and what was waited at the price that waiting had when it was decided
+// Futures  under churn a choice may be judged by several of them (sim/learning/futures), the same ones for all candidates: the mean
 // Truth    uses the future of the episode: only for training episodes, never within a policy
 // Units    regret in W0 (models::Observation, placement/features): watts, under churn over the mean life
 // Errors   none
@@ -26,7 +27,7 @@ using ClonePolicy = std::function<std::unique_ptr<placement::Policy>()>;  // a c
 // pods to come (Options::fill_longest).
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
                                       std::span<const std::size_t> candidates, const ClonePolicy& policy,
-                                      double horizon_s);
+                                      double horizon_s, std::size_t futures = 1);
 
 // A judged decision.
 struct Label {
@@ -44,6 +45,7 @@ struct LabelOptions {
   std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
   double explore = 0.1;                // share of placements on another candidate than the policy's
   double horizon_lives = 3;
+  std::size_t futures = 1;            // that a choice is judged by, under churn
   double unplanned = 0;               // share of the judged decisions that are kept as they look without a plan
   placement::NetworkOptions network;  // of the one that plays
   bool listed = false;                // of many nodes the shortlist is judged, as the network sees it; else all of them
