@@ -1,8 +1,8 @@
 // cluster_model_pack: knowledge as bytes and back.
-// Format   "wattle-knowledge 5\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
+// Format   "wattle-knowledge 6\n", SHA-256 of the rest in hex, "\n", the rest (placement/packed.hpp): demand, forecast, mean
 //          request and its weight, curves by node, budget of waiting, waiting of the fleet and by node, variance of requests,
 //          budget of lateness, scores of the forecast, pairs of applications
-//          Version 4 ends before those, version 3 kept the budget's shares as means over time, version 2 ends before the variance,
+//          Version 5 told no probability of pairs, version 4 ends before lateness, version 3 kept the budget's shares as means over time, version 2 ends before the variance,
 //          version 1 with the curves, and its demand knows no bursts
 #include "common/digest.hpp"
 #include "placement/cluster_model.hpp"
@@ -10,9 +10,9 @@
 namespace wattle::placement {
 
 namespace {
-constexpr std::string_view kMagic = "wattle-knowledge 5\n", kMagic4 = "wattle-knowledge 4\n",
-                           kMagic3 = "wattle-knowledge 3\n", kMagic2 = "wattle-knowledge 2\n",
-                           kMagic1 = "wattle-knowledge 1\n";
+constexpr std::string_view kMagic = "wattle-knowledge 6\n", kMagic5 = "wattle-knowledge 5\n",
+                           kMagic4 = "wattle-knowledge 4\n", kMagic3 = "wattle-knowledge 3\n",
+                           kMagic2 = "wattle-knowledge 2\n", kMagic1 = "wattle-knowledge 1\n";
 constexpr std::size_t kDigestSize = 64;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 }  // namespace
@@ -57,7 +57,8 @@ Status ClusterModel::restore(std::string_view bytes) {
   };
   const std::size_t head = kMagic.size() + kDigestSize + 1;
   if (bytes.size() > kMaxBytes) return refused("is too large");
-  const int version = bytes.starts_with(kMagic)    ? 5
+  const int version = bytes.starts_with(kMagic)    ? 6
+                      : bytes.starts_with(kMagic5) ? 5
                       : bytes.starts_with(kMagic4) ? 4
                       : bytes.starts_with(kMagic3) ? 3
                       : bytes.starts_with(kMagic2) ? 2
@@ -92,7 +93,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   if (version > 2) read.request_variance_cores2_ = in.real();
   if (version > 4) read.late_.unpack(in);
   if (version > 4) read.forecast_.unpack_scores(in);
-  if (version > 4) read.pairs_.unpack(in);
+  if (version > 4) read.pairs_.unpack(in, version < 6);
   if (!in.done() || mean.cpu_cores < 0 || mean.memory_bytes < 0 || read.request_weight_ < 0 ||
       read.request_variance_cores2_ < 0)
     return refused("does not say what it should");

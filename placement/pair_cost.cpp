@@ -23,14 +23,14 @@ double added_w_of(const Fleet& fleet, std::size_t i, const PodEstimate& ask, con
   const FleetNode& node = fleet.nodes[i];
   if (node.apps == nullptr) return 0;
   const auto apps = node.apps->all();
-  double waited = 0;
+  PairExcess::Waiting waiting;
   bool new_there = true;
   for (const AppThere& each : apps) {
     new_there = new_there && each.app != ask.app;
     for (const auto& by : around.slowed_by)
-      if (by.app == each.app) waited = std::max(waited, by.waited);
+      if (by.app == each.app) waiting.add(by);
   }
-  double watts = waiting_pod_w(fleet, node, ask, waited);
+  double watts = waiting_pod_w(fleet, node, ask, waiting.beyond(around.own));
   for (const AppThere& each : apps) {
     // One more of an application adds nothing to what others wait because of it, but to its own.
     if (!new_there && !(each.app == ask.app && each.pods == 1)) continue;

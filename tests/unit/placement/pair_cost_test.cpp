@@ -1,0 +1,173 @@
+// What a cluster model learns of who slows whom, what that costs (pair_cost), and what becomes of the network's plan and its copies.
+#include "placement/pair_cost.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "placement/cluster_model.hpp"
+#include "placement/paired_choices.hpp"
+#include "placement/paired_simulation.hpp"
+#include "placement/policies/network.hpp"
+#include "tests/unit/placement/paired_world.hpp"
+#include "tests/unit/placement/views.hpp"
+
+namespace wattle::placement {
+namespace {
+
+constexpr double kToldEach_s = 5;
+constexpr double kShareLost = 1.0 / 3;  // of the time of a pod that takes half as long again
+
+PodSpec pod_named(const std::string& uid, const std::string& app) {
+  PodSpec pod;
+  pod.uid = uid;
+  pod.app = app;
+  pod.request = {1, 1e9};
+  return pod;
+}
+
+// Three nodes; "noisy" runs on the first, "quiet" on the second, and pods of "victim" on both and on the third, which waits beside the first.
+struct Known {
+  ClusterView view;
+  ClusterModel knowledge;
+  explicit Known(bool told, double hours = 1) {
+    for (const char* name : {"a", "b", "c"}) view.nodes.push_back(testing::healthy_node(name));
+    const auto come = [&](const char* uid, const char* app, std::size_t row) {
+      knowledge.placed(pod_named(uid, app), view.nodes[row].name, view.now);
+      ++view.nodes[row].pods;
+      view.nodes[row].requested.cpu_cores += 1;
+    };
+    come("1", "deployment/noisy x", 0);
+    come("2", "deployment/quiet x", 1);
+    come("3", "deployment/victim y", 0);
+    come("4", "deployment/victim y", 1);
+    come("5", "deployment/victim y", 2);
+    for (int k = 0; k < 720 * hours; ++k) {
+      view.now += from_seconds(kToldEach_s);
+      for (NodeView& node : view.nodes) node.values.pressure.cpu_some_ratio = 0;
+      const auto used = [&](const char* uid, double waited) {
+        knowledge.used(knowledge.pod(uid), 0.5, kToldEach_s, told ? std::optional(waited) : std::nullopt);
+      };
+      used("1", 0);
+      used("2", 0);
+      used("3", kShareLost);
+      used("4", 0);
+      used("5", 0);
+      knowledge.refresh(view);
+    }
+  }
+  PlanView plan() {
+    const PodEstimate ask = knowledge.ask(pod_named("6", "deployment/victim y"));
+    PlanView view_of;
+    view_of.pick = 0;
+    view_of.nodes.resize(3);
+    view_of.nodes[1].preference = -0.05;
+    view_of.nodes[2].preference = -0.1;
+    const std::vector<std::size_t> rows{0, 1, 2};
+    mind_pairs(knowledge.fleet(view), ask, rows, view_of);
+    return view_of;
+  }
+};
+
+TEST_CASE("a cluster model learns who slows whom, and the network's plan goes elsewhere for what that costs") {
+  Known known(true);
+  const Fleet& fleet = known.knowledge.fleet(known.view);
+  REQUIRE(fleet.pairs != nullptr);
+  const PodEstimate victim = known.knowledge.ask(pod_named("6", "deployment/victim y"));
+  const PodEstimate noisy = known.knowledge.ask(pod_named("7", "deployment/noisy x"));
+  CHECK(added_pair_w(fleet, 0, victim) > 0);
+  CHECK(added_pair_w(fleet, 1, victim) == 0);
+  CHECK(added_pair_w(fleet, 2, victim) == 0);
+  CHECK(added_pair_w(fleet, 1, noisy) > 0);   // who waits there would
+  CHECK(added_pair_w(fleet, 0, noisy) == 0);  // it does already
+  const PlanView plan = known.plan();
+  CHECK(plan.pick == 1);
+  CHECK(plan.avoided == 0);
+  CHECK(plan.nodes[1].preference == 0);
+  CHECK(plan.nodes[0].preference < -0.1);
+  CHECK(plan.nodes[2].preference == doctest::Approx(-0.05));
+}
+
+TEST_CASE("where nobody tells what pods waited nothing is learned, and plans stay as they are") {
+  Known known(false);
+  CHECK(known.knowledge.fleet(known.view).pairs == nullptr);
+  const PlanView plan = known.plan();
+  CHECK(plan.pick == 0);
+  CHECK_FALSE(plan.avoided.has_value());
+  CHECK(plan.nodes[1].preference == -0.05);
+}
+
+TEST_CASE("what is known of pairs outlives a restart") {
+  Known known(true, 0.25);
+  const std::string bytes = known.knowledge.save(known.view);
+  ClusterModel read;
+  REQUIRE(read.restore(bytes).has_value());
+  CHECK(read.pair_excess().pairs() == known.knowledge.pair_excess().pairs());
+  CHECK(read.pair_excess().pairs() > 0);
+  PackWriter before, after;
+  known.knowledge.pair_excess().pack(before);
+  read.pair_excess().pack(after);
+  CHECK(before.take() == after.take());
+}
+
+struct SaysNothing final : models::QNetwork {
+  void residual(const models::Observation&, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+  }
+  std::uint64_t step() const override { return 0; }
+};
+
+// What a network that says nothing costs beyond the planner, on copies to which pods of two applications come by turns.
+double behind_on_copies(const PairExcess* pairs) {
+  std::mt19937_64 random(11);
+  Fleet fleet = draw_fleet(random);
+  fleet.pods_stay = fleet.idle_nodes_sleep = false;
+  fleet.pairs = pairs;
+  for (FleetNode& node : fleet.nodes) {
+    node = fleet.nodes.front();
+    node.sleeps = false;
+  }
+  const std::vector<std::size_t> rows{0, 1, 2, 3, 4};
+  Planner planner({});
+  PairedSimulation copies;
+  ClusterView view;
+  const SaysNothing silent;
+  double sum = 0;
+  live(
+      random, fleet, 200,
+      [&](const Fleet& now, PodEstimate ask, std::uint64_t key) -> std::optional<std::size_t> {
+        fill_view(now, view);
+        ask.app = 1 + key % 2;
+        const PairedQuestion question{view, now, rows, {}, ask, {}, key};
+        sum += copies
+                   .play(question, by_network(question, planner, {}, &silent, 0),
+                         by_network(question, planner, {}, nullptr, 0))
+                   .value_or(0);
+        copies.placed(key, key % 5, ask, now.now_s);
+        return key % 5;
+      },
+      [&](const Running& each) { copies.ended(each.key, each.ends_s); });
+  return sum;
+}
+
+TEST_CASE("copies see what it is worth that the network's policy minds pairs, and nothing where none are known") {
+  CHECK(behind_on_copies(nullptr) == 0);
+  const PairExcess nobody;
+  CHECK(behind_on_copies(&nobody) == 0);
+  PairExcess pairs;
+  for (int k = 0; k < 720; ++k)
+    for (const AppId app : {AppId{1}, AppId{2}}) {
+      const std::vector<AppId> other{3 - app};
+      pairs.observe(app, other, kShareLost, kToldEach_s);
+      pairs.observe(app, {}, 0, kToldEach_s);
+    }
+  REQUIRE(pairs.expected(1, 2) > 0.2);
+  CHECK(behind_on_copies(&pairs) < -0.5);
+}
+
+}  // namespace
+}  // namespace wattle::placement
