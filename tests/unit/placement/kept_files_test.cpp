@@ -84,16 +84,26 @@ std::string version_4_of(const std::string& bytes) {
   return knowledge_of("4", body.substr(0, body.size() - size_of_later()));
 }
 
-TEST_CASE("knowledge of version 5 is read and written the same: lateness and its price besides") {
+TEST_CASE("knowledge of version 5 is read, and written as version 6: lateness and its price besides") {
   ClusterModel knowledge;
   const std::string bytes = kept("knowledge-5.hex");
   REQUIRE(knowledge.restore(bytes).has_value());
-  CHECK(knowledge.save({}) == bytes);
+  CHECK(knowledge.save({}) == knowledge_of("6", body_of(bytes)));  // it knows no pairs
   CHECK(knowledge.cpu_wait().price() == 40);
   CHECK(knowledge.late().price() == 2.5);
   CHECK(knowledge.latency_price() == 2.5);
   CHECK(knowledge.late().measured().value() == doctest::Approx(0.03));
   CHECK(knowledge.late().limit() == doctest::Approx(0.025));
+}
+
+TEST_CASE("pairs that knowledge of version 5 suspected still are") {
+  PackWriter pairs;
+  for (const std::uint64_t word : {1, 7, 8}) pairs.word(word);
+  for (const double value : {0.3, 1800.0, 0.0}) pairs.real(value);
+  const std::string body = body_of(ClusterModel().save({}));
+  ClusterModel knowledge;
+  REQUIRE(knowledge.restore(knowledge_of("5", body.substr(0, body.size() - kReal) + pairs.take())).has_value());
+  CHECK(knowledge.pair_excess().expected(7, AppId{8}) > 0.2);
 }
 
 TEST_CASE("knowledge of version 4 is read: the price, the limit, what waited besides, and nothing of what came later") {
