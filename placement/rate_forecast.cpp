@@ -65,8 +65,10 @@ void RateForecast::judge(double rate_rps) {
 }
 
 bool RateForecast::add(double rate_rps, double now_s) {
-  if (!(rate_rps >= 0 && rate_rps <= kMostRps && now_s >= 0 && now_s <= kMostS && now_s > last_s_)) return false;
-  const bool goes_on = last_s_ >= 0 && now_s - last_s_ <= kLongestGapS;
+  if (!(rate_rps >= 0 && rate_rps <= kMostRps && now_s >= 0 && now_s <= kMostS)) return false;
+  const double passed_s = now_s - last_s_;
+  if (passed_s <= 0 && passed_s >= -kMinuteS) return false;
+  const bool goes_on = last_s_ >= 0 && passed_s > 0 && passed_s <= kLongestGapS;
   if (goes_on) {
     judge(rate_rps);
     slow_.add(rate_rps, 0.3, 0.1);

@@ -4,7 +4,8 @@
 // Error    told with each forecast: a range that 9 of 10 rates are in, since it follows the errors.
 //          Scored: against the last minute again, and how many rates were in the range
 // Units    requests/s; seconds of the wall clock, since time of day counts and what is kept goes on after a restart
-// Errors   rates that are negative or no numbers and minutes that are not later than the last are not taken; unpack: the reader's
+// Gap      of ten minutes, or a clock that was set back by more than a minute: what the last minutes had begins anew
+// Errors   rates that are negative or no numbers, and a minute that was told already, are not taken; unpack: the reader's
 // Threads  values; single owner
 #pragma once
 

@@ -73,7 +73,7 @@ TEST_CASE("from the second day on the time of day is known, and what comes at an
   CHECK(days.score().error_rps < 0.8 * none.score().error_rps);
 }
 
-TEST_CASE("what is no rate, or no later, is not taken, and a gap begins the level anew") {
+TEST_CASE("what is no rate, or told already, is not taken; a gap, and a clock that was set back, begin the level anew") {
   RateForecast forecast = after(
       10, [](double) { return 50.0; }, 0);
   const double last_s = std::floor(kStart_s / 86'400) * 86'400 + 600;
@@ -83,6 +83,10 @@ TEST_CASE("what is no rate, or no later, is not taken, and a gap begins the leve
   CHECK(forecast.next());
   CHECK(forecast.add(400, last_s + 7200));
   CHECK_FALSE(forecast.next());
+  CHECK_FALSE(forecast.add(400, last_s + 7150));
+  for (double at_s = last_s; at_s < last_s + 300; at_s += 60) CHECK(forecast.add(20, at_s));
+  REQUIRE(forecast.next());
+  CHECK(forecast.next()->rate_rps == doctest::Approx(20).epsilon(0.05));
 }
 
 TEST_CASE("what was kept goes on as it would have, and bytes that are none change nothing") {
