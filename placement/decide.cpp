@@ -127,6 +127,7 @@ struct RankedBy {
   bool silent = false;  // the network said the same of all of them: the prior ranked them
   bool planned = false;
   bool life_known = false;
+  bool keeps_plan = false;  // another's Q is higher, by less than the network's margin
 };
 
 // One word of what is said to people everywhere.
@@ -148,6 +149,8 @@ std::string reason_of(const RankedBy& by, bool explored) {
   } else if (by.silent) {
     reason = "highest predicted reward" + of_preset + ": the network adds nothing";
     if (by.preset == Preset::weighted) reason += " without a plan";
+  } else if (by.keeps_plan && !explored) {
+    reason = "the plan's choice: no other node's Q is higher by more than the network's margin";
   } else if (by.policy.learns) {
     reason += of_preset;
   }
@@ -357,6 +360,9 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   } else {
     choice = choose(open.rows, values, range, epsilon, options.safe_margin, random);
     scores = scores_of(open.rows, rows.node.size(), values, range, choice.row);
+    by.keeps_plan =
+        with_network && plan && plan->pick == rows.node[choice.row] &&
+        std::any_of(open.rows.begin(), open.rows.end(), [&](std::size_t row) { return q[row] > q[choice.row]; });
     record.reason = reason_of(by, choice.explored);
     if (keeps_room) record.reason += kept_room(rows.feasible.size() - open.rows.size(), record.next_pods);
     if (plan && plan->avoided && *plan->avoided != rows.node[choice.row])

@@ -301,6 +301,50 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
   CHECK(second.record.advice == "steep");
 }
 
+// Lifts one node by a fixed amount.
+class Lifts final : public models::QNetwork {
+ public:
+  void residual(const models::Observation&, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+    out[node] = by;
+  }
+  std::uint64_t step() const override { return 1; }
+  std::size_t node = 0;
+  float by = 1;
+};
+
+TEST_CASE("the plan's choice that another's Q is above by less than the margin is not told as the highest Q") {
+  ClusterView view = fleet(2);
+  view.nodes[0].curve = PowerCurve::known({100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
+  view.nodes[1].curve = PowerCurve::known({20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220});
+  view.now = MonoTime{} + from_seconds(1);
+  ClusterModel knowledge;
+  knowledge.refresh(view);
+  Lifts network;
+  const auto advice = [&](double margin) {
+    NetworkOptions options;
+    options.margin = margin;
+    const auto policy = make_policy("dqn", options).value();
+    std::mt19937_64 random(1);
+    return decide(view, small_pod(), names_of(view), {*policy, &network, &knowledge}, {}, 0, random).record;
+  };
+  // Whoever is the plan's choice, the other is above it by 0.1.
+  const wire::Decision kept = advice(1000);
+  const std::size_t pick = kept.advice == "n0" ? 0 : 1;
+  const double behind = kept.candidates[pick].prior - kept.candidates[1 - pick].prior;
+  network.node = 1 - pick;
+  network.by = static_cast<float>(behind + 0.1);
+  CHECK(advice(0.2).advice == kept.advice);
+  CHECK(advice(0.2).reason == "the plan's choice: no other node's Q is higher by more than the network's margin");
+  CHECK(advice(0.2).decided_by == "network");
+  CHECK(advice(0.05).advice != kept.advice);
+  CHECK(advice(0.05).reason.starts_with("highest Q"));
+  // Where it is the highest, that is said.
+  network.node = pick;
+  CHECK(advice(0.2).advice == kept.advice);
+  CHECK(advice(0.2).reason.starts_with("highest Q"));
+}
+
 TEST_CASE("a bound pod is advised where it is, and contradicting limits are told") {
   const ClusterView view = fleet(3);
   PodSpec pod = small_pod();
