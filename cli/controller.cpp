@@ -13,7 +13,13 @@ Result<transport::ClientOptions> client_options(const Settings& settings, const 
   if (settings.server_key_file.empty())
     return fail(Errc::not_found, "--server-key", "no file with the controller's public key is named",
                 "give --server-key FILE");
-  WATTLE_TRY(transport::KeyPair key, transport::KeyPair::load(settings.key_file));
+  auto loaded = transport::KeyPair::load(settings.key_file);
+  if (!loaded && !settings.found && loaded.error().code == Errc::not_found)
+    return fail(
+        Errc::not_found, "no configuration",
+        "neither WATTLE_CONFIG nor ~/.config/wattle/cli.yaml nor /etc/wattle/cli.yaml says where the controller is",
+        "`wattle up` and scripts/demo print one; `wattle keys controller` writes one where a controller runs");
+  WATTLE_TRY(transport::KeyPair key, std::move(loaded));
   transport::ClientOptions options;
   options.endpoint = endpoint;
   options.key = std::move(key);

@@ -77,6 +77,8 @@ Result<Settings> load_settings(const Invocation& invocation) {
   } else if (std::filesystem::exists(kOfController, unreadable)) {
     WATTLE_CHECK(read_settings(kOfController, home, out));
   }
+  out.found = (named && !named->empty()) || !said.key.empty() || (!home.empty() && std::filesystem::exists(usual)) ||
+              std::filesystem::exists(kOfController, unreadable);
   if (!said.server.empty()) out.server = said.server;
   if (!said.feed.empty()) out.feed = said.feed;
   if (out.feed.empty()) out.feed = feed_beside(out.server);

@@ -22,6 +22,7 @@ struct Settings {
   std::string server_key_file;  // the controller's public key
   std::chrono::milliseconds timeout{5'000};
   std::string allow_list_file;  // empty: none
+  bool found = false;           // a file, or a key by --key; else all of this is what holds without one
 };
 
 Result<Settings> load_settings(const Invocation& invocation);

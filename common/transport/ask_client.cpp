@@ -101,7 +101,8 @@ Status AskClient::become_writable(MonoTime until, bool wait_for_link) {
     const auto pause = left(until);
     if (pause.count() == 0)
       return fail(Errc::unavailable, endpoint_, problem.empty() ? "no link yet" : problem,
-                  "is the controller running, and is the endpoint its ask port?");
+                  std::string(problem.empty() ? "does its name resolve, " : "") +
+                      "is the controller running, and is the endpoint its ask port?");
     client_.wait_writable(pause);
   }
 }

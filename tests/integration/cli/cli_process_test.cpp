@@ -179,6 +179,13 @@ TEST_CASE("wattle against a controller that answers") {
     CHECK(has(ran.err, "tcp://127.0.0.1:1"));
     CHECK(has(ran.err, "is the controller running"));
   }
+  SUBCASE("who has no configuration yet is told so, and where one comes from") {
+    const Ran ran = world.run("nodes");
+    CHECK(ran.exit_code == 2);
+    CHECK(has(ran.err, "wattle: no configuration: neither WATTLE_CONFIG nor "));
+    CHECK(has(ran.err, "scripts/demo print one"));
+    CHECK(has(world.run("nodes --key nowhere").err, "wattle: nowhere: No such file or directory"));
+  }
   SUBCASE("a controller that is away, or a file that is taken, ends a backup at once") {
     const std::string away = " --timeout 300ms --server tcp://127.0.0.1:1 --key reader --server-key server.pub";
     world.write("controller.yaml", "key: server\nallow_list: allow\ndata_dir: data\nstore: {path: data/store.db}\n");
