@@ -103,10 +103,12 @@ Result<std::string> render_models(const Json& document, const Style& style) {
   }
   const std::string from = serving["loaded_from"].text() ? "loaded from " + serving["loaded_from"].text_or()
                                                          : std::string("learned since it was loaded");
+  const auto gated = serving["gated"].text();
   const std::string kept =
       models.empty() ? "no network is kept yet: wattle model save NAME\n" : to_text(table, style.colour);
   return kept + "\n" +
          printable_lines("Serving: " + shortened(serving["network_sha256"]) + ", " + from + "\n" +
+                         (gated ? "Not heard now. Decisions are " + *gated + ".\n" : "") +
                          learning_text(view["learning"]) + beside);
 }
 

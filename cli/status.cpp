@@ -23,6 +23,16 @@ Cell asked_by(const View& status) {
     text += ", " + percent(*unasked / *bound) + " of " + count(bound) + " pods bound within 15 min not asked for";
   return {text, connected < shims.size() || (bound && *bound > 0 && unasked == bound) ? Tone::bad : Tone::plain};
 }
+// "network 97, plan 3 of the newest 100"
+std::string decided_by(const View& who) {
+  std::string out;
+  double all = 0;
+  for (const auto& [name, decisions] : who.members()) {
+    out += (out.empty() ? "" : ", ") + name + " " + count(decisions.number());
+    all += decisions.number().value_or(0);
+  }
+  return out.empty() ? std::string("nobody yet") : out + " of the newest " + count(all);
+}
 }  // namespace
 
 Result<std::string> render_status(const Json& document, const Style& style) {
@@ -47,6 +57,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
       {"power", watts(status["power_w"].number())},
       {"decisions", integer("decisions") + ", " + number(status["decisions_per_s"].number(), 1) + "/s, " +
                         integer("neutral") + " neutral"},
+      {"decided by", decided_by(status["decided_by"])},
       {"decided in", microseconds(status["decide_p50_us"].number()) + " p50, " +
                          microseconds(status["decide_p99_us"].number()) + " p99"},
       {"placements", integer("placements")},

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
@@ -72,7 +73,12 @@ std::string Decider::serves() const {
   if (heard.network == nullptr || !engine_.policy().learns) return {};
   const bool known = !heard.learned && !heard.version.loaded_from.empty();
   const std::string name = known ? "the network " + heard.version.loaded_from : "the network that is learned here";
-  if (network_gated()) return "the plan serves, not " + name + ". " + network_gated_why();
+  if (network_gated()) {
+    static constexpr std::string_view kOfDecision = "the plan's choice: ";  // as a decision's reason begins
+    std::string_view why = network_gated_why();
+    if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
+    return "the plan serves, not " + name + ": " + std::string(why) + ".";
+  }
   const std::string& why = engine_.heard_why();
   std::string text = name + " serves" + (why.empty() ? "" : ": " + why) + ".";
   if (engine_.network_gate_applies())

@@ -205,7 +205,7 @@ void Trainer::list_models() {
     return;
   }
   const std::lock_guard lock(mutex_);
-  models_ = {std::move(*listed), serving_network_, serving_from_};
+  models_ = {std::move(*listed), serving_network_, serving_from_, {}};
 }
 
 void Trainer::draw_curves() {

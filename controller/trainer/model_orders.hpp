@@ -46,6 +46,7 @@ struct ModelList {
   std::vector<models::ListedCheckpoint> checkpoints;
   std::string serving_network;  // SHA-256 of it; empty: none serves
   std::string serving_from;     // the checkpoint that it was loaded from; empty: learned since the start
+  std::string gated;            // why the planner's choices serve in its place; empty: they do not
 };
 
 }  // namespace wattle::controller

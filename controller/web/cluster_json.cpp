@@ -120,6 +120,7 @@ json workload_json(const Sources& from, const std::string& node, const std::stri
           {"memory_bytes", or_null(workload.values.memory_bytes)},
           {"power_w", or_null(workload.power_w)},
           {"energy_j", or_null(workload.energy_j)},
+          {"energy_source", std::string(to_string(from.state.node(node)->values.energy_source))},
           {"psi", psi_json(workload.values.pressure)},
           {"age_s", seconds(from.clock.mono() - workload.first_seen)},
           {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)}};
@@ -175,7 +176,6 @@ json pod_details_json(const Sources& from, const std::string& node, const std::s
   json rest = use_json(used_us - std::min(used_us, cpu_us),
                        draws ? std::optional(drew_uj - std::min(drew_uj, energy_uj)) : std::nullopt, interval_ns);
   rest["energy_j"] = workload.energy_j ? json(std::max(0.0, *workload.energy_j - sum_j)) : json(nullptr);
-  object["energy_source"] = std::string(to_string(from.state.node(node)->values.energy_source));
   object["containers"] = std::move(containers);
   object["rest"] = std::move(rest);
   return object;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -56,6 +57,15 @@ json rounded(float value) {
 
 }  // namespace
 
+json decided_by_json(const DecisionLog& log) {
+  constexpr std::ptrdiff_t kNewest = 100;
+  const auto& entries = log.entries();
+  json counts = json::object();
+  for (auto entry = entries.end() - std::min(std::ssize(entries), kNewest); entry != entries.end(); ++entry)
+    if (const std::string& who = entry->decision.decided_by; !who.empty()) counts[who] = counts.value(who, 0) + 1;
+  return counts;
+}
+
 std::string fleet_text(const Sources& from) {
   const FleetSums sums = fleet_sums(from);
   const DeciderFigures& decided = from.decider.figures();
@@ -75,6 +85,7 @@ std::string fleet_text(const Sources& from) {
                    {"cpu_cores", or_null(sums.cpu_cores)},
                    {"pods", sums.pods},
                    {"decisions", decided.decisions},
+                   {"decided_by", decided_by_json(from.decider.log())},
                    {"placements", decided.placements},
                    {"outcomes", decided.outcomes}}}});
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "common/result.hpp"
@@ -12,6 +13,8 @@
 
 namespace wattle::controller {
 
+// How many of the newest hundred decisions each made, as their `decided_by` has it.
+nlohmann::json decided_by_json(const DecisionLog& log);
 std::string fleet_text(const Sources& from);
 // `names`: of the nodes too, which change seldom.
 std::string heat_text(const Sources& from, bool names);

@@ -60,7 +60,10 @@ std::string models_text(const ModelList& list, std::span<const placement::OffPol
                 {"td_error", figure(learning.td_error)},
                 {"loss", figure(learning.loss)}}},
               {"compared", std::move(references)},
-              {"serving", {{"network_sha256", text(list.serving_network)}, {"loaded_from", text(list.serving_from)}}}}
+              {"serving",
+               {{"network_sha256", text(list.serving_network)},
+                {"loaded_from", text(list.serving_from)},
+                {"gated", text(list.gated)}}}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -1,6 +1,8 @@
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -23,6 +25,7 @@ constexpr double kShowEvery_s = 1;
 constexpr double kLineEvery_s = 5;
 constexpr double kBeginWithin_s = 30;
 constexpr const char* kHomeAndClear = "\x1b[H\x1b[J";
+constexpr const char* kClearBelow = "\x1b[J";
 
 struct Show {
   bool table = false;
@@ -49,9 +52,26 @@ Status begin_patiently(Driver& driver, StopSignal& stop, const Clock& clock) {
   }
 }
 
-void show(const Driver& driver, const Show& how) {
+// A table drawn over the one before. What stands above stays, unless the screen is too small for it.
+class Screen {
+ public:
+  void draw(const std::string& table) {
+    winsize size{};
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+    if (lines_ > 0 && known && lines_ < size.ws_row)
+      std::printf("\x1b[%zdA\r%s%s", lines_, kClearBelow, table.c_str());
+    else
+      std::printf("%s%s", lines_ > 0 ? kHomeAndClear : "\n", table.c_str());
+    lines_ = std::count(table.begin(), table.end(), '\n');
+  }
+
+ private:
+  std::ptrdiff_t lines_ = 0;  // of the one before
+};
+
+void show(const Driver& driver, const Show& how, Screen& screen) {
   if (how.table)
-    std::printf("%s%s", kHomeAndClear, live_table(driver).c_str());
+    screen.draw(live_table(driver));
   else
     std::fprintf(how.json ? stderr : stdout, "%s\n", live_line(driver).c_str());
   std::fflush(stdout);
@@ -60,17 +80,21 @@ void show(const Driver& driver, const Show& how) {
 int run(Driver& driver, StopSignal& stop, const Clock& clock, const Show& how) {
   if (const Status begun = begin_patiently(driver, stop, clock); !begun) return failed("drive", begun.error());
   MonoTime next_show = clock.mono();
+  Screen screen;
   while (!driver.over() && !stop.pending()) {
     MonoTime wake = driver.step();
     if (clock.mono() >= next_show) {
-      show(driver, how);
+      show(driver, how, screen);
       next_show = clock.mono() + from_seconds(how.table ? kShowEvery_s : kLineEvery_s);
     }
     wake = std::min(wake, next_show);
     if (stop.wait(wake - clock.mono())) break;
   }
   driver.finish();
-  if (how.table) std::printf("%s%s\n", kHomeAndClear, live_table(driver).c_str());
+  if (how.table) {
+    screen.draw(live_table(driver));
+    std::printf("\n");
+  }
   std::printf("%s\n", how.json ? summary_json(driver).c_str() : summary_text(driver).c_str());
   std::fflush(stdout);
   return 0;

@@ -76,6 +76,18 @@ std::string answers(const Driver& driver) {
               whole(counts.neutral), whole(counts.unanswered), whole(counts.malformed));
 }
 
+// "network 97, plan 3 of the newest 100"
+std::string decided_by(const Driver& driver) {
+  if (!driver.observer().status || driver.observer().status->decided_by.empty()) return "nobody yet";
+  std::string out;
+  std::uint64_t all = 0;
+  for (const auto& [who, decisions] : driver.observer().status->decided_by) {
+    out += text("%s%s %llu", out.empty() ? "" : ", ", who.c_str(), whole(decisions));
+    all += decisions;
+  }
+  return out + text(" of the newest %llu", whole(all));
+}
+
 double rate(const Driver& driver) {
   const Costs& costs = driver.wattle().costs();
   return costs.seconds > 0 ? static_cast<double>(costs.placements) / costs.seconds : 0;
@@ -134,6 +146,7 @@ std::string live_table(const Driver& driver) {
               driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
               number(loss(driver), 4).c_str(),
               driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
+  out += text("decided by %s\n", decided_by(driver).c_str());
   out += text("joules above idle: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
               wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j,
               change_percent(wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j),
@@ -180,6 +193,7 @@ std::string summary_text(const Driver& driver) {
   out += text("  answer time          p50 %.2f ms, p99 %.2f ms\n", driver.extender().answer_ms(0.5),
               driver.extender().answer_ms(0.99));
   out += text("  decisions            %.2f per second\n", rate(driver));
+  out += text("  decided by           %s\n", decided_by(driver).c_str());
   out += text("  %-20s %14s %14s %9s\n", "", "Wattle", "default", "change");
   const auto row = [&](const char* name, double mine, double theirs, int digits) {
     const std::string change = theirs > 0 ? text("%+.1f %%", change_percent(mine, theirs)) : std::string("-");
@@ -248,6 +262,7 @@ std::string summary_json(const Driver& driver) {
     document["controller"] = {{"mode", status.mode},
                               {"policy", status.policy},
                               {"decisions", status.decisions},
+                              {"decided_by", status.decided_by},
                               {"placements", status.placements},
                               {"outcomes", status.outcomes},
                               {"gradient_steps", status.gradient_steps},

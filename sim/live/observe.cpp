@@ -115,6 +115,8 @@ Result<ControllerStatus> parse_controller_status(std::string_view body) {
   status.decide_p50_us = number(document, "decide_p50_us");
   status.decide_p99_us = number(document, "decide_p99_us");
   status.gradient_steps_per_s = number(document, "gradient_steps_per_s");
+  if (const auto by = document.find("decided_by"); by != document.end() && by->is_object())
+    for (const auto& [who, decisions] : by->items()) status.decided_by[who] = count(*by, who.c_str());
   return status;
 }
 

@@ -38,6 +38,7 @@ struct ControllerStatus {
   std::string mode, policy;
   std::uint64_t decisions = 0, placements = 0, outcomes = 0, gradient_steps = 0, model_step = 0, samples_refused = 0;
   std::optional<double> mean_reward, loss, epsilon, power_w, decide_p50_us, decide_p99_us, gradient_steps_per_s;
+  std::map<std::string, std::uint64_t> decided_by;  // of the newest hundred decisions
 };
 Result<ControllerStatus> parse_controller_status(std::string_view body);
 

@@ -77,7 +77,7 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   HeardRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
   rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.decider->serves().find("the plan serves, not the network shipped:weighted. ") == 0);
+  CHECK(rig.decider->serves().find("the plan serves, not the network shipped:weighted: the network ") == 0);
   int pods = 1;
   for (; pods < 100 && rig.decider->network_gated(); ++pods) rig.pod();
   CHECK(pods >= 30);
@@ -97,7 +97,7 @@ TEST_CASE("a network with no certificate is not heard before it has shown that i
   HeardRig rig(0, "", 0);
   for (int i = 0; i < 30; ++i) rig.pod();
   CHECK(rig.decider->network_gated());
-  CHECK(rig.decider->serves().find("the plan serves, not the network shipped:weighted. ") == 0);
+  CHECK(rig.decider->serves().find("the plan serves, not the network shipped:weighted: the network ") == 0);
 }
 
 TEST_CASE("a certificate does not save a network that costs more here") {

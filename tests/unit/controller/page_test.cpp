@@ -157,6 +157,12 @@ TEST_CASE("the fleet's watts are told apart by whether they were measured; what 
   CHECK(fleet["nodes_estimated"] == 1);
   CHECK(fleet["cpu_cores"] == 32);
   CHECK(fleet["pods"] == 3);
+  CHECK(fleet["decided_by"] == json::object());
+  // A workload's watts are of the same kind as its node's.
+  const json source = (*rig.get("node", {{"name", "n3"}}))["node"]["energy_source"];
+  const json pods = (*rig.get("pods"))["pods"];
+  CHECK(pods.size() == 3);
+  for (const json& pod : pods) CHECK(pod["energy_source"] == source);
   rig.state.disconnect("n4");
   fleet = (*rig.get("fleet"))["fleet"];
   CHECK(fleet["estimated_w"].is_null());

@@ -30,11 +30,14 @@ TEST_CASE("what is not known stays unknown in the controller's documents") {
   CHECK_FALSE((*nodes)[0].power_w);
   CHECK((*nodes)[0].latency_ms == 4.5);
   CHECK((*nodes)[0].pods == 3);
-  const auto status = parse_controller_status(R"({"gradient_steps":12,"loss":null,"mean_reward":-0.5})");
+  const auto status = parse_controller_status(
+      R"({"gradient_steps":12,"loss":null,"mean_reward":-0.5,"decided_by":{"network":97,"plan":3}})");
   REQUIRE(status);
   CHECK(status->gradient_steps == 12);
   CHECK_FALSE(status->loss);
   CHECK(status->mean_reward == -0.5);
+  CHECK(status->decided_by == std::map<std::string, std::uint64_t>{{"network", 97}, {"plan", 3}});
+  CHECK(parse_controller_status(R"({"decided_by":[1]})")->decided_by.empty());
 }
 
 TEST_CASE("documents of another shape are refused") {
