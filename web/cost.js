@@ -27,7 +27,7 @@ export function cost() {
     const all = sum(report.nodes), rows = report.rest ? [...report.rows, { key: `${count(report.rest.rows)} more`, ...report.rest }] : report.rows;
     const first = report.rows[0];
     fill(told, report.from_wall_s === null ? 'Nothing is recorded yet.' : [`Since ${moment(report.from_wall_s * 1e9)}${report.cut ? ', when recording began,' : ''} all nodes drew ${joules(all)}`,
-      first ? `; ${first.key} drew most of what workloads did, ${joules(sum(first))} in ${number(first.core_h, 2)} core-hours.` : '; no workload used anything.'].join(''));
+      first ? `; ${report.label || by} ${first.key} drew most of what workloads did, ${joules(sum(first))} in ${number(first.core_h, 2)} core-hours.` : '; no workload used anything.'].join(''));
     facts.set('drawn', joules(all), 'rows, idle and unattributed together');
     facts.set('estimated', joules(report.nodes.estimated_j));
     facts.set('idle', joules(sum(report.idle)), 'drawn without work');

@@ -1,11 +1,11 @@
 // decisions: what was advised as it happens, and one of them: a sentence, then all nodes side by side.
 import { get, listen } from '/page/api.js';
 import { whatIf } from '/page/whatif.js';
-import { ABSENT, clock, count, fill, h, link, moment, number, panel, problem, tag, tiles, watts, wide } from '/page/dom.js';
+import { ABSENT, clock, count, fill, h, link, moment, number, panel, percent, problem, tag, tiles, watts, wide } from '/page/dom.js';
 
 const KEPT = 200;
 const MOST = 300;  // candidates shown
-const label = (d) => (d.pod_name ? `${d.pod_namespace || 'default'}/${d.pod_name}` : d.pod_uid);
+export const label = (d) => (d.pod_name ? `${d.pod_namespace || 'default'}/${d.pod_name}` : d.pod_uid);
 const marginal = (d) => (d.outcome && d.outcome.terms ? d.outcome.terms.marginal_w : null);
 
 export function decisions() {
@@ -65,6 +65,13 @@ export function sentence(d) {
   return parts.join(' ');
 }
 
+// What was seen while the pod ran; all else that came of it is a part of the reward.
+const SEEN = {
+  marginal_w: ['it added', watts], expected_marginal_w: ['a node would have added on average', watts], mean_power_w: ['its node drew', watts],
+  latency_ms: ['latency to users', (v) => `${number(v, 1)} ms`], cpu_some_ratio: ['of its time its node waited for CPU', (v) => percent(v, 1)],
+};
+const cameOf = (terms) => [...Object.entries(SEEN).filter(([key]) => key in terms).map(([key, [text, format]]) => [text, format(terms[key])]),
+  ...Object.entries(terms).filter(([key]) => !(key in SEEN)).map(([key, value]) => [`reward for ${key.replaceAll('_', ' ')}`, number(value, 3)])];
 const TERMS = [['energy', 'energy'], ['latency', 'latency'], ['residual', 'learned'], ['policy_value', 'ranked by'], ['uncertainty', 'uncertainty']];
 
 export function decision(id) {
@@ -83,7 +90,7 @@ export function decision(id) {
     fill(body, d.candidates.slice(0, MOST).map((c) => h('tr', { class: c.node === d.winner ? 'chosen' : null },
       h('td', null, link('node', c.node), c.node === d.advice ? [' ', tag('advised', 'good')] : null, c.node === d.placed_on ? [' ', tag('placed')] : null),
       [watts(c.marginal_w), number(c.q, 3), number(c.prior, 3), number(c.residual, 3), count(c.score)].map((text) => h('td', { class: 'number' }, c.masked === null ? text : ABSENT)),
-      h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' without it') : c.masked))));
+      h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' try without it') : c.masked))));
     fill(told, sentence(d));
     facts.set('when', moment(d.wall_ns));
     facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
@@ -93,14 +100,14 @@ export function decision(id) {
     const two = [[d.winner, d.winner_terms], [d.runner_up, d.runner_up_terms]].filter(([name, terms]) => name && terms);
     fill(side, two.length ? h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Term'), two.map(([name]) => h('th', { scope: 'col', class: 'number' }, name)))),
       h('tbody', null, TERMS.map(([key, text]) => h('tr', null, h('td', null, text), two.map(([, terms]) => h('td', { class: 'number' }, number(terms[key], 3))))))) : h('p', { class: 'dim' }, 'no two nodes to compare'));
-    return fill(outcome, d.outcome ? h('table', null, h('tbody', null, Object.entries(d.outcome.terms).map(([key, value]) => h('tr', null, h('td', null, key), h('td', { class: 'number' }, number(value, 3)))))) : h('p', { class: 'dim' }, 'It is known once the pod has run for a while.'));
+    return fill(outcome, d.outcome ? h('table', null, h('tbody', null, cameOf(d.outcome.terms).map(([text, value]) => h('tr', null, h('td', null, text), h('td', { class: 'number' }, value))))) : h('p', { class: 'dim' }, 'It is known once the pod has run for a while.'));
   };
   // Where it went and what came of it is known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
     element: h('div', null, h('h1', null, 'Decision ', id), note.element, panel('In a sentence', null, told), facts.element, panel('What if', null, other.element),
       h('div', { class: 'two' }, panel('The two best, side by side', null, wide(side)), panel('What came of it', null, wide(outcome))),
-      panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Left out because']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)), more)),
+      panel('All candidates', null, wide(h('table', null, h('thead', null, h('tr', null, [['Node'], ['Adds', 1], ['Q', 1], ['Prior', 1], ['Learned', 1], ['Score', 1], ['Left out']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)), more)),
     begin() { load(); other.begin(); }, end() { clearInterval(timer); },
   };
 }

@@ -28,7 +28,8 @@ export const ABSENT = '–';
 const FORMATS = [0, 1, 2, 3, 4].map((digits) => new Intl.NumberFormat('en', { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
 
-export const number = (value, digits = 0) => (known(value) ? FORMATS[digits].format(value) : ABSENT);
+// Nothing is below zero that is shown as zero.
+export const number = (value, digits = 0) => (known(value) ? FORMATS[digits].format(value).replace(/^-(?=[0.]+$)/, '') : ABSENT);
 export const count = (value) => number(value);
 export const percent = (ratio, digits = 0) => (known(ratio) ? `${number(ratio * 100, digits)}%` : ABSENT);
 export function watts(value) {

@@ -21,7 +21,7 @@ const latency = (node) => { const probe = node.latency.find((each) => each.targe
 
 const COLUMNS = [
   { label: 'Node', width: 'minmax(150px, 2fr)', sort: 'name', cell: (n) => link('node', n.name) },
-  { label: 'Power', width: 'minmax(100px, 1fr)', number: true, sort: 'power_w', cell: (n) => [watts(n.power_w), estimated(n)] },
+  { label: 'Power', width: 'minmax(125px, 1fr)', number: true, sort: 'power_w', cell: (n) => [watts(n.power_w), estimated(n)] },
   { label: 'Use', width: '80px', number: true, sort: 'use_ratio', cell: (n) => percent(n.cpu_cores ? n.cpu_used_cores / n.cpu_cores : null) },
   { label: 'Cores', width: '110px', number: true, sort: 'cpu_used_cores', cell: (n) => `${number(n.cpu_used_cores, 2)} / ${number(n.cpu_cores)}` },
   { label: 'Pressure', width: '90px', number: true, sort: 'pressure_ratio', cell: (n) => percent(most(n.psi), 1) },
@@ -34,7 +34,7 @@ const COLUMNS = [
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['mode', 'Mode']]);
+  const facts = tiles([['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['mode', 'Mode']]);
   const note = problem();
 
   const curve = chart('Watts over time', LINES.map(([, label, colour]) => ({ label, colour, area: true })), watts);
@@ -70,6 +70,8 @@ export function fleet() {
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
     facts.set('decisions', count(now.decisions), `${count(now.placements)} placed, ${count(now.outcomes)} with an outcome`);
+    const by = Object.entries(now.decided_by).sort((a, b) => b[1] - a[1]);
+    facts.set('by', by.length ? by[0][0] : ABSENT, by.length > 0 && `${by.map(([who, n]) => `${who} ${count(n)}`).join(', ')} of the newest ${count(by.reduce((sum, [, n]) => sum + n, 0))}`);
     facts.set('mode', now.mode, `${now.policy}, up ${span(now.uptime_s)}`);
     const at = now.wall_ns / 1e9;
     if (range !== '1h' || (times.length && at - times[times.length - 1] < EVERY)) return;

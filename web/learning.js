@@ -15,13 +15,15 @@ const gate = (label, value, needed, open, why) => h('tr', null, h('td', null, la
   h('td', null, needed > 0 ? [h('progress', { max: needed, value: Math.min(value, needed), 'aria-label': label }), ` ${count(value)} of ${count(needed)}`] : ABSENT), h('td', null, tag(open ? 'open' : 'closed', open ? 'good' : 'warn')), h('td', null, why || ''));
 
 export function learning() {
+  const who = h('p', { class: 'sentence' });
   const facts = tiles([['serves', 'Serves'], ['steps', 'Gradient steps'], ['reward', 'Mean reward'], ['loss', 'Loss'], ['replay', 'Outcomes to learn from'], ['epsilon', 'Exploration']]);
   const curve = chart('Reward and loss', [{ label: 'mean reward', colour: 'cores' }, { label: 'loss', colour: 'measured' }], (v) => number(v, 3));
   const times = [], values = [[], []];
   const gates = h('tbody'), models = h('div'), left = h('div');
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
-    facts.set('serves', status.network_gated ? 'the plan' : status.policy, status.network_serves || (status.model_from ? `network ${status.model_from}` : `network of step ${count(status.model_step)}`));
+    fill(who, status.network_serves ? `${status.network_serves[0].toUpperCase()}${status.network_serves.slice(1)}` : `The policy ${status.policy} serves, and no network.`);
+    facts.set('serves', status.network_gated ? 'the plan' : status.network_serves ? 'the network' : status.policy, status.network_serves && (status.model_from || `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} a second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');
@@ -41,7 +43,7 @@ export function learning() {
     } catch (error) { fill(models, h('p', { class: 'dim' }, error.message)); }
   });
   return {
-    element: h('div', null, h('h1', null, 'Learning'), loop.note, facts.element, h('div', { class: 'two' }, panel('Reward and loss since this page was opened', null, curve.element),
+    element: h('div', null, h('h1', null, 'Learning'), loop.note, panel('Who serves, and why', null, who), facts.element, h('div', { class: 'two' }, panel('Reward and loss since this page was opened', null, curve.element),
       panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'How far', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates)))),
     panel('Withheld, and why', null, left), panel('Networks', null, models)),
     begin: loop.begin, end() { loop.end(); curve.end(); },
@@ -71,8 +73,8 @@ export function saving() {
     const core = (value) => (value === null ? ABSENT : joules(value));
     const m = policy.modelled;
     const told_m = m && m.saving_ratio !== null ? savingOf(m) : null;
-    facts.set('modelled', percent(told_m && told_m.ratio, 1), told_m && `between ${percent(told_m.low, 1)} and ${percent(told_m.high, 1)}; ${m.calibration ? 'calibrated' : 'not calibrated'}`);
-    facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? null : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
+    facts.set('modelled', percent(told_m && told_m.ratio, 1), !m ? 'in mode shadow alone' : told_m && `between ${percent(told_m.low, 1)} and ${percent(told_m.high, 1)}; ${m.calibration ? 'calibrated' : 'not calibrated'}`);
+    facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio === null ? 'in mode canary alone' : `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
     facts.set('treated', core(s.treated_j_per_core_hour), 'for an hour of a core');
     facts.set('control', core(s.control_j_per_core_hour), 'for an hour of a core');
     facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} not used`);
@@ -81,7 +83,7 @@ export function saving() {
     let text;
     if (s.saving_ratio !== null) text = `Blocks with advice drew ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} joules for an hour of a core than blocks without, by the interval between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)} less.`;
     else if (m) text = modelledText(m);
-    else if (!policy.mode.startsWith('canary')) text = `A saving is measured in mode canary alone, where blocks with and without advice take turns; now the mode is ${policy.mode}.`;
+    else if (!policy.mode.startsWith('canary')) text = `A saving is measured in mode canary alone, where blocks with and without advice take turns (wattle policy set --mode canary:50%); now the mode is ${policy.mode}.`;
     else {
       const share = Number((/:(\d+)/.exec(policy.mode) || [])[1]) / 100;
       const blocks = Math.max((s.blocks_needed - s.blocks_treated) / share, (s.blocks_needed - s.blocks_control) / (1 - share));

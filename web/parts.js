@@ -5,7 +5,7 @@ import { ABSENT, bytes, count, fill, h, joules, link, number, panel, percent, pr
 import { estimated, nodeStates } from '/page/fleet.js';
 import { filter, table } from '/page/table.js';
 import { findings } from '/page/health.js';
-import { sentence } from '/page/decisions.js';
+import { label, sentence } from '/page/decisions.js';
 
 export const podName = (pod) => (pod.name ? `${pod.namespace || 'default'}/${pod.name}` : pod.uid);
 const PRESSURES = [['cpu', 'CPU'], ['memory', 'memory'], ['io', 'I/O']];
@@ -42,7 +42,7 @@ function workloads(list) {
   return wide(h('table', null,
     h('thead', null, h('tr', null, ['Workload', 'Kind', 'Power', 'Energy', 'Cores', 'Memory', 'Age'].map((label, i) => h('th', { scope: 'col', class: i > 1 ? 'number' : null }, label)))),
     h('tbody', null, list.slice(0, 200).map((w) => h('tr', null, h('td', null, w.kind === 'pod' ? link('pod', w.uid, podName(w)) : w.uid), h('td', null, w.kind),
-      [watts(w.power_w), joules(w.energy_j), number(w.cpu_cores, 2), bytes(w.memory_bytes), span(w.age_s)].map((text) => h('td', { class: 'number' }, text))))),
+      [[watts(w.power_w), estimated(w)], joules(w.energy_j), number(w.cpu_cores, 2), bytes(w.memory_bytes), span(w.age_s)].map((text) => h('td', { class: 'number' }, text))))),
   ), list.length > 200 && h('p', { class: 'dim' }, `${list.length - 200} more, which draw less, are in wattle node.`));
 }
 
@@ -59,7 +59,7 @@ export function node(name) {
   const facts = tiles([['power', 'Power', 'measured'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
   const curves = series({ node: name }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
-    { label: 'Use and pressure', format: (v) => percent(v), curves: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'measured' }] },
+    { label: 'Use and pressure', format: (v) => percent(v, v !== null && v < 0.1 ? 1 : 0), curves: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'measured' }] },
     { label: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), curves: [{ name: 'latency_ms', label: 'p50 to users', colour: 'estimated' }] }], failed);
   const pressure = h('div'), works = h('div'), checks = h('div'), labels = h('div');
   const live = pushed(async () => {
@@ -95,7 +95,7 @@ export function node(name) {
 const POD_COLUMNS = [
   { label: 'Pod', width: 'minmax(220px, 3fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
   { label: 'Node', width: 'minmax(130px, 1fr)', cell: (p) => link('node', p.node) },
-  { label: 'Power', width: '100px', number: true, sort: 'power_w', cell: (p) => watts(p.power_w) },
+  { label: 'Power', width: '120px', number: true, sort: 'power_w', cell: (p) => [watts(p.power_w), estimated(p)] },
   { label: 'Energy', width: '110px', number: true, sort: 'energy_j', cell: (p) => joules(p.energy_j) },
   { label: 'Cores', width: '90px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
   { label: 'Memory', width: '110px', number: true, sort: 'memory_bytes', cell: (p) => bytes(p.memory_bytes) },
@@ -133,7 +133,11 @@ export function pod(uid) {
     if (id === explained) return;
     explained = id;
     if (id === null) { fill(why, 'Nobody asked where it should go, so nothing is known of why it is there.'); return; }
-    try { fill(why, sentence((await get('explain', { pod: id })).decision)); } catch (error) { fill(why, error.message); }
+    try {
+      const { decision } = await get('explain', { pod: id });
+      fill(why, sentence(decision));
+      if (rest.hidden) fill(title, label(decision));
+    } catch (error) { fill(why, error.message); }
   };
   const live = pushed(async () => {
     try {
@@ -146,10 +150,11 @@ export function pod(uid) {
         return explain(uid);
       }
       failed(null);
+      rest.hidden = false;
       fill(title, podName(found));
       document.title = `${shown(podName(found))} · Wattle`;
       facts.set('node', link('node', found.node));
-      facts.set('power', watts(found.power_w), 'its share of its node');
+      facts.set('power', [watts(found.power_w), estimated(found)], 'its share of its node');
       facts.set('energy', joules(found.energy_j), 'since it was first seen');
       facts.set('use', number(found.cpu_cores, 3));
       facts.set('memory', bytes(found.memory_bytes));
@@ -161,5 +166,7 @@ export function pod(uid) {
       return explain(found.decision_id);
     } catch (error) { return failed(error); }
   });
-  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it is there', null, why), facts.element, curves.element, panel('Containers', null, wide(containers)), panel('Pressure', null, pressure)), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
+  // Of a pod that nobody tells of there is nothing but why it went where it went.
+  const rest = h('div', { hidden: true }, facts.element, curves.element, panel('Containers', null, wide(containers)), panel('Pressure', null, pressure));
+  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it is there', null, why), rest), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
 }

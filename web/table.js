@@ -55,8 +55,8 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
     return [first, Math.min(matched - 1, first + Math.ceil(grid.clientHeight / ROW) + 8)];
   };
   function draw() {
+    body.style.height = matched ? `${matched * ROW}px` : '';  // before what is seen of it is asked
     const [first, last] = range();
-    body.style.height = `${matched * ROW}px`;
     const rows = [];
     for (let index = first; index <= last; ++index) {
       const of = item(index);

@@ -48,7 +48,7 @@ await question('why is this pod there', async (click) => {
 });
 await question('is the network any good', async (click) => {
   await click(view('Learning'));
-  await says(/Serves.*(the network .* serves|the plan serves)/);
+  await says(/Who serves, and why\s+The (network .* serves|plan serves)/);
 });
 await question('what would going live change', async (click) => {
   await click(view('Saving'));

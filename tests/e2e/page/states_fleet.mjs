@@ -118,6 +118,7 @@ await reads('a node at its start cap', page, /^Node sim-05 start cap/);
 await open(page, 'node/this-machine');
 await reads('this machine', page, /Node this-machine.*Agent State Check What Mend/);
 await open(page, 'fleet');
+await reads('who made the newest decisions', page, /Decided by (\w+) \1 \d+.* of the newest \d+/);
 await press('State', 'take no pods');
 await reads('the list of nodes that take none', page, /sim-05.*start cap/, '.grid');
 await world('silence');
