@@ -73,7 +73,8 @@ TEST_CASE("from the second day on the time of day is known, and what comes at an
   CHECK(days.score().error_rps < 0.8 * none.score().error_rps);
 }
 
-TEST_CASE("what is no rate, or told already, is not taken; a gap, and a clock that was set back, begin the level anew") {
+TEST_CASE(
+    "what is no rate, or told already, is not taken; a gap, and a clock that was set back, begin the level anew") {
   RateForecast forecast = after(
       10, [](double) { return 50.0; }, 0);
   const double last_s = std::floor(kStart_s / 86'400) * 86'400 + 600;
