@@ -98,7 +98,7 @@ TEST_CASE("knowledge of version 5 is read, and written as version 6: lateness an
 
 TEST_CASE("pairs that knowledge of version 5 suspected still are") {
   PackWriter pairs;
-  for (const std::uint64_t word : {1, 7, 8}) pairs.word(word);
+  for (const std::uint64_t word : {1U, 7U, 8U}) pairs.word(word);
   for (const double value : {0.3, 1800.0, 0.0}) pairs.real(value);
   const std::string body = body_of(ClusterModel().save({}));
   ClusterModel knowledge;
