@@ -198,11 +198,16 @@ bool DecisionEngine::restore_plan_record(const PlanRecord::State& state) {
 bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
                              const models::QNetwork& network) {
   const double behind = plan_gate_.test.mean();
-  if (!contend(plan_gate_, view, pod, candidates, network, nullptr)) return false;
+  const bool rested = plan_gate_.test.rests();
+  if (!contend(plan_gate_, view, pod, candidates, network, nullptr)) {
+    if (rested && plan_gate_.test.on_trial()) plan_gate_.why = kOnTrial;
+    return false;
+  }
   const std::string over = " predicted joules than the planner's on copies of this cluster, of late in " +
                            std::to_string(plan_gate_.test.blocks()) + " blocks of decisions";
   if (plan_gate_.test.network_gated()) {
     plan_gate_.why = "the plan's choice: the network is left out, its own cost " + in_percent(behind) + " more" + over;
+    if (plan_gate_.test.rests()) plan_gate_.why += "; it is tried again after a day";
   } else {
     plan_gate_.why = (certificate_.empty() ? "" : certificate_ + "; ") + "its choices cost " +
                      in_percent(std::abs(behind)) + (behind > 0 ? " more" : " less") + over;

@@ -20,7 +20,9 @@ bool SequentialTest::restore(const SequentialTestState& state) {
   const bool holds = capital.level() >= 0 && capital.level() < capital.limit() && std::abs(state.mean) <= 1 &&
                      state.mean_square >= 0 && state.mean_square <= 1;
   const bool tried = std::isfinite(state.trial_s) && state.trial_s >= 0 && std::abs(state.behind_s) <= state.trial_s;
-  if (!holds || !tried) return false;
+  const bool rests = state.rest_s >= 0 && state.rest_s <= options_.rest_s &&
+                     (state.rest_s == 0 || (state.network_gated && !state.on_trial));
+  if (!holds || !tried || !rests) return false;
   network_gated_ = state.network_gated;
   capital_ = capital;
   mean_ = state.mean;
@@ -30,6 +32,7 @@ bool SequentialTest::restore(const SequentialTestState& state) {
   on_trial_ = state.on_trial;
   trial_s_ = state.trial_s;
   behind_s_ = state.behind_s;
+  rest_s_ = state.rest_s;
   return true;
 }
 
@@ -42,6 +45,18 @@ bool SequentialTest::trial_over(double difference, double block_s) {
   return blocks_ >= options_.trial_blocks && behind_s_ <= options_.trial_tolerance * trial_s_;
 }
 
+void SequentialTest::rest(double block_s) {
+  if (!rests() || !(block_s >= 0)) return;
+  rest_s_ -= block_s;
+  if (rests()) return;
+  rest_s_ = 0;
+  mean_ = 0;
+  square_ = 1;
+  blocks_ = 0;
+  capital_ = capital_of(true);
+  on_trial_ = true;
+}
+
 bool SequentialTest::add(double difference, double block_s) {
   if (!std::isfinite(difference)) return false;
   difference = std::clamp(difference, -1.0, 1.0);
@@ -52,7 +67,11 @@ bool SequentialTest::add(double difference, double block_s) {
   mean_ += share * (difference - mean_);
   square_ += share * (difference * difference - square_);
   const bool tried = trial_over(difference, block_s);
-  if (!enough && !tried) return false;
+  if (!enough && !tried) {
+    rest(block_s);
+    return false;
+  }
+  rest_s_ = tried && !enough && !network_gated_ ? options_.rest_s : 0;
   // What lets it in has not shown that it is ahead: what it costs from now on counts.
   on_trial_ = tried && !enough && network_gated_;
   trial_s_ = behind_s_ = 0;

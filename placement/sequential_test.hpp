@@ -7,7 +7,9 @@
 //          least `run_blocks` (e-detector: Shin, Ramdas, Rinaldo 2022; Ville's inequality). Left out, the same bet the other way
 //          round lets the network back, with `back_blocks`; and in, where it begins left out
 // Trial    of a network that something speaks for: it comes in when its first blocks cost no more, within `trial_tolerance`, and while it has
-//          not shown more than that it may not cost `trial_loss_s` more in total, in seconds of what the copies draw
+//          not shown more than that it may not cost `trial_loss_s` more in total, in seconds of what the copies draw. Beyond that it
+//          is left out, and tried again as at first after `rest_s`: what it may cost is bounded of each day, and a bad day is not held
+//          against it for ever
 // Errors   none: what is no number is not added
 // Threads  value, single owner
 #pragma once
@@ -28,6 +30,7 @@ struct SequentialTestOptions {
   std::uint64_t trial_blocks = 3;
   double trial_tolerance = 0.01;
   double trial_loss_s = 0.005 * 86'400;  // half a percent of a day's joules
+  double rest_s = 86'400;
 };
 
 // What a restart must not forget.
@@ -38,6 +41,7 @@ struct SequentialTestState {
   bool on_trial = false;
   double trial_s = 0,
          behind_s = 0;  // of blocks on trial: how long they were, and what they cost more, in seconds of what is drawn
+  double rest_s = 0;    // until it is tried again; 0: it is not
 };
 
 class SequentialTest {
@@ -52,8 +56,10 @@ class SequentialTest {
   bool network_gated() const { return network_gated_; }
   void begin_anew() { *this = SequentialTest(options_); }
   bool on_trial() const { return on_trial_; }
+  bool rests() const { return rest_s_ > 0; }
   SequentialTestState state() const {
-    return {network_gated_, capital_.level(), mean_, square_, blocks_, changes_, on_trial_, trial_s_, behind_s_};
+    return {network_gated_, capital_.level(), mean_,    square_,   blocks_,
+            changes_,       on_trial_,        trial_s_, behind_s_, rest_s_};
   }
   // False: it is no state that a test can be in, and nothing changes.
   bool restore(const SequentialTestState& state);
@@ -68,6 +74,7 @@ class SequentialTest {
  private:
   double stake(double sign) const;
   bool trial_over(double difference, double block_s);
+  void rest(double block_s);
   stats::Cusum capital_of(bool network_gated, double level = 0) const;  // log
 
   SequentialTestOptions options_;
@@ -76,7 +83,7 @@ class SequentialTest {
   double mean_ = 0, square_ = 1;
   std::uint64_t blocks_ = 0, changes_ = 0;
   bool on_trial_ = false;
-  double trial_s_ = 0, behind_s_ = 0;
+  double trial_s_ = 0, behind_s_ = 0, rest_s_ = 0;
 };
 
 }  // namespace wattle::placement

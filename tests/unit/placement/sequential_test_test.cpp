@@ -142,6 +142,36 @@ TEST_CASE(
   CHECK_FALSE(test.on_trial());
 }
 
+TEST_CASE("a trial that cost too much is tried again after a day, from the beginning; so each day's cost is bounded") {
+  constexpr double kBlock_s = 600, kDays = 5;
+  SequentialTest test({.begins_on_trial = true}), kept;
+  double heard_loss_s = 0;
+  int comes = 0;
+  for (double now_s = 0; now_s < kDays * 86'400; now_s += kBlock_s) {
+    const bool heard = !test.network_gated();
+    const double difference = heard ? 0.1 : 0;
+    if (heard) heard_loss_s += difference * kBlock_s;
+    if (test.add(difference, kBlock_s) && !heard) ++comes;
+    CHECK(test.rests() == (test.network_gated() && !test.on_trial()));
+    REQUIRE(kept.restore(test.state()));
+    CHECK(kept.rests() == test.rests());
+  }
+  CHECK(comes == 5);
+  CHECK(heard_loss_s <= comes * (test.options().trial_loss_s + 0.1 * kBlock_s));
+
+  SequentialTest wrong({.begins_on_trial = true});
+  for (int i = 0; i < 3; ++i) wrong.add(0, kBlock_s);
+  while (!wrong.add(0.5, kBlock_s)) continue;
+  REQUIRE(wrong.rests());
+  for (int i = 0; i < 2000; ++i) CHECK_FALSE(wrong.add(0.05, kBlock_s));
+  CHECK(wrong.on_trial());  // its first blocks cost too much
+
+  SequentialTestState impossible = test.state();
+  impossible.network_gated = false;
+  impossible.rest_s = 100;
+  CHECK_FALSE(kept.restore(impossible));
+}
+
 TEST_CASE("a restart goes on with a trial, and refuses one that cannot be") {
   SequentialTest test({.begins_on_trial = true});
   for (int i = 0; i < 5; ++i) test.add(i < 3 ? 0.0 : 0.3, 100);
