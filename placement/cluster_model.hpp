@@ -177,7 +177,9 @@ class ClusterModel {
     Limited limited;
     double other_cores = 0, other_cores2 = 0;
     AppsThere apps;
-    double least_wait = 1, second_wait = 1;  // of its pods that were busy, in the readings that are looked at
+    // Of its pods that were busy, in the readings that are looked at.
+    double least_wait = 1, second_wait = 1, most_wait = 0;
+    std::size_t busy_pods = 0;
     WaitingModel waiting;
     double told_load = -1, told_wait = -1;  // last
     bool heard = false;

@@ -11,14 +11,19 @@ namespace {
 
 constexpr double kWaitReading_s = 4.5;  // of a pod, before who slows whom is learned from it
 constexpr double kBusyCores = 0.05;     // who does less waits for nobody
+constexpr double kAlike = 0.02;         // waits that differ by less
 
 }  // namespace
 
 // What its node makes anybody wait is what the least of the others there waits, and no more than the node's curve says: where pods slow
-// each other, that has learned it as if it were load.
+// each other, that has learned it as if it were load. Where three or more all wait alike it is the node, whatever its curve says.
 void ClusterModel::follow_pairs(const ClusterView& view) {
   if (!std::exchange(waits_told_, false)) return;
-  for (Row& row : rows_) row.known->least_wait = row.known->second_wait = 1;
+  for (Row& row : rows_) {
+    row.known->least_wait = row.known->second_wait = 1;
+    row.known->most_wait = 0;
+    row.known->busy_pods = 0;
+  }
   const auto told = [](const Running& running) {
     return running.known != nullptr && running.known->row != kNoRow && running.waited_of_s >= kWaitReading_s;
   };
@@ -28,6 +33,8 @@ void ClusterModel::follow_pairs(const ClusterView& view) {
     const double wait = running.waited_s / running.waited_of_s;
     known.second_wait = std::min(known.second_wait, std::max(wait, known.least_wait));
     known.least_wait = std::min(known.least_wait, wait);
+    known.most_wait = std::max(known.most_wait, wait);
+    ++known.busy_pods;
   }
   std::vector<AppId> beside;
   for (std::size_t slot = 0; slot < pods_.size(); ++slot) {
@@ -38,6 +45,7 @@ void ClusterModel::follow_pairs(const ClusterView& view) {
     const Known& known = *running.known;
     const NodeView& node = view.nodes[known.row];
     if (running.last_cores < kBusyCores || node.asleep) continue;
+    if (known.busy_pods > 2 && known.least_wait > kAlike && known.most_wait - known.least_wait < kAlike) continue;
     const double anybody =
         known.waiting.curve().wait(node.values.cpu_used_cores.value_or(0), 0, size_of(node).cpu_cores);
     const double others = wait > known.least_wait ? known.least_wait : known.second_wait;
