@@ -193,11 +193,6 @@ Result<std::string> gaps(const Sources& from) {
 std::string models(const Sources& from) {
   const TrainerFigures learned = from.trainer->figures();
   ModelList list = from.trainer->models();
-  // The trainer lists what it learns; what began serves until that is shown to be ahead of it.
-  if (const Decider::Heard heard = from.decider.heard(); heard.network != nullptr && !heard.learned) {
-    list.serving_network = heard.version.sha256;
-    list.serving_from = heard.version.loaded_from;
-  }
   list.gated = from.decider.network_gated_why();
   return models_text(list, from.decider.off_policy().estimates(),
                      {from.decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});

@@ -101,6 +101,26 @@ TEST_CASE("where nobody tells what pods waited nothing is learned, and plans sta
   CHECK(plan.nodes[1].preference == -0.05);
 }
 
+TEST_CASE(
+    "where three and more wait alike it is their node, and nobody is blamed; of two each may make the other wait") {
+  for (const int pods : {2, 3, 6}) {
+    CAPTURE(pods);
+    ClusterView view;
+    view.nodes.push_back(testing::healthy_node("a"));
+    ClusterModel knowledge;
+    for (int i = 0; i < pods; ++i)
+      knowledge.placed(pod_named(std::to_string(i), "deployment/" + std::string(1, static_cast<char>('a' + i)) + " x"),
+                       "a", view.now);
+    for (int k = 0; k < 200; ++k) {
+      view.now += from_seconds(kToldEach_s);
+      for (int i = 0; i < pods; ++i)
+        knowledge.used(knowledge.pod(std::to_string(i)), 0.5, kToldEach_s, 0.3 + 0.001 * i);
+      knowledge.refresh(view);
+    }
+    CHECK((knowledge.pair_excess().pairs() > 0) == (pods == 2));
+  }
+}
+
 TEST_CASE("what is known of pairs outlives a restart") {
   Known known(true, 0.25);
   const std::string bytes = known.knowledge.save(known.view);
