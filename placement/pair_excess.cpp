@@ -11,13 +11,14 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr double kNoticed = 0.05;  // more than so much beyond what is explained has a cause that is not known
-constexpr double kFewest = 0.1;    // pairs of which one slows the other, before anything is seen
-constexpr double kAnyway = 0.02;   // applications that wait whoever is there
-constexpr double kFalls_s = 30;    // of seeing less beside somebody
-constexpr double kRises_s = 300;   // of seeing more
-constexpr double kLikely = 0.5;    // of an excess: who takes less at most did not cause it
-constexpr double kChance_s = 30;   // what was seen for so much longer is e times less likely to be chance
+constexpr double kNoticed = 0.05;     // more than so much beyond what is explained has a cause that is not known
+constexpr double kFewest = 0.1;       // pairs of which one slows the other, before anything is seen
+constexpr double kAnyway = 0.02;      // applications that wait whoever is there
+constexpr double kFalls_s = 30;       // of seeing less beside somebody
+constexpr double kRises_s = 300;      // of seeing more
+constexpr double kLikely = 0.5;       // of an excess: who takes less at most did not cause it
+constexpr double kChance_s = 30;      // what was seen for so much longer is e times less likely to be chance
+constexpr double kOneReading_s = 10;  // what was seen for less is chance
 constexpr double kLeastChance = 0.01;
 constexpr double kPointedAt = 1.01;  // times what was expected before: somebody waited beside it
 constexpr std::size_t kMostSets = 24, kMostSuspects = 64;
@@ -178,7 +179,8 @@ void PairExcess::settle(Known& known) {
         edge.innocent = std::log1p(-std::min(probability(odds[edge.entry] - edge.says), 1 - 1e-9));
         nobody += edge.innocent;
       }
-      const double chance = std::max(kLeastChance, std::exp(-known.slow[s].seen_s / kChance_s));
+      const double seen_s = known.slow[s].seen_s;
+      const double chance = seen_s < kOneReading_s ? 1 : std::max(kLeastChance, std::exp(-seen_s / kChance_s));
       for (Edge& edge : sets[s]) {
         const double without = 1 - (1 - chance) * std::exp(nobody - edge.innocent);
         edge.says += kDamped * (-std::log(without) - edge.says);

@@ -5,8 +5,9 @@
 // Learned  from the excess of a pod's waiting over what its node makes anybody wait. A pod that waits has one among its neighbours at least
 //          that is to blame, and those are no suspects beside whom it was seen to wait much less. Such sets of suspects are kept, without
 //          those that contain another, and blame is settled over all of them: belief propagation, of pairs of which one in ten is to blame
-//          before anything is seen (group testing with a noisy or; Sejdinovic and Johnson, 2010). A set that was seen for short may be
-//          chance. Excess that nobody could cause makes suspects anew. An application that never waits has no entries
+//          before anything is seen (group testing with a noisy or; Sejdinovic and Johnson, 2010). A set of one reading is
+//          chance, one that was seen for short may be. Excess that nobody could cause makes suspects anew. An application that never
+//          waits has no entries
 // Expected of several suspects: that one of them at least is to blame
 // Bounds   max_pairs; beyond them a quarter is forgotten, first who is not to blame, then who was not seen for longest. 24 sets of an
 //          application, of 64 suspects at most. No share is above kMostExcess. Sets do not outlive a restart, blame does

@@ -85,11 +85,11 @@ TEST_CASE("pods that wait for nobody teach nothing, and cost no entries") {
   CHECK(pairs.pairs() == 0);
 }
 
-TEST_CASE("one reading may be chance; an hour is believed") {
+TEST_CASE("one reading is chance; an hour is believed") {
   PairExcess pairs;
   const std::vector<AppId> beside{2};
   pairs.observe(1, beside, 0.3, kReading_s);
-  CHECK(pairs.expected(1, 2) < 0.05);
+  CHECK(pairs.expected(1, 2) < 0.01);
   pairs.observe(1, {}, 0, kReading_s);  // alone it waits for nobody
   for (int k = 0; k < 720; ++k) {
     pairs.observe(1, beside, 0.3, kReading_s);
